@@ -1,0 +1,5 @@
+"""`python -m generator` is `public-markets`."""
+
+from generator.cli import main
+
+main()

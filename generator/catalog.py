@@ -1,0 +1,70 @@
+"""The approved markets in memory, and what is derived from them: lists in their total orders, snapshot groups. Pure.
+
+Everything here is public. Hidden rows are refused by the query, so they cannot be left in by a bug of this module.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from generator import contract
+from generator.contract import PublicMarketListItem, PublicMarketSignal, PublicMarketSnapshot, Sort, StatusFilter
+
+
+@dataclass(frozen=True, slots=True)
+class Market:
+    """A public market as lists need it. `body` is `item`, encoded once for every list and page that shows it."""
+
+    item: PublicMarketListItem
+    body: bytes
+    fx: contract.FxFamilyMember | None
+
+    @classmethod
+    def of(cls, market: contract.PublicMarketDetailMarket) -> "Market":
+        """Keep what lists show of a market; its description may be a megabyte and stays in the database."""
+        item = PublicMarketListItem.model_validate(market)
+        return cls(item, contract.encode(item), market.fx_family_member)
+
+
+#: What each sort compares, descending; ties end with `id` ascending.
+_RANK: Final[dict[Sort, Callable[[PublicMarketListItem], Any]]] = {
+    "popular": lambda item: (item.trader_count, item.volume),
+    "activity": lambda item: item.last_activity_at,
+    "volume": lambda item: item.volume,
+    "new": lambda item: item.created_at,
+    "ended": lambda item: item.resolved_at or item.close_time,
+}
+
+
+class Catalog:
+    """All public markets at one instant. `as_of` is an RFC 3339 UTC time, `hidden` the number of rows not read."""
+
+    def __init__(self, markets: Iterable[Market], *, as_of: str, hidden: int) -> None:
+        # Sorted by id once: every later sort is stable, which settles ties.
+        self.markets = sorted(markets, key=lambda market: market.item.id)
+        self.as_of = as_of
+        self.hidden = hidden
+
+    def listed(self) -> list[Market]:
+        """The markets that lists and snapshot may show, by id: members of public FX families are left out."""
+        return [market for market in self.markets if market.fx is None]
+
+    def lists(self) -> Iterator[tuple[StatusFilter, Sort, list[Market]]]:
+        """Every status and sort with its markets in order."""
+        listed = self.listed()
+        for sort in contract.SORTS:
+            rank = _RANK[sort]
+            ranked = sorted(listed, key=lambda market: rank(market.item), reverse=True)  # noqa: B023 - used at once
+            for status in contract.STATUS_FILTERS:
+                states = contract.STATES_OF_FILTER[status]
+                yield status, sort, [market for market in ranked if market.item.status in states]
+
+    def snapshot(self, size: int) -> PublicMarketSnapshot:
+        """The landing page's groups, `size` markets each: newest first; closing soonest first."""
+        opened = [market.item for market in self.listed() if market.item.status == "open"]
+        fresh = sorted(opened, key=lambda item: item.created_at, reverse=True)
+        closing = sorted((item for item in opened if item.close_time > self.as_of), key=lambda item: item.close_time)
+        return PublicMarketSnapshot(
+            fresh_markets=[PublicMarketSignal.model_validate(item) for item in fresh[:size]],
+            closing_soon_markets=[PublicMarketSignal.model_validate(item) for item in closing[:size]],
+        )

@@ -1,0 +1,240 @@
+"""The `/v1` wire schema: resources, enums, limits and error bodies of the read API contract (§2, §4, §7, §8).
+
+It knows nothing of databases, files or edges; everyone else takes their field names, bounds and enum values from here.
+"""
+
+from datetime import date, datetime
+from typing import Annotated, Any, Final, Literal, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic.alias_generators import to_camel
+from pydantic_core import to_json
+
+API_VERSION: Final = "v1"
+
+MarketStatus = Literal["open", "closed", "resolved", "cancelled"]
+Resolution = Literal["YES", "NO", "CANCEL"]
+StatusFilter = Literal["open", "archive", "closed", "resolved", "cancelled", "all"]
+Sort = Literal["popular", "activity", "volume", "new", "ended"]
+Direction = Literal["gte", "lte"]
+
+MARKET_STATUSES: Final[tuple[MarketStatus, ...]] = get_args(MarketStatus)
+STATUS_FILTERS: Final[tuple[StatusFilter, ...]] = get_args(StatusFilter)
+SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
+
+#: The market states each value of the list's `status` parameter selects (contract §3, §4.1).
+STATES_OF_FILTER: Final[dict[StatusFilter, tuple[MarketStatus, ...]]] = {
+    "open": ("open",),
+    "archive": ("closed", "resolved", "cancelled"),
+    "closed": ("closed",),
+    "resolved": ("resolved",),
+    "cancelled": ("cancelled",),
+    "all": MARKET_STATUSES,
+}
+DEFAULT_STATUS: Final[StatusFilter] = "open"
+#: The sort used when the request names none, by status filter (contract §4.1).
+DEFAULT_SORT: Final[dict[StatusFilter, Sort]] = {
+    status: "popular" if status in ("open", "all") else "ended" for status in STATUS_FILTERS
+}
+
+LIMIT_MIN: Final = 1
+LIMIT_MAX: Final = 100
+LIMIT_DEFAULT: Final = 20
+PRICE_MIN: Final = 0.01
+PRICE_MAX: Final = 0.99
+
+
+def _instant(text: str) -> str:
+    datetime.fromisoformat(text)
+    return text
+
+
+def _day(text: str) -> str:
+    date.fromisoformat(text)
+    return text
+
+
+Uuid = Annotated[
+    str,
+    StringConstraints(pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"),
+    WithJsonSchema({"type": "string", "format": "uuid"}),
+]
+#: RFC 3339 in UTC with milliseconds and `Z`: fixed width, so that text order is time order.
+Timestamp = Annotated[
+    str,
+    StringConstraints(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"),
+    AfterValidator(_instant),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+Day = Annotated[
+    str,
+    StringConstraints(pattern=r"^\d{4}-\d\d-\d\d$"),
+    AfterValidator(_day),
+    WithJsonSchema({"type": "string", "format": "date"}),
+]
+Probability = Annotated[float, Field(ge=0, le=1)]
+Price = Annotated[float, Field(ge=PRICE_MIN, le=PRICE_MAX)]
+NonNegative = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class Wire(BaseModel):
+    """Base of the resources: snake_case in Python, camelCase on the wire; built from attributes, never guessed."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        allow_inf_nan=False,
+        frozen=True,
+        from_attributes=True,
+        strict=True,
+        validate_by_alias=True,
+        validate_by_name=True,
+    )
+
+
+class Closed(Wire):
+    """A resource that the contract closes to additional properties."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class MarketFields(Wire):
+    """What an item of the list and the detail's market share.
+
+    Neither is the other's base: pydantic passes an instance of a subclass through as it is, private fields included.
+    """
+
+    id: Uuid
+    question: str
+    status: MarketStatus
+    prob: Probability
+    volume: NonNegative
+    close_time: Timestamp
+    resolution: Resolution | None
+    created_at: Timestamp
+    resolved_at: Timestamp | None
+    last_activity_at: Timestamp
+    trader_count: Count
+    fills24h: Count = Field(alias="fills24h")
+    accepting_bets: bool
+
+
+class PublicMarketListItem(MarketFields):
+    """An item of the list (contract §2.3)."""
+
+
+class FxFamilyMember(Closed):
+    """Membership of a public FX family (contract §2.5)."""
+
+    title: str
+    instrument: str
+    source: str
+    week_start: Day
+    week_end: Day
+    threshold_value: float
+    direction: Direction
+
+
+class PublicMarketDetailMarket(MarketFields):
+    """The `market` object of the detail response (contract §2.4)."""
+
+    description: str | None
+    pool_yes: NonNegative
+    pool_no: NonNegative
+    trading_pause_reason: str | None
+    fx_family_member: FxFamilyMember | None
+
+
+class OrderBookLevel(Closed):
+    """The public open orders at one price (contract §2.7)."""
+
+    price: Price
+    amount: NonNegative
+
+
+class OrderBook(Closed):
+    """Public bids and asks, best price first (contract §2.6)."""
+
+    bids: list[OrderBookLevel]
+    asks: list[OrderBookLevel]
+
+
+class PublicRecentFill(Closed):
+    """A trade, without who made it (contract §2.8)."""
+
+    id: Uuid
+    amount: NonNegative
+    shares: NonNegative
+    price: Price | None
+    timestamp: Timestamp
+
+
+class ProbabilityPoint(Closed):
+    """A point of the probability history (contract §2.9)."""
+
+    timestamp: Timestamp
+    prob: Probability
+
+
+class PublicMarketSignal(Closed):
+    """A market in the snapshot (contract §2.10)."""
+
+    id: Uuid
+    question: str
+    prob: Probability
+    volume: NonNegative
+    close_time: Timestamp
+    created_at: Timestamp
+    last_activity_at: Timestamp
+    trader_count: Count
+    fills24h: Count = Field(alias="fills24h")
+
+
+class PublicMarketList(Closed):
+    """A page of the list (contract §4.1)."""
+
+    items: list[PublicMarketListItem]
+    next_cursor: str | None
+
+
+class PublicMarketSnapshot(Closed):
+    """The landing page's groups (contract §4.2)."""
+
+    fresh_markets: list[PublicMarketSignal]
+    closing_soon_markets: list[PublicMarketSignal]
+
+
+class PublicMarketDetail(Closed):
+    """The detail response (contract §4.3)."""
+
+    market: PublicMarketDetailMarket
+    order_book: OrderBook
+    recent_fills: list[PublicRecentFill]
+    prob_history: list[ProbabilityPoint]
+
+
+class ErrorDetail(Closed):
+    """One offending parameter (contract §2.11)."""
+
+    path: list[str]
+    message: str
+
+
+class ErrorResponse(Closed):
+    """Every error body (contract §2.11, §7)."""
+
+    error: str
+    details: list[ErrorDetail] | None = Field(default=None, exclude_if=lambda details: details is None)
+
+
+#: The error bodies that do not depend on the request, by HTTP status.
+FIXED_ERRORS: Final[dict[int, ErrorResponse]] = {
+    404: ErrorResponse(error="not found"),
+    405: ErrorResponse(error="method not allowed"),
+    429: ErrorResponse(error="too many requests"),
+}
+
+
+def encode(value: Any) -> bytes:
+    """Encode a wire model, or plain JSON values, as compact UTF-8 JSON. The only serialiser of published bytes."""
+    return to_json(value, by_alias=True)

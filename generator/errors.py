@@ -1,0 +1,43 @@
+"""Everything the job can refuse to do, as one tree.
+
+    PublicMarketsError     exit 1: one sentence that names the thing and the remedy
+    ├── ConfigError        a setting is missing, mistyped or contradicts another
+    ├── SourceError        the database cannot be reached or lacks what we read
+    ├── OutputError        the output folder cannot be read or written
+    ├── GuardError         exit 3: a safety guard refused; nothing was replaced
+    └── BusyError          exit 4: another run is at work on the same folder
+
+A library's error is wrapped once, in the module that owns the library, with `raise … from error`.
+"""
+
+from typing import ClassVar
+
+
+class PublicMarketsError(Exception):
+    """Base of all errors whose message is written for the person who ran the command."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class ConfigError(PublicMarketsError):
+    """The configuration cannot be used."""
+
+
+class SourceError(PublicMarketsError):
+    """The database cannot be read as configured."""
+
+
+class OutputError(PublicMarketsError):
+    """The output folder cannot be read or written."""
+
+
+class GuardError(PublicMarketsError):
+    """A guard refused a state that looks like an accident."""
+
+    exit_code = 3
+
+
+class BusyError(PublicMarketsError):
+    """Another run holds the folder."""
+
+    exit_code = 4

@@ -1,0 +1,147 @@
+"""The record of a build: which generations exist, what is current, what is retired and since when. Pure.
+
+What the manifest does not name does not exist: a generation on disk that it does not know is a leftover.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from generator import keys
+from generator.contract import SORTS, STATES_OF_FILTER, MarketStatus
+
+#: Raised when an older program could misread the file.
+FORMAT: Final = 1
+_DIGEST_LENGTH: Final = 32
+
+
+Lists: TypeAlias = Mapping[str, "Current"]
+#: The states of every public market by which lists hold it, by id; none for one that no list holds.
+States: TypeAlias = Mapping[str, tuple[MarketStatus, ...]]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(
+        alias_generator=to_camel, extra="forbid", frozen=True, validate_by_alias=True, validate_by_name=True
+    )
+
+
+class Current(_Record):
+    """The generation a list's first pages lead to: `count` items, `bytes` in its immutable pages."""
+
+    generation: str
+    count: int
+    bytes: int
+
+
+class Retired(Current):
+    """A generation that walks may still be in. `withdrawn`: it holds a market that must not be public any more."""
+
+    list: str
+    retired_at: str
+    withdrawn: bool = False
+
+    def is_due(self, as_of: str, lifetime: timedelta) -> bool:
+        """Whether the generation may be deleted: its cursors are older than their lifetime, or it was withdrawn."""
+        age = datetime.fromisoformat(as_of) - datetime.fromisoformat(self.retired_at)
+        return self.withdrawn or age > lifetime
+
+
+class Manifest(_Record):
+    """One state of the output folder. `complete` is false from the moment a build begins to replace files to its end.
+
+    `objects` maps the key of every mutable object to a digest of its bytes and headers. `markets` maps the id of every
+    public market to the states it has had in the generations that exist, which tells the lists that may hold it.
+    """
+
+    format: int = FORMAT
+    complete: bool
+    as_of: str
+    version: str
+    variant: str
+    layout: str
+    lists: Mapping[str, Current]
+    retired: tuple[Retired, ...]
+    objects: Mapping[str, str]
+    markets: Mapping[str, tuple[MarketStatus, ...]]
+
+    def emptied(self) -> "Manifest":
+        """The record of a folder in which nothing was built yet, otherwise like this one."""
+        nothing = {"complete": False, "lists": {}, "retired": (), "objects": {}, "markets": {}}
+        return self.model_copy(update=nothing)
+
+    def generations(self) -> dict[tuple[str, str], Current]:
+        """Every generation that exists, by list and name."""
+        retired: dict[tuple[str, str], Current] = {(one.list, one.generation): one for one in self.retired}
+        return retired | {(name, one.generation): one for name, one in self.lists.items()}
+
+    def encoded(self) -> bytes:
+        """The file's bytes: the same state gives the same bytes."""
+        return self.model_dump_json(by_alias=True, indent=1).encode() + b"\n"
+
+
+def digest(key: str, body: bytes) -> str:
+    """What decides whether an object changed: its bytes and its headers."""
+    headers = "\n".join(f"{name}: {value}" for name, value in sorted(keys.headers(key).items()))
+    return hashlib.sha256(f"{headers}\n\n".encode() + body).hexdigest()[:_DIGEST_LENGTH]
+
+
+def intend(previous: Manifest, lists: Lists, states: States, as_of: str) -> Manifest:
+    """Record, before anything leads to them, the generations a build is about to make reachable.
+
+    A build that is killed after this leaves generations that first pages may lead to; noted as retired, they are kept
+    for the walks in them and deleted in time, like any other.
+    """
+    known = previous.generations()
+    new = {name: one for name, one in lists.items() if (name, one.generation) not in known}
+    had = {market_id: {*before} for market_id, before in previous.markets.items()}
+    for market_id, now in states.items():
+        had.setdefault(market_id, set()).update(now)
+    return previous.model_copy(
+        update={"complete": False, "retired": (*previous.retired, *_retired(new, as_of)), "markets": _sorted(had)}
+    )
+
+
+def settle(previous: Manifest, built: Manifest, states: States, lifetime: timedelta) -> Manifest:
+    """Complete the record of a build with what the previous one leaves behind: retired generations, old states."""
+    retired = tuple(one for one in _retirements(previous, built, states) if not one.is_due(built.as_of, lifetime))
+    retained = {one.list for one in retired}
+    had = {market_id: {*now} for market_id, now in states.items()}
+    for market_id in had.keys() & previous.markets.keys():
+        had[market_id].update(state for state in previous.markets[market_id] if retained & lists_of([state]))
+    return built.model_copy(update={"complete": True, "retired": retired, "markets": _sorted(had)})
+
+
+def _retirements(previous: Manifest, built: Manifest, states: States) -> Iterator[Retired]:
+    gone = previous.markets.keys() - states.keys()
+    withdrawn = lists_of(state for market_id in gone for state in previous.markets[market_id])
+    current = {(name, one.generation) for name, one in built.lists.items()}
+    for one in (*previous.retired, *_retired(previous.lists, built.as_of)):
+        if (one.list, one.generation) not in current:
+            yield one.model_copy(update={"withdrawn": True}) if one.list in withdrawn else one
+
+
+def _retired(lists: Lists, as_of: str) -> list[Retired]:
+    return [
+        Retired(list=name, generation=one.generation, count=one.count, bytes=one.bytes, retired_at=as_of)
+        for name, one in lists.items()
+    ]
+
+
+def _sorted(had: Mapping[str, set[MarketStatus]]) -> dict[str, tuple[MarketStatus, ...]]:
+    return {market_id: tuple(sorted(states)) for market_id, states in sorted(had.items())}
+
+
+def lists_of(states: Iterable[MarketStatus]) -> frozenset[str]:
+    """The names of all lists that hold markets of one of these states."""
+    wanted = set(states)
+    return frozenset(
+        keys.list_name(status, sort)
+        for status, selected in STATES_OF_FILTER.items()
+        for sort in SORTS
+        if not wanted.isdisjoint(selected)
+    )

@@ -1,0 +1,100 @@
+"""The `pages` layout: one list becomes an object per page, for every limit. Pure.
+
+A page is a slice of the list's joined items between a fixed head and a `nextCursor` tail; nothing is encoded here.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Final
+
+from generator import cursor, keys
+from generator.contract import LIMIT_MAX, LIMIT_MIN
+
+#: Part of every generation's name: raise it when the bytes or the grammar of pages change.
+FORMAT: Final = "1"
+LAYOUT: Final = "pages"
+LETTER: Final = "p"
+LIMITS: Final = range(LIMIT_MIN, LIMIT_MAX + 1)
+
+_HEAD: Final = b'{"items":['
+_NEXT: Final = b'],"nextCursor":"'
+_END: Final = b'"}'
+_LAST: Final = b'],"nextCursor":null}'
+
+
+@dataclass(frozen=True)
+class ItemList:
+    """One list: `name` is `<status>/<sort>`, `items` are its encoded items in their order."""
+
+    name: str
+    items: Sequence[bytes]
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Up to a hundred neighbouring pages of one limit: `name` within the generation, positions and bodies."""
+
+    name: str
+    pages: Iterator[tuple[int, bytes]]
+
+
+class Generation:
+    """One content of one list, cut into pages; equal content has an equal `name`."""
+
+    def __init__(self, source: ItemList) -> None:
+        self.list_name = source.name
+        self.count = len(source.items)
+        self._joined = b",".join(source.items)
+        # The offset where each item starts, and one past the end: a page drops the comma before the next one.
+        self._offsets = list(accumulate((len(item) + 1 for item in source.items), initial=0))
+        self.name = self._digest(source.items)
+
+    def _digest(self, items: Sequence[bytes]) -> str:
+        # Lengths go in first: without them two lists whose items merely join alike would share a name.
+        digest = hashlib.sha256(f"{FORMAT}\n{LAYOUT}\n{self.list_name}\n{[len(item) for item in items]}\n".encode())
+        digest.update(self._joined)
+        return LETTER + digest.hexdigest()[: cursor.GENERATION_LENGTH - 1]
+
+    @cached_property
+    def _tails(self) -> list[bytes]:
+        """What follows the items of a page that ends before each position; all limits share the table."""
+        minted = (cursor.mint(self.list_name, self.name, position).encode() for position in range(1, self.count))
+        return [_LAST, *(_NEXT + text + _END for text in minted), _LAST]
+
+    def _body(self, start: int, size: int) -> bytes:
+        end = min(start + size, self.count)
+        if start == end:
+            return _HEAD + _LAST
+        return _HEAD + self._joined[self._offsets[start] : self._offsets[end] - 1] + self._tails[end]
+
+    def first(self, limit: int) -> bytes:
+        """The page a walk with `limit` starts with."""
+        return self._body(0, limit)
+
+    def folders(self) -> Iterator[Folder]:
+        """All later pages: for every limit one at each multiple of the limit, in folders."""
+        for limit in LIMITS:
+            step = limit * keys.PAGES_PER_FOLDER
+            for start in range(0, self.count, step):
+                positions = range(max(start, limit), min(start + step, self.count), limit)
+                if positions:
+                    pages = ((position, self._body(position, limit)) for position in positions)
+                    yield Folder(keys.page_folder(limit, start), pages)
+
+
+def page_count(items: int) -> int:
+    """How many pages, beside the hundred first ones, a list of `items` has: about 5.19 an item."""
+    return sum(max(0, items - 1) // limit for limit in LIMITS)
+
+
+def size_at(position: int, limit: int) -> int:
+    """The size of the page to serve to a walk that stands at `position` and now asks for `limit` items.
+
+    It is the largest precomputed page that starts there, holds at most `limit` items and does not step over the next
+    multiple of `limit`, so that a reader who changed the limit is soon back on whole pages. There always is one.
+    """
+    room = limit - position % limit
+    return next(size for size in range(room, 0, -1) if position % size == 0)

@@ -1,0 +1,55 @@
+"""The six relations we read: every column that is ever selected, with the kind of value it must hold. Nothing else.
+
+A privacy test compares this table with a real schema both ways: a column that is not here is never read.
+"""
+
+from typing import Final, Literal, TypeAlias
+
+Kind: TypeAlias = Literal["id", "text", "number", "integer", "boolean", "timestamp", "date"]
+
+RELATIONS: Final[dict[str, dict[str, Kind]]] = {
+    "markets": {
+        "id": "id",
+        "slug": "text",
+        "question": "text",
+        "description": "text",
+        "status": "text",
+        "approval": "text",
+        "is_listed": "boolean",
+        "prob": "number",
+        "volume": "number",
+        "pool_yes": "number",
+        "pool_no": "number",
+        "close_time": "timestamp",
+        "resolution": "text",
+        "created_at": "timestamp",
+        "resolved_at": "timestamp",
+        "last_activity_at": "timestamp",
+        "trader_count": "integer",
+        "trading_pause_reason": "text",
+        "creation_source": "text",
+        "sponsor": "text",
+    },
+    "market_categories": {"market_id": "id", "category": "text", "position": "integer"},
+    "fx_members": {
+        "market_id": "id",
+        "title": "text",
+        "instrument": "text",
+        "source": "text",
+        "week_start": "date",
+        "week_end": "date",
+        "threshold_value": "number",
+        "direction": "text",
+        "is_public": "boolean",
+    },
+    "orders": {"market_id": "id", "side": "text", "price": "number", "amount": "number", "is_public": "boolean"},
+    "fills": {
+        "id": "id",
+        "market_id": "id",
+        "amount": "number",
+        "shares": "number",
+        "price": "number",
+        "created_at": "timestamp",
+    },
+    "probabilities": {"market_id": "id", "recorded_at": "timestamp", "prob": "number"},
+}

@@ -1,0 +1,100 @@
+"""What a build did, for people and monitors: `output/report.json`, and the summary line. Never published."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from generator import __version__
+from generator.manifest import Current, Lists
+from generator.pages import LIMITS, page_count
+from generator.quarantine import Quarantine
+
+
+@dataclass
+class Report:
+    """Collects what was built and what the run did for it. Counts are of files and bytes under `v1/`."""
+
+    as_of: str = ""
+    source: str = ""
+    published: int = 0
+    hidden: int = 0
+    lists: Lists = field(default_factory=dict)
+    retained: int = 0
+    quarantine: Quarantine = field(default_factory=Quarantine)
+    written: int = 0
+    written_bytes: int = 0
+    unchanged: int = 0
+    deleted: int = 0
+    withdrawn: list[str] = field(default_factory=list)
+    new_lists: list[str] = field(default_factory=list)
+    stages: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Measure a stage."""
+        start = time.perf_counter()
+        yield
+        self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - start
+
+    def content(self) -> dict[str, Any]:
+        """The report as JSON values. What differs between two runs over the same data is all under `run`."""
+        return {
+            "asOf": self.as_of,
+            "generator": __version__,
+            "source": self.source,
+            "markets": {
+                "published": self.published,
+                "hidden": self.hidden,
+                "quarantined": self.quarantine.total("markets"),
+            },
+            "lists": {name: self._list(current) for name, current in self.lists.items()},
+            "retainedGenerations": self.retained,
+            "quarantined": [
+                {"relation": row.relation, "key": row.key, "reason": row.reason, "rows": count}
+                for row, count in self.quarantine
+            ],
+            "quarantinedUnnamed": self.quarantine.unnamed(),
+            "run": {
+                "written": self.written,
+                "writtenBytes": self.written_bytes,
+                "unchanged": self.unchanged,
+                "deleted": self.deleted,
+                "newLists": self.new_lists,
+                "withdrawn": self.withdrawn,
+                "seconds": {name: round(seconds, 3) for name, seconds in self.stages.items()},
+            },
+        }
+
+    def _list(self, current: Current) -> dict[str, Any]:
+        pages = page_count(current.count)
+        return {
+            "count": current.count,
+            "generation": current.generation,
+            "objects": pages + len(LIMITS),
+            "generationBytes": current.bytes,
+        }
+
+    def encoded(self) -> bytes:
+        """The file's bytes."""
+        return json.dumps(self.content(), indent=1).encode() + b"\n"
+
+    def says_more_than(self, previous: bytes | None) -> bool:
+        """Whether the file that is there is out of date. A run that found everything in place leaves it alone."""
+        if previous is None or self.written or self.deleted:
+            return True
+        try:
+            before = json.loads(previous)
+        except ValueError:
+            return True
+        return not isinstance(before, dict) or {**before, "run": None} != {**self.content(), "run": None}
+
+    def summary(self) -> str:
+        """The line that ends a build; its words are a contract."""
+        return (
+            f"built {self.published} markets as of {self.as_of}: {self.written} files written "
+            f"({self.written_bytes} bytes), {self.unchanged} unchanged, {self.deleted} deleted, "
+            f"{self.quarantine.total()} rows quarantined, {sum(self.stages.values()):.1f} s"
+        )
