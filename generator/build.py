@@ -112,9 +112,7 @@ def _require(findings: list[str]) -> None:
         raise SourceError("the database cannot be read:\n  " + "\n  ".join(findings))
 
 
-def _guard(
-    catalog: Catalog, previous: Manifest | None, config: Config, report: Report, allowed: Allowed
-) -> None:
+def _guard(catalog: Catalog, previous: Manifest | None, config: Config, report: Report, allowed: Allowed) -> None:
     bad, good = report.quarantine.total("markets"), len(catalog.markets)
     report.published, report.hidden, report.as_of = good, catalog.hidden, catalog.as_of
     if not allowed.invalid and bad > config.guards.max_invalid * (bad + good):
@@ -210,9 +208,9 @@ def _publish(folder: Output, previous: Manifest, rendered: Rendered, config: Con
     pages = sum(page_count(one.current.count) for one in new)
     report.written = len(rendered.staged.changed) + pages
     report.written_bytes = rendered.staged.bytes + sum(one.current.bytes for one in new)
-    report.unchanged = len(rendered.staged.objects) + sum(
-        page_count(one.current.count) for one in rendered.lists
-    ) - report.written
+    report.unchanged = (
+        len(rendered.staged.objects) + sum(page_count(one.current.count) for one in rendered.lists) - report.written
+    )
     report.lists, report.retained = final.lists, len(final.retired)
     report.new_lists = [one.name for one in new]
 

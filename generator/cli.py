@@ -145,7 +145,9 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
     moment = as_of or datetime.now(UTC)
     path = source.sqlite_path(settings)
     if path is None:
-        raise SourceError(f"demo makes SQLite databases, not {source.describe(settings)}; --set source.url=sqlite:///demo.db")
+        raise SourceError(
+            f"demo makes SQLite databases, not {source.describe(settings)}; --set source.url=sqlite:///demo.db"
+        )
     if path.exists():
         click.echo(f"{path} is there already; delete it to get a new one", err=True)
     else:

@@ -91,7 +91,9 @@ class Output:
         try:
             recorded = Manifest.model_validate_json(content)
         except ValidationError as error:
-            raise OutputError(f"{path}: damaged ({error.error_count()} mistakes); move the folder away, build again") from error
+            raise OutputError(
+                f"{path}: damaged ({error.error_count()} mistakes); move the folder away, build again"
+            ) from error
         if recorded.format != manifest.FORMAT:
             raise OutputError(f"{path}: format {recorded.format}, this program knows {manifest.FORMAT}; upgrade it")
         return recorded

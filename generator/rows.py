@@ -221,7 +221,9 @@ def accepts_bets(row: Mapping[str, Any], as_of: str) -> bool:
         return False
 
 
-def market(row: Mapping[str, Any], *, fx: contract.FxFamilyMember | Mapping[str, Any] | None, fills24h: int, as_of: str) -> MarketRow:
+def market(
+    row: Mapping[str, Any], *, fx: contract.FxFamilyMember | Mapping[str, Any] | None, fills24h: int, as_of: str
+) -> MarketRow:
     """Bring a row of `markets` to the wire; raise ValidationError when it breaks the contract."""
     derived = {"fx_family_member": fx, "fills24h": fills24h, "accepting_bets": accepts_bets(row, as_of)}
     return MarketRow.model_validate({**row, **derived})
