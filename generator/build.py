@@ -79,22 +79,25 @@ class Rendered:
     record: Manifest
     states: States
 
+    def new_lists(self) -> list[StagedList]:
+        """The lists whose generation was put aside."""
+        return [one for one in self.lists if one.is_new]
+
 
 def build(config: Config, as_of: datetime, *, allowed: Allowed, progress: Progress) -> Report:
     """Bring `output/` to the state of the database at `as_of`, an aware time; every refusal leaves it as it was."""
     _refuse_unbuildable(config)
     report = Report(source=source.describe(config))
     with output.locked(config.output) as folder:
-        previous = folder.manifest()
+        run = _Run(config, folder, folder.manifest(), report, progress)
         with source.reading(config, report.quarantine) as reading:
             with report.stage("read"):
-                _require(check.findings(reading.columns))
-                catalog = reading.catalog(as_of)
-                _guard(catalog, previous, config, report, allowed)
+                catalog = run.read(reading, as_of)
+            run.guard(catalog, allowed)
             with report.stage("render"):
-                rendered = _render(catalog, reading, folder, previous, config, report, progress)
+                rendered = run.render(catalog, reading)
         with report.stage("publish"):
-            _publish(folder, previous or rendered.record.emptied(), rendered, config, report)
+            run.publish(rendered)
         if report.says_more_than(folder.read(output.REPORT)):
             folder.save(output.REPORT, report.encoded())
     return report
@@ -107,58 +110,116 @@ def _refuse_unbuildable(config: Config) -> None:
         raise ConfigError(f"layout: {config.layout} is not in this version; set it to {' or '.join(LAYOUTS)}")
 
 
-def _require(findings: list[str]) -> None:
-    if findings:
-        raise SourceError("the database cannot be read:\n  " + "\n  ".join(findings))
+@dataclass(frozen=True)
+class _Run:
+    """The stages of one build; `previous` is what the folder's manifest said when it began."""
 
+    config: Config
+    folder: Output
+    previous: Manifest | None
+    report: Report
+    progress: Progress
 
-def _guard(catalog: Catalog, previous: Manifest | None, config: Config, report: Report, allowed: Allowed) -> None:
-    bad, good = report.quarantine.total("markets"), len(catalog.markets)
-    report.published, report.hidden, report.as_of = good, catalog.hidden, catalog.as_of
-    if not allowed.invalid and bad > config.guards.max_invalid * (bad + good):
-        reasons = "".join(f"\n  {row.key}: {row.reason}" for row, _ in list(report.quarantine)[:10])
-        raise GuardError(
-            f"{bad} of {bad + good} markets break the contract, more than guards.max_invalid "
-            f"({config.guards.max_invalid:g}) allows; nothing was replaced. mend them, or use --allow-invalid:{reasons}"
+    def read(self, reading: source.Reading, as_of: datetime) -> Catalog:
+        findings = check.findings(reading.columns)
+        if findings:
+            raise SourceError("\n  ".join(["the database lacks what a build reads:", *findings]))
+        catalog = reading.catalog(as_of)
+        self.report.as_of, self.report.hidden = catalog.as_of, catalog.hidden
+        self.report.published = len(catalog.markets)
+        return catalog
+
+    def guard(self, catalog: Catalog, allowed: Allowed) -> None:
+        """Refuse a state that looks like an accident, before anything is written."""
+        guards = self.config.guards
+        bad, good = self.report.quarantine.total("markets"), len(catalog.markets)
+        if not allowed.invalid and bad > guards.max_invalid * (bad + good):
+            reasons = "".join(f"\n  {row.key}: {row.reason}" for row in self.report.quarantine.named("markets")[:10])
+            raise GuardError(
+                f"{bad} of {bad + good} markets break the contract, more than guards.max_invalid "
+                f"({guards.max_invalid:g}) allows; nothing was replaced. mend them, or use --allow-invalid:{reasons}"
+            )
+        before = self.previous.markets.keys() if self.previous else set[str]()
+        lost = len(before - {market.item.id for market in catalog.markets})
+        if not allowed.shrink and lost > guards.max_shrink * len(before):
+            raise GuardError(
+                f"{lost} of {len(before)} markets would disappear, more than guards.max_shrink "
+                f"({guards.max_shrink:g}) allows; nothing was replaced. is the database whole? then use --allow-shrink"
+            )
+
+    def render(self, catalog: Catalog, reading: source.Reading) -> Rendered:
+        """Put everything aside that is not in place yet: lists in forked workers, details meanwhile here."""
+        lists = render.lists(catalog)
+        self.progress.start(len(lists) + len(catalog.markets))
+        known = self.previous.generations() if self.previous else {}
+        staged = Staged()
+        stage_list = partial(_stage_list, self.folder, known)
+        with workers.Crew(stage_list, lists, lambda one: len(one.items), workers.available()) as crew:
+            for shown in reading.details(catalog):
+                staged.put(self.folder, render.market_detail(shown, self.config, self.report.quarantine))
+                self.progress.advance()
+            staged_lists = []
+            for result in crew.results():
+                staged_lists.append(result)
+                self.progress.advance()
+        staged_lists.sort(key=lambda one: one.name)
+        for artifact in render.documents(catalog, self.config):
+            staged.put(self.folder, artifact)
+        for one in staged_lists:
+            staged.add(one.first_pages)
+        counts = {one.name: one.current.count for one in staged_lists}
+        staged.put(self.folder, render.build_record(catalog, self.config, counts))
+        return Rendered(staged_lists, staged, self._record(catalog, staged_lists, staged), _states(catalog))
+
+    def _record(self, catalog: Catalog, lists: list[StagedList], staged: Staged) -> Manifest:
+        return Manifest(
+            complete=True,
+            as_of=catalog.as_of,
+            version=__version__,
+            variant=self.config.variant,
+            layout=self.config.layout,
+            lists={one.name: one.current for one in lists},
+            retired=(),
+            objects=dict(sorted(staged.objects.items())),
+            markets={},
         )
-    before = set(previous.markets) if previous else set()
-    lost = len(before - {market.item.id for market in catalog.markets})
-    if not allowed.shrink and lost > config.guards.max_shrink * len(before):
-        raise GuardError(
-            f"{lost} of {len(before)} markets would disappear, more than guards.max_shrink "
-            f"({config.guards.max_shrink:g}) allows; nothing was replaced. is the database whole? if so, --allow-shrink"
-        )
 
+    def publish(self, rendered: Rendered) -> None:
+        """Move what was put aside into place; from here on a kill leaves work that the next build finishes."""
+        previous = self.previous or rendered.record.emptied()
+        self.report.withdrawn = sorted(previous.markets.keys() - rendered.states.keys())
+        final = manifest.settle(previous, rendered.record, rendered.states, self.config.cursor.lifetime)
+        if final != previous or rendered.staged.changed or rendered.new_lists():
+            self._move(previous, rendered)
+            self.folder.save(output.MANIFEST, final.encoded())
+        for path in list(self.folder.unknown(final)):
+            self.folder.discard(path)
+            self.report.deleted += 1
+        self._count(final, rendered)
 
-def _render(
-    catalog: Catalog,
-    reading: source.Reading,
-    folder: Output,
-    previous: Manifest | None,
-    config: Config,
-    report: Report,
-    progress: Progress,
-) -> Rendered:
-    lists = render.lists(catalog)
-    progress.start(len(lists) + len(catalog.markets))
-    known = previous.generations() if previous else {}
-    staged = Staged()
-    stage_list = partial(_stage_list, folder, known)
-    with workers.Crew(stage_list, lists, lambda one: len(one.items), workers.available()) as crew:
-        for shown in reading.details(catalog):
-            staged.put(folder, render.market_detail(shown, config, report.quarantine))
-            progress.advance()
-        staged_lists = []
-        for result in crew.results():
-            staged_lists.append(result)
-            progress.advance()
-    staged_lists.sort(key=lambda one: one.name)
-    for artifact in render.documents(catalog, config):
-        staged.put(folder, artifact)
-    for one in staged_lists:
-        staged.add(one.first_pages)
-    staged.put(folder, render.build_record(catalog, config, {one.name: one.current.count for one in staged_lists}))
-    return Rendered(staged_lists, staged, _record(catalog, config, staged_lists, staged), _states(catalog))
+    def _move(self, previous: Manifest, rendered: Rendered) -> None:
+        self.folder.sync()
+        if self.previous is None:
+            # From now on what lies under v1/ is known to be ours, even if this very first build is killed.
+            self.folder.save(output.MANIFEST, previous.encoded())
+        for market_id in self.report.withdrawn:
+            self.folder.discard_key(keys.detail(market_id))
+        new = {one.name: one.current for one in rendered.new_lists()}
+        for name, current in new.items():
+            self.folder.move(keys.generation_prefix(name, current.generation))
+        intent = manifest.intend(previous, new, rendered.states, rendered.record.as_of)
+        self.folder.save(output.MANIFEST, intent.encoded())
+        for key in rendered.staged.changed:
+            self.folder.move(key)
+
+    def _count(self, final: Manifest, rendered: Rendered) -> None:
+        new = rendered.new_lists()
+        self.report.lists, self.report.retained = final.lists, len(final.retired)
+        self.report.new_lists = [one.name for one in new]
+        self.report.written = len(rendered.staged.changed) + sum(page_count(one.current.count) for one in new)
+        self.report.written_bytes = rendered.staged.bytes + sum(one.current.bytes for one in new)
+        pages = sum(page_count(one.count) for one in final.lists.values())
+        self.report.unchanged = len(final.objects) + pages - self.report.written
 
 
 def _stage_list(folder: Output, known: dict[tuple[str, str], Current], items: ItemList) -> StagedList:
@@ -176,57 +237,5 @@ def _stage_list(folder: Output, known: dict[tuple[str, str], Current], items: It
     return StagedList(generation.list_name, as_current, is_new, staged)
 
 
-def _record(catalog: Catalog, config: Config, lists: list[StagedList], staged: Staged) -> Manifest:
-    return Manifest(
-        complete=True,
-        as_of=catalog.as_of,
-        version=__version__,
-        variant=config.variant,
-        layout=config.layout,
-        lists={one.name: one.current for one in lists},
-        retired=(),
-        objects=dict(sorted(staged.objects.items())),
-        markets={},
-    )
-
-
 def _states(catalog: Catalog) -> States:
     return {market.item.id: () if market.fx else (market.item.status,) for market in catalog.markets}
-
-
-def _publish(folder: Output, previous: Manifest, rendered: Rendered, config: Config, report: Report) -> None:
-    """Move what was put aside into place; from here on a kill leaves work that the next build finishes."""
-    final = manifest.settle(previous, rendered.record, rendered.states, config.cursor.lifetime)
-    new = [one for one in rendered.lists if one.is_new]
-    report.withdrawn = sorted(previous.markets.keys() - rendered.states.keys())
-    if final != previous:
-        _move(folder, previous, rendered, new, report)
-        folder.save(output.MANIFEST, final.encoded())
-    for path in list(folder.unknown(final)):
-        folder.discard(path)
-        report.deleted += 1
-    pages = sum(page_count(one.current.count) for one in new)
-    report.written = len(rendered.staged.changed) + pages
-    report.written_bytes = rendered.staged.bytes + sum(one.current.bytes for one in new)
-    report.unchanged = (
-        len(rendered.staged.objects) + sum(page_count(one.current.count) for one in rendered.lists) - report.written
-    )
-    report.lists, report.retained = final.lists, len(final.retired)
-    report.new_lists = [one.name for one in new]
-
-
-def _move(folder: Output, previous: Manifest, rendered: Rendered, new: list[StagedList], report: Report) -> None:
-    folder.sync()
-    if not previous.lists:
-        # From now on what lies under v1/ is known to be ours, even if this very first build is killed.
-        folder.save(output.MANIFEST, previous.encoded())
-    for market_id in report.withdrawn:
-        folder.discard_key(keys.detail(market_id))
-    for one in new:
-        folder.move(keys.generation_prefix(one.name, one.current.generation))
-    if new:
-        lists = {one.name: one.current for one in new}
-        intent = manifest.intend(previous, lists, rendered.states, rendered.record.as_of)
-        folder.save(output.MANIFEST, intent.encoded())
-    for key in rendered.staged.changed:
-        folder.move(key)

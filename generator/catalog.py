@@ -54,7 +54,7 @@ class Catalog:
         listed = self.listed()
         for sort in contract.SORTS:
             rank = _RANK[sort]
-            ranked = sorted(listed, key=lambda market: rank(market.item), reverse=True)  # noqa: B023 - used at once
+            ranked = sorted(listed, key=lambda market: rank(market.item), reverse=True)
             for status in contract.STATUS_FILTERS:
                 states = contract.STATES_OF_FILTER[status]
                 yield status, sort, [market for market in ranked if market.item.status in states]

@@ -22,7 +22,7 @@ _LOG: Final = logging.getLogger("public_markets")
 _NAMED_ON_STDERR: Final = 20
 
 
-class Instant(click.ParamType):
+class Instant(click.ParamType[datetime]):
     """A time, RFC 3339; without an offset it is UTC."""
 
     name = "time"
@@ -49,7 +49,7 @@ class Job(click.Command):
                 ["--config", "config_path"], type=click.Path(path_type=Path), default=Path("config.yaml"),
                 show_default=True, help="The configuration file.",
             ),
-            click.Option(["--set", "overrides"], multiple=True, metavar="KEY=VALUE", help="Override a setting; repeatable."),
+            click.Option(["--set", "overrides"], multiple=True, metavar="KEY=VALUE", help="Override a setting."),
             click.Option(["-v", "--verbose"], is_flag=True, help="Log every stage, and show tracebacks."),
         ]  # fmt: skip
 

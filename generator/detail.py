@@ -187,9 +187,9 @@ class _Grid:
 
 
 def thin(points: list[Point], limit: int) -> list[Point]:
-    """Choose at most `limit` (2 or more) of `points`, which are sorted: the last one in each of `limit - 1` equal spans.
+    """Choose at most `limit` (2 or more) of the sorted `points`, evenly in time.
 
-    The first and the last are always among them.
+    They are the first of all, and the last one in each of `limit - 1` equal spans.
     """
     if len(points) <= limit:
         return points

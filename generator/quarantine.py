@@ -36,6 +36,10 @@ class Quarantine:
         """How many rows of `relation`, or of all relations, were left out."""
         return self._totals.total() if relation is None else self._totals[relation]
 
+    def named(self, relation: str) -> list[Rejection]:
+        """The rejections of one relation that are kept by name."""
+        return [rejection for rejection in sorted(self._rows) if rejection.relation == relation]
+
     def unnamed(self) -> int:
         """How many rows were left out beyond those that are kept by name."""
         return self.total() - self._rows.total()

@@ -195,11 +195,11 @@ class Reading:
         would put the market into the lists, where members of public families must not be.
         """
         members: dict[str, Mapping[str, Any]] = {}
-        for owner, *values in self._stream(self._of_visible("fx_members", *_FX, order=("week_start", "title"))):
-            if owner in members:
-                self._quarantine.reject("fx_members", owner, "market_id: the market is a member of a family already")
+        for row in self._stream(self._of_visible("fx_members", *_FX, order=("week_start", "title"))):
+            if row[0] in members:
+                self._quarantine.reject("fx_members", row[0], "market_id: the market is a member of a family already")
             else:
-                members[owner] = dict(zip(_FX, values, strict=True))
+                members[row[0]] = dict(zip(_FX, row[1:], strict=True))
         return members
 
     def _count_fills(self, as_of: datetime) -> dict[str, int]:
@@ -221,7 +221,7 @@ class Reading:
         markets = self._relation("markets").alias("m")
         columns = self._selected(markets, "markets", *rows.MARKET_COLUMNS)
         statement = sa.select(*columns).where(self._visible(markets)).order_by(markets.c.id)
-        return (row._mapping for row in self._stream(statement))  # noqa: SLF001 - SQLAlchemy's public name
+        return (dict(zip(rows.MARKET_COLUMNS, row, strict=True)) for row in self._stream(statement))
 
     def _groups(self, name: str, *columns: str, order: tuple[str, ...] = ()) -> "_Groups":
         return _Groups(name, self._stream(self._of_visible(name, *columns, order=order)))
@@ -260,8 +260,10 @@ class Reading:
         return sa.and_(approval[0] == "approved", markets.c.is_listed.is_(sa.true()))
 
     def _selected(self, relation: sa.FromClause, name: str, *columns: str) -> Sequence[sa.ColumnElement[Any]]:
-        """Columns as they are read. PostgreSQL casts ids, texts and times to text: its driver cannot represent every
-        time, infinity and the years before 1 among them, and one such row must not end the build.
+        """Columns as they are read.
+
+        PostgreSQL casts ids, texts and times to text: its driver cannot represent every time, infinity and the years
+        before 1 among them, and one such row must not end the build.
         """
         if self._dialect == "sqlite":
             return [relation.c[column] for column in columns]
@@ -284,6 +286,8 @@ class _Groups:
 
     def _advance(self) -> None:
         self._taken = False
+        self._owner: object
+        self._group: Iterator[Sequence[Any]]
         self._owner, self._group = next(self._groups, (None, iter(())))
 
     def of(self, owner: object) -> Iterator[Sequence[Any]]:

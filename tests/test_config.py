@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from generator import config
-from generator.config import KEYS, Config, load
+from generator import settings as known
+from generator.config import Config, load
 from generator.errors import ConfigError
+from generator.settings import KEYS
 
 ROOT = Path(__file__).parent.parent
 SCHEMA = ROOT / "generator" / "config.schema.json"
@@ -106,7 +107,7 @@ def test_the_config_file_of_the_project_shows_every_key_below_its_description() 
 
 
 def test_the_schema_file_is_current() -> None:
-    current = json.dumps(config.schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    current = json.dumps(known.schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
     if os.environ.get("BLESS") == "1":
         SCHEMA.write_text(current, encoding="utf-8")
     assert SCHEMA.read_text(encoding="utf-8") == current, "the settings changed: run `make bless` and commit the schema"
@@ -130,12 +131,12 @@ def test_the_config_file_of_the_project_names_the_schema_and_follows_it() -> Non
     ],
 )
 def test_the_schema_refuses_what_the_loader_refuses(tree: dict[str, Any], folder: Folder) -> None:
-    assert not jsonschema.Draft7Validator(config.schema()).is_valid(tree)
+    assert not jsonschema.Draft7Validator(known.schema()).is_valid(tree)
     assert len(folder.mistakes(json.dumps(tree))) == 1
 
 
 def test_the_schema_describes_every_key() -> None:
-    document = config.schema()
+    document = known.schema()
     for key, field in KEYS.items():
         section, _, name = key.rpartition(".")
         properties = (
