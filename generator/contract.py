@@ -234,6 +234,26 @@ FIXED_ERRORS: Final[dict[int, ErrorResponse]] = {
     429: ErrorResponse(error="too many requests"),
 }
 
+#: What a 400 says of each parameter, in the order in which offending ones are listed. No sentence quotes the request.
+PARAMETER_ERRORS: Final[dict[str, str]] = {
+    "status": f"must be one of {', '.join(STATUS_FILTERS)}, given once",
+    "sort": f"must be one of {', '.join(SORTS)}, given once",
+    "limit": f"must be an integer from {LIMIT_MIN} to {LIMIT_MAX}, given once",
+    "cursor": (
+        "must be a nextCursor of this very list, with its status and sort, that is still kept; "
+        "start again from the first page, without a cursor"
+    ),
+    "category": "is not offered by this deployment; leave it out",
+    "q": "is not offered by this deployment; leave it out",
+    "marketId": "must be a UUID",
+}
+
+
+def invalid(*names: str) -> ErrorResponse:
+    """The 400 body that names these parameters; none when the request cannot even be read."""
+    details = [ErrorDetail(path=[name], message=PARAMETER_ERRORS[name]) for name in names]
+    return ErrorResponse(error="invalid request", details=details or None)
+
 
 def encode(value: Any) -> bytes:
     """Encode a wire model, or plain JSON values, as compact UTF-8 JSON. The only serialiser of published bytes."""

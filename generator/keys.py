@@ -1,5 +1,6 @@
 """Every key that may exist under `v1/`, with its Content-Type and Cache-Control. The only place that spells them.
 
+    v1/openapi.json                                                     the interface description
     v1/build.json                                                       what readers see: as-of, counts, version
     v1/errors/<status>.json                                             error bodies an edge answers as they stand
     v1/public/markets/snapshot.json                                     landing page groups
@@ -18,6 +19,7 @@ MARKETS: Final = f"{API_VERSION}/public/markets"
 LISTS: Final = f"{MARKETS}/lists"
 DETAILS: Final = f"{MARKETS}/detail"
 SNAPSHOT: Final = f"{MARKETS}/snapshot.json"
+OPENAPI: Final = f"{API_VERSION}/openapi.json"
 BUILD: Final = f"{API_VERSION}/build.json"
 ERRORS: Final = f"{API_VERSION}/errors"
 

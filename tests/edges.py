@@ -1,0 +1,163 @@
+"""The table of requests in cases/, and what every edge must make of each: shared by the harness of every runtime.
+
+A harness asks `requests(output)` for the table, runs it, and asserts both that `mismatch…` finds nothing and how many
+cases it ran. Placeholders in the table stand for what only a build can tell:
+
+    <<generation LIST>>             the name of the list's current generation
+    <<mint LIST [GENERATION] POSITION>>   a cursor as `cursor.mint` would make it; GENERATION may be `@LIST`
+    <<encoded …>> <<upper …>> <<forged …>> <<cut …>> <<headless …>>   the same cursor, disguised or damaged
+    <<market>> <<MARKET>> <<Market>> <<market2>>   a market's id in three spellings, and its first two letters
+    <<repeat COUNT TEXT>>           the text so many times
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from generator import contract, cursor, edge, keys
+from generator.config import Config
+
+TABLE: Final = Path(__file__).parent / "cases" / "requests.json"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A request and its answer. `key` with an error status: the router names an object that does not exist."""
+
+    method: str
+    path: str
+    query: str
+    status: int
+    key: str | None
+    invalid: tuple[str, ...]
+    #: What a server may answer that reads the path, or refuses the request, before the router sees it.
+    statuses: frozenset[int]
+    #: Holds what no HTTP request line can.
+    core_only: bool
+
+    @property
+    def target(self) -> str:
+        """The request target, path and query."""
+        return f"{self.path}?{self.query}" if self.query else self.path
+
+
+def requests(output: Path) -> list[Case]:
+    """The table, its placeholders filled in from a build."""
+    return [_case(row, _Build(output)) for row in json.loads(TABLE.read_text("utf-8")) if "request" in row]
+
+
+def on_the_wire(output: Path) -> list[Case]:
+    """The part of the table that can be sent over HTTP."""
+    return [case for case in requests(output) if not case.core_only]
+
+
+def _case(row: Mapping[str, Any], build: "_Build") -> Case:
+    method, _, target = str(build.fill(row["request"])).partition(" ")
+    path, _, query = target.partition("?")
+    return Case(
+        method=method,
+        path=path,
+        query=query,
+        status=row["status"],
+        key=build.fill(row["key"]) if "key" in row else None,
+        invalid=tuple(row.get("invalid", ())),
+        statuses=frozenset(row.get("server", [row["status"]])),
+        core_only=row.get("core_only", False),
+    )
+
+
+class _Build:
+    """Knows what the placeholders stand for."""
+
+    def __init__(self, output: Path) -> None:
+        manifest = json.loads((output / "manifest.json").read_text("utf-8"))
+        self._generations = {name: current["generation"] for name, current in manifest["lists"].items()}
+        # An id with letters, so that its spellings differ.
+        self._market = next(one for one in sorted(manifest["markets"]) if one != one.upper())
+        self._meanings: Mapping[str, Callable[..., str]] = {
+            "generation": self._generations.__getitem__,
+            "mint": self._mint,
+            "encoded": lambda *words: "".join(f"%{ord(letter):02x}" for letter in self._mint(*words)),
+            "upper": lambda *words: self._mint(*words).upper(),
+            "forged": lambda *words: "0" * cursor.CHECK_LENGTH + self._mint(*words)[cursor.CHECK_LENGTH :],
+            "cut": lambda *words: self._mint(*words)[:-1],
+            "headless": lambda *words: self._mint(*words)[1:],
+            "market": lambda: self._market,
+            "MARKET": self._market.upper,
+            "Market": self._market.title,
+            "market2": lambda: self._market[:2],
+            "repeat": lambda count, text: int(count) * text,
+        }
+
+    def fill(self, text: str) -> str:
+        before, opening, rest = text.partition("<<")
+        if not opening:
+            return text
+        name, *words = rest.partition(">>")[0].split(" ")
+        return before + self._meanings[name](*words) + self.fill(rest.partition(">>")[2])
+
+    def _mint(self, name: str, *place: str) -> str:
+        position = place[-1]
+        generation = place[0] if len(place) > 1 else f"@{name}"
+        if generation.startswith("@"):
+            generation = self._generations[generation[1:]]
+        # A position that is no number is minted as it stands: its check is right, so only its form can be refused.
+        return cursor.check(name, generation, position) + generation + position  # type: ignore[arg-type]
+
+
+@cache
+def _headers(status: int) -> Mapping[str, str]:
+    return {**edge.error_headers(status, Config()), **edge.CORS}
+
+
+def expected_body(case: Case) -> str:
+    """The body of the case's error, as the contract encodes it."""
+    body = contract.invalid(*case.invalid) if case.status == 400 else contract.FIXED_ERRORS[case.status]
+    return contract.encode(body).decode()
+
+
+def mismatch(case: Case, result: Mapping[str, Any]) -> str | None:
+    """What is wrong with what the core made of the case: `route`'s result, with `missing` of its key, if it has one."""
+    answer = result.get("missing") if case.key and case.status != 200 else result
+    if result.get("key") != case.key:
+        return f"{case}: {result}"
+    if case.status == 200:
+        return None
+    if not answer or answer.get("status") != case.status:
+        return f"{case}: {answer}"
+    if case.status == 204:
+        return None if answer["body"] == "" and answer["headers"].get("allow") == edge.METHODS else f"{case}: {answer}"
+    is_right = answer["body"] == expected_body(case) and answer["headers"] == _headers(case.status)
+    return None if is_right else f"{case}: {answer}"
+
+
+def http_mismatch(case: Case, status: int, headers: Mapping[str, str], body: bytes, output: Path) -> str | None:
+    """What is wrong with an HTTP answer to the case; `headers` have lower-case names."""
+    problem = f"{case.method} {case.target[:200]}: {status} {dict(headers)} {body[:300]!r}, not {case.status}"
+    if status not in case.statuses:
+        return problem
+    if any(headers.get(name) != value for name, value in edge.CORS.items()):
+        return f"{problem}: CORS"
+    if status == 204:
+        return None if not body and headers.get("access-control-allow-methods") == edge.METHODS else problem
+    if status == 200:
+        wanted, named = (output / str(case.key)).read_bytes(), keys.headers(str(case.key))
+    elif status == case.status:
+        wanted, named = expected_body(case).encode(), dict(_headers(status))
+    else:
+        return _unread_mismatch(problem, status, headers, body)
+    if body != (b"" if case.method == "HEAD" else wanted):
+        return f"{problem}: body"
+    wrong = {name: value for name, value in named.items() if headers.get(name.lower()) != value}
+    return f"{problem}: {wrong}" if wrong else None
+
+
+def _unread_mismatch(problem: str, status: int, headers: Mapping[str, str], body: bytes) -> str | None:
+    """What a server refuses by itself is still an error of the contract's form; 501 is outside the contract."""
+    is_json = headers.get("content-type") == keys.CONTENT_TYPE
+    if status == 501 or (is_json and not body):
+        return None
+    return None if is_json and contract.ErrorResponse.model_validate_json(body) else f"{problem}: body"
