@@ -1,1 +1,51 @@
-x:
+# Everything is installed into .venv and node_modules of this folder; only `test-deps` touches the system.
+
+PYTHON ?= python3
+# The one tool that is not in uv.lock, because it reads it.
+UV_VERSION := 0.13.8
+BIN := .venv/bin
+MARKETS ?= 400
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types tests bless test-deps clean
+
+help:  ## Show the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+demo: .venv/run  ## Make up a database of markets and build every answer of the read API into output/
+	@$(BIN)/public-markets demo --markets $(MARKETS)
+
+test: lint types tests  ## Check style, types and behaviour
+
+lint: .venv/test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/test
+	$(BIN)/mypy
+
+tests: .venv/test
+	$(BIN)/python -m pytest -n logical --dist loadfile
+
+bless: .venv/test  ## Accept what changed in the golden tree and the config schema
+	BLESS=1 $(BIN)/python -m pytest -q tests/test_golden.py tests/test_config.py
+
+test-deps:  ## Install the system packages the tests can use (Debian, as root)
+	apt-get update -qq
+	apt-get install -y -qq --no-install-recommends postgresql util-linux
+
+clean:  ## Remove what was installed, built and made up
+	rm -rf .venv output demo.db .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+.venv/bin/uv:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; name one with PYTHON=…")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+.venv/run: .venv/bin/uv pyproject.toml uv.lock
+	$(BIN)/uv sync --quiet --frozen --inexact --no-dev --all-extras
+	@touch $@
+
+.venv/test: .venv/bin/uv pyproject.toml uv.lock
+	$(BIN)/uv sync --quiet --frozen --inexact --all-extras
+	@touch $@ .venv/run

@@ -67,6 +67,14 @@ class Job(click.Command):
                 _LOG.exception("where it happened:")
             click.echo(f"error: {error}", err=True)
             ctx.exit(error.exit_code)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            if verbose:
+                raise
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            click.echo(f"error: {reason}; this is a bug: please report it with what -v prints", err=True)
+            ctx.exit(1)
 
 
 class Bar:

@@ -1,139 +1,26 @@
-"""Makes up the rows of lifelike markets, one market after the other. It knows no database.
-
-Everything that must never be published begins with CANARY.
-"""
+"""Makes up the rows and texts of lifelike markets, one market after the other. It knows no database."""
 
 import random
 import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from math import exp, log
-from typing import Any, Final
-from uuid import UUID
+from typing import Any
 
 from generator import demo_texts as texts
-from generator.contract import PRICE_MAX, PRICE_MIN, MarketStatus, Resolution
-
-CANARY: Final = "CANARY-"
+from generator.contract import PRICE_MAX, PRICE_MIN
+from generator.demo_lives import CANARY, Market, draw_market, timestamp, user, uuid
 
 Row = dict[str, Any]
 Walk = list[tuple[datetime, float]]
 
 
-# ── one market ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class _Life:
-    """The moments of a market, in UTC: `created` < `last_trade` <= `resolved` <= as of."""
-
-    created: datetime
-    last_trade: datetime
-    close: datetime
-    resolved: datetime | None = None
-
-    def moments(self, rng: random.Random, count: int, lateness: float = 1) -> list[datetime]:
-        """Draw `count` moments in time order, the last at the last trade; `lateness` above 1 crowds them towards it."""
-        span = self.last_trade - self.created
-        earlier = sorted((rng.random() ** lateness for _ in range(count - 1)), reverse=True)
-        return [self.last_trade - span * ago for ago in (*earlier, 0.0)] if count else []
-
-
-@dataclass(frozen=True)
-class _Market:
-    """What the rows of a market have in common."""
-
-    number: int
-    id: str
-    status: MarketStatus
-    resolution: Resolution | None
-    life: _Life
-    prob: float
-
-    def is_(self, kind: str) -> bool:
-        return _is(self.number, kind)
-
-    def turn(self, kind: str) -> int:
-        """Return how many markets of the kind came before this one."""
-        first, period = texts.KINDS[kind]
-        return (self.number - first) // period
-
-    def text(self, text: str | None) -> str | None:
-        """Mark the text of a hidden market."""
-        return CANARY + text if text and self.is_("hidden") else text
-
-    def time(self, moment: datetime) -> str:
-        return f"{moment.isoformat(timespec='seconds')}Z" if self.is_("times in RFC 3339") else _time(moment)
-
-
-def _is(number: int, kind: str) -> bool:
-    first, period = texts.KINDS[kind]
-    return number % period == first
-
-
-def _time(moment: datetime) -> str:
-    return moment.isoformat(" ", "microseconds")
-
-
-def _uuid(rng: random.Random) -> str:
-    return str(UUID(int=rng.getrandbits(128), version=4))
-
-
-def _user(rng: random.Random) -> str:
-    return f"{CANARY}user-{rng.randrange(5_000)}"
-
-
-def _draw_market(rng: random.Random, number: int, as_of: datetime) -> _Market:
-    status = texts.STATUSES[number % len(texts.STATUSES)]
-    resolution = texts.RESOLUTIONS[number % len(texts.RESOLUTIONS)] if status == "resolved" else None
-    is_trading = status == "open" and not _is(number, "overdue")
-    life = _trading_life(rng, number, as_of) if is_trading else _past_life(rng, as_of)
-    if status == "resolved" or (status == "cancelled" and not _is(number, "cancelled without a time")):
-        settled = life.last_trade + (as_of - life.last_trade) * rng.uniform(0.1, 0.9)
-        life = replace(life, resolved=settled)
-    key = _uuid(rng)
-    prob = _final_prob(rng, number, resolution)
-    return _Market(number, key.upper() if _is(number, "id in upper case") else key, status, resolution, life, prob)
-
-
-def _days(rng: random.Random, shortest: float, longest: float) -> timedelta:
-    """Draw a duration; each order of magnitude is as likely as the next."""
-    return timedelta(days=shortest * (longest / shortest) ** rng.random())
-
-
-def _trading_life(rng: random.Random, number: int, as_of: datetime) -> _Life:
-    if _is(number, "imported"):
-        hour = as_of.replace(minute=0, second=0, microsecond=0)
-        return _Life(hour - timedelta(days=45), hour - timedelta(hours=3), hour + timedelta(days=60))
-    age = _days(rng, 0.2, 700)
-    close = as_of + _days(rng, 0.1, 900)
-    if rng.random() < 0.6:  # noqa: PLR2004 - most people choose a day, not a moment
-        close = close.replace(hour=23, minute=59, second=59, microsecond=0)
-    return _Life(as_of - age, as_of - age * 0.9 * rng.random() ** 4, close)
-
-
-def _past_life(rng: random.Random, as_of: datetime) -> _Life:
-    age = _days(rng, 1, 700)
-    last_trade = as_of - age * rng.uniform(0.02, 0.6)
-    return _Life(as_of - age, last_trade, last_trade + age * 0.01 * rng.random())
-
-
-def _final_prob(rng: random.Random, number: int, resolution: Resolution | None) -> float:
-    if resolution in ("YES", "NO"):
-        certainty = rng.choice((1.0, 0.99, 0.97, 0.912))
-        return certainty if resolution == "YES" else round(1 - certainty, 3)
-    if _is(number, "deep order book"):
-        return round(rng.uniform(0.45, 0.55), 3)  # room for forty levels on either side
-    return round(min(PRICE_MAX, max(PRICE_MIN, rng.betavariate(0.8, 0.8))), 3)
-
-
 # ── its rows ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _market_row(rng: random.Random, market: _Market, fills: list[Row]) -> Row:
+def _market_row(rng: random.Random, market: Market, fills: list[Row]) -> Row:
     """Return every column but slug, question and description."""
     life = market.life
     approval, is_listed = texts.HIDDEN_BY[market.turn("hidden") % 3] if market.is_("hidden") else ("approved", True)
@@ -157,13 +44,13 @@ def _market_row(rng: random.Random, market: _Market, fills: list[Row]) -> Row:
         "trading_pause_reason": market.text(rng.choice(texts.PAUSE_REASONS)) if market.is_("paused") else None,
         "creation_source": market.text(rng.choice(texts.CREATION_SOURCES)),
         "sponsor": market.text(rng.choice(texts.SPONSORS)),
-        "creator_id": _user(rng),
+        "creator_id": user(rng),
         "moderation_note": f"{CANARY}note, seen by {rng.randrange(20)} moderators",
         "top_forecasters": f"{CANARY}{[rng.randrange(5_000) for _ in range(3)]}",
     }
 
 
-def _category_rows(rng: random.Random, market: _Market, primary: str) -> list[Row]:
+def _category_rows(rng: random.Random, market: Market, primary: str) -> list[Row]:
     related = texts.RELATED[primary]
     names = [primary, *rng.sample(related, rng.randint(0, len(related)))]
     return [
@@ -172,7 +59,7 @@ def _category_rows(rng: random.Random, market: _Market, primary: str) -> list[Ro
     ]
 
 
-def _walk(rng: random.Random, market: _Market) -> Walk:
+def _walk(rng: random.Random, market: Market) -> Walk:
     """Walk back in time from the market's probability, in log-odds, which cannot leave 0…1."""
     inside = min(0.98, max(0.02, market.prob))
     odds = log(inside / (1 - inside))
@@ -184,7 +71,7 @@ def _walk(rng: random.Random, market: _Market) -> Walk:
     return list(zip(moments, reversed(probs), strict=False))  # no moments: no walk
 
 
-def _history_length(rng: random.Random, market: _Market) -> int:
+def _history_length(rng: random.Random, market: Market) -> int:
     if market.is_("thousands of points"):
         return rng.randint(3_000, 4_000)
     if market.is_("hardly any history"):
@@ -192,31 +79,31 @@ def _history_length(rng: random.Random, market: _Market) -> int:
     return 50 + int(250 * rng.random() ** 4)
 
 
-def _fill_rows(rng: random.Random, market: _Market, walk: Walk) -> Iterator[Row]:
+def _fill_rows(rng: random.Random, market: Market, walk: Walk) -> Iterator[Row]:
     times = [moment for moment, _ in walk]
     for moment in market.life.moments(rng, _fill_count(rng, market), lateness=3):
         prob = walk[max(0, bisect_right(times, moment) - 1)][1] if walk else market.prob
         price = min(PRICE_MAX, max(PRICE_MIN, round(prob + rng.gauss(0, 0.01), 3)))
         amount = round(rng.lognormvariate(2.5, 1.2), 2)
         yield {
-            "id": _uuid(rng),
+            "id": uuid(rng),
             "market_id": market.id,
             "amount": amount,
             "shares": round(amount / price, 4),
             "price": None if rng.random() < 0.03 else price,  # noqa: PLR2004 - a trade without a price of its own
-            "created_at": _time(moment),
-            "user_id": _user(rng),
+            "created_at": timestamp(moment),
+            "user_id": user(rng),
             "matched_bet_id": f"{CANARY}bet-{rng.getrandbits(64):x}",
         }
 
 
-def _fill_count(rng: random.Random, market: _Market) -> int:
+def _fill_count(rng: random.Random, market: Market) -> int:
     if market.is_("thousands of fills"):
         return rng.randint(2_000, 3_500)
     return 0 if market.is_("no fills") else 1 + min(1_500, int(rng.lognormvariate(2.85, 1.4)))
 
 
-def _order_rows(rng: random.Random, market: _Market) -> Iterator[Row]:
+def _order_rows(rng: random.Random, market: Market) -> Iterator[Row]:
     if market.status != "open" or market.is_("empty order book"):
         return
     deepest = 40 if market.is_("deep order book") else rng.randint(1, 15)
@@ -227,7 +114,7 @@ def _order_rows(rng: random.Random, market: _Market) -> Iterator[Row]:
                 yield from (_order_row(rng, market, side, price) for _ in range(rng.choice((1, 1, 1, 2, 2, 4))))
 
 
-def _order_row(rng: random.Random, market: _Market, side: str, price: float) -> Row:
+def _order_row(rng: random.Random, market: Market, side: str, price: float) -> Row:
     return {
         "market_id": market.id,
         "side": side,
@@ -235,11 +122,11 @@ def _order_row(rng: random.Random, market: _Market, side: str, price: float) -> 
         "amount": round(rng.lognormvariate(3, 1.2), 2),
         "is_public": rng.random() < 0.85,  # noqa: PLR2004 - now and then someone trades unseen
         "id": f"{CANARY}order-{rng.getrandbits(64):x}",
-        "user_id": _user(rng),
+        "user_id": user(rng),
     }
 
 
-def _fx_rows(market: _Market) -> list[Row]:
+def _fx_rows(market: Market) -> list[Row]:
     """Return the membership of an FX family, or nothing. What a private family is called is nobody's business."""
     terms = _fx_terms(market)
     if terms is None:
@@ -262,7 +149,7 @@ def _fx_rows(market: _Market) -> list[Row]:
     ]
 
 
-def _fx_terms(market: _Market) -> tuple[str, float] | None:
+def _fx_terms(market: Market) -> tuple[str, float] | None:
     """Return the currency pair and the threshold; three markets in turn make a family."""
     for kind in ("in a public FX family", "in a private FX family"):
         if market.is_(kind):
@@ -288,7 +175,7 @@ class _Fields(dict[str, str]):
         return self[name]
 
 
-def _template(rng: random.Random, market: _Market) -> tuple[str, str]:
+def _template(rng: random.Random, market: Market) -> tuple[str, str]:
     """Draw a primary category and a template of a question."""
     if terms := _fx_terms(market):
         bound = ("at or above", "at or below")[market.number % 2]
@@ -307,7 +194,7 @@ def _awkward(number: int) -> tuple[str, str] | None:
     return texts.AWKWARD[tens % len(texts.AWKWARD)] if rest == texts.AWKWARD_OF_TEN[1] else None
 
 
-def _description(rng: random.Random, market: _Market) -> str | None:
+def _description(rng: random.Random, market: Market) -> str | None:
     if market.is_("no description"):
         return None
     paragraphs = texts.PARAGRAPHS[: rng.choice((1, 2, 2, 3, 4, len(texts.PARAGRAPHS)))]
@@ -332,7 +219,7 @@ class Author:
     def write(self, number: int) -> dict[str, list[Row]]:
         """Return the rows of the market `number`, by relation."""
         rng = self._rng
-        market = _draw_market(rng, number, self._as_of)
+        market = draw_market(rng, number, self._as_of)
         walk = _walk(rng, market)
         fills = list(_fill_rows(rng, market, walk))
         category, question = self._new_question(market)
@@ -347,10 +234,12 @@ class Author:
             "fx_members": _fx_rows(market),
             "orders": list(_order_rows(rng, market)),
             "fills": fills,
-            "probabilities": [{"market_id": market.id, "recorded_at": _time(at), "prob": prob} for at, prob in walk],
+            "probabilities": [
+                {"market_id": market.id, "recorded_at": timestamp(at), "prob": prob} for at, prob in walk
+            ],
         }
 
-    def _new_question(self, market: _Market) -> tuple[str, str]:
+    def _new_question(self, market: Market) -> tuple[str, str]:
         for _ in range(20):
             category, template = _template(self._rng, market)
             question = template.format_map(_Fields(self._rng, market.life.close))
@@ -361,7 +250,7 @@ class Author:
         self._questions.add(question)
         return category, question
 
-    def _new_slug(self, market: _Market, question: str) -> str | None:
+    def _new_slug(self, market: Market, question: str) -> str | None:
         """Return a slug; in real databases, too, some markets have none and a few share one."""
         if market.is_("no slug"):
             return None

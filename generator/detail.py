@@ -146,7 +146,7 @@ def history(market_id: str, points: Rows, limit: int, quarantine: Quarantine) ->
         try:
             if type(prob) is not float or not 0.0 <= prob <= 1.0:
                 raise ValueError  # noqa: TRY301 - to the slow path below
-            kept.append((rows.timestamp(recorded_at), prob))
+            kept.append((rows.timestamp(recorded_at), prob + 0.0))  # minus zero becomes zero
         except ValueError:
             _add_unusual(market_id, recorded_at, prob, kept, quarantine)
         if len(kept) >= 2 * GRID:

@@ -154,16 +154,16 @@ class Reading:
         """Read every visible market; those that break the contract go to the quarantine."""
         fx, fills24h, now = self._fx_members(), self._count_fills(as_of), rows.timestamp(as_of.isoformat())
         markets = []
-        visible = 0
+        ids: Counter[str] = Counter()
         for row in self._markets():
-            visible += 1
+            ids[str(row["id"]).lower()] += 1
             try:
                 wire = rows.market(row, fx=fx.get(row["id"]), fills24h=fills24h.get(row["id"], 0), as_of=now)
             except ValidationError as error:
                 self._quarantine.reject("markets", row["id"], rows.reason(error))
             else:
                 markets.append(Market.of(wire))
-        return Catalog(self._unique(markets), as_of=now, hidden=self._count_markets() - visible)
+        return Catalog(self._unique(markets, ids), as_of=now, hidden=self._count_markets() - ids.total())
 
     def details(self, catalog: Catalog) -> Iterator[MarketRows]:
         """Read each market of the catalog with the rows of its detail; consume one before taking the next."""
@@ -180,9 +180,8 @@ class Reading:
         for groups in (orders, fills, points):
             groups.finish()
 
-    def _unique(self, markets: list[Market]) -> list[Market]:
-        """Without the markets that share an id: which of them is meant cannot be known."""
-        counts = Counter(market.item.id for market in markets)
+    def _unique(self, markets: list[Market], counts: Counter[str]) -> list[Market]:
+        """Without the markets that share an id, with a bad row even: which of them is meant cannot be known."""
         shared = [market.item.id for market in markets if counts[market.item.id] > 1]
         for market_id in shared:
             self._quarantine.reject("markets", market_id, f"id: {counts[market_id]} markets have the same")

@@ -1,0 +1,150 @@
+"""The picture in RATIONALE.md, held true: who may import what, and how large things may grow."""
+
+import ast
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+GENERATOR = Path(__file__).parent.parent / "generator"
+MODULES = {path.stem: ast.parse(path.read_text("utf-8")) for path in sorted(GENERATOR.glob("*.py"))}
+
+#: The only modules that may import each library.
+OWNERS = {
+    "sqlalchemy": {"source", "demo"},
+    "sqlite3": {"source"},
+    "psycopg": set[str](),
+    "yaml": {"config"},
+    "click": {"cli"},
+    "multiprocessing": {"workers"},
+    "fcntl": {"output"},
+}
+#: What each module may import of the others. An arrow that is not here is a decision, not an accident.
+MAY_IMPORT = {
+    "__init__": set[str](),
+    "__main__": {"cli"},
+    "errors": set(),
+    "contract": set(),
+    "quarantine": set(),
+    "relations": set(),
+    "settings": set(),
+    "config": {"errors", "settings"},
+    "cursor": set(),
+    "keys": {"contract"},
+    "check": {"relations"},
+    "rows": {"contract", "quarantine"},
+    "catalog": {"contract"},
+    "detail": {"config", "contract", "quarantine", "rows"},
+    "pages": {"contract", "cursor", "keys"},
+    "manifest": {"contract", "keys"},
+    "render": {"catalog", "config", "contract", "detail", "keys", "pages", "quarantine"},
+    "report": {"manifest", "pages", "quarantine"},
+    "workers": {"errors"},
+    "source": {"catalog", "config", "detail", "errors", "quarantine", "relations", "rows"},
+    "demo_texts": {"contract"},
+    "demo_lives": {"contract", "demo_texts"},
+    "demo_markets": {"contract", "demo_lives", "demo_texts"},
+    "demo": {"demo_markets", "errors"},
+    "output": {"contract", "errors", "keys", "manifest", "pages"},
+    "build": {
+        "catalog", "check", "config", "errors", "keys", "manifest", "output", "pages", "render", "report", "source",
+        "workers",
+    },
+    "cli": {"build", "check", "config", "demo", "errors", "output", "quarantine", "report", "source"},
+}  # fmt: skip
+#: Modules that do no I/O, know no clock and draw no lots: what they return depends on what they are given.
+PURE = {
+    "catalog", "check", "contract", "cursor", "demo_texts", "detail", "errors", "keys", "manifest", "pages",
+    "quarantine", "relations", "render", "rows",
+}  # fmt: skip
+IMPURE_LIBRARIES = {"os", "pathlib", "random", "shutil", "socket", "subprocess", "sys", "tempfile", "time", "secrets"}
+
+
+def imports(module: ast.Module) -> Iterator[str]:
+    """Every name a module imports, absolute: `generator.keys`, `os`, `sqlalchemy.exc`."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def internal(name: str) -> set[str]:
+    found = {parts[1] for parts in (found.split(".") for found in imports(MODULES[name])) if parts[0] == "generator"}
+    return found & MODULES.keys()
+
+
+def libraries(name: str) -> set[str]:
+    return {found.split(".")[0] for found in imports(MODULES[name])}
+
+
+def functions() -> list[tuple[int, str]]:
+    return sorted(
+        ((node.end_lineno or 0) - node.lineno + 1, f"{name}.{node.name}")
+        for name, module in MODULES.items()
+        for node in ast.walk(module)
+        if isinstance(node, ast.FunctionDef)
+    )
+
+
+def test_every_module_has_its_place_in_the_picture() -> None:
+    assert MODULES.keys() == MAY_IMPORT.keys()
+
+
+@pytest.mark.parametrize("name", MAY_IMPORT)
+def test_a_module_imports_exactly_what_the_picture_shows(name: str) -> None:
+    assert internal(name) == MAY_IMPORT[name]
+
+
+@pytest.mark.parametrize("library", OWNERS)
+def test_a_library_is_imported_only_by_its_owner(library: str) -> None:
+    assert {name for name in MODULES if library in libraries(name)} == OWNERS[library]
+
+
+def test_nobody_imports_the_commands() -> None:
+    assert {name for name in MODULES if "cli" in internal(name)} == {"__main__"}
+
+
+def test_nothing_flows_back() -> None:
+    remaining = {name: set(known) for name, known in MAY_IMPORT.items()}
+    while leaves := [name for name, known in remaining.items() if not known & remaining.keys()]:
+        for name in leaves:
+            del remaining[name]
+    assert not remaining, "these import each other in a circle"
+
+
+@pytest.mark.parametrize("name", sorted(PURE))
+def test_a_pure_module_imports_nothing_that_touches_the_world(name: str) -> None:
+    assert not libraries(name) & IMPURE_LIBRARIES
+
+
+def test_the_path_of_the_api_is_spelled_in_one_place() -> None:
+    """`/v1/public` in `keys`, `v1` in `contract`; docstrings and comments may speak of them."""
+    for name, module in MODULES.items():
+        docstrings = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
+        for node in ast.walk(module):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+                assert "/public" not in node.value or name in {"keys", "cli"}, f"{name}: {node.value}"
+
+
+def test_the_clock_is_read_in_one_place() -> None:
+    assert {name for name, module in MODULES.items() if "datetime.now" in ast.unparse(module)} == {"cli"}
+
+
+def test_functions_stay_small() -> None:
+    lengths = functions()
+    assert len(lengths) > 100
+    assert lengths[-1][0] <= 50, lengths[-1]
+    assert statistics.median(length for length, _ in lengths) <= 10
+
+
+def test_files_stay_small() -> None:
+    lengths = {path.name: len(path.read_text("utf-8").splitlines()) for path in GENERATOR.glob("*.py")}
+    assert max(lengths.values()) <= 350, max(lengths.items(), key=lambda item: item[1])
+
+
+def test_no_module_is_called_after_its_lack_of_a_job() -> None:
+    for name in MODULES:
+        assert not {"util", "utils", "helper", "helpers", "manager", "handler", "common", "misc"} & set(name.split("_"))
