@@ -2,7 +2,7 @@
 
     1  generations      immutable pages; nothing leads to them yet
     2  details          one per public market
-    3  documents        snapshot, error bodies
+    3  documents        snapshot, error bodies, OpenAPI document
     4  first pages      lead readers into the generations
     5  build.json       says that it is all there
 
@@ -12,9 +12,10 @@ Catalog in, artifacts out. It knows neither the database nor the disk.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from generator import __version__, contract, detail, keys
+from generator import __version__, contract, detail, keys, openapi
 from generator.catalog import Catalog
 from generator.config import Config
+from generator.openapi_schemas import BuildRecord
 from generator.pages import LIMITS, Generation, ItemList
 from generator.quarantine import Quarantine
 
@@ -45,6 +46,7 @@ def documents(catalog: Catalog, config: Config) -> Iterator[Artifact]:
     yield Artifact(keys.SNAPSHOT, contract.encode(catalog.snapshot(config.snapshot.size)))
     for status, body in contract.FIXED_ERRORS.items():
         yield Artifact(keys.error(status), contract.encode(body))
+    yield Artifact(keys.OPENAPI, contract.encode(openapi.document(config)))
 
 
 def first_pages(generation: Generation) -> Iterator[Artifact]:
@@ -55,12 +57,12 @@ def first_pages(generation: Generation) -> Iterator[Artifact]:
 
 def build_record(catalog: Catalog, config: Config, counts: dict[str, int]) -> Artifact:
     """What readers and monitors see of the build; `counts` are the items of each list."""
-    record = {
-        "asOf": catalog.as_of,
-        "generator": __version__,
-        "variant": config.variant,
-        "layout": config.layout,
-        "markets": len(catalog.markets),
-        "lists": counts,
-    }
+    record = BuildRecord(
+        as_of=catalog.as_of,
+        generator=__version__,
+        variant=config.variant,
+        layout=config.layout,
+        markets=len(catalog.markets),
+        lists=counts,
+    )
     return Artifact(keys.BUILD, contract.encode(record))
