@@ -1,10 +1,9 @@
 """The CDN side of a deployment: Jinja2 templates and settings → the router and each edge's configuration, as text.
 
-It decides nothing about requests (templates/router.js.j2 does) and knows neither catalog nor disk, beside templates.
+It decides nothing about requests (templates/router.js.j2 does) and knows neither the catalog nor where files go.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -13,32 +12,21 @@ from urllib.parse import urlsplit
 
 import jinja2
 
-from generator import contract, cursor, keys, pages
+from generator import answers, contract, cursor, edge_cloudfront, keys, nginx, pages
 from generator.config import Config
 
 #: The folder, beside `v1/` in the output folder, of what is rendered here. It is never served.
 FOLDER: Final = "edge"
+#: The router core alone: what `serve` runs, the same text that every edge's script includes.
+ROUTER: Final = f"{FOLDER}/router.js"
+#: Every file that some settings give; what the present ones do not give must not stay.
+NAMES: Final = (ROUTER, *(f"{FOLDER}/{nginx.FOLDER}/{name}" for name in (nginx.SCRIPT, nginx.LOCAL, nginx.BUCKET)))
 
-METHODS: Final = "GET, HEAD, OPTIONS"
-#: The API is public and without credentials, so any page may read it, and these headers of its answers.
-CORS: Final = {"access-control-allow-origin": "*", "access-control-expose-headers": "ETag, Retry-After"}
-#: A market may become public at any moment, so nobody keeps its 404 for long.
-_KEPT_ERRORS: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)
-_ERROR_CACHE: Final = "public, max-age=10"
-_PREFLIGHT: Final = {
-    "allow": METHODS,
-    "access-control-allow-methods": METHODS,
-    "access-control-allow-headers": "*",
-    "access-control-max-age": "86400",
-}
-#: Filters of the extended variant, which the core variant refuses.
-_NOT_OFFERED: Final = ("category", "q")
-
-_SOURCE_TREE: Final = Path(__file__).parent.parent / "templates"
-_INSTALLED: Final = Path(__file__).parent / "templates"
+#: Beside the package in a source tree, inside it when installed.
+_TEMPLATES: Final = (Path(__file__).parent.parent / "templates", Path(__file__).parent / "templates")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class EdgeFile:
     """A rendered file: its name within the output folder, and its text."""
 
@@ -48,17 +36,38 @@ class EdgeFile:
 
 def render(config: Config) -> Iterator[EdgeFile]:
     """Every file of every edge."""
-    yield EdgeFile(f"{FOLDER}/router.js", router(config))
+    yield EdgeFile(ROUTER, router(config))
+    yield from _nginx(config)
+    yield from _cloudfront(config)
 
 
 def router(config: Config) -> str:
-    """The router core, which every edge's adapter includes; its header says how to call it."""
-    return _rendered("router.js.j2", router_values(config))
+    """The router core alone; its template says how to call it."""
+    return _rendered("router.js.j2", _router_values(config))
 
 
-def router_values(config: Config) -> dict[str, Any]:
-    """What the router core is told: the constants of contract, keys, cursor and layout, and where the API lies."""
+def _nginx(config: Config) -> Iterator[EdgeFile]:
+    folder = f"{FOLDER}/{nginx.FOLDER}"
+    yield EdgeFile(f"{folder}/{nginx.SCRIPT}", _rendered("nginx.js.j2", _router_values(config)))
+    for name, values in nginx.configurations(config):
+        yield EdgeFile(f"{folder}/{name}", _rendered("nginx.conf.j2", values))
+
+
+def _cloudfront(config: Config) -> Iterator[EdgeFile]:
+    values = _router_values(config) | edge_cloudfront.function_values(config)
+    function = _rendered("cloudfront.js.j2", values)
+    origin_response = _rendered("cloudfront-origin-response.js.j2", edge_cloudfront.origin_response_values(config))
+    stack = edge_cloudfront.stack_values(config, function=function, origin_response=origin_response)
+    names = edge_cloudfront.FUNCTION, edge_cloudfront.ORIGIN_RESPONSE, edge_cloudfront.STACK
+    texts = function, origin_response, _rendered("cloudformation.yaml.j2", stack)
+    for name, text in zip(names, texts, strict=True):
+        yield EdgeFile(f"{FOLDER}/{edge_cloudfront.FOLDER}/{name}", text)
+
+
+def _router_values(config: Config) -> dict[str, Any]:
+    """What the router core is told: constants of contract, keys, cursor and layout, and where the API lies."""
     base = urlsplit(config.base_url).path
+    errors = answers.error_bodies()
     return {
         "markets": f"{base}/{keys.MARKETS}",
         "documents": {
@@ -70,8 +79,7 @@ def router_values(config: Config) -> dict[str, Any]:
         "details": keys.DETAILS,
         "first": keys.FIRST,
         "pages_per_folder": keys.PAGES_PER_FOLDER,
-        "parameters": ["status", "sort", "limit", "cursor", *_NOT_OFFERED],
-        "not_offered": _NOT_OFFERED,
+        "parameters": [name for name in contract.PARAMETER_ERRORS if name != "marketId"],
         "statuses": contract.STATUS_FILTERS,
         "default_status": contract.DEFAULT_STATUS,
         "sorts": contract.SORTS,
@@ -83,47 +91,35 @@ def router_values(config: Config) -> dict[str, Any]:
         "generation_length": cursor.GENERATION_LENGTH,
         "position_length": cursor.POSITION_LENGTH,
         "layout_letter": pages.LETTER,
-        "cors": CORS,
+        "cors": answers.CORS,
         "sentences": contract.PARAMETER_ERRORS,
         "invalid": contract.invalid().error,
-        "invalid_headers": error_headers(HTTPStatus.BAD_REQUEST, config),
-        "fixed_headers": {204: _PREFLIGHT} | {status: error_headers(status, config) for status in error_bodies()},
-        "fixed_bodies": {204: ""} | error_bodies(),
+        "invalid_headers": answers.error_headers(HTTPStatus.BAD_REQUEST, config),
+        "fixed_headers": {204: answers.PREFLIGHT} | {status: answers.error_headers(status, config) for status in errors},
+        "fixed_bodies": {204: ""} | errors,
     }
-
-
-def error_headers(status: int, config: Config) -> dict[str, str]:
-    """The headers of an error, the same on every edge; CORS comes on top."""
-    headers = {"content-type": keys.CONTENT_TYPE, "cache-control": "no-store"}
-    if status in _KEPT_ERRORS:
-        headers["cache-control"] = _ERROR_CACHE
-    if status == HTTPStatus.METHOD_NOT_ALLOWED:
-        headers["allow"] = METHODS
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
-        # After a whole window an address may again do all that it is granted.
-        headers["retry-after"] = str(int(config.rate_limit.window.total_seconds()))
-    return headers
-
-
-def error_bodies() -> dict[int, str]:
-    """The bodies of the errors that do not depend on the request, by status."""
-    return {status: contract.encode(body).decode() for status, body in contract.FIXED_ERRORS.items()}
 
 
 def _rendered(template: str, values: Mapping[str, Any]) -> str:
     return _ENVIRONMENT.get_template(template).render(values)
 
 
+def _quoted(text: str) -> str:
+    """A string of nginx's configuration, which has no other escapes; a `$` in it starts a variable."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
 def _environment() -> jinja2.Environment:
-    # No HTML escaping: `tojson` and `quoted` write literals of the language at hand, and nothing else is injected.
+    # No HTML escaping: `tojson` and `quoted` write literals of the language at hand.
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([_SOURCE_TREE, _INSTALLED]),
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # noqa: S701
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["quoted"] = _quoted
     # Compact, as CloudFront counts bytes, and in the contract's order.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     return environment

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from generator import contract, cursor, edge, keys
+from generator import answers, contract, cursor, keys
 from generator.config import Config
 
 TABLE: Final = Path(__file__).parent / "cases" / "requests.json"
@@ -110,7 +110,7 @@ class _Build:
 
 @cache
 def _headers(status: int) -> Mapping[str, str]:
-    return {**edge.error_headers(status, Config()), **edge.CORS}
+    return {**answers.error_headers(status, Config()), **answers.CORS}
 
 
 def expected_body(case: Case) -> str:
@@ -129,7 +129,7 @@ def mismatch(case: Case, result: Mapping[str, Any]) -> str | None:
     if not answer or answer.get("status") != case.status:
         return f"{case}: {answer}"
     if case.status == 204:
-        return None if answer["body"] == "" and answer["headers"].get("allow") == edge.METHODS else f"{case}: {answer}"
+        return None if answer["body"] == "" and answer["headers"].get("allow") == answers.METHODS else f"{case}: {answer}"
     is_right = answer["body"] == expected_body(case) and answer["headers"] == _headers(case.status)
     return None if is_right else f"{case}: {answer}"
 
@@ -139,10 +139,10 @@ def http_mismatch(case: Case, status: int, headers: Mapping[str, str], body: byt
     problem = f"{case.method} {case.target[:200]}: {status} {dict(headers)} {body[:300]!r}, not {case.status}"
     if status not in case.statuses:
         return problem
-    if any(headers.get(name) != value for name, value in edge.CORS.items()):
+    if any(headers.get(name) != value for name, value in answers.CORS.items()):
         return f"{problem}: CORS"
     if status == 204:
-        return None if not body and headers.get("access-control-allow-methods") == edge.METHODS else problem
+        return None if not body and headers.get("access-control-allow-methods") == answers.METHODS else problem
     if status == 200:
         wanted, named = (output / str(case.key)).read_bytes(), keys.headers(str(case.key))
     elif status == case.status:
