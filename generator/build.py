@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final, Protocol
 
-from generator import __version__, check, keys, manifest, output, render, source, workers
+from generator import __version__, check, edge, keys, manifest, output, render, source, workers
 from generator.catalog import Catalog
 from generator.config import Config
 from generator.errors import ConfigError, GuardError, SourceError
@@ -98,6 +98,7 @@ def build(config: Config, as_of: datetime, *, allowed: Allowed, progress: Progre
                 rendered = run.render(catalog, reading)
         with report.stage("publish"):
             run.publish(rendered)
+            run.put_edge()
         if report.says_more_than(folder.read(output.REPORT)):
             folder.save(output.REPORT, report.encoded())
     return report
@@ -220,6 +221,15 @@ class _Run:
         self.report.written_bytes = rendered.staged.bytes + sum(one.current.bytes for one in new)
         pages = sum(page_count(one.count) for one in final.lists.values())
         self.report.unchanged = len(final.objects) + pages - self.report.written
+
+    def put_edge(self) -> None:
+        """Bring the CDN's side up to date. It depends on the settings alone, so it leads to old objects and new ones."""
+        rendered = {file.name: file.text.encode() for file in edge.render(self.config)}
+        changed = [name for name, body in rendered.items() if self.folder.put(name, body)]
+        for name in changed:
+            self.folder.move(name)
+        for name in set(edge.NAMES) - rendered.keys():
+            self.folder.discard_key(name)
 
 
 def _stage_list(folder: Output, known: dict[tuple[str, str], Current], items: ItemList) -> StagedList:

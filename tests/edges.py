@@ -150,7 +150,8 @@ def http_mismatch(case: Case, status: int, headers: Mapping[str, str], body: byt
     else:
         return _unread_mismatch(problem, status, headers, body)
     if body != (b"" if case.method == "HEAD" else wanted):
-        return f"{problem}: body"
+        may_be_unread = len(case.statuses) > 1
+        return _unread_mismatch(problem, status, headers, body) if may_be_unread else f"{problem}: body"
     wrong = {name: value for name, value in named.items() if headers.get(name.lower()) != value}
     return f"{problem}: {wrong}" if wrong else None
 

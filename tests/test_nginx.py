@@ -1,0 +1,150 @@
+"""The rendered nginx configuration, run as it stands by a real nginx."""
+
+import gzip
+import json
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from generator import answers, contract, keys
+from generator import nginx as nginx_values
+from tests.edges import http_mismatch, on_the_wire
+from tests.servers import Client, connected, folder_for_anybody, free_port, nginx
+from tests.support import build_now, make_config
+
+CASES: Final = 660
+MARKETS: Final = f"/{keys.MARKETS}"
+
+
+@pytest.fixture(scope="module")
+def output(demo_folder: Path) -> Iterator[Path]:
+    """A build for an nginx without a noticeable rate limit."""
+    with folder_for_anybody() as folder:
+        (folder / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
+        port = free_port()
+        build_now(make_config(folder, base_url=f"http://127.0.0.1:{port}", rate_limit__requests=1_000_000))
+        with nginx(folder / "output", port):
+            (folder / "port").write_text(str(port))
+            yield folder / "output"
+
+
+@pytest.fixture
+def client(output: Path) -> Iterator[Client]:
+    with connected(int((output.parent / "port").read_text())) as client:
+        yield client
+
+
+def test_every_case_of_the_table(output: Path, client: Client) -> None:
+    cases = on_the_wire(output)
+    wrong = []
+    for case in cases:
+        answer = client.send(case.method, case.target)
+        if found := http_mismatch(case, answer.status, answer.headers, answer.body, output):
+            wrong.append(found)
+    assert len(cases) >= CASES
+    assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
+
+
+def test_a_walk_with_every_limit_shows_each_market_once(output: Path, client: Client) -> None:
+    whole = json.loads(client.send("GET", f"{MARKETS}?limit=100").body)
+    assert whole["nextCursor"] is None
+    assert len(whole["items"]) > 50
+    for limit in (1, 7, 20, 64, 99):
+        items, target = [], f"{MARKETS}?limit={limit}"
+        while True:
+            page = json.loads(client.send("GET", target).body)
+            items += page["items"]
+            if page["nextCursor"] is None:
+                break
+            target = f"{MARKETS}?limit={limit}&cursor={page['nextCursor']}"
+        assert items == whole["items"]
+
+
+def test_what_is_unchanged_is_not_sent_again(client: Client) -> None:
+    first = client.send("GET", MARKETS)
+    again = client.send("GET", MARKETS, If_None_Match=first.headers["etag"])
+    assert (again.status, again.body) == (304, b"")
+    assert answers.CORS.items() <= again.headers.items()
+    assert again.headers["cache-control"] == keys.MUTABLE
+
+
+def test_objects_are_compressed_for_those_who_ask(client: Client) -> None:
+    plain, packed = client.send("GET", MARKETS), client.send("GET", MARKETS, Accept_Encoding="gzip")
+    assert packed.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(packed.body) == plain.body
+    assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
+
+
+def test_a_range_is_no_reason_to_send_a_part(client: Client) -> None:
+    assert client.send("GET", MARKETS, Range="bytes=0-9").status == 200
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    ["GET", "GET /v1/public/markets\tx HTTP/1.1", "GET /%zz HTTP/1.1", f"GET /{'a' * 70_000} HTTP/1.1", "\x00 / HTTP/1.1"],
+)
+def test_what_nginx_cannot_read_gets_the_contracts_error(output: Path, request_line: str) -> None:
+    port = int((output.parent / "port").read_text())
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(f"{request_line}\r\nHost: x\r\n\r\n".encode())
+        received = b""
+        while chunk := connection.recv(65536):
+            received += chunk
+    assert b"400 Bad Request" in received or b"404 Not Found" in received or not received.startswith(b"HTTP/")
+    assert received.rstrip().endswith((b'"}', b"}]}"))
+
+
+def test_the_whole_url_in_the_request_line_is_as_good_as_its_path(client: Client) -> None:
+    assert client.send("GET", f"http://127.0.0.1{MARKETS}?limit=3").body == client.send("GET", f"{MARKETS}?limit=3").body
+
+
+def test_a_body_is_no_reason_to_hang(client: Client) -> None:
+    assert client.send("POST", MARKETS, Content_Length="0").status == 405
+    assert client.send("POST", MARKETS, Content_Length="5000", Expect="100-continue").status in (400, 405)
+
+
+@pytest.fixture
+def limited(tmp_path: Path, demo_folder: Path) -> Iterator[Client]:
+    """An nginx that grants 20 requests every 2 seconds."""
+    with folder_for_anybody() as folder:
+        (folder / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
+        port = free_port()
+        settings = {"base_url": f"http://127.0.0.1:{port}", "rate_limit__requests": 20, "rate_limit__window": "2 s"}
+        build_now(make_config(folder, **settings))
+        with nginx(folder / "output", port), connected(port) as client:
+            yield client
+
+
+def test_a_polite_client_never_sees_429_but_a_burst_does(limited: Client) -> None:
+    for _ in range(3):  # a full window's worth at once, as often as the window allows
+        begun = time.monotonic()
+        assert {limited.send("GET", MARKETS).status for _ in range(20)} == {200}
+        time.sleep(max(0.0, begun + 2 - time.monotonic()))
+    burst = [limited.send("GET", MARKETS) for _ in range(60)]
+    refused = [answer for answer in burst if answer.status != 200]
+    assert {answer.status for answer in burst[:20]} == {200}
+    assert len(refused) >= 30
+    for answer in refused:
+        assert answer.status == 429
+        assert answer.body == contract.encode(contract.FIXED_ERRORS[429])
+        assert answer.headers["retry-after"] == "2"
+        assert answer.headers["content-type"] == keys.CONTENT_TYPE
+        assert answers.CORS.items() <= answer.headers.items()
+    time.sleep(2)
+    assert limited.send("GET", MARKETS).status == 200
+
+
+@pytest.mark.parametrize("requests", [1, 7, 300, 1000, 1_000_000])
+@pytest.mark.parametrize("seconds", [1, 7, 60, 600, 86_400])
+def test_the_rate_is_the_smallest_nginx_has_that_grants_what_is_configured(requests: int, seconds: int) -> None:
+    rate = nginx_values.rate_per_minute(requests, seconds)
+
+    def granted(per_minute: int) -> int:
+        return per_minute * 1000 // 60 * seconds  # thousandths of a request, as nginx computes them
+
+    assert granted(rate) >= requests * 1000
+    assert rate == 1 or granted(rate - 1) < requests * 1000
