@@ -7,13 +7,16 @@ BIN := .venv/bin
 MARKETS ?= 400
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests bless test-deps clean
+.PHONY: help demo serve test lint types tests bless test-deps clean
 
 help:  ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 demo: .venv/run  ## Make up a database of markets and build every answer of the read API into output/
 	@$(BIN)/public-markets demo --markets $(MARKETS)
+
+serve: .venv/run  ## Serve output/ on http://127.0.0.1:8000 through the router that is deployed
+	@$(BIN)/public-markets serve
 
 test: lint types tests  ## Check style, types and behaviour
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from generator import __version__, build, check, config, demo, output, source
+from generator import __version__, build, check, config, demo, output, preview, source
 from generator.config import Config
 from generator.errors import PublicMarketsError, SourceError
 from generator.quarantine import Quarantine
@@ -164,6 +164,20 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
     _build(settings, moment, build.Allowed(shrink=False, invalid=False))
     click.echo(f"look at {settings.output / 'v1'}: public/markets/lists/open/popular/first/20.json is the first page")
     click.echo(f"what was built, and what was left out: {settings.output / output.REPORT}")
+
+
+@main.command(cls=Job, name="serve")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes any free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+def serve_command(settings: Config, host: str, port: int) -> None:
+    """Serve the output folder through the very router that is deployed, until Ctrl-C."""
+
+    def announce(address: str) -> None:
+        click.echo(f"serving {settings.output}/ at {address}")
+        click.echo(f"try: curl '{address}?limit=5'")
+
+    preview.serve(settings, host=host, port=port, announce=announce)
+    click.echo("stopped")
 
 
 def _build(settings: Config, as_of: datetime, allowed: build.Allowed) -> None:

@@ -4,6 +4,7 @@
     ├── ConfigError        a setting is missing, mistyped or contradicts another
     ├── SourceError        the database cannot be reached or lacks what we read
     ├── OutputError        the output folder cannot be read or written
+    ├── PreviewError       the local server has nothing to serve or nowhere to listen
     ├── GuardError         exit 3: a safety guard refused; nothing was replaced
     └── BusyError          exit 4: another run is at work on the same folder
 
@@ -29,6 +30,10 @@ class SourceError(PublicMarketsError):
 
 class OutputError(PublicMarketsError):
     """The output folder cannot be read or written."""
+
+
+class PreviewError(PublicMarketsError):
+    """The local server has nothing to serve or nowhere to listen."""
 
 
 class GuardError(PublicMarketsError):
