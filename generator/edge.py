@@ -20,7 +20,11 @@ FOLDER: Final = "edge"
 #: The router core alone: what `serve` runs, the same text that every edge's script includes.
 ROUTER: Final = f"{FOLDER}/router.js"
 #: Every file that some settings give; what the present ones do not give must not stay.
-NAMES: Final = (ROUTER, *(f"{FOLDER}/{nginx.FOLDER}/{name}" for name in (nginx.SCRIPT, nginx.LOCAL, nginx.BUCKET)))
+NAMES: Final = (
+    ROUTER,
+    *(f"{FOLDER}/{nginx.FOLDER}/{name}" for name in (nginx.SCRIPT, nginx.LOCAL, nginx.BUCKET)),
+    *(f"{FOLDER}/{edge_cloudfront.FOLDER}/{name}" for name in edge_cloudfront.NAMES),
+)
 
 #: Beside the package in a source tree, inside it when installed.
 _TEMPLATES: Final = (Path(__file__).parent.parent / "templates", Path(__file__).parent / "templates")
@@ -58,9 +62,8 @@ def _cloudfront(config: Config) -> Iterator[EdgeFile]:
     function = _rendered("cloudfront.js.j2", values)
     origin_response = _rendered("cloudfront-origin-response.js.j2", edge_cloudfront.origin_response_values(config))
     stack = edge_cloudfront.stack_values(config, function=function, origin_response=origin_response)
-    names = edge_cloudfront.FUNCTION, edge_cloudfront.ORIGIN_RESPONSE, edge_cloudfront.STACK
     texts = function, origin_response, _rendered("cloudformation.yaml.j2", stack)
-    for name, text in zip(names, texts, strict=True):
+    for name, text in zip(edge_cloudfront.NAMES, texts, strict=True):
         yield EdgeFile(f"{FOLDER}/{edge_cloudfront.FOLDER}/{name}", text)
 
 

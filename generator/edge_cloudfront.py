@@ -1,0 +1,107 @@
+"""What the CloudFront templates are told: the bucket, its keys in URLs and policies, the rate limit for WAF. Pure."""
+
+import hashlib
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from generator import answers, contract, keys
+from generator.config import Config
+
+#: The folder of CloudFront's files.
+FOLDER: Final = "cloudfront"
+FUNCTION: Final = "function.js"
+ORIGIN_RESPONSE: Final = "origin-response.js"
+STACK: Final = "template.yaml"
+NAMES: Final = (FUNCTION, ORIGIN_RESPONSE, STACK)
+
+_S3: Final = "s3://"
+_RUNTIME: Final = "nodejs22.x"
+#: The windows WAF can count in, in seconds, and its bounds for a limit (AWS WAF Developer Guide, rate-based rules).
+_WAF_WINDOWS: Final = (60, 120, 300, 600)
+_WAF_LIMITS: Final = (10, 2_000_000_000)
+_VERSION_LENGTH: Final = 16
+
+
+def function_values(config: Config) -> dict[str, Any]:
+    """What the function is told beside what the router core is."""
+    return {"root": _root(config)}
+
+
+def origin_response_values(config: Config) -> dict[str, Any]:
+    """What the Lambda@Edge function is told."""
+    page_gone = contract.encode(contract.invalid("cursor")).decode()
+    return {
+        "lists": f"{_root(config)}{keys.LISTS}/",
+        "first": keys.FIRST,
+        "cors": answers.CORS,
+        "page_gone": _answer(HTTPStatus.BAD_REQUEST, page_gone, config),
+        "not_found": _answer(HTTPStatus.NOT_FOUND, answers.error_bodies()[HTTPStatus.NOT_FOUND], config),
+    }
+
+
+def stack_values(config: Config, *, function: str, origin_response: str) -> dict[str, Any]:
+    """What the CloudFormation template is told; the two functions are rendered code."""
+    bucket, prefix = _target(config)
+    # CloudFormation keeps a version of a Lambda function as it is, whatever becomes of its code: a new name, a new one.
+    version = hashlib.sha256(f"{_RUNTIME}\n{origin_response}".encode()).hexdigest()
+    limit, window = waf_limit(config.rate_limit.requests, answers.window_seconds(config))
+    too_many = answers.error_headers(HTTPStatus.TOO_MANY_REQUESTS, config) | answers.CORS
+    del too_many["content-type"]  # WAF sets it, from the kind of the body
+    return {
+        "bucket": bucket,
+        "domain": _domain(config.base_url),
+        "served": f"/{_in_policy(prefix)}{contract.API_VERSION}/*",
+        "published": f"/{_in_policy(prefix)}*",
+        "error_page": _root(config) + keys.error(HTTPStatus.NOT_FOUND),
+        "methods": answers.METHODS.split(", "),
+        "exposed": answers.CORS["access-control-expose-headers"].split(", "),
+        "preflight_seconds": int(answers.PREFLIGHT["access-control-max-age"]),
+        "function": function,
+        "origin_response": origin_response,
+        "runtime": _RUNTIME,
+        "version": version[:_VERSION_LENGTH],
+        "requests": config.rate_limit.requests,
+        "window": answers.window_seconds(config),
+        "waf_limit": limit,
+        "waf_window": window,
+        "too_many_headers": too_many | {"retry-after": str(window)},
+        "too_many_body": answers.error_bodies()[HTTPStatus.TOO_MANY_REQUESTS],
+    }
+
+
+def waf_limit(requests: int, seconds: int) -> tuple[int, int]:
+    """The limit and the window with which WAF grants the same rate: the next window it has, or else its longest."""
+    window = next((one for one in _WAF_WINDOWS if one >= seconds), _WAF_WINDOWS[-1])
+    least, most = _WAF_LIMITS
+    return min(max(-(-requests * window // seconds), least), most), window
+
+
+def _target(config: Config) -> tuple[str | None, str]:
+    """The bucket, if it is known, and the prefix of every key in it: empty, or with a slash at its end."""
+    if not config.publish.target or not config.publish.target.startswith(_S3):
+        return None, ""
+    bucket, _, prefix = config.publish.target.removeprefix(_S3).partition("/")
+    prefix = prefix.strip("/")
+    return bucket, f"{prefix}/" if prefix else ""
+
+
+def _root(config: Config) -> str:
+    """The path at which CloudFront finds the keys in the bucket."""
+    return f"/{quote(_target(config)[1])}"
+
+
+def _in_policy(prefix: str) -> str:
+    """The prefix in an IAM policy, where these three characters mean more (IAM User Guide, policy variables)."""
+    return "".join(f"${{{letter}}}" if letter in "$*?" else letter for letter in prefix)
+
+
+def _domain(base_url: str) -> str:
+    url = urlsplit(base_url)
+    return str(url.hostname) if url.scheme == "https" else ""
+
+
+def _answer(status: HTTPStatus, body: str, config: Config) -> Mapping[str, Any]:
+    headers = answers.error_headers(status, config) | answers.CORS
+    return {"status": str(status.value), "statusDescription": status.phrase, "headers": headers, "body": body}
