@@ -28,9 +28,10 @@ from tests.cloudfront import (
     viewer_event,
 )
 from tests.edges import Case, http_mismatch, requests
+from tests.router_lint import findings
 from tests.support import market_id
 
-CASES: Final = 700
+CASES: Final = 706
 PAGE_GONE: Final = contract.encode(contract.invalid("cursor")).decode()
 NOT_FOUND: Final = answers.error_bodies()[404]
 GENERATION: Final = "p" + "0" * (cursor.GENERATION_LENGTH - 1)
@@ -107,6 +108,13 @@ def test_a_mutation_of_the_origin_response_turns_the_table_red(
     mutant = replace(whole, origin_response=whole.origin_response.replace(before, after))
     assert mutant.origin_response != whole.origin_response, f"{before} is not in the function"
     assert is_red(lambda: mismatches(mutant, requests(demo_output), "node", "raw"))
+
+
+@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD])
+def test_the_function_keeps_to_what_cloudfront_runs(config: Config) -> None:
+    before, line, after = rendered(config)["function.js"].partition("const crypto = require('crypto');\n")
+    assert line, "the only module"
+    assert findings(before + after) == []
 
 
 def is_red(run: Callable[[], list[str]]) -> bool:
