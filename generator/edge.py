@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import jinja2
 
-from generator import answers, contract, cursor, edge_cloudfront, keys, nginx, pages
+from generator import answers, contract, cursor, edge_cloudflare, edge_cloudfront, keys, nginx, pages
 from generator.config import Config
 
 #: The folder, beside `v1/` in the output folder, of what is rendered here. It is never served.
@@ -24,6 +24,7 @@ NAMES: Final = (
     ROUTER,
     *(f"{FOLDER}/{nginx.FOLDER}/{name}" for name in (nginx.SCRIPT, nginx.LOCAL, nginx.BUCKET)),
     *(f"{FOLDER}/{edge_cloudfront.FOLDER}/{name}" for name in edge_cloudfront.NAMES),
+    *(f"{FOLDER}/{edge_cloudflare.FOLDER}/{name}" for name in edge_cloudflare.NAMES),
 )
 
 #: Beside the package in a source tree, inside it when installed.
@@ -43,6 +44,7 @@ def render(config: Config) -> Iterator[EdgeFile]:
     yield EdgeFile(ROUTER, router(config))
     yield from _nginx(config)
     yield from _cloudfront(config)
+    yield from _cloudflare(config)
 
 
 def router(config: Config) -> str:
@@ -65,6 +67,13 @@ def _cloudfront(config: Config) -> Iterator[EdgeFile]:
     texts = function, origin_response, _rendered("cloudformation.yaml.j2", stack)
     for name, text in zip(edge_cloudfront.NAMES, texts, strict=True):
         yield EdgeFile(f"{FOLDER}/{edge_cloudfront.FOLDER}/{name}", text)
+
+
+def _cloudflare(config: Config) -> Iterator[EdgeFile]:
+    worker = _rendered("cloudflare.js.j2", edge_cloudflare.worker_values(config, _router_values(config)))
+    wrangler = _rendered("wrangler.jsonc.j2", edge_cloudflare.wrangler_values(config))
+    for name, text in zip(edge_cloudflare.NAMES, (worker, wrangler), strict=True):
+        yield EdgeFile(f"{FOLDER}/{edge_cloudflare.FOLDER}/{name}", text)
 
 
 def _router_values(config: Config) -> dict[str, Any]:
