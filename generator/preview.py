@@ -18,6 +18,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPMessage
@@ -119,6 +120,9 @@ class RateLimit:
         #: By address, when its window began and how many requests were in it; in the order of their beginning.
         self._windows: OrderedDict[str, tuple[float, int]] = OrderedDict()
         self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._windows)
 
     def grants(self, address: str, now: float) -> bool:
         """Count a request; `now` is in seconds and never goes back."""
@@ -292,8 +296,9 @@ def serve(config: Config, *, host: str, port: int, announce: Callable[[str], Non
                 "this server is for looking at a build, an edge is for readers",
                 name,
             )
-        announce(f"http://{f'[{name}]' if ':' in name else name}:{number}{path}")
-        server.serve_forever()
+        with suppress(KeyboardInterrupt):
+            announce(f"http://{f'[{name}]' if ':' in name else name}:{number}{path}")
+            server.serve_forever()
 
 
 def _try_out(router: Router, config: Config) -> str:

@@ -1,0 +1,71 @@
+"""Schemathesis fuzzes the running API with the published OpenAPI document, and finds nothing to complain about."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from generator import keys
+from tests.programs import require
+from tests.servers import folder_for_anybody, free_port, nginx
+from tests.serving import UNLIMITED, served
+from tests.support import build_now, make_config
+
+#: Only the server can tell whether a cursor of the right form was ever minted, so a schema-valid one may be refused.
+CONFIGURATION = """
+[[operations]]
+include-operation-id = "listMarkets"
+[operations.checks]
+positive_data_acceptance.expected-statuses = ["2xx", "400"]
+"""
+#: Seconds for all phases together, and how many requests they make at least.
+BUDGET = 20
+REQUESTS = 200
+
+
+@pytest.fixture(params=["serve", "nginx"])
+def address(request: pytest.FixtureRequest, demo_folder: Path) -> Iterator[str]:
+    """Where the API is served, without a noticeable rate limit."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(folder_for_anybody())
+        (folder / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
+        port = free_port()
+        build_now(make_config(folder, base_url=f"http://127.0.0.1:{port}", rate_limit__requests=1_000_000))
+        if request.param == "nginx":
+            stack.enter_context(nginx(folder / "output", port))
+        else:
+            port = stack.enter_context(served(folder, *UNLIMITED)).port
+        yield f"http://127.0.0.1:{port}"
+
+
+def test_schemathesis_finds_nothing(address: str, tmp_path: Path) -> None:
+    program = require("schemathesis", Path(sys.executable).parent, reason="the API is not fuzzed")
+    options = ["--url", address, "--max-time", str(BUDGET), "--seed", "1", "--checks", "all", "--continue-on-failure"]
+    configuration = tmp_path / "schemathesis.toml"
+    configuration.write_text(CONFIGURATION)
+    result = subprocess.run(
+        [
+            program,
+            "--config-file",
+            configuration,
+            "run",
+            f"{address}/{keys.OPENAPI}",
+            *options,
+            "--no-color",
+            "--generation-database",
+            "none",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=4 * BUDGET,
+    )
+    generated = re.search(r"([0-9,]+) generated", result.stdout)
+    assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-2000:]
+    assert generated, result.stdout[-2000:]
+    assert int(generated[1].replace(",", "")) >= REQUESTS
