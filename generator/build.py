@@ -223,7 +223,7 @@ class _Run:
         self.report.unchanged = len(final.objects) + pages - self.report.written
 
     def put_edge(self) -> None:
-        """Bring the CDN's side up to date. It depends on the settings alone, so it leads to old objects and new ones."""
+        """Bring the CDN's side up to date. It depends on settings alone, so it leads to old objects and new ones."""
         rendered = {file.name: file.text.encode() for file in edge.render(self.config)}
         changed = [name for name, body in rendered.items() if self.folder.put(name, body)]
         for name in changed:

@@ -107,7 +107,7 @@ def _router_values(config: Config) -> dict[str, Any]:
         "sentences": contract.PARAMETER_ERRORS,
         "invalid": contract.invalid().error,
         "invalid_headers": answers.error_headers(HTTPStatus.BAD_REQUEST, config),
-        "fixed_headers": {204: answers.PREFLIGHT} | {status: answers.error_headers(status, config) for status in errors},
+        "fixed_headers": {204: answers.PREFLIGHT} | {code: answers.error_headers(code, config) for code in errors},
         "fixed_bodies": {204: ""} | errors,
     }
 

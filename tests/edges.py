@@ -129,7 +129,9 @@ def mismatch(case: Case, result: Mapping[str, Any]) -> str | None:
     if not answer or answer.get("status") != case.status:
         return f"{case}: {answer}"
     if case.status == 204:
-        return None if answer["body"] == "" and answer["headers"].get("allow") == answers.METHODS else f"{case}: {answer}"
+        return (
+            None if answer["body"] == "" and answer["headers"].get("allow") == answers.METHODS else f"{case}: {answer}"
+        )
     is_right = answer["body"] == expected_body(case) and answer["headers"] == _headers(case.status)
     return None if is_right else f"{case}: {answer}"
 
@@ -158,7 +160,10 @@ def http_mismatch(case: Case, status: int, headers: Mapping[str, str], body: byt
 
 def _unread_mismatch(problem: str, status: int, headers: Mapping[str, str], body: bytes) -> str | None:
     """What a server refuses by itself is still an error of the contract's form; 501 is outside the contract."""
-    is_json = headers.get("content-type") == keys.CONTENT_TYPE
-    if status == 501 or (is_json and not body):
+    if status == 501:
         return None
-    return None if is_json and contract.ErrorResponse.model_validate_json(body) else f"{problem}: body"
+    if headers.get("content-type") != keys.CONTENT_TYPE:
+        return f"{problem}: Content-Type"
+    if body:
+        contract.ErrorResponse.model_validate_json(body)
+    return None

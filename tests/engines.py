@@ -39,7 +39,10 @@ def in_quickjs(core: str, requests: Sequence[Request], folder: Path) -> list[Map
     context = quickjs.Context()
     context.add_callable("digest", sha256)
     context.eval(core + _RUN)
-    results: list[Mapping[str, Any]] = json.loads(context.eval(f"run({json.dumps(requests)})"))
+    try:
+        results: list[Mapping[str, Any]] = json.loads(context.eval(f"run({json.dumps(requests)})"))
+    except quickjs.JSException as error:
+        raise RuntimeError(f"quickjs: {error}") from error
     return results
 
 

@@ -24,21 +24,21 @@ FORBIDDEN: Final = {
     "BigInt": r"\bBigInt\b|\b\d+n\b",
     "collections": r"\b(?:Map|Set|WeakMap|WeakSet|Symbol|Proxy|Reflect)\b",
     "URL": r"\bURL(?:SearchParams)?\b",
-    "newer methods": r"\.(?:flat|flatMap|at|matchAll|replaceAll|localeCompare|fromEntries|normalize)\s*\(|Array\.(?:from|of)\b",
+    "newer methods": r"\.(?:flat|flatMap|at|matchAll|replaceAll|localeCompare|fromEntries|normalize)\s*\("
+    r"|Array\.(?:from|of)\b",
     "timers": r"\bset(?:Timeout|Interval|Immediate)\b",
     "code from text": r"\beval\b|\bFunction\b",
     "the machine": r"\b(?:process|require|global|globalThis|module|exports|console|njs|ngx)\b",
     "modules": r"\bimport\b|\bexport\b",
     "chance and time": r"\bMath\.random\b|\bDate\b",
-    "regular expression": r"(?:[=(,:;!&|?{}]|\breturn)\s*/(?![/*])|\bRegExp\b|\.(?:match|search|test|exec|replace)\s*\(",
+    "regular expression": r"(?:[=(,:;!&|?{}]|\breturn)\s*/(?![/*])|\bRegExp\b"
+    r"|\.(?:match|search|test|exec|replace)\s*\(",
     "label or with": r"\bwith\s*\(|\bdebugger\b",
     "template literal": r"`",
     "with a getter": r"\b(?:get|set)\s+\w+\s*\(",
 }
 
-_STRING_OR_COMMENT: Final = re.compile(
-    r"""//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*\"""", re.DOTALL
-)
+_STRING_OR_COMMENT: Final = re.compile(r"""//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*\"""", re.DOTALL)
 
 
 def findings(script: str) -> list[str]:

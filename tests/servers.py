@@ -1,4 +1,4 @@
-"""Starts what tests talk to over HTTP, and talks to it without tidying anything: what is sent is what the test wrote."""
+"""Starts what tests talk to over HTTP, and talks to it without tidying anything: what the test wrote is sent."""
 
 import http.client
 import os
@@ -74,7 +74,7 @@ def connected(port: int) -> Iterator[Client]:
 
 @contextmanager
 def folder_for_anybody() -> Iterator[Path]:
-    """A folder that the unprivileged user of `as_nobody` can reach, which pytest's own are not."""
+    """A folder that the unprivileged user of `nobody_owning` can reach, which pytest's own are not."""
     folder = Path(tempfile.mkdtemp())
     try:
         folder.chmod(0o755)
@@ -83,14 +83,14 @@ def folder_for_anybody() -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def as_nobody(folder: Path) -> Mapping[str, int]:
-    """Arguments for subprocess that give up root, if we have it, in favour of `nobody`, who then owns `folder`."""
+def nobody_owning(folder: Path) -> int | None:
+    """The user to run a server as, for subprocess: `nobody`, who then owns `folder`, if we are root."""
     if os.geteuid() != 0:
-        return {}
+        return None
     nobody = pwd.getpwnam("nobody")
     for path in [folder, *folder.rglob("*")]:
         os.chown(path, nobody.pw_uid, nobody.pw_gid)
-    return {"user": nobody.pw_uid, "group": nobody.pw_gid}
+    return nobody.pw_uid
 
 
 @contextmanager
@@ -100,8 +100,8 @@ def nginx(output: Path, port: int, name: str = "nginx.conf") -> Iterator[None]:
     if not any(folder.joinpath("ngx_http_js_module.so").exists() for folder in _module_folders(program)):
         require("ngx_http_js_module.so", reason="nginx has no njs module")
     configuration = output / "edge" / "nginx" / name
-    command = [program, "-c", configuration, "-g", "daemon off;"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **as_nobody(output)) as process:
+    command = [str(program), "-c", str(configuration), "-g", "daemon off;"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, user=nobody_owning(output)) as process:
         try:
             _wait_for(port, process)
             yield

@@ -85,7 +85,13 @@ def test_a_range_is_no_reason_to_send_a_part(client: Client) -> None:
 
 @pytest.mark.parametrize(
     "request_line",
-    ["GET", "GET /v1/public/markets\tx HTTP/1.1", "GET /%zz HTTP/1.1", f"GET /{'a' * 70_000} HTTP/1.1", "\x00 / HTTP/1.1"],
+    [
+        "GET",
+        "GET /v1/public/markets\tx HTTP/1.1",
+        "GET /%zz HTTP/1.1",
+        f"GET /{'a' * 70_000} HTTP/1.1",
+        "\x00 / HTTP/1.1",
+    ],
 )
 def test_what_nginx_cannot_read_gets_the_contracts_error(output: Path, request_line: str) -> None:
     port = int((output.parent / "port").read_text())
@@ -99,7 +105,9 @@ def test_what_nginx_cannot_read_gets_the_contracts_error(output: Path, request_l
 
 
 def test_the_whole_url_in_the_request_line_is_as_good_as_its_path(client: Client) -> None:
-    assert client.send("GET", f"http://127.0.0.1{MARKETS}?limit=3").body == client.send("GET", f"{MARKETS}?limit=3").body
+    assert (
+        client.send("GET", f"http://127.0.0.1{MARKETS}?limit=3").body == client.send("GET", f"{MARKETS}?limit=3").body
+    )
 
 
 def test_a_body_is_no_reason_to_hang(client: Client) -> None:

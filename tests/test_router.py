@@ -1,24 +1,123 @@
 """The router core, run on one table of requests in every JavaScript engine at hand."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from generator import cursor, edge, keys, pages
-from generator.contract import LIMIT_MAX
 from generator.config import Config
-from tests.edges import mismatch, requests
-from tests.engines import ENGINES, in_quickjs
+from generator.contract import LIMIT_MAX, LIMIT_MIN
+from tests.edges import Case, mismatch, requests
+from tests.engines import ENGINES, Request, in_quickjs
 
 CORE: Final = edge.router(Config())
-CASES: Final = 570
+CASES: Final = 706
+
+#: One rule of the core each, and what it is changed to.
+MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
+    "every method is served": ("return fixed(405)", "method = 'GET'"),
+    "a preflight is no request": ("if (method === 'OPTIONS') return fixed(204);", ""),
+    "any path below the list is a market": (" || reference.indexOf('/') !== -1", ""),
+    "documents are not served": ("Object.prototype.hasOwnProperty.call(DOCUMENTS, path)", "false"),
+    "ids keep their case": ("reference.toLowerCase()", "reference"),
+    "hyphens may stand anywhere": ("lengths.join('-') === '8-4-4-4-12' && ", ""),
+    "any letter is a hex digit": ("if (parseInt(piece, 16).toString(16) !== piece) return false;", ""),
+    "a missing page is a 404": ("return isPage ? refuse(['cursor']) : fixed(404);", "return fixed(404);"),
+    "a missing market is a 400": ("return isPage ? refuse(['cursor']) : fixed(404);", "return refuse(['cursor']);"),
+    "the last of repeated parameters wins": ("name in given || value === ''", "value === ''"),
+    "empty parameters count as absent": ("given[name] = name in", "if (value !== '') given[name] = name in"),
+    "names are not decoded": ("isPlain ? written : decode(written)", "written"),
+    "values are not decoded": ("isPlain ? value : decode(value)", "value"),
+    "filters are ignored": ("if ('q' in given) refused.push('q');", ""),
+    "only the first offence is named": ("if (sort === null)", "if (sort === null && refused.length === 0)"),
+    "limit 1 is no limit": ("limit < 1", "limit < 2"),
+    "limit 101 is a limit": ("limit > 100", "limit > 101"),
+    "numbers may be written in any way": ("number >= 0 && String(number) === text", "number >= 0"),
+    "archives are sorted like open markets": ('"archive":"ended"', '"archive":"popular"'),
+    "the check is not checked": (".slice(0, CHECK) !== check", ".slice(0, CHECK) === 'x'"),
+    "the check does not bind the list": ("digest(name + '/' + generation", "digest('open/popular/' + generation"),
+    "another layout's cursor is served": ("""generation[0] !== "p" || """, ""),
+    "position 0 is a place": ("position < 1", "position < 0"),
+    "positions may have ten digits": ("cursor.length > START + 9", "cursor.length > START + 10"),
+    "a page may step over": ("limit - place.position % limit", "limit"),
+    "a page may start anywhere": ("while (place.position % size !== 0) size -= 1;", ""),
+    "folders hold fewer pages": ("place.position / size / 100", "place.position / size / 99"),
+}  # fmt: skip
+
+
+def sent(cases: list[Case]) -> list[Request]:
+    return [(case.method, case.path, case.query) for case in cases]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_case_of_the_table(engine: str, demo_output: Path, tmp_path: Path) -> None:
     cases = requests(demo_output)
-    results = ENGINES[engine](CORE, [(case.method, case.path, case.query) for case in cases], tmp_path)
+    results = ENGINES[engine](CORE, sent(cases), tmp_path)
     assert len(results) == len(cases) >= CASES
     wrong = [found for case, result in zip(cases, results, strict=True) if (found := mismatch(case, result))]
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_table_notices_every_changed_rule(engine: str, demo_output: Path, tmp_path: Path) -> None:
+    cases, unnoticed = requests(demo_output), []
+    for name, (rule, changed) in MUTATIONS.items():
+        assert CORE.count(rule) == 1, f"{name}: the core has no such text"
+        try:
+            results = ENGINES[engine](CORE.replace(rule, changed), sent(cases), tmp_path)
+        except RuntimeError:
+            continue  # the engine gave up on a case, which is a failure of the harness, too
+        if not any(mismatch(case, result) for case, result in zip(cases, results, strict=True)):
+            unnoticed.append(name)
+    assert not unnoticed
+
+
+def _places() -> Iterator[tuple[int, int]]:
+    """Positions and limits: all small ones, and neighbourhoods of larger ones with many and with few divisors."""
+    for position in [*range(1, 260), *range(5038, 5043), 9973, 99_990, 720_720, 999_999_937, 999_999_999]:
+        yield from ((position, limit) for limit in range(LIMIT_MIN, LIMIT_MAX + 1))
+
+
+def test_a_changed_limit_leads_to_the_page_that_pages_cuts(tmp_path: Path) -> None:
+    name, generation = "open/popular", "p" + "5" * (cursor.GENERATION_LENGTH - 1)
+    places = list(_places())
+    queries = [f"limit={limit}&cursor={cursor.mint(name, generation, position)}" for position, limit in places]
+    results = in_quickjs(CORE, [("GET", f"/{keys.MARKETS}", query) for query in queries], tmp_path)
+    assert len(results) == len(places) > 25_000
+    for (position, limit), result in zip(places, results, strict=True):
+        assert result["key"] == keys.page(name, generation, pages.size_at(position, limit), position)
+
+
+def test_cursors_minted_by_the_build_lead_to_pages_of_the_build(demo_output: Path, tmp_path: Path) -> None:
+    """Every page's nextCursor, followed with its own limit, names a page that was written."""
+    followed = []
+    for path in sorted((demo_output / keys.LISTS).rglob("*.json")):
+        status, sort, folder, name = path.relative_to(demo_output / keys.LISTS).parts[:4]
+        limit = name.removesuffix(".json") if folder == keys.FIRST else name.partition("-")[0]
+        _, found, rest = path.read_text("utf-8").rpartition('"nextCursor":"')
+        if found:
+            followed.append(f"status={status}&sort={sort}&limit={limit}&cursor={rest[:-2]}")
+    results = in_quickjs(CORE, [("GET", f"/{keys.MARKETS}", query) for query in followed], tmp_path)
+    assert len(results) > 5_000
+    assert [result for result in results if not (demo_output / result.get("key", "none")).is_file()] == []
+
+
+def test_the_api_may_lie_below_a_path(tmp_path: Path) -> None:
+    core = edge.router(Config(base_url="https://example.com/api"))
+    paths = [
+        "/api/v1/public/markets",
+        "/api/v1/build.json",
+        "/v1/public/markets",
+        "/api",
+        "/api/v1/public/markets/snapshot",
+    ]
+    found = in_quickjs(core, [("GET", path, "") for path in paths], tmp_path)
+    assert [result.get("key", result.get("status")) for result in found] == [
+        keys.first_page("open/popular", 20),
+        keys.BUILD,
+        404,
+        404,
+        keys.SNAPSHOT,
+    ]

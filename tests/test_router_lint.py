@@ -64,7 +64,14 @@ def test_what_some_runtime_lacks_is_refused_wherever_it_stands(code: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "code", ["// for (const x of y) `", "const a = 'import x ... ?? /a/';", 'const a = "eval(\\"1\\")";', "a / b / c;", "a ? .5 : 1;"]
+    "code",
+    [
+        "// for (const x of y) `",
+        "const a = 'import x ... ?? /a/';",
+        'const a = "eval(\\"1\\")";',
+        "a / b / c;",
+        "a ? .5 : 1;",
+    ],
 )
 def test_comments_strings_and_divisions_are_no_offence(code: str) -> None:
     assert findings(code) == []

@@ -1,0 +1,112 @@
+"""What `build` renders for the edges, and the nginx that takes its objects from a bucket."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from generator import contract, edge, keys
+from generator.config import Config
+from tests.edges import http_mismatch, on_the_wire
+from tests.servers import connected, folder_for_anybody, free_port, nginx
+from tests.support import build_now, make_config
+
+BUCKET = "edge/nginx/bucket.conf"
+
+
+def test_the_core_answers_with_the_contracts_bytes() -> None:
+    core = edge.router(Config())
+    for body in contract.FIXED_ERRORS.values():
+        assert contract.encode(contract.encode(body).decode()).decode() in core
+
+
+def test_rendering_again_gives_the_same_text() -> None:
+    assert list(edge.render(Config())) == list(edge.render(Config()))
+    assert {file.name for file in edge.render(Config())} <= set(edge.NAMES)
+
+
+def test_a_build_writes_what_changed_and_takes_away_what_is_not_rendered_any_more(
+    tmp_path: Path, database: object
+) -> None:
+    output, bucket = (
+        tmp_path / "output",
+        {"publish__target": "s3://bucket/p", "publish__endpoint_url": "http://127.0.0.1:9"},
+    )
+    build_now(make_config(tmp_path))
+    configuration = output / "edge" / "nginx" / "nginx.conf"
+    first = configuration.stat().st_ino
+    build_now(make_config(tmp_path, **bucket))
+    assert (output / BUCKET).is_file()
+    assert configuration.stat().st_ino == first, "what is the same is left alone"
+    (output / "edge" / "nginx" / "nginx.pid").touch()
+    build_now(make_config(tmp_path))
+    assert not (output / BUCKET).exists()
+    assert (output / "edge" / "nginx" / "nginx.pid").exists(), "nginx's own files are none of our business"
+
+
+@pytest.fixture
+def objects() -> Iterator[Path]:
+    with folder_for_anybody() as folder:
+        yield folder
+
+
+@contextmanager
+def bucket(output: Path, port: int) -> Iterator[list[str]]:
+    """A store that says 403 of what it does not have, as one does that may not be listed; yields what it was asked."""
+    asked: list[str] = []
+
+    class Objects(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            key = self.path.removeprefix("/store/a%20prefix/")
+            found = (output / key).is_file() and key.startswith("v1/")
+            body = (output / key).read_bytes() if found else b"<Error>AccessDenied</Error>"
+            self.send_response(200 if found else 403)
+            for name, value in (keys.headers(key) if found else {"Content-Type": "application/xml"}).items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(body)
+
+        do_HEAD = do_GET  # noqa: N815 - the name is the library's
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as above
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", port), Objects) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_nginx_before_a_bucket_answers_every_case_alike(demo_folder: Path, objects: Path) -> None:
+    (objects / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
+    port, store = free_port(), free_port()
+    config = make_config(
+        objects,
+        base_url=f"http://127.0.0.1:{port}",
+        rate_limit__requests=1_000_000,
+        publish__target="s3://store/a prefix",
+        publish__endpoint_url=f"http://127.0.0.1:{store}",
+    )
+    build_now(config)
+    output, wrong = objects / "output", []
+    with bucket(output, store) as asked, nginx(output, port, "bucket.conf"), connected(port) as client:
+        cases = on_the_wire(output)
+        for case in cases:
+            answer = client.send(case.method, case.target)
+            if found := http_mismatch(case, answer.status, answer.headers, answer.body, output):
+                wrong.append(found)
+    assert len(cases) > 660
+    assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
+    assert {path for path in asked if not path.startswith("/store/a%20prefix/v1/")} == set()
