@@ -122,7 +122,7 @@ class _Run:
     progress: Progress
 
     def read(self, reading: source.Reading, as_of: datetime) -> Catalog:
-        findings = check.findings(reading.columns)
+        findings = check.findings(reading.columns, reading.refusal)
         if findings:
             raise SourceError("\n  ".join(["the database lacks what a build reads:", *findings]))
         catalog = reading.catalog(as_of)
@@ -236,8 +236,9 @@ def _stage_list(folder: Output, known: dict[tuple[str, str], Current], items: It
     """Put one list aside, its first pages included. Runs in a worker."""
     generation = Generation(items)
     current = known.get((generation.list_name, generation.name))
-    is_new = current is None
-    if current is None:
+    # Somebody may have deleted what the manifest knows.
+    is_new = current is None or not folder.has_generation(generation)
+    if current is None or is_new:
         written = folder.put_generation(generation)
         current = Current(generation=generation.name, count=generation.count, bytes=written)
     staged = Staged()

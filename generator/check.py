@@ -5,25 +5,32 @@ from typing import TypeAlias
 
 from generator.relations import RELATIONS, Kind
 
-#: The columns of a relation, each with its type's name and the kinds it can hold; None for a relation that is missing.
-Columns: TypeAlias = Callable[[str], Mapping[str, tuple[str, frozenset[Kind]]] | None]
+#: Each column with its type's name and the kinds it can hold.
+Offered: TypeAlias = Mapping[str, tuple[str, frozenset[Kind]]]
+#: The columns of a relation; None for a relation that is missing.
+Columns: TypeAlias = Callable[[str], Offered | None]
+#: Why a relation cannot be read although all its columns are there; None when it can.
+Refusal: TypeAlias = Callable[[str], str | None]
 
 
-def findings(columns: Columns) -> list[str]:
+def findings(columns: Columns, refusal: Refusal) -> list[str]:
     """Everything that keeps us from reading; empty when a build can be tried."""
-    found = {name: columns(name) for name in RELATIONS}
-    return [
-        finding
-        for name, offered in found.items()
-        for finding in ([_missing(name)] if offered is None else _unfit(name, offered))
-    ]
+    return [finding for name in RELATIONS for finding in _findings(name, columns(name), refusal)]
+
+
+def _findings(name: str, offered: Offered | None, refusal: Refusal) -> list[str]:
+    if offered is None:
+        return [_missing(name)]
+    unfit = list(_unfit(name, offered))
+    reason = None if unfit else refusal(name)
+    return [f"relation {name} cannot be read: {reason}; let this user SELECT from it, or mend it"] if reason else unfit
 
 
 def _missing(name: str) -> str:
     return f"relation {name} is missing; create a table or a view of that name, or set source.schema to where it is"
 
 
-def _unfit(name: str, offered: Mapping[str, tuple[str, frozenset[Kind]]]) -> Iterator[str]:
+def _unfit(name: str, offered: Offered) -> Iterator[str]:
     for column, kind in RELATIONS[name].items():
         if column not in offered:
             yield f"column {name}.{column} is missing; add it, or make {name} a view that has it (NULL where optional)"

@@ -128,7 +128,7 @@ def main() -> None:
 def check_command(settings: Config) -> None:
     """Tell whether a build can work, and everything that keeps it from working."""
     with source.reading(settings, Quarantine()) as reading:
-        findings = check.findings(reading.columns)
+        findings = check.findings(reading.columns, reading.refusal)
     for finding in findings:
         click.echo(finding)
     if findings:

@@ -51,6 +51,10 @@ class Retired(Current):
         return self.withdrawn or age > lifetime
 
 
+class _Format(BaseModel):
+    format: int
+
+
 class Manifest(_Record):
     """One state of the output folder. `complete` is false from the moment a build begins to replace files to its end.
 
@@ -82,6 +86,11 @@ class Manifest(_Record):
     def encoded(self) -> bytes:
         """The file's bytes: the same state gives the same bytes."""
         return self.model_dump_json(by_alias=True, indent=1).encode() + b"\n"
+
+
+def format_of(content: bytes) -> int:
+    """The format of a file, of which a newer one may hold anything else; raise ValidationError when it has none."""
+    return _Format.model_validate_json(content).format
 
 
 def digest(key: str, body: bytes) -> str:
@@ -120,7 +129,10 @@ def _retirements(previous: Manifest, built: Manifest, states: States) -> Iterato
     gone = previous.markets.keys() - states.keys()
     withdrawn = lists_of(state for market_id in gone for state in previous.markets[market_id])
     current = {(name, one.generation) for name, one in built.lists.items()}
-    for one in (*previous.retired, *_retired(previous.lists, built.as_of)):
+    # A build that was killed may have led readers into any of its generations, until now.
+    since = "" if previous.complete else built.as_of
+    earlier = [one.model_copy(update={"retired_at": max(one.retired_at, since)}) for one in previous.retired]
+    for one in (*earlier, *_retired(previous.lists, built.as_of)):
         if (one.list, one.generation) not in current:
             yield one.model_copy(update={"withdrawn": True}) if one.list in withdrawn else one
 

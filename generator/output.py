@@ -5,6 +5,8 @@ order by renames: generations, which nothing leads to yet; the manifest that kno
 complete manifest. A build that is killed leaves a folder that serves, and that the next build repairs.
 """
 
+import ctypes
+import errno
 import fcntl
 import os
 import secrets
@@ -26,6 +28,9 @@ MANIFEST: Final = "manifest.json"
 REPORT: Final = "report.json"
 _LOCK: Final = ".lock"
 _STAGING: Final = ".staging-"
+#: Linux can sync one file system; os.sync waits for every disk of the machine, whoever writes to it.
+_SYNCFS: Final = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -34,23 +39,38 @@ def locked(root: Path) -> Iterator["Output"]:
     try:
         root.mkdir(parents=True, exist_ok=True)
         with _lock(root):
-            for leftover in root.glob(f"{_STAGING}*"):
-                shutil.rmtree(leftover, ignore_errors=True)
-            staging = root / f"{_STAGING}{os.getpid()}-{secrets.token_hex(4)}"
+            _clear(root)
+            staging = _aside(root)
             staging.mkdir()
             try:
                 yield Output(root, staging)
             finally:
-                shutil.rmtree(staging, ignore_errors=True)
+                _clear(root)
     except OSError as error:
-        raise OutputError(f"{error.filename or root}: {_remedy(error)}; what is served stays whole") from error
+        # A page is written by its name alone, which tells nobody where it should have gone.
+        place = error.filename if "/" in str(error.filename) else root
+        raise OutputError(f"{place}: {_remedy(error)}; what is served stays whole") from error
+
+
+def _aside(root: Path) -> Path:
+    return root / f"{_STAGING}{secrets.token_hex(8)}"
+
+
+def _clear(root: Path) -> None:
+    for leftover in list(root.glob(f"{_STAGING}*")):
+        # Under another name first: workers that outlive a killed build find nothing to write to, and end.
+        shutil.rmtree(leftover.rename(_aside(root)), ignore_errors=True)
 
 
 def _remedy(error: OSError) -> str:
     text = (error.strerror or str(error)).lower()
     if isinstance(error, PermissionError):
         return f"{text}; give this user the right to write there, or choose another folder with --set output=…"
-    return f"{text}; make room, or choose another folder with --set output=…"
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        return f"{text}; move away what is there, or choose another folder with --set output=…"
+    if error.errno in _NO_ROOM:
+        return f"{text}; make room, or choose another folder with --set output=…"
+    return f"{text}; choose another folder with --set output=…"
 
 
 @contextmanager
@@ -89,14 +109,14 @@ class Output:
                 )
             return None
         try:
-            recorded = Manifest.model_validate_json(content)
+            found = manifest.format_of(content)
+            if found != manifest.FORMAT:
+                raise OutputError(f"{path}: format {found}, this program knows {manifest.FORMAT}; upgrade it")
+            return Manifest.model_validate_json(content)
         except ValidationError as error:
             raise OutputError(
                 f"{path}: damaged ({error.error_count()} mistakes); move the folder away, build again"
             ) from error
-        if recorded.format != manifest.FORMAT:
-            raise OutputError(f"{path}: format {recorded.format}, this program knows {manifest.FORMAT}; upgrade it")
-        return recorded
 
     def read(self, name: str) -> bytes | None:
         """A record of this folder, or None when there is none."""
@@ -113,14 +133,18 @@ class Output:
         try:
             _write(path, body)
         except FileNotFoundError:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            self._make(path.parent)
             _write(path, body)
         return True
+
+    def has_generation(self, generation: Generation) -> bool:
+        """Whether the generation is in its place."""
+        return (self._root / keys.generation_prefix(generation.list_name, generation.name)).is_dir()
 
     def put_generation(self, generation: Generation) -> int:
         """Write all pages of the generation aside; returns their bytes."""
         folder = self._staging / keys.generation_prefix(generation.list_name, generation.name)
-        folder.mkdir(parents=True)
+        self._make(folder)
         size = 0
         for pages in generation.folders():
             path = folder / pages.name
@@ -134,9 +158,23 @@ class Output:
                 os.close(handle)
         return size
 
+    def _make(self, folder: Path) -> None:
+        # Not the folder that holds what is put aside: when the next build has taken it away, this one is over.
+        place = self._staging
+        for part in folder.relative_to(place).parts:
+            place /= part
+            place.mkdir(exist_ok=True)
+
     def sync(self) -> None:
         """Have everything that was put aside on the disk, before anything leads to it."""
-        os.sync()
+        handle = os.open(self._staging, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            if _SYNCFS is None:
+                os.sync()
+            elif _SYNCFS(handle):
+                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(self._staging))
+        finally:
+            os.close(handle)
 
     def move(self, key: str) -> None:
         """Move an object or a generation from aside into its place, at once."""
@@ -167,7 +205,7 @@ class Output:
             os.close(handle)
 
     def unknown(self, known: Manifest) -> Iterator[Path]:
-        """Everything under `v1/` that the manifest does not name."""
+        """Everything under `v1/` that the manifest does not name; a link to a folder is never ours."""
         generations = {keys.generation_prefix(*pair) for pair in known.generations()}
         for folder, folders, files in os.walk(self._root / API_VERSION):
             place = Path(folder).relative_to(self._root).as_posix()
@@ -175,6 +213,7 @@ class Output:
                 folders.remove(name)
                 if f"{place}/{name}" not in generations:
                     yield Path(folder, name)
+            yield from (Path(folder, name) for name in folders if Path(folder, name).is_symlink())
             yield from (Path(folder, name) for name in files if f"{place}/{name}" not in known.objects)
 
     def discard_key(self, key: str) -> None:

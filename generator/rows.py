@@ -204,14 +204,16 @@ class LevelRow(contract.OrderBookLevel):
 def reason(error: ValidationError) -> str:
     """Say what is wrong with a row: every offending column with its message and value."""
     return "; ".join(
-        f"{'.'.join(map(str, mistake['loc']))}: {_sentence(mistake['msg'])} ({shown(mistake['input'])})"
+        f"{'.'.join(map(str, mistake['loc']))}: {_sentence(mistake['msg'], mistake['input'])}"
         for mistake in error.errors(include_url=False)
     )
 
 
-def _sentence(message: str) -> str:
+def _sentence(message: str, value: object) -> str:
+    if value is None:
+        return "must not be NULL"
     plain = message.removeprefix("Value error, ")
-    return plain[:1].lower() + plain[1:]
+    return f"{plain[:1].lower()}{plain[1:]} ({shown(value)})"
 
 
 def accepts_bets(row: Mapping[str, Any], as_of: str) -> bool:

@@ -6,7 +6,7 @@ never selected. Values leave the statements as the driver gives them, times and 
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -18,8 +18,9 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 from pydantic import ValidationError
+from sqlalchemy.dialects.postgresql import DOMAIN
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, NoSuchTableError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchTableError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from generator import rows
@@ -29,6 +30,7 @@ from generator.detail import MarketRows
 from generator.errors import SourceError
 from generator.quarantine import Quarantine
 from generator.relations import RELATIONS, Kind
+from generator.streams import Groups, count_window
 
 #: Rows fetched at a time: enough to amortise a round trip, few enough to stay small in memory.
 _BATCH: Final = 2_000
@@ -47,12 +49,14 @@ _POINTS: Final = ("recorded_at", "prob")
 def reading(config: Config, quarantine: Quarantine) -> Iterator["Reading"]:
     """Open one transaction that sees one instant of the database; whatever goes wrong with it is a SourceError."""
     engine = _engine(config)
+    remedy = "check source.url, and whether this user may connect to it from here"
     try:
         with engine.connect() as connection:
             _begin(connection)
+            remedy = "`public-markets check` looks closer"
             yield Reading(connection, config, quarantine)
     except SQLAlchemyError as error:
-        raise SourceError(f"{describe(config)}: {_cause(error, config)}") from error
+        raise SourceError(f"{describe(config)}: {_cause(error, config)}; {remedy}") from error
     finally:
         engine.dispose()
 
@@ -74,7 +78,7 @@ def sqlite_path(config: Config) -> Path | None:
 def _url(config: Config) -> sa.URL:
     try:
         return make_url(config.source.url.get_secret_value())
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # the latter from a port that is no number; its message quotes the text
         raise SourceError(
             "source.url: not a database URL; write sqlite:///path/to/file.db or postgresql://user@host/database"
         ) from None
@@ -87,6 +91,8 @@ def _engine(config: Config) -> sa.Engine:
     options = {
         "application_name": "public-markets",
         "connect_timeout": _CONNECT_TIMEOUT_S,
+        # Whatever the database's default is: in LATIN1 the server would refuse to send most of the world's letters.
+        "client_encoding": "utf8",
         # Each statement runs once; prepared ones would only trouble connection poolers.
         "prepare_threshold": None,
     }
@@ -100,6 +106,8 @@ def _engine(config: Config) -> sa.Engine:
 
 
 def _sqlite_creator(path: Path) -> partial[sqlite3.Connection]:
+    if path.is_dir():
+        raise SourceError(f"source.url: {path} is a folder; name the database file in it")
     if not path.is_file():
         raise SourceError(
             f"source.url: {path}: no such database file; set source.url to yours, or run `public-markets demo`"
@@ -118,18 +126,21 @@ def _connect_sqlite(uri: str) -> sqlite3.Connection:
 def _begin(connection: sa.Connection) -> None:
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("BEGIN")
+        # The transaction's instant is its first read; a file that is no database shows here, too.
+        connection.exec_driver_sql("SELECT 1 FROM sqlite_master LIMIT 1")
         return
     connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-    # Times are read as text, in this one form whatever the server's defaults are.
+    # Times and numbers are read as text, in this one form whatever the server's defaults are: no digit is lost.
     connection.exec_driver_sql("SET LOCAL TIME ZONE 'UTC'")
     connection.exec_driver_sql("SET LOCAL datestyle = 'ISO'")
+    connection.exec_driver_sql("SET LOCAL extra_float_digits = 3")
 
 
 def _cause(error: SQLAlchemyError, config: Config) -> str:
-    """The database's own words, without statement, parameters and password; and what to do about it."""
+    """The database's own words, without statement, parameters and password."""
     text = " ".join(str(getattr(error, "orig", None) or error).split())
     password = _url(config).password
-    return f"{text.replace(password, '***') if password else text}; `public-markets check` looks closer"
+    return text.replace(password, "***") if password else text
 
 
 class Reading:
@@ -150,6 +161,17 @@ class Reading:
             return None
         return {column["name"]: (str(column["type"]), _kinds(column["type"], self._dialect)) for column in columns}
 
+    def refusal(self, relation: str) -> str | None:
+        """Why the columns we need of the relation cannot be selected, though they are there; None when they can."""
+        table = self._relation(relation)
+        columns = self._selected(table, relation, *RELATIONS[relation])
+        try:
+            with self._connection.begin_nested():
+                self._connection.execute(sa.select(*columns).where(sa.false()))
+        except DBAPIError as error:
+            return " ".join(str(error.orig).split())
+        return None
+
     def catalog(self, as_of: datetime) -> Catalog:
         """Read every visible market; those that break the contract go to the quarantine."""
         fx, fills24h, now = self._fx_members(), self._count_fills(as_of), rows.timestamp(as_of.isoformat())
@@ -168,9 +190,9 @@ class Reading:
     def details(self, catalog: Catalog) -> Iterator[MarketRows]:
         """Read each market of the catalog with the rows of its detail; consume one before taking the next."""
         public = {market.item.id: market for market in catalog.markets}
-        orders = self._groups("orders", *_ORDERS, order=_ORDERS) if self._shown.order_book else _Groups("orders", ())
-        fills = self._groups("fills", *_FILLS) if self._shown.recent_fills else _Groups("fills", ())
-        points = self._groups("probabilities", *_POINTS) if self._shown.history_points else _Groups("probabilities", ())
+        orders = self._groups("orders", *_ORDERS, order=_ORDERS) if self._shown.order_book else Groups("orders", ())
+        fills = self._groups("fills", *_FILLS) if self._shown.recent_fills else Groups("fills", ())
+        points = self._groups("probabilities", *_POINTS) if self._shown.history_points else Groups("probabilities", ())
         for row in self._markets():
             streams = [groups.of(row["id"]) for groups in (orders, fills, points)]
             market = public.get(str(row["id"]).lower())
@@ -191,10 +213,11 @@ class Reading:
         """The public FX membership of each market, by the market's id as the database spells it.
 
         A membership that breaks the contract takes its market along, which is validated with it: left out alone, it
-        would put the market into the lists, where members of public families must not be.
+        would put the market into the lists, where members of public families must not be. For the same reason ids are
+        matched in whatever case they are spelled.
         """
         members: dict[str, Mapping[str, Any]] = {}
-        for row in self._stream(self._of_visible("fx_members", *_FX, order=("week_start", "title"))):
+        for row in self._stream(self._of_visible("fx_members", *_FX, order=("week_start", "title"), exact=False)):
             if row[0] in members:
                 self._quarantine.reject("fx_members", row[0], "market_id: the market is a member of a family already")
             else:
@@ -207,10 +230,10 @@ class Reading:
         # The statement's window is a day too wide: SQLite's times are text, with any offset. The exact test follows.
         window = ("created_at", self._bound(as_of - 2 * _DAY), self._bound(as_of + 2 * _DAY))
         fills = groupby(self._stream(self._of_visible("fills", *_FILLS, window=window)), key=itemgetter(0))
-        return {owner: _count_window(group, start, end) for owner, group in fills}
+        return {owner: count_window(group, start, end) for owner, group in fills}
 
     def _bound(self, moment: datetime) -> datetime | str:
-        return f"{moment:%Y-%m-%d}" if self._dialect == "sqlite" else moment.astimezone(UTC).replace(tzinfo=None)
+        return str(moment.date()) if self._dialect == "sqlite" else moment.astimezone(UTC).replace(tzinfo=None)
 
     def _count_markets(self) -> int:
         statement = sa.select(sa.func.count()).select_from(self._relation("markets"))
@@ -222,22 +245,30 @@ class Reading:
         statement = sa.select(*columns).where(self._visible(markets)).order_by(markets.c.id)
         return (dict(zip(rows.MARKET_COLUMNS, row, strict=True)) for row in self._stream(statement))
 
-    def _groups(self, name: str, *columns: str, order: tuple[str, ...] = ()) -> "_Groups":
-        return _Groups(name, self._stream(self._of_visible(name, *columns, order=order)))
+    def _groups(self, name: str, *columns: str, order: tuple[str, ...] = ()) -> Groups:
+        return Groups(name, self._stream(self._of_visible(name, *columns, order=order)))
 
     def _stream(self, statement: sa.Select[Any]) -> Iterator[sa.Row[Any]]:
         options = {"stream_results": True, "yield_per": _BATCH}
         return iter(self._connection.execute(statement, execution_options=options))
 
     def _of_visible(
-        self, name: str, *columns: str, order: tuple[str, ...] = (), window: tuple[str, Any, Any] | None = None
+        self,
+        name: str,
+        *columns: str,
+        order: tuple[str, ...] = (),
+        window: tuple[str, Any, Any] | None = None,
+        exact: bool = True,
     ) -> sa.Select[Any]:
-        """Select the public rows of visible markets: the market's id, then `columns`; in the order of `_markets`."""
+        """Select the public rows of visible markets: the market's id, then `columns`; in the order of `_markets`.
+
+        `exact` joins ids as they are spelled, by the index; otherwise case does not matter.
+        """
         markets, relation = self._relation("markets").alias("m"), self._relation(name).alias("r")
         owner = self._selected(markets, "markets", "id")
         statement = (
             sa.select(owner[0].label("owner"), *self._selected(relation, name, *columns))
-            .join_from(relation, markets, relation.c.market_id == markets.c.id)
+            .join_from(relation, markets, self._same_market(relation, name, markets, exact=exact))
             .where(self._visible(markets))
             .order_by(markets.c.id, *(relation.c[column] for column in order))
         )
@@ -247,6 +278,14 @@ class Reading:
             column, start, end = window
             statement = statement.where(relation.c[column] >= start, relation.c[column] < end)
         return statement
+
+    def _same_market(
+        self, relation: sa.FromClause, name: str, markets: sa.FromClause, *, exact: bool
+    ) -> sa.ColumnElement[bool]:
+        if exact:
+            return relation.c.market_id == markets.c.id
+        ids = self._selected(relation, name, "market_id")[0], self._selected(markets, "markets", "id")[0]
+        return sa.func.lower(ids[0]) == sa.func.lower(ids[1])
 
     def _relation(self, name: str) -> sa.TableClause:
         columns = (
@@ -275,56 +314,15 @@ class Reading:
         ]
 
 
-class _Groups:
-    """The rows of a relation, market by market, in step with the stream of markets."""
-
-    def __init__(self, relation: str, stream: Iterable[Sequence[Any]]) -> None:
-        self._relation = relation
-        self._groups = groupby(stream, key=itemgetter(0))
-        self._advance()
-
-    def _advance(self) -> None:
-        self._taken = False
-        self._owner: object
-        self._group: Iterator[Sequence[Any]]
-        self._owner, self._group = next(self._groups, (None, iter(())))
-
-    def of(self, owner: object) -> Iterator[Sequence[Any]]:
-        """The rows of the market, which starts with the market's id; empty when it has none."""
-        if self._taken:
-            self._advance()
-        if owner != self._owner:
-            return iter(())
-        self._taken = True
-        return self._group
-
-    def finish(self) -> None:
-        """Make sure that no row was passed over, which a database that sorts ids in two ways would cause."""
-        if self._taken:
-            self._advance()
-        if self._owner is not None:
-            raise SourceError(
-                f"{self._relation}: rows of market {self._owner!r} came out of order; ids that differ only in case?"
-            )
-
-
-def _count_window(fills: Iterable[Sequence[Any]], start: str, end: str) -> int:
-    seen = set()
-    for row in fills:
-        try:
-            fill = rows.fill(row)
-        except ValidationError:
-            continue  # reported when the market's detail is read
-        if start < fill.timestamp <= end:
-            seen.add(fill.id)
-    return len(seen)
-
-
 def _kinds(column: sa.types.TypeEngine[Any], dialect: str) -> frozenset[Kind]:
     """The kinds a column type can hold. SQLite has fewer types: times and ids are text there, truth is a number."""
-    if isinstance(column, sa.types.NullType):  # an expression in a view, or a type unknown to SQLAlchemy
-        return frozenset(("id", "text", "number", "integer", "boolean", "timestamp", "date"))
     lax = dialect == "sqlite"
+    # An expression in a view, or a type unknown to SQLAlchemy. SQLite declares what it likes, such as UUID or
+    # TIMESTAMPTZ, and calls it NUMERIC: a column that may hold anything.
+    if isinstance(column, sa.types.NullType) or (lax and isinstance(column, sa.NUMERIC)):
+        return frozenset(("id", "text", "number", "integer", "boolean", "timestamp", "date"))
+    if isinstance(column, DOMAIN):
+        return _kinds(column.data_type, dialect)
     holds: dict[Kind, bool] = {
         "id": isinstance(column, sa.Uuid | sa.String),
         "text": isinstance(column, sa.String),

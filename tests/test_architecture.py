@@ -43,7 +43,8 @@ MAY_IMPORT = {
     "render": {"catalog", "config", "contract", "detail", "keys", "pages", "quarantine"},
     "report": {"manifest", "pages", "quarantine"},
     "workers": {"errors"},
-    "source": {"catalog", "config", "detail", "errors", "quarantine", "relations", "rows"},
+    "streams": {"errors", "rows"},
+    "source": {"catalog", "config", "detail", "errors", "quarantine", "relations", "rows", "streams"},
     "demo_texts": {"contract"},
     "demo_lives": {"contract", "demo_texts"},
     "demo_markets": {"contract", "demo_lives", "demo_texts"},
@@ -59,7 +60,7 @@ MAY_IMPORT = {
 #: Modules that do no I/O, know no clock and draw no lots: what they return depends on what they are given.
 PURE = {
     "catalog", "check", "contract", "cursor", "demo_texts", "detail", "errors", "keys", "manifest", "pages",
-    "quarantine", "relations", "render", "rows",
+    "quarantine", "relations", "render", "rows", "streams",
 }  # fmt: skip
 IMPURE_LIBRARIES = {"os", "pathlib", "random", "shutil", "socket", "subprocess", "sys", "tempfile", "time", "secrets"}
 

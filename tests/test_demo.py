@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -316,10 +318,20 @@ def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
         seed(tmp_path / "file" / "demo.db", as_of=AS_OF, markets=1)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@contextmanager
+def unprivileged() -> Iterator[None]:
+    """Root may write everywhere; be nobody for a moment."""
+    user = os.geteuid()
+    os.seteuid(user or 65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
 def test_a_read_only_folder_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    with pytest.raises(SourceError, match="Permission denied"):
+    with unprivileged(), pytest.raises(SourceError, match="Permission denied"):
         seed(tmp_path / "demo.db", as_of=AS_OF, markets=1)
     tmp_path.chmod(0o700)
     assert list(tmp_path.iterdir()) == []

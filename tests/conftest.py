@@ -1,0 +1,41 @@
+"""Fixtures that several test files ask for."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from generator import demo
+from generator.quarantine import Quarantine
+from tests.support import AS_OF, build_now, create_database, make_config
+
+pytest_plugins = ["tests.postgres"]
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """An empty database at `tmp_path`/markets.db, where `make_config(tmp_path)` looks for it."""
+    with closing(create_database(tmp_path / "markets.db")) as connection:
+        yield connection
+
+
+@pytest.fixture
+def quarantine() -> Quarantine:
+    return Quarantine()
+
+
+@pytest.fixture(scope="session")
+def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's first 150 markets in markets.db, as `make_config` expects it. Read only."""
+    folder = tmp_path_factory.mktemp("demo")
+    demo.seed(folder / "markets.db", as_of=AS_OF, markets=150)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def demo_output(demo_folder: Path) -> Path:
+    """What a build makes of the demo. Read only."""
+    build_now(make_config(demo_folder))
+    return demo_folder / "output"
