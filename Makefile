@@ -27,7 +27,7 @@ lint: .venv/test
 types: .venv/test
 	$(BIN)/mypy
 
-tests: .venv/test
+tests: .venv/test tests/node/node_modules/ready
 	$(BIN)/python -m pytest -n logical --dist loadfile
 
 bless: .venv/test  ## Accept what changed in the golden tree and the config schema
@@ -35,10 +35,11 @@ bless: .venv/test  ## Accept what changed in the golden tree and the config sche
 
 test-deps:  ## Install the system packages the tests can use (Debian, as root)
 	apt-get update -qq
-	apt-get install -y -qq --no-install-recommends postgresql util-linux
+	apt-get install -y -qq --no-install-recommends postgresql util-linux nginx libnginx-mod-http-js njs
+	command -v npm >/dev/null || apt-get install -y -qq --no-install-recommends nodejs npm
 
 clean:  ## Remove what was installed, built and made up
-	rm -rf .venv output demo.db .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv tests/node/node_modules output demo.db .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/bin/uv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; name one with PYTHON=…")'
@@ -52,3 +53,8 @@ clean:  ## Remove what was installed, built and made up
 .venv/test: .venv/bin/uv pyproject.toml uv.lock
 	$(BIN)/uv sync --quiet --frozen --inexact --all-extras
 	@touch $@ .venv/run
+
+# What needs these programs says so and is skipped where there is no npm.
+tests/node/node_modules/ready: tests/node/package.json tests/node/package-lock.json
+	@if command -v npm >/dev/null; then npm ci --prefix tests/node --silent --no-audit --no-fund; else mkdir -p $(@D); fi
+	@touch $@

@@ -21,6 +21,7 @@ OWNERS = {
     "fcntl": {"output"},
     "werkzeug": {"preview"},
     "quickjs": {"preview"},
+    "jinja2": {"edge"},
 }
 #: What each module may import of the others. An arrow that is not here is a decision, not an accident.
 MAY_IMPORT = {
@@ -40,7 +41,20 @@ MAY_IMPORT = {
     "detail": {"config", "contract", "quarantine", "rows"},
     "pages": {"contract", "cursor", "keys"},
     "manifest": {"contract", "keys"},
-    "render": {"catalog", "config", "contract", "detail", "keys", "pages", "quarantine"},
+    "openapi_texts": {"config", "contract"},
+    "openapi_schemas": {"contract", "openapi_texts"},
+    "openapi_examples": {"contract"},
+    "openapi": {"config", "contract", "keys", "openapi_examples", "openapi_schemas", "openapi_texts"},
+    "render": {
+        "catalog", "config", "contract", "detail", "keys", "openapi", "openapi_schemas", "pages", "quarantine",
+    },
+    "answers": {"config", "contract", "keys"},
+    "nginx": {"answers", "config", "contract", "keys"},
+    "edge_cloudfront": {"answers", "config", "contract", "keys"},
+    "edge_cloudflare": {"answers", "config", "contract", "keys"},
+    "edge": {
+        "answers", "config", "contract", "cursor", "edge_cloudflare", "edge_cloudfront", "keys", "nginx", "pages",
+    },
     "report": {"manifest", "pages", "quarantine"},
     "workers": {"errors"},
     "streams": {"errors", "rows"},
@@ -51,7 +65,7 @@ MAY_IMPORT = {
     "demo": {"demo_markets", "errors"},
     "output": {"contract", "errors", "keys", "manifest", "pages"},
     "build": {
-        "catalog", "check", "config", "errors", "keys", "manifest", "output", "pages", "render", "report", "source",
+        "catalog", "check", "config", "edge", "errors", "keys", "manifest", "output", "pages", "render", "report", "source",
         "workers",
     },
     "preview": {"answers", "config", "contract", "edge", "errors", "keys"},
@@ -59,7 +73,9 @@ MAY_IMPORT = {
 }  # fmt: skip
 #: Modules that do no I/O, know no clock and draw no lots: what they return depends on what they are given.
 PURE = {
-    "catalog", "check", "contract", "cursor", "demo_texts", "detail", "errors", "keys", "manifest", "pages",
+    "answers", "catalog", "check", "contract", "cursor", "demo_texts", "detail", "edge_cloudflare",
+    "edge_cloudfront", "errors", "keys", "manifest", "nginx", "openapi", "openapi_examples", "openapi_schemas",
+    "openapi_texts", "pages",
     "quarantine", "relations", "render", "rows", "streams",
 }  # fmt: skip
 IMPURE_LIBRARIES = {"os", "pathlib", "random", "shutil", "socket", "subprocess", "sys", "tempfile", "time", "secrets"}
