@@ -65,8 +65,8 @@ MAY_IMPORT = {
     "demo": {"demo_markets", "errors"},
     "output": {"contract", "errors", "keys", "manifest", "pages"},
     "build": {
-        "catalog", "check", "config", "edge", "errors", "keys", "manifest", "output", "pages", "render", "report", "source",
-        "workers",
+        "catalog", "check", "config", "edge", "errors", "keys", "manifest", "output", "pages", "render", "report",
+        "source", "workers",
     },
     "preview": {"answers", "config", "contract", "edge", "errors", "keys"},
     "cli": {"build", "check", "config", "demo", "errors", "output", "preview", "quarantine", "report", "source"},
