@@ -7,6 +7,7 @@ import heapq
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any, Generic, TypeVar, cast
@@ -38,7 +39,8 @@ class Crew(Generic[Unit, Result]):
         self._connections: list[Connection[Any, Any]] = []
         for share in _shares(units, cost, count):
             receiver, sender = _FORK.Pipe(duplex=False)
-            process = _FORK.Process(target=_run, args=(work, share, sender, os.getpid()))
+            receivers = (*self._connections, receiver)
+            process = _FORK.Process(target=_run, args=(work, share, sender, receivers, os.getpid()))
             process.start()
             # Only the worker may hold the sending end: its death then reads as the end of the pipe.
             sender.close()
@@ -86,12 +88,22 @@ def _shares(units: Sequence[Unit], cost: Callable[[Unit], int], count: int) -> l
     return [share for share in shares if share]
 
 
-def _run(work: Callable[[Unit], Result], share: list[Unit], sender: "Connection[Any, Any]", parent: int) -> None:
-    try:
-        for unit in share:
-            if os.getppid() != parent:
-                return
-            sender.send(work(unit))
-        sender.send(None)
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again in the parent
-        sender.send(error)
+def _run(
+    work: Callable[[Unit], Result],
+    share: list[Unit],
+    sender: "Connection[Any, Any]",
+    receivers: "Sequence[Connection[Any, Any]]",
+    parent: int,
+) -> None:
+    # Only the parent may hold the receiving ends: its death then breaks the pipe, also for a worker that waits in it.
+    for receiver in receivers:
+        receiver.close()
+    with suppress(BrokenPipeError):
+        try:
+            for unit in share:
+                if os.getppid() != parent:
+                    return
+                sender.send(work(unit))
+            sender.send(None)
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again in the parent
+            sender.send(error)

@@ -34,7 +34,9 @@ def label(name: str, arguments: tuple[Any, ...]) -> str:
         labels = ("discard", "manifest", "report", "first", "detail", "generation")
         return next((text for part, text in zip(parts, labels, strict=True) if part in target), "document")
     if name == "open":
-        return "create" if arguments[1] & os.O_CREAT else "look"
+        # The folder that holds what is put aside is opened in order to sync it, by a call that cannot be watched.
+        is_sync = arguments[1] & os.O_DIRECTORY and Path(arguments[0]).name.startswith(".staging-")
+        return "sync" if is_sync else "create" if arguments[1] & os.O_CREAT else "look"
     return "clear" if name in ("unlink", "rmdir") else name
 
 

@@ -292,7 +292,12 @@ class Builds:
         self.as_of += later
         self.begin(fault)
         assert self.end() == -signal.SIGKILL, f"{fault} never came: {self.log()}"
+        self.await_orphans()
         self.kills += 1
+
+    def await_orphans(self) -> None:
+        """Workers must not outlive their build by more than a moment."""
+        wait_until(lambda: not processes_of(self._group), 2)
 
 
 def processes_of(group: int) -> list[int]:

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -41,6 +42,10 @@ def die(unit: int) -> int:
 def doze(unit: int) -> int:
     time.sleep(0.2)
     return unit
+
+
+def flood(unit: int) -> bytes:
+    return bytes(1_000_000)
 
 
 def nap(unit: int) -> int:
@@ -117,15 +122,16 @@ def test_an_error_of_the_caller_ends_the_workers() -> None:
     assert children_of(os.getpid()) == []
 
 
-def test_workers_end_soon_after_their_parent_is_killed() -> None:
+@pytest.mark.parametrize("work", [doze, flood])
+def test_workers_end_soon_after_their_parent_is_killed(work: Callable[[int], object]) -> None:
     parent = os.fork()
     if parent == 0:
-        os.setpgid(0, 0)
-        with Crew(doze, range(1000), cost, 2) as crew:
-            list(crew.results())
+        with Crew(work, range(1000), cost, 2):
+            time.sleep(60)  # results pile up meanwhile, until a worker waits for room
         os._exit(0)
     wait_until(lambda: len(children_of(parent)) == 2, 5)
     workers = children_of(parent)
+    time.sleep(0.3)
     os.kill(parent, signal.SIGKILL)
     os.waitpid(parent, 0)
     wait_until(lambda: not any(_runs(worker) for worker in workers), 2)
