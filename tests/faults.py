@@ -209,7 +209,7 @@ def check_whole(output: Path) -> Manifest:
     assert found == expected_keys(record)
     for key, digest in record.objects.items():
         assert manifest.digest(key, (output / key).read_bytes()) == digest, key
-    assert {path.name for path in output.iterdir()} == {".lock", "manifest.json", "report.json", "v1"}
+    assert {path.name for path in output.iterdir()} == {".lock", "edge", "manifest.json", "report.json", "v1"}
     return record
 
 

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from generator import contract, cursor, demo, keys
 from generator.contract import MARKET_STATUSES, SORTS, STATUS_FILTERS
 from generator.manifest import Manifest
+from generator.openapi_schemas import BuildRecord
 from generator.pages import page_count
 from generator.relations import RELATIONS
 from tests.support import AS_OF, build_now, files, make_config
@@ -67,14 +68,14 @@ def forty(forty_markets: Path, tmp_path: Path) -> Path:
 
 
 def model_of(key: str) -> type[BaseModel] | None:
-    """The resource that a key holds, told by the key alone; None for build.json, which the contract does not know."""
+    """The resource that a key holds, told by the key alone; None for the interface description."""
     if key.startswith("v1/public/markets/lists/"):
         return contract.PublicMarketList
     if key.startswith("v1/public/markets/detail/"):
         return contract.PublicMarketDetail
     if key.startswith("v1/errors/"):
         return contract.ErrorResponse
-    return {"v1/public/markets/snapshot.json": contract.PublicMarketSnapshot, "v1/build.json": None}[key]
+    return {keys.SNAPSHOT: contract.PublicMarketSnapshot, keys.BUILD: BuildRecord, keys.OPENAPI: None}[key]
 
 
 def encoded_again(key: str, body: bytes) -> bytes:

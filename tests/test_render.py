@@ -118,13 +118,13 @@ def test_an_empty_catalog_has_thirty_empty_lists_and_an_empty_snapshot(tmp_path:
     assert documents[keys.SNAPSHOT] == b'{"freshMarkets":[],"closingSoonMarkets":[]}'
 
 
-def test_the_documents_are_the_snapshot_and_the_errors(tmp_path: Path) -> None:
+def test_the_documents_are_the_snapshot_the_errors_and_the_interface_description(tmp_path: Path) -> None:
     made = catalog(public_market(1), public_market(2, fx=FX_MEMBER))
     documents = {
         artifact.key: json.loads(artifact.body)
         for artifact in render.documents(made, make_config(tmp_path, snapshot__size=1))
     }
-    assert list(documents) == [keys.SNAPSHOT, keys.error(404), keys.error(405), keys.error(429)]
+    assert list(documents) == [keys.SNAPSHOT, keys.error(404), keys.error(405), keys.error(429), keys.OPENAPI]
     groups = {name: [market["id"] for market in group] for name, group in documents[keys.SNAPSHOT].items()}
     assert groups == {"freshMarkets": [market_id(1)], "closingSoonMarkets": [market_id(1)]}
 
