@@ -22,6 +22,13 @@ from generator.config import Config
 
 TABLE: Final = Path(__file__).parent / "cases" / "requests.json"
 
+#: Rules of the core, each with a change that the table must show on whatever runs it.
+CHANGED_RULES: Final = (
+    ("!== 'HEAD') return fixed(405)", "!== 'HEAD') return fixed(404)"),
+    (f"> {contract.LIMIT_MAX}", f"> {contract.LIMIT_MAX + 1}"),
+    (".slice(0, CHECK) !== check", ".slice(0, CHECK) === ''"),
+)
+
 
 @dataclass(frozen=True)
 class Case:
@@ -117,6 +124,13 @@ def expected_body(case: Case) -> str:
     """The body of the case's error, as the contract encodes it."""
     body = contract.invalid(*case.invalid) if case.status == 400 else contract.FIXED_ERRORS[case.status]
     return contract.encode(body).decode()
+
+
+def change_rule(script: Path, rule: str, changed: str) -> None:
+    """Change a rule of the core in a rendered script."""
+    text = script.read_text("utf-8")
+    assert text.count(rule) == 1
+    script.write_text(text.replace(rule, changed), "utf-8")
 
 
 def mismatch(case: Case, result: Mapping[str, Any]) -> str | None:

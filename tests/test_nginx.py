@@ -5,6 +5,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,7 @@ import pytest
 
 from generator import answers, contract, keys
 from generator import nginx as nginx_values
-from tests.edges import http_mismatch, on_the_wire
+from tests.edges import CHANGED_RULES, change_rule, http_mismatch, on_the_wire
 from tests.servers import Client, connected, folder_for_anybody, free_port, nginx
 from tests.support import build_now, make_config
 
@@ -20,16 +21,21 @@ CASES: Final = 660
 MARKETS: Final = f"/{keys.MARKETS}"
 
 
-@pytest.fixture(scope="module")
-def output(demo_folder: Path) -> Iterator[Path]:
-    """A build for an nginx without a noticeable rate limit."""
+@contextmanager
+def built(database: Path) -> Iterator[tuple[Path, int]]:
+    """The output of a build for an nginx without a noticeable rate limit, and its port."""
     with folder_for_anybody() as folder:
-        (folder / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
+        (folder / "markets.db").write_bytes(database.read_bytes())
         port = free_port()
         build_now(make_config(folder, base_url=f"http://127.0.0.1:{port}", rate_limit__requests=1_000_000))
-        with nginx(folder / "output", port):
-            (folder / "port").write_text(str(port))
-            yield folder / "output"
+        yield folder / "output", port
+
+
+@pytest.fixture(scope="module")
+def output(demo_folder: Path) -> Iterator[Path]:
+    with built(demo_folder / "markets.db") as (output, port), nginx(output, port):
+        (output.parent / "port").write_text(str(port))
+        yield output
 
 
 @pytest.fixture
@@ -38,15 +44,25 @@ def client(output: Path) -> Iterator[Client]:
         yield client
 
 
-def test_every_case_of_the_table(output: Path, client: Client) -> None:
+def mismatches(output: Path, client: Client) -> list[str]:
+    """Run the whole table."""
     cases = on_the_wire(output)
-    wrong = []
-    for case in cases:
-        answer = client.send(case.method, case.target)
-        if found := http_mismatch(case, answer.status, answer.headers, answer.body, output):
-            wrong.append(found)
     assert len(cases) >= CASES
-    assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
+    sent = ((case, client.send(case.method, case.target)) for case in cases)
+    found = (http_mismatch(case, got.status, got.headers, got.body, output) for case, got in sent)
+    return [problem for problem in found if problem]
+
+
+def test_every_case_of_the_table(output: Path, client: Client) -> None:
+    assert mismatches(output, client) == []
+
+
+@pytest.mark.parametrize(("rule", "changed"), CHANGED_RULES)
+def test_a_changed_rule_is_noticed(rule: str, changed: str, demo_folder: Path) -> None:
+    with built(demo_folder / "markets.db") as (output, port):
+        change_rule(output / "edge" / nginx_values.FOLDER / nginx_values.SCRIPT, rule, changed)
+        with nginx(output, port), connected(port) as client:
+            assert 0 < len(mismatches(output, client)) < CASES
 
 
 def test_a_walk_with_every_limit_shows_each_market_once(output: Path, client: Client) -> None:
