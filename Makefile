@@ -7,7 +7,7 @@ BIN := .venv/bin
 MARKETS ?= 400
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test lint types tests bless test-deps clean
+.PHONY: help demo serve test lint types tests coverage bless test-deps clean
 
 help:  ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -29,6 +29,11 @@ types: .venv/test
 
 tests: .venv/test tests/node/node_modules/ready
 	$(BIN)/python -m pytest -n logical --dist loadfile
+
+coverage: .venv/test tests/node/node_modules/ready  ## Show which lines no test of this process reaches
+	$(BIN)/coverage run -m pytest -q
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report
 
 bless: .venv/test  ## Accept what changed in the golden tree and the config schema
 	BLESS=1 $(BIN)/python -m pytest -q tests/test_golden.py tests/test_config.py

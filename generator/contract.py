@@ -243,7 +243,7 @@ PARAMETER_ERRORS: Final[dict[str, str]] = {
         "must be a nextCursor of this very list, with its status and sort, that is still kept; "
         "start again from the first page, without a cursor"
     ),
-    "category": "is not offered by this deployment; leave it out",
+    "category": "this deployment has no list for it; leave it out",
     "q": "is not offered by this deployment; leave it out",
     "marketId": "must be a UUID",
 }

@@ -32,11 +32,13 @@ def function_values(config: Config) -> dict[str, Any]:
 def origin_response_values(config: Config) -> dict[str, Any]:
     """What the Lambda@Edge function is told."""
     page_gone = contract.encode(contract.invalid("cursor")).decode()
+    list_unknown = contract.encode(contract.invalid("category")).decode()
     return {
         "lists": f"{_root(config)}{keys.LISTS}/",
         "first": keys.FIRST,
         "cors": answers.CORS,
         "page_gone": _answer(HTTPStatus.BAD_REQUEST, page_gone, config),
+        "list_unknown": _answer(HTTPStatus.BAD_REQUEST, list_unknown, config),
         "not_found": _answer(HTTPStatus.NOT_FOUND, answers.error_bodies()[HTTPStatus.NOT_FOUND], config),
     }
 

@@ -33,6 +33,7 @@ from tests.support import market_id
 
 CASES: Final = 706
 PAGE_GONE: Final = contract.encode(contract.invalid("cursor")).decode()
+LIST_UNKNOWN: Final = contract.encode(contract.invalid("category")).decode()
 NOT_FOUND: Final = answers.error_bodies()[404]
 GENERATION: Final = "p" + "0" * (cursor.GENERATION_LENGTH - 1)
 
@@ -93,12 +94,12 @@ def test_a_mutation_of_the_function_turns_the_table_red(
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("!== FIRST", "=== FIRST"),
+        ("=== FIRST", "!== FIRST"),
         ("status === '403'", "status === '402'"),
         ("if (!READ_ONLY.includes(name)) ", ""),
         ("add(response, CORS);", ""),
         ("add(response, answer.headers);", ""),
-        ("? PAGE_GONE : NOT_FOUND", "? NOT_FOUND : NOT_FOUND"),
+        ("LIST_UNKNOWN : PAGE_GONE", "LIST_UNKNOWN : NOT_FOUND"),
     ],
 )
 def test_a_mutation_of_the_origin_response_turns_the_table_red(
@@ -163,7 +164,7 @@ def test_an_object_that_is_missing(key: str, found: int, config: Config, tmp_pat
     if found == 404:  # deleted in a versioned bucket
         headers = {**headers, "x-amz-delete-marker": "true", "x-amz-version-id": "3", "Content-Length": "9"}
     response = origin_response(tmp_path, found, phrase, headers, uri=key, config=config)
-    status, body = (400, PAGE_GONE) if key == PAGE else (404, NOT_FOUND)
+    status, body = {PAGE: (400, PAGE_GONE), FIRST_PAGE: (400, LIST_UNKNOWN)}.get(key, (404, NOT_FOUND))
     assert (response["status"], response["body"]) == (str(status), body)
     values = {name: value[0]["value"] for name, value in response["headers"].items()}
     assert values.pop("transfer-encoding") == "chunked"

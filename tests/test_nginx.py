@@ -65,6 +65,14 @@ def test_a_changed_rule_is_noticed(rule: str, changed: str, demo_folder: Path) -
             assert 0 < len(mismatches(output, client)) < CASES
 
 
+def test_a_list_without_a_first_page_is_unknown(demo_folder: Path) -> None:
+    with built(demo_folder / "markets.db") as (output, port):
+        (output / keys.first_page("open/popular", 20)).unlink()
+        with nginx(output, port), connected(port) as client:
+            unknown = client.send("GET", MARKETS)
+    assert (unknown.status, unknown.body) == (400, contract.encode(contract.invalid("category")))
+
+
 def test_a_walk_with_every_limit_shows_each_market_once(output: Path, client: Client) -> None:
     whole = json.loads(client.send("GET", f"{MARKETS}?limit=100").body)
     assert whole["nextCursor"] is None
