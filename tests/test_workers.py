@@ -1,5 +1,6 @@
 """Forked workers: every result arrives, every end of a worker is noticed, and the work is shared out evenly."""
 
+import multiprocessing
 import os
 import signal
 import time
@@ -49,8 +50,13 @@ def flood(unit: int) -> bytes:
 
 
 def nap(unit: int) -> int:
-    time.sleep(30)
+    time.sleep(3600)  # nobody waits for the end of it: a test that does will be noticed
     return unit
+
+
+def my_workers() -> list[int]:
+    """The workers of this process; other tests' servers are its children, too."""
+    return [child.pid for child in multiprocessing.active_children() if child.pid]
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])
@@ -58,7 +64,7 @@ def nap(unit: int) -> int:
 def test_every_unit_gives_its_result_once(units: int, count: int) -> None:
     with Crew(double, range(units), cost, count) as crew:
         assert sorted(crew.results()) == [2 * unit for unit in range(units)]
-    assert children_of(os.getpid()) == []
+    assert my_workers() == []
 
 
 def test_units_are_worked_on_in_other_processes_and_no_more_than_there_are_units() -> None:
@@ -83,10 +89,9 @@ def test_the_costliest_unit_is_begun_first() -> None:
 
 
 def test_work_goes_on_while_the_caller_does_something_else() -> None:
-    parent = os.getpid()
     with Crew(nap, [1], cost, 2):
-        assert len(children_of(parent)) == 1
-        os.kill(children_of(parent)[0], signal.SIGKILL)  # or the end of the block would wait for it
+        (worker,) = my_workers()
+        os.kill(worker, signal.SIGKILL)  # or the end of the block would wait for it
 
 
 def test_a_result_larger_than_a_pipe_arrives() -> None:
@@ -97,7 +102,7 @@ def test_a_result_larger_than_a_pipe_arrives() -> None:
 def test_an_error_in_a_worker_is_raised_where_its_results_are_awaited() -> None:
     with pytest.raises(OutputError, match="full of three"), Crew(fail_at_three, range(10), cost, 2) as crew:
         list(crew.results())
-    assert children_of(os.getpid()) == []
+    assert my_workers() == []
 
 
 def test_an_error_of_the_system_keeps_its_path() -> None:
@@ -107,19 +112,15 @@ def test_an_error_of_the_system_keeps_its_path() -> None:
 
 
 def test_a_killed_worker_is_an_error_and_no_endless_wait() -> None:
-    begun = time.monotonic()
     with pytest.raises(OutputError, match="a worker process was killed"), Crew(die, [1, 2], cost, 2) as crew:
         list(crew.results())
-    assert time.monotonic() - begun < 5
-    assert children_of(os.getpid()) == []
+    assert my_workers() == []
 
 
 def test_an_error_of_the_caller_ends_the_workers() -> None:
-    begun = time.monotonic()
     with pytest.raises(PublicMarketsError, match="enough"), Crew(nap, [1, 2, 3], cost, 3):
         raise PublicMarketsError("enough")
-    assert time.monotonic() - begun < 5
-    assert children_of(os.getpid()) == []
+    assert my_workers() == []
 
 
 @pytest.mark.parametrize("work", [doze, flood])
