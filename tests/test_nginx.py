@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -14,8 +15,9 @@ import pytest
 from generator import answers, contract, keys
 from generator import nginx as nginx_values
 from tests.edges import CHANGED_RULES, change_rule, http_mismatch, on_the_wire
+from tests.faults import wait_until
 from tests.servers import Client, connected, folder_for_anybody, free_port, nginx
-from tests.support import build_now, make_config
+from tests.support import AS_OF, build_now, make_config
 
 CASES: Final = 660
 MARKETS: Final = f"/{keys.MARKETS}"
@@ -86,6 +88,16 @@ def test_a_walk_with_every_limit_shows_each_market_once(output: Path, client: Cl
                 break
             target = f"{MARKETS}?limit={limit}&cursor={page['nextCursor']}"
         assert items == whole["items"]
+
+
+def test_a_new_build_is_soon_visible(demo_folder: Path) -> None:
+    with built(demo_folder / "markets.db") as (output, port), nginx(output, port), connected(port) as client:
+        before = client.send("GET", f"/{keys.BUILD}").body
+        settings = make_config(output.parent, base_url=f"http://127.0.0.1:{port}", rate_limit__requests=1_000_000)
+        build_now(settings, AS_OF + timedelta(hours=1))
+        after = (output / keys.BUILD).read_bytes()
+        assert before != after
+        wait_until(lambda: client.send("GET", f"/{keys.BUILD}").body == after, 10)
 
 
 def test_what_is_unchanged_is_not_sent_again(client: Client) -> None:
