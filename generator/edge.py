@@ -76,17 +76,20 @@ def _cloudflare(config: Config) -> Iterator[EdgeFile]:
         yield EdgeFile(f"{FOLDER}/{edge_cloudflare.FOLDER}/{name}", text)
 
 
+def public_paths(config: Config) -> tuple[str, dict[str, str]]:
+    """Where readers of `base_url` find the list, and each document by its path with its key."""
+    base = urlsplit(config.base_url).path
+    named = {keys.SNAPSHOT.removesuffix(".json"): keys.SNAPSHOT, keys.OPENAPI: keys.OPENAPI, keys.BUILD: keys.BUILD}
+    return f"{base}/{keys.MARKETS}", {f"{base}/{name}": key for name, key in named.items()}
+
+
 def _router_values(config: Config) -> dict[str, Any]:
     """What the router core is told: constants of contract, keys, cursor and layout, and where the API lies."""
-    base = urlsplit(config.base_url).path
+    markets, documents = public_paths(config)
     errors = answers.error_bodies()
     return {
-        "markets": f"{base}/{keys.MARKETS}",
-        "documents": {
-            f"{base}/{keys.SNAPSHOT.removesuffix('.json')}": keys.SNAPSHOT,
-            f"{base}/{keys.OPENAPI}": keys.OPENAPI,
-            f"{base}/{keys.BUILD}": keys.BUILD,
-        },
+        "markets": markets,
+        "documents": documents,
         "lists": keys.LISTS,
         "details": keys.DETAILS,
         "first": keys.FIRST,

@@ -16,7 +16,6 @@ WORKER: Final = "worker.js"
 WRANGLER: Final = "wrangler.jsonc"
 NAMES: Final = (WORKER, WRANGLER)
 
-_S3: Final = "s3://"
 #: The Worker's name where no domain tells deployments apart, and the bucket's where `publish.target` names none.
 _NAME: Final = "public-markets"
 #: A Worker's name is a label of its address on workers.dev.
@@ -73,13 +72,8 @@ def limit(config: Config) -> tuple[int, int]:
 
 
 def _target(config: Config) -> tuple[str, str]:
-    """The bucket, and the prefix of every key in it: empty, or with a slash at its end."""
-    target = config.publish.target or ""
-    if not target.startswith(_S3):
-        return _NAME, ""
-    bucket, _, prefix = target.removeprefix(_S3).partition("/")
-    prefix = prefix.strip("/")
-    return bucket, f"{prefix}/" if prefix else ""
+    """The bucket, and the prefix of every key in it."""
+    return config.publish.bucket() or (_NAME, "")
 
 
 def _domain(base_url: str) -> tuple[str, str]:

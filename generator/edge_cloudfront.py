@@ -16,7 +16,6 @@ ORIGIN_RESPONSE: Final = "origin-response.js"
 STACK: Final = "template.yaml"
 NAMES: Final = (FUNCTION, ORIGIN_RESPONSE, STACK)
 
-_S3: Final = "s3://"
 _RUNTIME: Final = "nodejs22.x"
 #: The windows WAF can count in, in seconds, and its bounds for a limit (AWS WAF Developer Guide, rate-based rules).
 _WAF_WINDOWS: Final = (60, 120, 300, 600)
@@ -81,12 +80,8 @@ def waf_limit(requests: int, seconds: int) -> tuple[int, int]:
 
 
 def _target(config: Config) -> tuple[str | None, str]:
-    """The bucket, if it is known, and the prefix of every key in it: empty, or with a slash at its end."""
-    if not config.publish.target or not config.publish.target.startswith(_S3):
-        return None, ""
-    bucket, _, prefix = config.publish.target.removeprefix(_S3).partition("/")
-    prefix = prefix.strip("/")
-    return bucket, f"{prefix}/" if prefix else ""
+    """The bucket, if it is known, and the prefix of every key in it."""
+    return config.publish.bucket() or (None, "")
 
 
 def _root(config: Config) -> str:

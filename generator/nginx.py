@@ -18,7 +18,6 @@ BUCKET: Final = "bucket.conf"
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 #: Behind whatever speaks TLS.
 _PLAIN_PORT: Final = 8080
-_S3: Final = "s3://"
 
 
 def configurations(config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -68,15 +67,15 @@ def _listen(base_url: str) -> str:
 
 
 def _bucket(config: Config) -> dict[str, str] | None:
-    target, endpoint = config.publish.target, config.publish.endpoint_url
-    if not target or not target.startswith(_S3) or not endpoint:
+    target, endpoint = config.publish.bucket(), config.publish.endpoint_url
+    if not target or not endpoint:
         return None
     url = urlsplit(endpoint)
     host = f"[{url.hostname}]" if ":" in str(url.hostname) else str(url.hostname)
     return {
-        "url": target,
+        "url": str(config.publish.target),
         "scheme": url.scheme,
         "host": url.netloc,
         "server": f"{host}:{url.port or (443 if url.scheme == 'https' else 80)}",
-        "path": url.path + "/" + quote(target.removeprefix(_S3).rstrip("/")),
+        "path": url.path + "/" + quote("/".join(target).rstrip("/")),
     }

@@ -24,7 +24,6 @@ from http import HTTPStatus
 from http.client import HTTPMessage
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 import quickjs
 from werkzeug.datastructures import Accept
@@ -142,7 +141,7 @@ class Preview:
     def __init__(self, config: Config, router: Router) -> None:
         self._output = config.output
         self._router = router
-        self._markets, *self._documents = _paths(config)
+        self._markets, self._documents = edge.public_paths(config)
         self._limit = RateLimit(config.rate_limit.requests, config.rate_limit.window.total_seconds())
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
@@ -232,13 +231,6 @@ def _object(body: bytes, headers: Mapping[str, str], environ: "WSGIEnvironment")
     return Answer(HTTPStatus.OK, headers | encoding, gzip.compress(body, mtime=0) if encoding else body)
 
 
-def _paths(config: Config) -> list[str]:
-    """The paths of the list and of the documents: where readers of `base_url` find them."""
-    base = urlsplit(config.base_url).path
-    names = (keys.MARKETS, keys.SNAPSHOT.removesuffix(".json"), keys.OPENAPI, keys.BUILD)
-    return [f"{base}/{name}" for name in names]
-
-
 def _links(markets: str, documents: Iterable[str]) -> bytes:
     """A page for as long as nobody wrote one: the first calls to try."""
     calls = [markets, f"{markets}?status=archive&limit=5", f"{markets}?sort=new", *documents]
@@ -303,7 +295,7 @@ def serve(config: Config, *, host: str, port: int, announce: Callable[[str], Non
 
 def _try_out(router: Router, config: Config) -> str:
     """Ask the router for the list, so that what cannot work is said at once; returns the list's path."""
-    path = _paths(config)[0]
+    path, _ = edge.public_paths(config)
     try:
         found = router.ask("route", "GET", path, "")
     except (FileNotFoundError, NotADirectoryError) as error:

@@ -21,6 +21,7 @@ _PASSWORD = re.compile(r"[^:]*://[^:/]*:[^@]+@|.*[?&](ssl)?password=", re.IGNORE
 _TARGET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/.*)?|(?!.*://).+")
 _ISO_DURATION = r"P(?=[0-9T])([0-9]{1,9}D)?(T(?=[0-9])([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}S)?)?"
 _DURATION = re.compile(rf"^([0-9]{{1,9}} *(s|min|m|h|d)|{_ISO_DURATION})$")
+_S3 = "s3://"
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 
@@ -161,6 +162,14 @@ class Publish(Section):
         None, description="s3://bucket/prefix or a directory; null: nowhere yet."
     )
     endpoint_url: WebUrl | None = Field(None, description="Address of an S3-compatible store; null: Amazon's own.")
+
+    def bucket(self) -> tuple[str, str] | None:
+        """The bucket of an `s3://` target, and the prefix of every key in it: empty, or with a slash at its end."""
+        if not self.target or not self.target.startswith(_S3):
+            return None
+        name, _, folder = self.target.removeprefix(_S3).partition("/")
+        prefix = folder.strip("/")
+        return name, f"{prefix}/" if prefix else ""
 
 
 class Config(Section):
