@@ -116,7 +116,8 @@ class _Run:
             reasons = "".join(f"\n  {row.key}: {row.reason}" for row in self.report.quarantine.named("markets")[:10])
             raise GuardError(
                 f"{bad} of {bad + good} markets break the contract, more than guards.max_invalid "
-                f"({guards.max_invalid:g}) allows; nothing was replaced. mend them, or use --allow-invalid:{reasons}"
+                f"({guards.max_invalid:g}) allows; nothing was replaced. mend them, or use --allow-invalid:{reasons}",
+                self._visible(catalog),
             )
         before = self.previous.markets.keys() - self.barred if self.previous else set[str]()
         lost = len(before - catalog.ids())
@@ -125,6 +126,12 @@ class _Run:
                 f"{lost} of {len(before)} markets would disappear, more than guards.max_shrink "
                 f"({guards.max_shrink:g}) allows; nothing was replaced. is the database whole? then use --allow-shrink"
             )
+
+    def _visible(self, catalog: Catalog) -> frozenset[str] | None:
+        """The markets that the database shows, broken ones included; None when there are too many to name."""
+        quarantine = self.report.quarantine
+        broken = {row.key.lower() for row in quarantine.named("markets")}
+        return None if quarantine.unnamed() else frozenset(catalog.ids() | broken | self.barred)
 
     def render(self, catalog: Catalog, reading: source.Reading) -> Rendered:
         """Put everything aside that is not in place yet: lists in forked workers, details meanwhile here."""

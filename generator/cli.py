@@ -22,8 +22,7 @@ from generator import (
 from generator.blocked import Blocked
 from generator.cli_job import LOG, Instant, Job, MarketId, shown
 from generator.config import Config
-from generator.errors import SourceError
-from generator.ledger import Owner
+from generator.errors import GuardError, PublicMarketsError, SourceError
 from generator.output import Output
 from generator.planning import Plan
 from generator.quarantine import Quarantine
@@ -106,14 +105,30 @@ def rebuild_command(settings: Config, as_of: datetime | None, *, allow_invalid: 
     """Build, then publish: the one line that cron runs."""
     target = open_store(settings)
     build.refuse_unbuildable(settings)
+    allowed = build.Allowed(shrink=options["allow_shrink"], invalid=allow_invalid)
     with output.locked(settings.output) as folder:
         barred = None if options["dry_run"] else publish.recall(folder, target).ids()
-        allowed = build.Allowed(shrink=options["allow_shrink"], invalid=allow_invalid)
-        with shown("rendering") as bar:
-            report = build.build_into(folder, settings, _clock(as_of), allowed=allowed, progress=bar)
+        try:
+            with shown("rendering") as bar:
+                report = build.build_into(folder, settings, _clock(as_of), allowed=allowed, progress=bar)
+        except PublicMarketsError as error:
+            if barred is not None:
+                _withdraw_all_the_same(target, settings, barred, error)
+            raise
         _tell(report)
         click.echo(report.summary())
         _publish(folder, target, settings, options, barred)
+
+
+def _withdraw_all_the_same(
+    target: Store, settings: Config, barred: frozenset[str], refusal: PublicMarketsError
+) -> None:
+    """Take out what must not be public, though a build was refused for other reasons."""
+    visible = refusal.visible if isinstance(refusal, GuardError) else None
+    with shown("withdrawing") as bar:
+        tally = takedown.hidden_from_store(target, settings, barred, visible, bar)
+    if tally.deleted:
+        LOG.warning("no build, but what must not be public was withdrawn: %d objects deleted", tally.deleted)
 
 
 @main.command(cls=Job, name="takedown")
@@ -212,8 +227,7 @@ def _publish(
 ) -> None:
     allowed = Permissions(options["allow_shrink"], options["allow_older"], options["allow_other_site"])
     wanted = publish.Options(allowed, options["dry_run"], options["verify"], options["purge_retired"])
-    owner = Owner.here(folder.identity())
-    publication = publish.Publication(folder, target, settings, build.shape(settings), owner, wanted, barred)
+    publication = publish.Publication(folder, target, settings, build.shape(settings), wanted, barred)
 
     def show(plan: Plan) -> None:
         for line in plan.lines() if wanted.is_dry else ():

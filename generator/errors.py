@@ -43,9 +43,16 @@ class PreviewError(PublicMarketsError):
 
 
 class GuardError(PublicMarketsError):
-    """A guard refused a state that looks like an accident."""
+    """A guard refused a state that looks like an accident.
+
+    `visible` are the markets that the database shows, broken ones included; None when that is not known.
+    """
 
     exit_code = 3
+
+    def __init__(self, message: str, visible: frozenset[str] | None = None) -> None:
+        super().__init__(message)
+        self.visible = visible
 
 
 class BusyError(PublicMarketsError):

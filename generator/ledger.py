@@ -7,14 +7,13 @@ import os
 import secrets
 import socket
 import time
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import RLock
 from typing import Final
 
 from pydantic import ValidationError
 
-from generator import record
+from generator import process, record
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.record import Published, Work, instant
 from generator.store import ConditionFailedError, If, Store, UnavailableError
@@ -29,26 +28,12 @@ _STOP: Final = 0.8
 _CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
-@dataclass(frozen=True)
-class Owner:
-    """Who publishes: a random name of this run, the folder it publishes from, and words for people."""
-
-    token: str
-    place: str
-    who: str
-
-    @classmethod
-    def here(cls, place: str) -> "Owner":
-        """This process, publishing from `place`."""
-        return cls(secrets.token_hex(16), place, f"process {os.getpid()} on {socket.gethostname()}")
-
-
 class Ledger:
     """The record, and this publisher's hold on it."""
 
-    def __init__(self, store: Store, owner: Owner, lease: timedelta) -> None:
+    def __init__(self, store: Store, lease: timedelta) -> None:
         self._store = store
-        self._owner = owner
+        self._owner = secrets.token_hex(16)
         self._lease = lease
         # Uploading threads confirm, the main one renews.
         self._lock = RLock()
@@ -74,7 +59,7 @@ class Ledger:
     def refuse_if_busy(self) -> None:
         """Raise BusyError while another publisher holds the record and its deadline has not passed."""
         work = self.published.work if self.published else None
-        if work and work.place != self._owner.place and self.now <= work.deadline:
+        if work and self.now <= work.deadline and not process.has_ended(work.process):
             raise BusyError(
                 f"{self._store.name}: {work.who} has been publishing since {work.since} and holds it until "
                 f"{work.deadline} (now {self.now}, all by the store's clock); run again then"
@@ -82,11 +67,11 @@ class Ledger:
 
     def hold(self, wanted: Published, touched: tuple[str, ...]) -> None:
         """Put a record that says that this publisher is at work, and what it touches."""
-        since = wanted.work.since if wanted.work and wanted.work.owner == self._owner.token else self.now
+        since = wanted.work.since if wanted.work and wanted.work.owner == self._owner else self.now
         work = Work(
-            owner=self._owner.token,
-            place=self._owner.place,
-            who=self._owner.who,
+            owner=self._owner,
+            process=process.identity(),
+            who=f"process {os.getpid()} on {socket.gethostname()}",
             since=since,
             deadline=instant(datetime.fromisoformat(self.now) + self._lease + _GRAIN),
             touched=touched,

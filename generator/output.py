@@ -6,11 +6,9 @@ complete manifest. A build that is killed leaves a folder that serves, and that 
 """
 
 import fcntl
-import hashlib
 import os
 import secrets
 import shutil
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -127,20 +125,6 @@ class Output:
         """How many files a generation has, and their bytes together."""
         sizes = [file.stat().st_size for file in self.path(prefix).rglob("*") if file.is_file()]
         return len(sizes), sum(sizes)
-
-    def identity(self) -> str:
-        """A name that only this very folder has, until the machine is started again.
-
-        Whoever holds the folder knows by it that an earlier run that worked from here has ended. A copy of the folder
-        has another one, and so has the same folder on another machine.
-        """
-        try:
-            boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-        except OSError:
-            return secrets.token_hex(16)  # then every run is a stranger to the one before
-        lock = (self._root / _LOCK).stat()
-        named = f"{boot} {socket.gethostname()} {lock.st_dev} {lock.st_ino}"
-        return hashlib.sha256(named.encode()).hexdigest()[:32]
 
     def put(self, key: str, body: bytes) -> bool:
         """Write the object aside, unless the very same is in place already."""

@@ -9,7 +9,7 @@ from generator.apply import Progress, Tally
 from generator.blocked import Blocked
 from generator.config import Config
 from generator.errors import StoreError
-from generator.ledger import Ledger, Owner
+from generator.ledger import Ledger
 from generator.manifest import Manifest
 from generator.output import Output
 from generator.pages import page_count
@@ -82,7 +82,6 @@ class Publication:
     store: Store
     config: Config
     shape: Mapping[str, str]
-    owner: Owner
     options: Options
     barred: frozenset[str] | None = None
 
@@ -94,7 +93,7 @@ class Publication:
             built = self._without(barred)
         store = DryRun(self.store) if self.options.is_dry else self.store
         with answering(store):
-            ledger = Ledger(store, self.owner, self.config.publish.lease)
+            ledger = Ledger(store, self.config.publish.lease)
             published = ledger.read(is_doubted=self.options.is_verifying)
             ledger.refuse_if_busy()
             if published:

@@ -19,13 +19,12 @@ FORMAT: Final = 1
 class Work(Record):
     """A publisher at work.
 
-    `owner` is its own random name. `place` tells the output folder it publishes from: whoever holds that folder knows
-    that an earlier publisher there has ended. `touched` are the mutable objects it puts or deletes. Times are the
-    store's.
+    `owner` is a random name of its own, `process` the identity of its process, `who` its name for people. `touched`
+    are the mutable objects that it puts or deletes. Times are the store's.
     """
 
     owner: str
-    place: str
+    process: str
     who: str
     since: str
     deadline: str

@@ -89,7 +89,8 @@ class Directory:
     def list(self, prefix: str) -> Iterator[Listed]:
         """Read every object whose key begins with `prefix`."""
         with _explained(self._root):
-            for key in self._keys(self._path(prefix).parent, prefix):
+            # The folder of the keys that begin like this: with the letter `v1/` is not itself a key in another folder.
+            for key in self._keys(self._path(f"{prefix}x").parent, prefix):
                 # Whoever deletes meanwhile is not waited for.
                 if (found := self.get(key)) is not None:
                     yield Listed(key, len(found.body), found.etag)

@@ -20,6 +20,8 @@ from generator.store_s3_errors import is_missing, status_of, translated
 
 _LOG: Final = logging.getLogger("public_markets")
 _REFUSED: Final = range(300, 500)
+#: Statuses that have many reasons, of which some pass and others have their remedies.
+_MANIFOLD: Final = (400, 401, 403)
 
 
 class _Uploads(Protocol):
@@ -75,7 +77,7 @@ class Bucket:
             except ClientError as error:
                 if is_missing(error):
                     return None
-                if status_of(error) not in _REFUSED:
+                if status_of(error) not in _MANIFOLD:
                     raise
         # The answer to HEAD has no body, and thus no reason.
         found = self.get(key)

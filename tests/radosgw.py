@@ -76,19 +76,19 @@ def running() -> Iterator[int]:
 
 
 def _attempted(stack: ExitStack) -> int:
-    for attempt in range(_ATTEMPTS):
+    failure = ""
+    for _ in range(_ATTEMPTS):
         with ExitStack() as daemons:
             folder = Path(tempfile.mkdtemp(prefix="public-markets-ceph-"))
             daemons.callback(shutil.rmtree, folder, ignore_errors=True)
             try:
                 port = _start(folder, daemons)
             except _NotStartedError as error:
-                if attempt == _ATTEMPTS - 1:
-                    pytest.fail(f"Ceph does not start: {error}")
+                failure = str(error)
             else:
                 stack.enter_context(daemons.pop_all())
                 return port
-    raise AssertionError
+    pytest.fail(f"Ceph does not start: {failure}")
 
 
 def _start(folder: Path, daemons: ExitStack) -> int:

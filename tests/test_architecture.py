@@ -86,7 +86,7 @@ MAY_IMPORT = {
     "blocked": {"errors", "manifest", "output", "record", "store", "transfer"},
     "caches": {"config", "contract", "errors"},
     "cli_job": {"config", "errors"},
-    "ledger": {"errors", "record", "store", "transfer"},
+    "ledger": {"errors", "process", "record", "store", "transfer"},
     "planning": {"keys", "manifest", "pages", "record"},
     "protocol": {
         "apply", "audit", "blocked", "caches", "config", "contract", "errors", "ledger", "manifest", "output",
@@ -108,10 +108,10 @@ MAY_IMPORT = {
         "contract", "cursor", "errors", "keys", "manifest", "openapi_schemas", "output", "pages", "record",
         "render", "staging", "store", "transfer",
     },
+    "process": set(),
     "cli": {
-        "blocked", "build", "check", "cli_job", "config", "demo", "errors", "ledger", "output", "planning",
-        "preview", "publish", "quarantine", "record", "refusals", "report", "source", "store", "stores",
-        "takedown",
+        "blocked", "build", "check", "cli_job", "config", "demo", "errors", "output", "planning", "preview",
+        "publish", "quarantine", "record", "refusals", "report", "source", "store", "stores", "takedown",
     },
 }  # fmt: skip
 #: Modules that do no I/O, know no clock and draw no lots: what they return depends on what they are given.
