@@ -125,10 +125,15 @@ def _withdraw_all_the_same(
 ) -> None:
     """Take out what must not be public, though a build was refused for other reasons."""
     visible = refusal.visible if isinstance(refusal, GuardError) else None
-    with shown("withdrawing") as bar:
-        tally = takedown.hidden_from_store(target, settings, barred, visible, bar)
-    if tally.deleted:
-        LOG.warning("no build, but what must not be public was withdrawn: %d objects deleted", tally.deleted)
+    try:
+        with shown("withdrawing") as bar:
+            tally = takedown.hidden_from_store(target, settings, barred, visible, bar)
+    except PublicMarketsError as error:
+        # Why there is no build is what the run ends with.
+        LOG.warning("and nothing could be withdrawn: %s", error)
+    else:
+        if tally.deleted:
+            LOG.warning("what must not be public was withdrawn all the same: %d objects deleted", tally.deleted)
 
 
 @main.command(cls=Job, name="takedown")

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from generator import blocked, caches, manifest, planning
@@ -29,6 +30,7 @@ from generator.output import Output
 from generator.planning import NO_DOUBTS, Doubts, GenerationStep, Plan, Rules
 from generator.record import Published
 from generator.store import Store, probe
+from generator.transfer import persist
 
 #: How long a store is believed to keep conditions after it has shown it.
 _PROBE_LIFETIME: Final = timedelta(days=7)
@@ -75,13 +77,13 @@ class Publisher:
             return
         if self._ledger.published is None and not is_verifying:
             self._refuse_strangers()
-        if not self._config.publish.single_writer and not probe(self._store):
+        if not self._config.publish.single_writer and not persist(partial(probe, self._store)):
             raise StoreError(
                 f"{self._store.name}: this store ignores the conditions of a put (If-Match, If-None-Match), so two "
                 "publishers could undo each other's work unnoticed; use another store, or promise that there is only "
                 "one by publish.single_writer: true"
             )
-        if self._store.is_open_to_everyone():
+        if persist(self._store.is_open_to_everyone):
             self.tally.warnings.append(f"{self._store.name}: everybody can write here, without credentials; close it")
         self._probed_at = self._ledger.now
 
@@ -93,7 +95,7 @@ class Publisher:
         return age < _PROBE_LIFETIME
 
     def _refuse_strangers(self) -> None:
-        stranger = next(iter(self._store.list(f"{API_VERSION}/")), None)
+        stranger = persist(lambda: next(iter(self._store.list(f"{API_VERSION}/")), None))
         if stranger:
             raise StoreError(
                 f"{self._store.name}: holds {stranger.key} but no record of this program, so it may be somebody "
@@ -193,7 +195,7 @@ class Publisher:
         self._ledger.release(swept.model_copy(update={"are_caches_stale": False}))
 
     def _end_copies(self) -> None:
-        self._store.purge_versions(f"{API_VERSION}/")
+        persist(partial(self._store.purge_versions, f"{API_VERSION}/"))
         if self._is_dry:
             return
         if not caches.are_known(self._config):

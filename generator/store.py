@@ -156,8 +156,17 @@ _PRETENDED: Final = "dry run"
 class DryRun(_Around):
     """Reads from a store, and pretends to write."""
 
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._pretended: set[str] = set()
+
+    def head(self, key: str) -> str | None:
+        """Tell an object's ETag, or the one that it would have."""
+        return _PRETENDED if key in self._pretended else super().head(key)
+
     def put(self, key: str, body: bytes, condition: Condition) -> str:  # noqa: ARG002 - the protocol's
         """Write nothing."""
+        self._pretended.add(key)
         return _PRETENDED
 
     def delete(self, keys: Sequence[str]) -> None:

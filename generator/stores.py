@@ -23,8 +23,18 @@ def _open(config: Config) -> Store:
         raise ConfigError(_NOWHERE)
     place = publish.bucket()
     if place is None:
-        return Directory(Path(publish.target))
+        return Directory(_apart(Path(publish.target), config.output))
     # boto3 takes as long to import as everything else together, and most commands need no bucket.
     from generator.store_s3 import Bucket  # noqa: PLC0415
 
     return Bucket(*place, endpoint_url=publish.endpoint_url, client=publish.client)
+
+
+def _apart(directory: Path, output: Path) -> Path:
+    """Refuse a directory in which builds and publications would replace each other's records."""
+    if directory.resolve().is_relative_to(output.resolve()):
+        raise ConfigError(
+            f"publish.target: {directory} lies in the output folder, which a web server of one's own can serve as it "
+            "is; choose a directory elsewhere, or leave publishing away"
+        )
+    return directory

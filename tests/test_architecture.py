@@ -90,7 +90,7 @@ MAY_IMPORT = {
     "planning": {"keys", "manifest", "pages", "record"},
     "protocol": {
         "apply", "audit", "blocked", "caches", "config", "contract", "errors", "ledger", "manifest", "output",
-        "planning", "record", "store",
+        "planning", "record", "store", "transfer",
     },
     "publish": {
         "apply", "blocked", "config", "errors", "ledger", "manifest", "output", "pages", "planning", "protocol",

@@ -9,7 +9,7 @@ import pytest
 
 from generator import keys
 from generator.errors import ConfigError
-from generator.store import ConditionFailedError, DryRun, If, SingleWriter, Store, UnavailableError, probe
+from generator.store import Condition, ConditionFailedError, DryRun, If, SingleWriter, Store, UnavailableError, probe
 from generator.store_directory import Directory
 from generator.store_s3 import Bucket
 from generator.stores import open_store
@@ -241,6 +241,37 @@ def test_the_probe_finds_conditions_ignored_and_leaves_nothing(client: Client, s
     s3.behaviour.ignores_conditions = True
     assert not probe(open_bucket(s3, client))
     assert s3.objects() == {}
+
+
+class Deaf(Directory):
+    """A store that keeps to some conditions only."""
+
+    def __init__(self, root: Path, ignored: type) -> None:
+        super().__init__(root)
+        self._ignored = ignored
+
+    def put(self, key: str, body: bytes, condition: Condition) -> str:
+        return super().put(key, body, If.ALWAYS if isinstance(condition, self._ignored) else condition)
+
+
+@pytest.mark.parametrize("ignored", [If, str])
+def test_a_store_that_ignores_one_kind_of_condition_is_found_out(ignored: type, tmp_path: Path) -> None:
+    store = Deaf(tmp_path, ignored)
+    assert not probe(store)
+    assert list(store.list("")) == []
+
+
+class Forgetful(Directory):
+    """A store that tells an ETag by which it does not know the object again."""
+
+    def put(self, key: str, body: bytes, condition: Condition) -> str:
+        return super().put(key, body, condition) + "-as-of-now"
+
+
+def test_a_store_that_does_not_know_its_own_etag_is_found_out(tmp_path: Path) -> None:
+    store = Forgetful(tmp_path)
+    assert not probe(store)
+    assert list(store.list("")) == []
 
 
 @pytest.mark.parametrize("client", CLIENTS)

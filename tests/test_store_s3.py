@@ -336,6 +336,15 @@ def test_old_versions_are_purged_and_what_is_current_stays(s3: S3Server, bucket:
     assert versions(s3) == [("other.json", b"3"), ("other.json", b"2"), ("other.json", b"1"), ("v1/kept.json", b"3")]
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_old_versions_on_many_pages_are_purged(size: int, s3: S3Server, bucket: Bucket) -> None:
+    versioned(s3, bucket, "Enabled")
+    s3.behaviour.page_size = size
+    assert bucket.purge_versions("v1/") == 2 + 3 + 1
+    s3.behaviour.page_size = 1000
+    assert versions(s3)[3:] == [("v1/kept.json", b"3")]
+
+
 def test_old_versions_of_a_bucket_that_keeps_no_more_of_them_are_purged(s3: S3Server, bucket: Bucket) -> None:
     versioned(s3, bucket, "Enabled")
     s3.bucket.versioning = "Suspended"
