@@ -1,6 +1,7 @@
 """The commands. Results go to stdout, logs and progress to stderr; this is the only place that reads the clock."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Final
 
@@ -106,18 +107,30 @@ def rebuild_command(settings: Config, as_of: datetime | None, *, allow_invalid: 
     target = open_store(settings)
     build.refuse_unbuildable(settings)
     allowed = build.Allowed(shrink=options["allow_shrink"], invalid=allow_invalid)
-    with output.locked(settings.output) as folder:
-        barred = None if options["dry_run"] else publish.recall(folder, target).ids()
+    with _workplace(settings, target, is_dry=options["dry_run"]) as (folder, barred):
         try:
             with shown("rendering") as bar:
                 report = build.build_into(folder, settings, _clock(as_of), allowed=allowed, progress=bar)
         except PublicMarketsError as error:
-            if barred is not None:
+            if not options["dry_run"]:
                 _withdraw_all_the_same(target, settings, barred, error)
             raise
         _tell(report)
         click.echo(report.summary())
         _publish(folder, target, settings, options, barred)
+
+
+@contextmanager
+def _workplace(settings: Config, target: Store, *, is_dry: bool) -> Iterator[tuple[Output, frozenset[str]]]:
+    """The folder to build in, and the markets to leave out; a dry run builds in a folder that is thrown away."""
+    with output.locked(settings.output) as folder:
+        if not is_dry:
+            yield folder, publish.recall(folder, target).ids()
+            return
+        words = publish.foretell(folder, target)
+        with output.locked(folder.scratch()) as scratch:
+            scratch.save(blocked.KEY, words.encoded())
+            yield scratch, words.ids()
 
 
 def _withdraw_all_the_same(
@@ -200,7 +213,8 @@ def _say(sentence: str) -> None:
 
 def _take_down_published(settings: Config, told: Callable[[Blocked], Blocked]) -> Blocked:
     target = open_store(settings)
-    words = told(blocked.read(target))
+    with publish.answering(target):
+        words = told(blocked.read(target))
     with shown("publishing") as bar:
         tally = takedown.from_store(target, settings, words, bar, _say)
     for warning in tally.warnings:

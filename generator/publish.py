@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from generator import blocked, refusals, withdraw
 from generator.apply import Progress, Tally
@@ -17,6 +18,11 @@ from generator.planning import Plan
 from generator.protocol import Content, Publisher, Target
 from generator.refusals import Permissions
 from generator.store import DryRun, Store, UnavailableError
+
+#: To tell what is left without them would take a folder to work them out of.
+_PLANNED_WITH_BARRED: Final = (
+    "the build holds markets that were taken down since; publish leaves them out, which these steps do not show"
+)
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class Outcome:
         done = self.tally
         return (
             f"published {self.markets} markets as of {self.as_of} to {self.target}: {done.uploaded} objects uploaded "
-            f"({done.uploaded_bytes} bytes), {self.objects - done.uploaded} unchanged, {done.deleted} deleted, "
+            f"({done.uploaded_bytes} bytes), {max(0, self.objects - done.uploaded)} unchanged, {done.deleted} deleted, "
             f"{done.retained} retained, {self.requests} requests"
         )
 
@@ -69,6 +75,12 @@ def recall(folder: Output, store: Store) -> Blocked:
     if merged != local:
         folder.save(blocked.KEY, merged.encoded())
     return merged
+
+
+def foretell(folder: Output, store: Store) -> Blocked:
+    """What the two blocked lists say together; nothing is changed."""
+    with answering(store):
+        return blocked.held(folder).merged(blocked.read(store))
 
 
 @dataclass(frozen=True)
@@ -107,13 +119,13 @@ class Publication:
             publisher = Publisher(target, Content(self.folder, built, self._without), progress, review)
             publisher.prepare(is_verifying=self.options.is_verifying)
             publisher.publish(is_verifying=self.options.is_verifying, purge=self.options.purges_retired)
+        if barred & built.markets.keys():
+            publisher.tally.warnings.append(_PLANNED_WITH_BARRED)
         return self._outcome(publisher.tally)
 
     def _recall(self) -> frozenset[str]:
-        if self.options.is_dry:
-            with answering(self.store):
-                return blocked.held(self.folder).merged(blocked.read(self.store)).ids()
-        return recall(self.folder, self.store).ids()
+        together = foretell if self.options.is_dry else recall
+        return together(self.folder, self.store).ids()
 
     def _without(self, barred: frozenset[str]) -> Manifest:
         withdraw.from_folder(self.folder, barred, self.config.cursor.lifetime)
