@@ -1,22 +1,22 @@
 """One build: read, put everything new aside, move it into place. The stages follow one another as written here."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Final, Protocol
 
-from generator import __version__, check, edge, keys, manifest, output, render, source, workers
-from generator.catalog import Catalog
+from generator import __version__, check, edge, keys, manifest, output, remarks, render, source, workers
+from generator.catalog import Catalog, Market
 from generator.config import Config
 from generator.errors import ConfigError, GuardError, SourceError
-from generator.manifest import Current, Manifest, States
+from generator.manifest import Current, Manifest, Shelf, States
 from generator.output import Output
-from generator.pages import Generation, ItemList, page_count
+from generator.pages import LIMITS, Generation, ItemList, page_count
 from generator.render import Artifact
 from generator.report import Report
 
 #: What this version builds of what the configuration can ask for.
-VARIANTS: Final = ("core",)
 LAYOUTS: Final = ("pages",)
 
 
@@ -105,8 +105,6 @@ def build(config: Config, as_of: datetime, *, allowed: Allowed, progress: Progre
 
 
 def _refuse_unbuildable(config: Config) -> None:
-    if config.variant not in VARIANTS:
-        raise ConfigError(f"variant: {config.variant} is not in this version; set it to {' or '.join(VARIANTS)}")
     if config.layout not in LAYOUTS:
         raise ConfigError(f"layout: {config.layout} is not in this version; set it to {' or '.join(LAYOUTS)}")
 
@@ -128,6 +126,7 @@ class _Run:
         catalog = reading.catalog(as_of)
         self.report.as_of, self.report.hidden = catalog.as_of, catalog.hidden
         self.report.published = len(catalog.markets)
+        self.report.remarks = list(remarks.of(catalog, self.config))
         return catalog
 
     def guard(self, catalog: Catalog, allowed: Allowed) -> None:
@@ -150,14 +149,16 @@ class _Run:
 
     def render(self, catalog: Catalog, reading: source.Reading) -> Rendered:
         """Put everything aside that is not in place yet: lists in forked workers, details meanwhile here."""
-        lists = render.lists(catalog)
+        categories = render.offered(catalog, self.config)
+        lists = render.lists(catalog, categories)
         self.progress.start(len(lists) + len(catalog.markets))
         known = self.previous.generations() if self.previous else {}
         staged = Staged()
         stage_list = partial(_stage_list, self.folder, known)
-        with workers.Crew(stage_list, lists, lambda one: len(one.items), workers.available()) as crew:
+        with workers.Crew(stage_list, lists, _files, workers.available()) as crew:
             for shown in reading.details(catalog):
-                staged.put(self.folder, render.market_detail(shown, self.config, self.report.quarantine))
+                for artifact in render.market_detail(shown, self.config, self.report.quarantine):
+                    staged.put(self.folder, artifact)
                 self.progress.advance()
             staged_lists = []
             for result in crew.results():
@@ -169,8 +170,9 @@ class _Run:
         for one in staged_lists:
             staged.add(one.first_pages)
         counts = {one.name: one.current.count for one in staged_lists}
-        staged.put(self.folder, render.build_record(catalog, self.config, counts))
-        return Rendered(staged_lists, staged, self._record(catalog, staged_lists, staged), _states(catalog))
+        staged.put(self.folder, render.build_record(catalog, self.config, counts, categories))
+        record = self._record(catalog, staged_lists, staged)
+        return Rendered(staged_lists, staged, record, _states(catalog, categories))
 
     def _record(self, catalog: Catalog, lists: list[StagedList], staged: Staged) -> Manifest:
         return Manifest(
@@ -183,6 +185,7 @@ class _Run:
             retired=(),
             objects=dict(sorted(staged.objects.items())),
             markets={},
+            slugs={one.item.id: (one.item.slug,) for one in catalog.markets if one.item.slug is not None},
         )
 
     def publish(self, rendered: Rendered) -> None:
@@ -204,11 +207,13 @@ class _Run:
             # From now on what lies under v1/ is known to be ours, even if this very first build is killed.
             self.folder.save(output.MANIFEST, previous.encoded())
         for market_id in self.report.withdrawn:
-            self.folder.discard_key(keys.detail(market_id))
+            for key in previous.details(market_id):
+                self.folder.discard_key(key)
         new = {one.name: one.current for one in rendered.new_lists()}
         for name, current in new.items():
             self.folder.move(keys.generation_prefix(name, current.generation))
-        intent = manifest.intend(previous, new, rendered.states, rendered.record.as_of)
+        record = rendered.record
+        intent = manifest.intend(previous, new, rendered.states, record.as_of, record.slugs)
         self.folder.save(output.MANIFEST, intent.encoded())
         for key in rendered.staged.changed:
             self.folder.move(key)
@@ -248,5 +253,16 @@ def _stage_list(folder: Output, known: dict[tuple[str, str], Current], items: It
     return StagedList(generation.list_name, as_current, is_new, staged)
 
 
-def _states(catalog: Catalog) -> States:
-    return {market.item.id: () if market.fx else (market.item.status,) for market in catalog.markets}
+def _files(items: ItemList) -> int:
+    """What a list costs to write."""
+    return page_count(len(items.items)) + len(LIMITS)
+
+
+def _states(catalog: Catalog, offered: Collection[str]) -> States:
+    return {market.item.id: _shelves(market, offered) for market in catalog.markets}
+
+
+def _shelves(market: Market, offered: Collection[str]) -> tuple[Shelf, ...]:
+    if market.fx:
+        return ()
+    return manifest.shelves(market.item.status, (one for one in market.categories if one in offered))

@@ -196,5 +196,9 @@ def _tell(report: Report) -> None:
         _LOG.warning("left out of %s: %s: %s%s", row.relation, row.key, row.reason, times)
     if len(rejections) > _NAMED_ON_STDERR:
         _LOG.warning("and %d more, all in %s", len(rejections) - _NAMED_ON_STDERR, output.REPORT)
+    for remark in report.remarks[:_NAMED_ON_STDERR]:
+        _LOG.warning("%s", remark)
+    if len(report.remarks) > _NAMED_ON_STDERR:
+        _LOG.warning("and %d more such remarks, all in %s", len(report.remarks) - _NAMED_ON_STDERR, output.REPORT)
     for market_id in report.withdrawn[:_NAMED_ON_STDERR]:
         _LOG.warning("withdrawn: market %s is not public any more", market_id)

@@ -17,7 +17,7 @@ import yaml
 from pydantic_core import ErrorDetails
 
 from generator.errors import ConfigError
-from generator.settings import ENVIRONMENT_PREFIX, KEYS, SECTIONS, Config, variable
+from generator.settings import ENVIRONMENT_PREFIX, KEYS, LISTS, SECTIONS, Config, variable
 
 __all__ = ["Config", "load"]
 
@@ -187,7 +187,9 @@ def _read_mapping(node: yaml.Node, path: Path, section: str = "") -> Iterator[_S
 
 
 def _read_value(node: yaml.Node, key: str, where: str) -> _Setting | str:
-    # Lists and mappings are not unfolded, so aliases that multiply them cost nothing.
+    if isinstance(node, yaml.SequenceNode) and key in LISTS and all(map(_is_plain, node.value)):
+        return _Setting(where, key, [item.value for item in node.value], "file")
+    # Other lists and mappings are not unfolded, so aliases that multiply them cost nothing.
     if not _is_plain(node):
         return f"{where}: write a single value, without a YAML tag"
     return _Setting(where, key, _value(node), "file")
