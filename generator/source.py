@@ -180,8 +180,7 @@ class Reading:
         fx, fills24h, now = self._fx_members(), self._count_fills(as_of), rows.timestamp(as_of.isoformat())
         known = slugs.references(self._slugs() if self._is_extended else ())
         categories = self._groups("market_categories", *_CATEGORIES, is_wanted=self._is_extended)
-        markets = []
-        ids: Counter[str] = Counter()
+        markets, ids = list[Market](), Counter[str]()
         for row in self._markets():
             key = row["id"]
             ids[str(key).lower()] += 1
@@ -207,8 +206,8 @@ class Reading:
             streams = [groups.of(row["id"]) for groups in (orders, fills, points)]
             market = public.get(str(row["id"]).lower())
             if market is not None:
-                item, as_of, extras = market.item, catalog.as_of, rows.Extras.of(market.item)
-                wire = rows.market(row, fx=market.fx, fills24h=item.fills24h, as_of=as_of, extras=extras)
+                extras = rows.Extras.of(market.item)
+                wire = rows.market(row, fx=market.fx, fills24h=market.item.fills24h, as_of=catalog.as_of, extras=extras)
                 yield MarketRows(wire, *streams)
         for groups in (orders, fills, points):
             groups.finish()
