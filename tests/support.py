@@ -159,6 +159,12 @@ def insert_fill(connection: sqlite3.Connection, number: int = 1, **columns: Any)
     insert(connection, "fills", **row | columns)
 
 
+def insert_category(connection: sqlite3.Connection, category: object, position: object = 0, **columns: Any) -> None:
+    """Insert a category, of market 1 if `market_id` is not given."""
+    row = {"market_id": market_id(1), "category": category, "position": position}
+    insert(connection, "market_categories", **row | columns)
+
+
 def insert_order(connection: sqlite3.Connection, **columns: Any) -> None:
     """Insert a valid public bid, on market 1 if `market_id` is not given."""
     row = {"market_id": market_id(1), "side": "bid", "price": 0.4, "amount": 5.0, "is_public": 1}
