@@ -1,23 +1,23 @@
 """One build: read, put everything new aside, move it into place. The stages follow one another as written here."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Final, Protocol
 
-from generator import __version__, blocked, check, edge, output, render, source, staging, workers
-from generator.catalog import Catalog
+from generator import __version__, blocked, check, edge, manifest, output, remarks, render, source, staging, workers
+from generator.catalog import Catalog, Market
 from generator.config import Config
 from generator.errors import ConfigError, GuardError, SourceError
-from generator.manifest import Manifest, States
+from generator.manifest import Manifest, Shelf, States
 from generator.output import Output
-from generator.pages import page_count
+from generator.pages import LIMITS, ItemList, page_count
 from generator.report import Report
 from generator.settings import shaping
 from generator.staging import Rendered, Staged, StagedList
 
 #: What this version builds of what the configuration can ask for.
-VARIANTS: Final = ("core",)
 LAYOUTS: Final = ("pages",)
 
 
@@ -79,8 +79,6 @@ def shape(config: Config) -> dict[str, str]:
 
 def refuse_unbuildable(config: Config) -> None:
     """Raise ConfigError for what this version does not build."""
-    if config.variant not in VARIANTS:
-        raise ConfigError(f"variant: {config.variant} is not in this version; set it to {' or '.join(VARIANTS)}")
     if config.layout not in LAYOUTS:
         raise ConfigError(f"layout: {config.layout} is not in this version; set it to {' or '.join(LAYOUTS)}")
 
@@ -106,6 +104,7 @@ class _Run:
         self.report.as_of, self.report.hidden = catalog.as_of, catalog.hidden
         self.report.published = len(catalog.markets)
         self.report.taken_down = sorted(self.barred & found.ids())
+        self.report.remarks = list(remarks.of(catalog, self.config))
         return catalog
 
     def guard(self, catalog: Catalog, allowed: Allowed) -> None:
@@ -135,14 +134,16 @@ class _Run:
 
     def render(self, catalog: Catalog, reading: source.Reading) -> Rendered:
         """Put everything aside that is not in place yet: lists in forked workers, details meanwhile here."""
-        lists = render.lists(catalog)
+        categories = render.offered(catalog, self.config)
+        lists = render.lists(catalog, categories)
         self.progress.start(len(lists) + len(catalog.markets))
         known = self.previous.generations() if self.previous else {}
         staged = Staged()
         stage_list = partial(staging.stage_list, self.folder, known)
-        with workers.Crew(stage_list, lists, lambda one: len(one.items), workers.available()) as crew:
+        with workers.Crew(stage_list, lists, _files, workers.available()) as crew:
             for shown in reading.details(catalog):
-                staged.put(self.folder, render.market_detail(shown, self.config, self.report.quarantine))
+                for artifact in render.market_detail(shown, self.config, self.report.quarantine):
+                    staged.put(self.folder, artifact)
                 self.progress.advance()
             staged_lists = []
             for result in crew.results():
@@ -154,8 +155,9 @@ class _Run:
         for one in staged_lists:
             staged.add(one.first_pages)
         counts = {one.name: one.current.count for one in staged_lists}
-        staged.put(self.folder, render.build_record(catalog, self.config, counts))
-        return Rendered(staged_lists, staged, self._record(catalog, staged_lists, staged), _states(catalog))
+        staged.put(self.folder, render.build_record(catalog, self.config, counts, categories))
+        record = self._record(catalog, staged_lists, staged)
+        return Rendered(staged_lists, staged, record, _states(catalog, categories))
 
     def _record(self, catalog: Catalog, lists: list[StagedList], staged: Staged) -> Manifest:
         return Manifest(
@@ -170,6 +172,7 @@ class _Run:
             retired=(),
             objects=dict(sorted(staged.objects.items())),
             markets={},
+            slugs={one.item.id: (one.item.slug,) for one in catalog.markets if one.item.slug is not None},
         )
 
     def publish(self, rendered: Rendered) -> None:
@@ -197,5 +200,16 @@ class _Run:
             self.folder.discard_key(name)
 
 
-def _states(catalog: Catalog) -> States:
-    return {market.item.id: () if market.fx else (market.item.status,) for market in catalog.markets}
+def _files(items: ItemList) -> int:
+    """What a list costs to write."""
+    return page_count(len(items.items)) + len(LIMITS)
+
+
+def _states(catalog: Catalog, offered: Collection[str]) -> States:
+    return {market.item.id: _shelves(market, offered) for market in catalog.markets}
+
+
+def _shelves(market: Market, offered: Collection[str]) -> tuple[Shelf, ...]:
+    if market.fx:
+        return ()
+    return manifest.shelves(market.item.status, (one for one in market.categories if one in offered))

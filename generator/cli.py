@@ -21,9 +21,11 @@ from generator import (
     takedown,
 )
 from generator.blocked import Blocked
-from generator.cli_job import LOG, Instant, Job, MarketId, shown
+from generator.cli_job import LOG, Instant, Job, Reference, shown
 from generator.config import Config
 from generator.errors import GuardError, PublicMarketsError, SourceError
+from generator.ledger import Ledger
+from generator.manifest import Slugs
 from generator.output import Output
 from generator.planning import Plan
 from generator.quarantine import Quarantine
@@ -150,22 +152,24 @@ def _withdraw_all_the_same(
 
 
 @main.command(cls=Job, name="takedown")
-@click.argument("markets", metavar="REF...", nargs=-1, type=MarketId())
+@click.argument("markets", metavar="REF...", nargs=-1, type=Reference())
 @click.option("--undo", is_flag=True, help="Let the markets come back with the next build.")
 def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool) -> None:
     """Remove markets from everything that is published, now, and keep them out of later builds.
 
-    REF is a market's id. Without any, tell which markets are kept out.
+    REF is a market's id, or its slug where slugs are published. Without any, tell which markets are kept out.
     """
     now = record.instant(datetime.now(UTC))
 
-    def told(words: Blocked) -> Blocked:
-        return words.told(markets, is_blocked=not undo, now=now) if markets else words
+    def told(words: Blocked, slugs: Slugs) -> Blocked:
+        ids = takedown.named(markets, slugs)
+        return words.told(ids, is_blocked=not undo, now=now) if ids else words
 
     words = _take_down_published(settings, told) if settings.publish.target else None
     if words is None or settings.output.exists():
         # The store's last word is the folder's, too.
-        words = takedown.from_folder(settings, words.merged if words else told, _say)
+        told_last = told if words is None else lambda held, _: held.merged(words)
+        words = takedown.from_folder(settings, told_last, _say)
         _say(f"{settings.output}: holds none of the markets that are kept out")
     for market_id in sorted(words.ids()):
         click.echo(f"{market_id} kept out since {words.markets[market_id].at}")
@@ -211,10 +215,11 @@ def _say(sentence: str) -> None:
     click.echo(sentence, err=True)
 
 
-def _take_down_published(settings: Config, told: Callable[[Blocked], Blocked]) -> Blocked:
+def _take_down_published(settings: Config, told: Callable[[Blocked, Slugs], Blocked]) -> Blocked:
     target = open_store(settings)
     with publish.answering(target):
-        words = told(blocked.read(target))
+        published = Ledger(target, settings.publish.lease).read()
+        words = told(blocked.read(target), published.built.slugs if published else {})
     with shown("publishing") as bar:
         tally = takedown.from_store(target, settings, words, bar, _say)
     for warning in tally.warnings:
@@ -268,5 +273,9 @@ def _tell(report: Report) -> None:
         LOG.warning("left out of %s: %s: %s%s", row.relation, row.key, row.reason, times)
     if len(rejections) > _NAMED_ON_STDERR:
         LOG.warning("and %d more, all in %s", len(rejections) - _NAMED_ON_STDERR, output.REPORT)
+    for remark in report.remarks[:_NAMED_ON_STDERR]:
+        LOG.warning("%s", remark)
+    if len(report.remarks) > _NAMED_ON_STDERR:
+        LOG.warning("and %d more such remarks, all in %s", len(report.remarks) - _NAMED_ON_STDERR, output.REPORT)
     for market_id in report.withdrawn[:_NAMED_ON_STDERR]:
         LOG.warning("withdrawn: market %s is not public any more", market_id)

@@ -3,16 +3,15 @@
 import logging
 import os
 import sys
-import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from generator import config
+from generator import config, rows, slugs
 from generator.errors import PublicMarketsError
 
 LOG: Final = logging.getLogger("public_markets")
@@ -35,20 +34,19 @@ class Instant(click.ParamType[datetime]):
         return moment
 
 
-class MarketId(click.ParamType[str]):
-    """A market's id, a UUID in either case."""
+class Reference(click.ParamType[str]):
+    """What names a market: its id, a UUID in either case, or its slug."""
 
     name = "market"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Read the id as it is published: in lower case."""
-        try:
-            market_id = str(uuid.UUID(str(value)))
-        except ValueError:
-            market_id = ""
-        if not market_id or market_id != str(value).lower():
-            self.fail(f"{value!r} is no market's id; write a UUID, as the market's page has it", param, ctx)
-        return market_id
+        """Read an id as it is published, in lower case; leave a slug as it is."""
+        text = str(value)
+        with suppress(ValueError):
+            return rows.uuid(text)
+        if not text or not set(text) <= set(slugs.REFERENCE_LETTERS):
+            self.fail(f"{value!r} is no market's id or slug; write a UUID, as the market's page has it", param, ctx)
+        return text
 
 
 class Job(click.Command):

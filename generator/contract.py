@@ -14,6 +14,7 @@ API_VERSION: Final = "v1"
 
 MarketStatus = Literal["open", "closed", "resolved", "cancelled"]
 Resolution = Literal["YES", "NO", "CANCEL"]
+Variant = Literal["core", "extended"]
 StatusFilter = Literal["open", "archive", "closed", "resolved", "cancelled", "all"]
 Sort = Literal["popular", "activity", "volume", "new", "ended"]
 Direction = Literal["gte", "lte"]
@@ -42,6 +43,8 @@ LIMIT_MAX: Final = 100
 LIMIT_DEFAULT: Final = 20
 PRICE_MIN: Final = 0.01
 PRICE_MAX: Final = 0.99
+#: Longest name of a category (the contract's example shows a short text), and thus longest slug of one.
+CATEGORY_LENGTH: Final = 100
 
 
 def _instant(text: str) -> str:
@@ -76,6 +79,32 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 Price = Annotated[float, Field(ge=PRICE_MIN, le=PRICE_MAX)]
 NonNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
+
+
+def _has_no_control_character(text: str) -> str:
+    if any(ord(letter) < 0x20 or 0x7F <= ord(letter) < 0xA0 for letter in text):  # noqa: PLR2004 - C0, DEL and C1
+        raise ValueError("holds a control character")
+    return text
+
+
+def _is_not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty")
+    return text
+
+
+CategoryName = Annotated[
+    str,
+    StringConstraints(max_length=CATEGORY_LENGTH),
+    AfterValidator(_is_not_blank),
+    AfterValidator(_has_no_control_character),
+]
+IfPresent = Field(exclude_if=lambda value: value is None)
+#: What only the extended variant carries, and only where there is something to carry: None is absent on the wire.
+ExtraText = Annotated[str | None, IfPresent]
+ExtraNames = Annotated[list[CategoryName] | None, IfPresent]
+#: The properties of those types, wherever they stand: what a description of the core must not mention.
+EXTENDED_PROPERTIES: Final = frozenset(["slug", "category", "categories", "creationSource", "sponsor"])
 
 
 class Wire(BaseModel):
@@ -117,6 +146,9 @@ class MarketFields(Wire):
     trader_count: Count
     fills24h: Count = Field(alias="fills24h")
     accepting_bets: bool
+    slug: ExtraText = None
+    category: ExtraText = None
+    categories: ExtraNames = None
 
 
 class PublicMarketListItem(MarketFields):
@@ -143,6 +175,8 @@ class PublicMarketDetailMarket(MarketFields):
     pool_no: NonNegative
     trading_pause_reason: str | None
     fx_family_member: FxFamilyMember | None
+    creation_source: ExtraText = None
+    sponsor: ExtraText = None
 
 
 class OrderBookLevel(Closed):
@@ -234,24 +268,44 @@ FIXED_ERRORS: Final[dict[int, ErrorResponse]] = {
     429: ErrorResponse(error="too many requests"),
 }
 
+_CURSOR_ERROR: Final = (
+    "must be a nextCursor of this very list, with its {}, that is still kept; "
+    "start again from the first page, without a cursor"
+)
 #: What a 400 says of each parameter, in the order in which offending ones are listed. No sentence quotes the request.
 PARAMETER_ERRORS: Final[dict[str, str]] = {
     "status": f"must be one of {', '.join(STATUS_FILTERS)}, given once",
     "sort": f"must be one of {', '.join(SORTS)}, given once",
     "limit": f"must be an integer from {LIMIT_MIN} to {LIMIT_MAX}, given once",
-    "cursor": (
-        "must be a nextCursor of this very list, with its status and sort, that is still kept; "
-        "start again from the first page, without a cursor"
-    ),
+    "cursor": _CURSOR_ERROR.format("status and sort"),
     "category": "this deployment has no list for it; leave it out",
     "q": "is not offered by this deployment; leave it out",
     "marketId": "must be a UUID",
 }
+#: The same in the extended variant, whose path parameter has another name (contract §4.3).
+EXTENDED_ERRORS: Final[dict[str, str]] = {
+    **{name: sentence for name, sentence in PARAMETER_ERRORS.items() if name != "marketId"},
+    "cursor": _CURSOR_ERROR.format("status, sort and category"),
+    "category": "must be the slug of a category that has lists here, given once",
+    "q": "search is not offered with lists that are made beforehand (layout pages); leave it out",
+    "marketRef": "must be a UUID or a slug",
+}
 
 
-def invalid(*names: str) -> ErrorResponse:
+def parameter_errors(variant: Variant) -> dict[str, str]:
+    """What a 400 says of each parameter of this variant."""
+    return EXTENDED_ERRORS if variant == "extended" else PARAMETER_ERRORS
+
+
+def market_parameter(variant: Variant) -> str:
+    """The name of the path parameter that tells which market is meant."""
+    return "marketRef" if variant == "extended" else "marketId"
+
+
+def invalid(*names: str, variant: Variant = "core") -> ErrorResponse:
     """The 400 body that names these parameters; none when the request cannot even be read."""
-    details = [ErrorDetail(path=[name], message=PARAMETER_ERRORS[name]) for name in names]
+    sentences = parameter_errors(variant)
+    details = [ErrorDetail(path=[name], message=sentences[name]) for name in names]
     return ErrorResponse(error="invalid request", details=details or None)
 
 

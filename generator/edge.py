@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import jinja2
 
-from generator import answers, contract, cursor, edge_cloudflare, edge_cloudfront, keys, nginx, pages
+from generator import answers, contract, cursor, edge_cloudflare, edge_cloudfront, keys, nginx, pages, slugs
 from generator.config import Config
 
 #: The folder, beside `v1/` in the output folder, of what is rendered here. It is never served.
@@ -86,15 +86,23 @@ def public_paths(config: Config) -> tuple[str, dict[str, str]]:
 def _router_values(config: Config) -> dict[str, Any]:
     """What the router core is told: constants of contract, keys, cursor and layout, and where the API lies."""
     markets, documents = public_paths(config)
-    errors = answers.error_bodies()
+    errors, sentences = answers.error_bodies(), contract.parameter_errors(config.variant)
     return {
+        "is_extended": config.variant == "extended",
+        "slugs": keys.SLUGS,
+        "slug_digest_length": keys.SLUG_DIGEST_LENGTH,
+        "of_category": keys.OF_CATEGORY,
+        "category_letters": slugs.CATEGORY_LETTERS,
+        "category_length": contract.CATEGORY_LENGTH,
+        "reference_letters": slugs.REFERENCE_LETTERS,
+        "reference_length": slugs.REFERENCE_LENGTH,
         "markets": markets,
         "documents": documents,
         "lists": keys.LISTS,
         "details": keys.DETAILS,
         "first": keys.FIRST,
         "pages_per_folder": keys.PAGES_PER_FOLDER,
-        "parameters": [name for name in contract.PARAMETER_ERRORS if name != "marketId"],
+        "parameters": [name for name in sentences if name != contract.market_parameter(config.variant)],
         "statuses": contract.STATUS_FILTERS,
         "default_status": contract.DEFAULT_STATUS,
         "sorts": contract.SORTS,
@@ -107,7 +115,7 @@ def _router_values(config: Config) -> dict[str, Any]:
         "position_length": cursor.POSITION_LENGTH,
         "layout_letter": pages.LETTER,
         "cors": answers.CORS,
-        "sentences": contract.PARAMETER_ERRORS,
+        "sentences": sentences,
         "invalid": contract.invalid().error,
         "invalid_headers": answers.error_headers(HTTPStatus.BAD_REQUEST, config),
         "fixed_headers": {204: answers.PREFLIGHT} | {code: answers.error_headers(code, config) for code in errors},
@@ -124,6 +132,12 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def _uncommented(script: str) -> str:
+    """The script without its lines of comment but the first, which says where it comes from."""
+    first, *lines = script.splitlines(keepends=True)
+    return "".join([first, *(line for line in lines if not line.lstrip().startswith("//"))])
+
+
 def _environment() -> jinja2.Environment:
     # No HTML escaping: `tojson` and `quoted` write literals of the language at hand.
     environment = jinja2.Environment(
@@ -135,6 +149,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters["quoted"] = _quoted
+    environment.filters["uncommented"] = _uncommented
     # Compact, as CloudFront counts bytes, and in the contract's order.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     return environment

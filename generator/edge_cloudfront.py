@@ -30,8 +30,8 @@ def function_values(config: Config) -> dict[str, Any]:
 
 def origin_response_values(config: Config) -> dict[str, Any]:
     """What the Lambda@Edge function is told."""
-    page_gone = contract.encode(contract.invalid("cursor")).decode()
-    list_unknown = contract.encode(contract.invalid("category")).decode()
+    page_gone = contract.encode(contract.invalid("cursor", variant=config.variant)).decode()
+    list_unknown = contract.encode(contract.invalid("category", variant=config.variant)).decode()
     return {
         "lists": f"{_root(config)}{keys.LISTS}/",
         "first": keys.FIRST,

@@ -5,12 +5,16 @@
     v1/errors/<status>.json                                             error bodies an edge answers as they stand
     v1/public/markets/snapshot.json                                     landing page groups
     v1/public/markets/detail/<first two of id>/<id>.json                one market
+    v1/public/markets/slug/<first two of digest>/<digest>.json          the same market, where it has a slug
     v1/public/markets/lists/<list>/first/<limit>.json                   first pages: the pointers, overwritten last
     v1/public/markets/lists/<list>/<generation>/<limit>-<n>/<position>.json     immutable pages, a hundred a folder
 
-`<list>` is `<status>/<sort>`. Keys are relative to the output folder and to the bucket's prefix alike.
+`<list>` is `<status>/<sort>`, or `<status>.<category>/<sort>` for the markets of one category, named by its slug.
+`<digest>` is that of the slug in lower case: slugs may be longer than file names, most begin alike, and file systems
+disagree on case. Keys are relative to the output folder and to the bucket's prefix alike.
 """
 
+import hashlib
 from typing import Final
 
 from generator.contract import API_VERSION, Sort, StatusFilter
@@ -18,6 +22,7 @@ from generator.contract import API_VERSION, Sort, StatusFilter
 MARKETS: Final = f"{API_VERSION}/public/markets"
 LISTS: Final = f"{MARKETS}/lists"
 DETAILS: Final = f"{MARKETS}/detail"
+SLUGS: Final = f"{MARKETS}/slug"
 SNAPSHOT: Final = f"{MARKETS}/snapshot.json"
 OPENAPI: Final = f"{API_VERSION}/openapi.json"
 BUILD: Final = f"{API_VERSION}/build.json"
@@ -33,12 +38,15 @@ MUTABLE: Final = "public, max-age=10, s-maxage=30, stale-while-revalidate=60"
 #: Names per folder; directories stay small on every file system.
 PAGES_PER_FOLDER: Final = 100
 FIRST: Final = "first"
+#: Between a status and a category; part of neither.
+OF_CATEGORY: Final = "."
+SLUG_DIGEST_LENGTH: Final = 32
 _LIST_PARTS: Final = 2
 
 
-def list_name(status: StatusFilter, sort: Sort) -> str:
-    """The name of a list, in keys, cursors and reports alike."""
-    return f"{status}/{sort}"
+def list_name(status: StatusFilter, sort: Sort, category: str | None = None) -> str:
+    """The name of a list, in keys, cursors and reports alike; `category` is a slug."""
+    return f"{status}/{sort}" if category is None else f"{status}{OF_CATEGORY}{category}/{sort}"
 
 
 def list_prefix(list_name: str) -> str:
@@ -71,6 +79,17 @@ def detail(market_id: str) -> str:
     return f"{DETAILS}/{market_id[:2]}/{market_id}.json"
 
 
+def detail_by_slug(slug: str) -> str:
+    """The key under which the same detail is found by the market's slug, in whatever case it is written."""
+    digest = hashlib.sha256(slug.lower().encode()).hexdigest()[:SLUG_DIGEST_LENGTH]
+    return f"{SLUGS}/{digest[:2]}/{digest}.json"
+
+
+def details(market_id: str, slug: str | None) -> tuple[str, ...]:
+    """Every key under which one market's detail is found."""
+    return (detail(market_id),) if slug is None else (detail(market_id), detail_by_slug(slug))
+
+
 def error(status: int) -> str:
     """The key of the error body an edge answers with `status`."""
     return f"{ERRORS}/{status}.json"
@@ -99,7 +118,7 @@ def is_first_page(key: str) -> bool:
 
 def rank(key: str) -> int:
     """The place of a mutable object in publication order: details, documents, first pages, `build.json`."""
-    if key.startswith(f"{DETAILS}/"):
+    if key.startswith((f"{DETAILS}/", f"{SLUGS}/")):
         return 0
     if is_first_page(key):
         return 2

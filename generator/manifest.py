@@ -6,22 +6,29 @@ What the manifest does not name does not exist: a generation on disk that it doe
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Final, TypeAlias
+from functools import cache
+from types import MappingProxyType
+from typing import Annotated, Final, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
 from generator import keys
-from generator.contract import SORTS, STATES_OF_FILTER, MarketStatus
+from generator.contract import MARKET_STATUSES, SORTS, STATES_OF_FILTER, MarketStatus
 
 #: Raised when an older program could misread the file.
 FORMAT: Final = 1
 _DIGEST_LENGTH: Final = 32
+_NONE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
 
 
 Lists: TypeAlias = Mapping[str, "Current"]
-#: The states of every public market by which lists hold it, by id; none for one that no list holds.
-States: TypeAlias = Mapping[str, tuple[MarketStatus, ...]]
+#: What decides which lists hold a market: its state, and `<state>.<category>` for each of its categories with lists.
+Shelf: TypeAlias = Annotated[str, StringConstraints(pattern=rf"^({'|'.join(MARKET_STATUSES)})(\.[a-z0-9-]+)?$")]
+#: The shelves of every public market, by id; none for one that no list holds.
+States: TypeAlias = Mapping[str, tuple[Shelf, ...]]
+#: The slugs under which a market's detail may be found besides its id, by the market's id.
+Slugs: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
 class Record(BaseModel):
@@ -67,7 +74,7 @@ class Manifest(Record):
 
     `settings` are those that shape what is published. `is_clock_set` tells that somebody set `as_of` by hand.
     `objects` maps the key of every mutable object to a digest of its bytes and headers. `markets` maps the id of every
-    public market to the states it has had in the generations that exist, which tells the lists that may hold it.
+    public market to the shelves it has had in the generations that exist, which tells the lists that may hold it.
     """
 
     format: int = FORMAT
@@ -81,12 +88,18 @@ class Manifest(Record):
     lists: Mapping[str, Current]
     retired: tuple[Retired, ...]
     objects: Mapping[str, str]
-    markets: Mapping[str, tuple[MarketStatus, ...]]
+    markets: States
+    slugs: Slugs = Field(default_factory=dict)
 
     def emptied(self) -> "Manifest":
         """The record of a folder in which nothing was built yet, otherwise like this one."""
-        nothing = {"complete": False, "lists": {}, "retired": (), "objects": {}, "markets": {}}
+        nothing = {"complete": False, "lists": {}, "retired": (), "objects": {}, "markets": {}, "slugs": {}}
         return self.model_copy(update=nothing)
+
+    def details(self, market_id: str) -> Iterator[str]:
+        """Every key under which the market's detail may be found."""
+        yield keys.detail(market_id)
+        yield from (keys.detail_by_slug(slug) for slug in self.slugs.get(market_id, ()))
 
     def generations(self) -> dict[tuple[str, str], Current]:
         """Every generation that exists, by list and name."""
@@ -109,7 +122,7 @@ def digest(key: str, body: bytes) -> str:
     return hashlib.sha256(f"{headers}\n\n".encode() + body).hexdigest()[:_DIGEST_LENGTH]
 
 
-def intend(previous: Manifest, lists: Lists, states: States, now: str) -> Manifest:
+def intend(previous: Manifest, lists: Lists, states: States, now: str, slugs: Slugs = _NONE) -> Manifest:
     """Record, before anything leads to them, the generations a build is about to make reachable.
 
     A build that is killed after this leaves generations that first pages may lead to; noted as retired, they are kept
@@ -117,16 +130,9 @@ def intend(previous: Manifest, lists: Lists, states: States, now: str) -> Manife
     """
     known = previous.generations()
     new = {name: one for name, one in lists.items() if (name, one.generation) not in known}
-    had = {market_id: {*before} for market_id, before in previous.markets.items()}
-    for market_id, held in states.items():
-        had.setdefault(market_id, set()).update(held)
-    return previous.model_copy(
-        update={
-            "complete": False,
-            "retired": (*previous.retired, *_retired(new, now, partial=True)),
-            "markets": _sorted(had),
-        }
-    )
+    markets, found_by = _union(previous.markets, states), _union(previous.slugs, slugs)
+    retired = (*previous.retired, *_retired(new, now, partial=True))
+    return previous.model_copy(update={"complete": False, "retired": retired, "markets": markets, "slugs": found_by})
 
 
 def settle(previous: Manifest, built: Manifest, states: States, lifetime: timedelta, now: str) -> Manifest:
@@ -138,13 +144,15 @@ def settle(previous: Manifest, built: Manifest, states: States, lifetime: timede
     retained = {one.list for one in retired}
     had = {market_id: {*held} for market_id, held in states.items()}
     for market_id in had.keys() & previous.markets.keys():
-        had[market_id].update(state for state in previous.markets[market_id] if retained & lists_of([state]))
+        had[market_id].update(
+            shelf for shelf in previous.markets[market_id] if not retained.isdisjoint(_lists_of(shelf))
+        )
     return built.model_copy(update={"complete": True, "retired": retired, "markets": _sorted(had)})
 
 
 def _retirements(previous: Manifest, built: Manifest, states: States, now: str) -> Iterator[Retired]:
     gone = previous.markets.keys() - states.keys()
-    withdrawn = lists_of(state for market_id in gone for state in previous.markets[market_id])
+    withdrawn = lists_of(shelf for market_id in gone for shelf in previous.markets[market_id])
     current = {(name, one.generation) for name, one in built.lists.items()}
     for one in (*_earlier(previous, built, now), *_retired(previous.lists, now)):
         if (one.list, one.generation) not in current:
@@ -164,16 +172,30 @@ def _retired(lists: Lists, now: str, *, partial: bool = False) -> list[Retired]:
     return [Retired(list=name, retired_at=now, partial=partial, **dict(one)) for name, one in lists.items()]
 
 
-def _sorted(had: Mapping[str, set[MarketStatus]]) -> dict[str, tuple[MarketStatus, ...]]:
-    return {market_id: tuple(sorted(states)) for market_id, states in sorted(had.items())}
+def _union(before: Mapping[str, Iterable[str]], now: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    return _sorted({one: {*before.get(one, ()), *now.get(one, ())} for one in before.keys() | now.keys()})
 
 
-def lists_of(states: Iterable[MarketStatus]) -> frozenset[str]:
-    """The names of all lists that hold markets of one of these states."""
-    wanted = set(states)
+def _sorted(had: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
+    return {market_id: tuple(sorted(values)) for market_id, values in sorted(had.items())}
+
+
+def shelves(state: MarketStatus, categories: Iterable[str]) -> tuple[Shelf, ...]:
+    """The shelves of a market in lists; `categories` are the slugs of those it has that have lists."""
+    return (state, *sorted(f"{state}{keys.OF_CATEGORY}{category}" for category in categories))
+
+
+def lists_of(shelves_: Iterable[Shelf]) -> frozenset[str]:
+    """The names of all lists that hold markets of one of these shelves."""
+    return frozenset[str]().union(*map(_lists_of, set(shelves_)))
+
+
+@cache
+def _lists_of(shelf: Shelf) -> frozenset[str]:
+    state, _, category = shelf.partition(keys.OF_CATEGORY)
     return frozenset(
-        keys.list_name(status, sort)
+        keys.list_name(status, sort, category or None)
         for status, selected in STATES_OF_FILTER.items()
         for sort in SORTS
-        if not wanted.isdisjoint(selected)
+        if state in selected
     )

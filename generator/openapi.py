@@ -6,11 +6,12 @@ in words, because as operations and responses they would only blur the types of 
 
 from typing import Any, Final
 
-from generator import __version__, contract, keys
+from generator import __version__, contract, keys, slugs
 from generator import openapi_examples as examples
 from generator import openapi_texts as texts
 from generator.config import Config
-from generator.openapi_schemas import BuildRecord, Json, ref, schemas
+from generator.contract import Variant
+from generator.openapi_schemas import BuildRecord, Category, Json, ref, schemas
 
 #: Version of the interface (contract §9), not of this program.
 VERSION: Final = "1.0.0"
@@ -35,43 +36,51 @@ def document(config: Config) -> Json:
         "paths": {
             f"/{keys.MARKETS}": {"get": _list_markets(config)},
             f"/{keys.SNAPSHOT.removesuffix('.json')}": {"get": _get_snapshot(config)},
-            f"/{keys.MARKETS}/{{marketId}}": {"get": _get_market(config)},
+            f"/{keys.MARKETS}/{{{contract.market_parameter(config.variant)}}}": {"get": _get_market(config)},
             f"/{keys.BUILD}": {"get": _get_build(config)},
         },
-        "components": {"schemas": schemas(), "responses": _shared_errors(config)},
+        "components": {"schemas": schemas(config.variant), "responses": _shared_errors(config)},
     }
 
 
 def _list_markets(config: Config) -> Json:
     walk = {name: f"$request.query.{name}" for name in ("status", "sort", "limit")}
-    faults = examples.rejections(limit=("limit",), cursor=("cursor",), several=("status", "limit"))
+    if config.variant == "extended":
+        walk["category"] = "$request.query.category"
     links = {
         "nextPage": {
             "operationId": "listMarkets",
             "parameters": {**walk, "cursor": "$response.body#/nextCursor"},
             "description": "The next page of this walk, unless `nextCursor` is null.",
         },
-        "market": _market_link("/items/0/id", "The first market of the page; the others likewise."),
+        "market": _market_link("/items/0/id", "The first market of the page; the others likewise.", config),
     }
     return {
         "operationId": "listMarkets",
         "summary": "List public markets",
         "description": texts.listing(config),
         "tags": ["markets"],
-        "parameters": _list_parameters(),
+        "parameters": _list_parameters(config.variant),
         "responses": {
-            "200": _found("A page of the list.", "PublicMarketList", examples.lists(), links),
-            "400": _invalid("A parameter is invalid; `details` names it.", faults),
+            "200": _found("A page of the list.", "PublicMarketList", examples.lists(config.variant), links),
+            "400": _invalid("A parameter is invalid; `details` names it.", _list_faults(config.variant)),
             **_refused(405, 429),
         },
     }
 
 
+def _list_faults(variant: Variant) -> Json:
+    faults: dict[str, tuple[str, ...]] = {"limit": ("limit",), "cursor": ("cursor",), "several": ("status", "limit")}
+    if variant == "extended":
+        faults["category"] = ("category",)
+    return examples.rejections(variant, **faults)
+
+
 def _get_snapshot(config: Config) -> Json:
     text = "The first of the markets; the others likewise."
     links = {
-        "freshMarket": _market_link("/freshMarkets/0/id", text),
-        "closingSoonMarket": _market_link("/closingSoonMarkets/0/id", text),
+        "freshMarket": _market_link("/freshMarkets/0/id", text, config),
+        "closingSoonMarket": _market_link("/closingSoonMarkets/0/id", text, config),
     }
     return {
         "operationId": "getSnapshot",
@@ -86,30 +95,34 @@ def _get_snapshot(config: Config) -> Json:
 
 
 def _get_market(config: Config) -> Json:
-    faults = examples.rejections(marketId=("marketId",))
-    market_id = {
-        "name": "marketId",
-        "in": "path",
-        "required": True,
-        "description": texts.MARKET_ID,
-        "schema": {"type": "string", "format": "uuid"},
-        "examples": {"market": {"summary": "A market's UUID", "value": examples.MARKET_ID}},
-    }
+    name = contract.market_parameter(config.variant)
+    faults = examples.rejections(config.variant, **{name: (name,)})
     return {
         "operationId": "getMarket",
         "summary": "Get one market",
         "description": texts.detail(config),
         "tags": ["markets"],
-        "parameters": [market_id],
+        "parameters": [{"name": name, "in": "path", "required": True, **_market_reference(config.variant)}],
         "responses": {
-            "200": _found("The market.", "PublicMarketDetail", examples.details(), {}),
+            "200": _found("The market.", "PublicMarketDetail", examples.details(config.variant), {}),
             "400": _invalid("The identifier is invalid.", faults),
             **_refused(404, 405, 429),
         },
     }
 
 
+def _market_reference(variant: Variant) -> Json:
+    by_id = {"summary": "A market's UUID", "value": examples.MARKET_ID}
+    if variant == "core":
+        schema: Json = {"type": "string", "format": "uuid"}
+        return {"description": texts.MARKET_ID, "schema": schema, "examples": {"market": by_id}}
+    schema = {"type": "string", "pattern": f"^[A-Za-z0-9_-]{{1,{slugs.REFERENCE_LENGTH}}}$"}
+    by_slug = {"summary": "A market's slug", "value": examples.SLUG}
+    return {"description": texts.MARKET_REF, "schema": schema, "examples": {"id": by_id, "slug": by_slug}}
+
+
 def _get_build(config: Config) -> Json:
+    extended = config.variant == "extended"
     record = BuildRecord(
         as_of="2026-01-31T12:00:00.000Z",
         generator=__version__,
@@ -117,6 +130,9 @@ def _get_build(config: Config) -> Json:
         layout=config.layout,
         markets=4,
         lists={keys.list_name("open", "popular"): 2, keys.list_name("archive", "ended"): 1},
+        categories=[Category(slug=slugs.of_category(name), name=name) for name in examples.CATEGORIES]
+        if extended
+        else None,
     )
     example = {"summary": "Some of its lists", "value": record.model_dump(mode="json", by_alias=True)}
     return {
@@ -131,7 +147,7 @@ def _get_build(config: Config) -> Json:
     }
 
 
-def _list_parameters() -> list[Json]:
+def _list_parameters(variant: Variant) -> list[Json]:
     limit = {
         "type": "integer",
         "minimum": contract.LIMIT_MIN,
@@ -147,11 +163,20 @@ def _list_parameters() -> list[Json]:
         _query("limit", texts.LIMIT, limit, {name: {"value": value} for name, value in limits.items()}),
         _query(
             "cursor",
-            texts.CURSOR,
+            texts.cursor(variant),
             {"type": "string", "minLength": 1},
             {"nextPage": {"summary": "From the page before", "value": examples.CURSOR}},
         ),
+        *([_category_parameter()] if variant == "extended" else []),
     ]
+
+
+def _category_parameter() -> Json:
+    schema = {"type": "string", "pattern": f"^[a-z0-9-]{{1,{contract.CATEGORY_LENGTH}}}$"}
+    named = {
+        slugs.of_category(name): {"summary": name, "value": slugs.of_category(name)} for name in examples.CATEGORIES
+    }
+    return _query("category", texts.CATEGORY, schema, named)
 
 
 def _query(name: str, description: str, schema: Json, shown: Json) -> Json:
@@ -169,10 +194,10 @@ def _each(meanings: dict[Any, str]) -> Json:
     return {value: {"summary": meaning, "value": value} for value, meaning in meanings.items()}
 
 
-def _market_link(pointer: str, description: str) -> Json:
+def _market_link(pointer: str, description: str, config: Config) -> Json:
     return {
         "operationId": "getMarket",
-        "parameters": {"marketId": f"$response.body#{pointer}"},
+        "parameters": {contract.market_parameter(config.variant): f"$response.body#{pointer}"},
         "description": description,
     }
 

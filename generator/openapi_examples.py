@@ -15,10 +15,14 @@ from generator.contract import (
     PublicMarketSignal,
     PublicMarketSnapshot,
     PublicRecentFill,
+    Variant,
 )
 
 #: Continues the first page below, as `cursor.mint` makes it for `open/popular`.
 CURSOR: Final = "6b0c28066ap7c1e90b4d25fa8361e02"
+SLUG: Final = "harbour-bridge-before-july"
+#: A name that is its own slug, and one that is not.
+CATEGORIES: Final = ("transport", "u.s. cities")
 MARKET_ID: Final = "3f0c8a52-6d1b-4c7e-9a34-5b8e2f7d1c60"
 
 _POPULAR: Final = PublicMarketListItem(
@@ -83,12 +87,21 @@ _FX: Final = PublicMarketListItem(
 )
 
 
-def lists() -> dict[str, Any]:
+#: What the extended variant shows of each on top.
+_EXTRAS: Final[dict[str, dict[str, Any]]] = {
+    _POPULAR.id: {"slug": SLUG, "category": "transport", "categories": ["transport", "u.s. cities"]},
+    _FRESH.id: {"slug": "will-it-snow-in-lisbon", "category": "weather", "categories": ["weather"]},
+    _ENDED.id: {"categories": []},
+    _FX.id: {"slug": "eur-usd-1-10", "category": "finance", "categories": ["finance"]},
+}
+
+
+def lists(variant: Variant) -> dict[str, Any]:
     """Pages of the list, by name."""
     return {
-        "firstPage": _example("The first page of open markets", _page([_POPULAR, _FRESH], CURSOR)),
-        "lastPage": _example("The last page of the archive", _page([_ENDED], None)),
-        "empty": _example("A list without markets", _page([], None)),
+        "firstPage": _example("The first page of open markets", _page([_POPULAR, _FRESH], CURSOR, variant)),
+        "lastPage": _example("The last page of the archive", _page([_ENDED], None, variant)),
+        "empty": _example("A list without markets", _page([], None, variant)),
     }
 
 
@@ -99,7 +112,7 @@ def snapshots() -> dict[str, Any]:
     return {"groups": _example("Two open markets, in both groups", groups)}
 
 
-def details() -> dict[str, Any]:
+def details(variant: Variant) -> dict[str, Any]:
     """Answers about one market, by name."""
     family = FxFamilyMember(
         title="EUR/USD weekly",
@@ -111,17 +124,21 @@ def details() -> dict[str, Any]:
         direction="gte",
     )
     rules = "Resolves YES if all lanes are open to traffic by 30 June 2026, 22:00 UTC."
-    paused = _market(_FX, description=None, fx_family_member=family, trading_pause_reason="Awaiting the fixing.")
+    member = _shown(_FX, variant)
+    paused = _market(member, description=None, fx_family_member=family, trading_pause_reason="Awaiting the fixing.")
+    popular = _market(_shown(_POPULAR, variant), description=rules)
+    if variant == "extended":
+        popular = popular.model_copy(update={"creation_source": "web", "sponsor": "Harbour Gazette"})
     return {
-        "market": _example("An open market", _detail(_market(_POPULAR, description=rules))),
+        "market": _example("An open market", _detail(popular)),
         "fxFamilyMember": _example("A paused member of an FX family", _bare(paused)),
     }
 
 
-def rejections(**faults: tuple[str, ...]) -> dict[str, Any]:
+def rejections(variant: Variant, /, **faults: tuple[str, ...]) -> dict[str, Any]:
     """Bodies of a 400, each with the parameters that it names."""
     return {
-        name: _example(f"Refuses {' and '.join(parameters)}", contract.invalid(*parameters))
+        name: _example(f"Refuses {' and '.join(parameters)}", contract.invalid(*parameters, variant=variant))
         for name, parameters in faults.items()
     }
 
@@ -135,8 +152,13 @@ def _example(summary: str, model: Any) -> dict[str, Any]:
     return {"summary": summary, "value": model.model_dump(mode="json", by_alias=True)}
 
 
-def _page(items: list[PublicMarketListItem], next_cursor: str | None) -> PublicMarketList:
-    return PublicMarketList(items=items, next_cursor=next_cursor)
+def _page(items: list[PublicMarketListItem], next_cursor: str | None, variant: Variant) -> PublicMarketList:
+    return PublicMarketList(items=[_shown(item, variant) for item in items], next_cursor=next_cursor)
+
+
+def _shown(item: PublicMarketListItem, variant: Variant) -> PublicMarketListItem:
+    """The item as the variant shows it."""
+    return item if variant == "core" else item.model_copy(update=_EXTRAS[item.id])
 
 
 def _market(

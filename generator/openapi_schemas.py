@@ -1,7 +1,7 @@
 """The schemas of the OpenAPI document: the contract's models as JSON Schema, with a name for every enum."""
 
 import re
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
@@ -10,15 +10,23 @@ from generator import contract, openapi_texts
 Json: TypeAlias = dict[str, Any]
 
 
+class Category(contract.Closed):
+    """A category that has lists."""
+
+    slug: str
+    name: str
+
+
 class BuildRecord(contract.Closed):
     """What is published, and as of when."""
 
     as_of: contract.Timestamp
     generator: str
-    variant: Literal["core", "extended"]
+    variant: contract.Variant
     layout: Literal["pages", "chunks"]
     markets: contract.Count
     lists: dict[str, contract.Count]
+    categories: Annotated[list[Category] | None, contract.IfPresent] = None
 
 
 #: The bodies of all responses; pydantic adds the models they are made of.
@@ -45,7 +53,7 @@ def ref(name: str) -> Json:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def schemas() -> Json:
+def schemas(variant: contract.Variant) -> Json:
     """All schemas by name, sorted."""
     mode: JsonSchemaMode = "serialization"
     _, generated = models_json_schema(
@@ -53,7 +61,9 @@ def schemas() -> Json:
         ref_template="#/components/schemas/{model}",
         schema_generator=_Untitled,
     )
-    models = {name: _model(name, schema) for name, schema in generated["$defs"].items()}
+    left_out = frozenset[str]() if variant == "extended" else contract.EXTENDED_PROPERTIES
+    used = [name for name in generated["$defs"] if variant == "extended" or name != Category.__name__]
+    models = {name: _model(name, generated["$defs"][name], left_out) for name in used}
     enums = {
         name: {"description": description, "type": "string", "enum": list(values)}
         for values, (name, description) in _ENUMS.items()
@@ -69,8 +79,11 @@ class _Untitled(GenerateJsonSchema):
         return False
 
 
-def _model(name: str, schema: Json) -> Json:
-    properties = {key: _property(name, key, value) for key, value in schema["properties"].items()}
+def _model(name: str, schema: Json, left_out: frozenset[str]) -> Json:
+    kept = {
+        key: value for key, value in schema["properties"].items() if name == Category.__name__ or key not in left_out
+    }
+    properties = {key: _property(name, key, value) for key, value in kept.items()}
     # Readers of the document do not have the contract's text, so its section numbers tell them nothing.
     polished = {**schema, "description": _SECTION.sub("", schema["description"]), "properties": properties}
     del polished["title"]

@@ -5,7 +5,7 @@ from typing import Final
 
 from generator import contract
 from generator.config import Config
-from generator.contract import Sort, StatusFilter
+from generator.contract import Sort, StatusFilter, Variant
 
 #: What each value of the list's `status` parameter selects.
 STATUSES: Final[dict[StatusFilter, str]] = {
@@ -32,10 +32,16 @@ MEANINGS: Final[dict[str, str]] = {
     "amount": "Money that changed hands.",
     "asks": "Offers to sell, lowest price first.",
     "asOf": "The instant whose data is published.",
+    "BuildRecord.categories": "The categories that have lists, by name and slug.",
     "bids": "Offers to buy, highest price first.",
+    "categories": "Names of the market's categories, the primary one first.",
+    "category": "Name of the market's primary category; absent if it has none.",
+    "Category.name": "The name, as it stands in `category` and `categories`.",
+    "Category.slug": "What to pass as `category`.",
     "closeTime": "When betting ends or ended.",
     "closingSoonMarkets": "Open markets whose `closeTime` is to come, soonest first.",
     "createdAt": "When the market was created.",
+    "creationSource": "Where the market was made; absent if that is not told.",
     "description": "The public text of the resolution rules; null if there is none.",
     "details": "The parameters at fault, when the request was invalid; otherwise absent.",
     "direction": "Whether YES means at least (`gte`) or at most (`lte`) the threshold.",
@@ -69,7 +75,9 @@ MEANINGS: Final[dict[str, str]] = {
     "resolution": "How the market was resolved; null until then.",
     "resolvedAt": "When the market was resolved or cancelled; null until then.",
     "shares": "Shares that changed hands.",
+    "slug": "Can stand for the id in a path; absent if the market has none that can.",
     "source": "Where the price is read.",
+    "sponsor": "Who sponsors the market; absent if nobody does.",
     "status": "The state the market is in.",
     "thresholdValue": "The price that decides.",
     "timestamp": "When it was.",
@@ -145,10 +153,22 @@ STATUS: Final = "\n".join(
 LIMIT: Final = """\
 How many markets a page holds at most. It may change during a walk; some pages are then shorter, so only a null \
 `nextCursor` means the end."""
-CURSOR: Final = """\
-The `nextCursor` of the page before; leave it out for the first page. It is opaque, and valid only with the `status` \
-and `sort` of the page it came from."""
+CATEGORY: Final = """\
+The slug of a category: only its markets are listed. `getBuild` names every category that has lists with its slug. A \
+category whose name is made of lower-case ASCII letters, digits and single hyphens between them is its own slug. Any \
+other slug is made of the name's runs of ASCII letters and digits, in lower case and joined by hyphens, cut to 40 \
+characters and freed of hyphens at its end (`category` if nothing is left), two hyphens, and the first 10 hexadecimal \
+digits of the SHA-256 of the name in UTF-8."""
 MARKET_ID: Final = "The market's UUID, in upper or lower case."
+MARKET_REF: Final = "The market's UUID or its slug, in upper or lower case. Both give the same answer."
+
+
+def cursor(variant: Variant) -> str:
+    """What a cursor is, and what it is bound to."""
+    bound = "`status` and `sort`" if variant == "core" else "`status`, `sort` and `category`"
+    return f"""\
+The `nextCursor` of the page before; leave it out for the first page. It is opaque, and valid only with the {bound} of \
+the page it came from."""
 
 
 def snapshot(config: Config) -> str:

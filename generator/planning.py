@@ -153,7 +153,7 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
     uploads = sorted(_uploads(built, before, uncertain), key=lambda step: (keys.rank(step.key), step.key))
     deletions = [*_deletions(built, before, uncertain)]
     withdrawn = frozenset(before.markets.keys() - built.markets.keys())
-    first = {keys.detail(market_id) for market_id in withdrawn}
+    first = {key for market_id in withdrawn for key in before.details(market_id)}
     return Plan(
         final=final,
         withdrawals=tuple(step for step in deletions if step.key in first),
@@ -189,7 +189,8 @@ def _uploads(built: Manifest, before: Manifest, uncertain: Collection[str]) -> I
 
 
 def _deletions(built: Manifest, before: Manifest, uncertain: Collection[str]) -> Iterator[Step]:
-    details = {keys.detail(market_id) for market_id in before.markets.keys() - built.markets.keys()}
+    withdrawn = before.markets.keys() - built.markets.keys()
+    details = {key for market_id in withdrawn for key in before.details(market_id)}
     for key in sorted((before.objects.keys() | {*uncertain}) - built.objects.keys()):
         if key in details:
             yield Step(key, Reason.WITHDRAWN)

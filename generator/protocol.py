@@ -152,7 +152,7 @@ class Publisher:
 
     def _intend(self, plan: Plan, before: Published) -> None:
         new = {step.list_name: step.current() for step in plan.generations}
-        intended = manifest.intend(before.built, new, plan.final.markets, self._ledger.now)
+        intended = manifest.intend(before.built, new, plan.final.markets, self._ledger.now, plan.final.slugs)
         uploading = {(step.list_name, step.generation) for step in plan.generations}
         doomed = tuple(one for one in before.doomed if (one.list, one.generation) not in uploading)
         probed_at = self._probed_at or before.probed_at

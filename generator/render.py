@@ -1,7 +1,7 @@
 """The table of contents: everything a build makes, in the order in which it is published.
 
     1  generations      immutable pages; nothing leads to them yet
-    2  details          one per public market
+    2  details          one per public market, under its id and, where it has one, its slug
     3  documents        snapshot, error bodies, OpenAPI document
     4  first pages      lead readers into the generations
     5  build.json       says that it is all there
@@ -9,13 +9,13 @@
 Catalog in, artifacts out. It knows neither the database nor the disk.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from generator import __version__, contract, detail, keys, openapi
 from generator.catalog import Catalog
 from generator.config import Config
-from generator.openapi_schemas import BuildRecord
+from generator.openapi_schemas import BuildRecord, Category
 from generator.pages import LIMITS, Generation, ItemList
 from generator.quarantine import Quarantine
 
@@ -28,17 +28,26 @@ class Artifact:
     body: bytes
 
 
-def lists(catalog: Catalog) -> list[ItemList]:
+def offered(catalog: Catalog, config: Config) -> dict[str, str]:
+    """The categories that get lists: their names by their slugs. None in the core variant."""
+    wanted = config.categories
+    categories = catalog.categories().items()
+    return {slug: name for slug, name in categories if wanted is None or slug in wanted or name in wanted}
+
+
+def lists(catalog: Catalog, categories: Iterable[str]) -> list[ItemList]:
     """Every list, as its name and encoded items; a worker makes a Generation of each."""
     return [
-        ItemList(keys.list_name(status, sort), [market.body for market in markets])
-        for status, sort, markets in catalog.lists()
+        ItemList(keys.list_name(status, sort, category), [market.body for market in markets])
+        for category, status, sort, markets in catalog.lists(categories)
     ]
 
 
-def market_detail(shown: detail.MarketRows, config: Config, quarantine: Quarantine) -> Artifact:
-    """The detail of one market; consumes its rows."""
-    return Artifact(keys.detail(shown.market.id), detail.body(shown, config, quarantine))
+def market_detail(shown: detail.MarketRows, config: Config, quarantine: Quarantine) -> Iterator[Artifact]:
+    """The detail of one market, under each of its keys; consumes its rows."""
+    body = detail.body(shown, config, quarantine)
+    for key in keys.details(shown.market.id, shown.market.slug):
+        yield Artifact(key, body)
 
 
 def documents(catalog: Catalog, config: Config) -> Iterator[Artifact]:
@@ -55,14 +64,18 @@ def first_pages(generation: Generation) -> Iterator[Artifact]:
         yield Artifact(keys.first_page(generation.list_name, limit), generation.first(limit))
 
 
-def build_record(catalog: Catalog, config: Config, counts: dict[str, int]) -> Artifact:
-    """What readers and monitors see of the build; `counts` are the items of each list."""
+def build_record(
+    catalog: Catalog, config: Config, counts: Mapping[str, int], categories: Mapping[str, str]
+) -> Artifact:
+    """What readers and monitors see of the build: `counts` of items by list, names of `categories` by slug."""
+    index = [Category(slug=slug, name=name) for slug, name in categories.items()]
     record = BuildRecord(
         as_of=catalog.as_of,
         generator=__version__,
         variant=config.variant,
         layout=config.layout,
         markets=len(catalog.markets),
-        lists=counts,
+        lists=dict(counts),
+        categories=index if config.variant == "extended" else None,
     )
     return Artifact(keys.BUILD, contract.encode(record))

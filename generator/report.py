@@ -29,6 +29,7 @@ class Report:
     written_bytes: int = 0
     unchanged: int = 0
     deleted: int = 0
+    remarks: list[str] = field(default_factory=list)
     withdrawn: list[str] = field(default_factory=list)
     new_lists: list[str] = field(default_factory=list)
     stages: dict[str, float] = field(default_factory=dict)
@@ -59,6 +60,7 @@ class Report:
                 for row, count in self.quarantine
             ],
             "quarantinedUnnamed": self.quarantine.unnamed(),
+            "remarks": self.remarks,
             "run": {
                 "written": self.written,
                 "writtenBytes": self.written_bytes,

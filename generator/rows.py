@@ -5,16 +5,16 @@ and enums come from `contract`; this module adds only what databases do differen
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from math import isfinite
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import BeforeValidator, ValidationError
 
 from generator import contract
-from generator.quarantine import shown
+from generator.quarantine import Quarantine, shown
 
 #: Sums of floats end a hair beyond their bound; that much is a rounding error and no bad row.
 TOLERANCE: Final = 1e-9
@@ -156,6 +156,8 @@ MARKET_COLUMNS: Final = (
     "trader_count",
     "trading_pause_reason",
 )
+#: What it needs on top in the extended variant; a slug is judged beside those of all other markets.
+EXTENDED_COLUMNS: Final = ("creation_source", "sponsor")
 
 
 class MarketRow(contract.PublicMarketDetailMarket):
@@ -175,6 +177,15 @@ class MarketRow(contract.PublicMarketDetailMarket):
     pool_no: _Amount
     trading_pause_reason: _OptionalText
     fx_family_member: FxRow | None
+    creation_source: Annotated[contract.ExtraText, optional(text)] = None
+    sponsor: Annotated[contract.ExtraText, optional(text)] = None
+
+
+class CategoryRow(contract.Closed):
+    """A row of `market_categories` on its way into a market."""
+
+    category: Annotated[contract.CategoryName, BeforeValidator(text)]
+    position: Annotated[int, BeforeValidator(integer)]
 
 
 class FillRow(contract.PublicRecentFill):
@@ -226,12 +237,50 @@ def accepts_bets(row: Mapping[str, Any], as_of: str) -> bool:
         return False
 
 
+class Extras(NamedTuple):
+    """What only the extended variant shows, from beside the market's row: a slug that leads to it, its categories."""
+
+    slug: str | None
+    categories: list[str]
+
+    @classmethod
+    def of(cls, item: contract.PublicMarketListItem) -> "Extras | None":
+        """What the item shows; None in the core variant."""
+        return None if item.categories is None else cls(item.slug, item.categories)
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of the wire; the first category is the primary one."""
+        primary = self.categories[0] if self.categories else None
+        return {"slug": self.slug, "category": primary, "categories": self.categories}
+
+
 def market(
-    row: Mapping[str, Any], *, fx: contract.FxFamilyMember | Mapping[str, Any] | None, fills24h: int, as_of: str
+    row: Mapping[str, Any],
+    *,
+    fx: contract.FxFamilyMember | Mapping[str, Any] | None,
+    fills24h: int,
+    as_of: str,
+    extras: Extras | None = None,
 ) -> MarketRow:
     """Bring a row of `markets` to the wire; raise ValidationError when it breaks the contract."""
     derived = {"fx_family_member": fx, "fills24h": fills24h, "accepting_bets": accepts_bets(row, as_of)}
-    return MarketRow.model_validate({**row, **derived})
+    return MarketRow.model_validate({**row, **derived, **(extras.fields() if extras else {})})
+
+
+def categories(found: Iterable[Sequence[Any]], quarantine: Quarantine) -> list[str]:
+    """A market's categories in order, from its rows: its id, category, position. Equal positions go by name."""
+    kept: dict[str, int] = {}
+    for market_id, category, position in found:
+        try:
+            row = CategoryRow.model_validate({"category": category, "position": position})
+        except ValidationError as error:
+            quarantine.reject("market_categories", market_id, reason(error))
+            continue
+        if row.category in kept:
+            repeated = f"category: the market has it already ({shown(row.category)})"
+            quarantine.reject("market_categories", market_id, repeated)
+        kept[row.category] = min(row.position, kept.get(row.category, row.position))
+    return sorted(kept, key=lambda name: (kept[name], name))
 
 
 def fill(row: Sequence[Any]) -> FillRow:

@@ -94,7 +94,27 @@ def _folder(value: object) -> object:
     return Path(_one_line(value)) if isinstance(value, str) else value
 
 
+def _listed(value: object) -> object:
+    """Take a text apart at its commas, brackets around it or not: what an environment variable can hold of a list."""
+    if not isinstance(value, str):
+        return value
+    text = value[1:-1] if value.startswith("[") and value.endswith("]") else value
+    return [one.strip() for one in text.split(",")] if text.strip() else []
+
+
+def _categories(names: list[str]) -> list[str]:
+    if not all(name and name.isprintable() for name in names) or len({*names}) < len(names):
+        raise ValueError("name each category once, in printable text, with commas or list marks between them")
+    return names
+
+
 Line = Annotated[str, AfterValidator(_one_line)]
+Categories = Annotated[
+    list[str],
+    BeforeValidator(_listed),
+    AfterValidator(_categories),
+    WithJsonSchema({"type": ["array", "string"], "items": {"type": "string", "minLength": 1}, "uniqueItems": True}),
+]
 WebUrl = Annotated[str, AfterValidator(_web_url), WithJsonSchema({"type": "string", "pattern": "^https?://"})]
 DurationSchema = WithJsonSchema({"type": ["integer", "string"], "pattern": _DURATION.pattern})
 Duration = Annotated[timedelta, BeforeValidator(_duration), DurationSchema]
@@ -221,6 +241,9 @@ class Config(Section):
     variant: Literal["core", "extended"] = Field(
         "core", description="Which form of the API to publish: core, or extended."
     )
+    categories: Categories | None = Field(
+        None, description="Categories that get lists of their own, by name or slug; null: every one. Only extended."
+    )
     layout: Literal["pages", "chunks"] = Field(
         "pages", description="How a list becomes objects: pages for every edge, chunks for edges that can read objects."
     )
@@ -245,7 +268,7 @@ def _fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Fie
 #: Every setting by its dotted key; a FieldInfo knows its default and description.
 KEYS: Final[Mapping[str, FieldInfo]] = dict(_fields(Config))
 #: The keys whose value may be a list.
-LISTS: Final = frozenset({"publish.purge_command"})
+LISTS: Final = frozenset({"categories", "publish.purge_command"})
 #: The keys that hold other keys.
 SECTIONS: Final = frozenset(key.partition(".")[0] for key in KEYS if "." in key)
 

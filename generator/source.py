@@ -23,7 +23,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchTableError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from generator import rows
+from generator import rows, slugs
 from generator.catalog import Catalog, Market
 from generator.config import Config
 from generator.detail import MarketRows
@@ -43,6 +43,7 @@ _FX: Final = ("title", "instrument", "source", "week_start", "week_end", "thresh
 _ORDERS: Final = ("side", "price", "amount")
 _FILLS: Final = ("id", "amount", "shares", "price", "created_at")
 _POINTS: Final = ("recorded_at", "prob")
+_CATEGORIES: Final = ("category", "position")
 
 
 @contextmanager
@@ -151,6 +152,8 @@ class Reading:
         self._dialect = connection.dialect.name
         self._schema = config.source.schema_ if self._dialect == "postgresql" else None
         self._shown = config.detail
+        self._is_extended = config.variant == "extended"
+        self._columns = rows.MARKET_COLUMNS + (rows.EXTENDED_COLUMNS if self._is_extended else ())
         self._quarantine = quarantine
 
     def columns(self, relation: str) -> dict[str, tuple[str, frozenset[Kind]]] | None:
@@ -175,29 +178,36 @@ class Reading:
     def catalog(self, as_of: datetime) -> Catalog:
         """Read every visible market; those that break the contract go to the quarantine."""
         fx, fills24h, now = self._fx_members(), self._count_fills(as_of), rows.timestamp(as_of.isoformat())
-        markets = []
-        ids: Counter[str] = Counter()
+        known = slugs.references(self._slugs() if self._is_extended else ())
+        categories = self._groups("market_categories", *_CATEGORIES, is_wanted=self._is_extended)
+        markets, ids = list[Market](), Counter[str]()
         for row in self._markets():
-            ids[str(row["id"]).lower()] += 1
+            key = row["id"]
+            ids[str(key).lower()] += 1
+            own = rows.categories(categories.of(key), self._quarantine)
+            extras = rows.Extras(known.usable.get(key), own) if self._is_extended else None
             try:
-                wire = rows.market(row, fx=fx.get(row["id"]), fills24h=fills24h.get(row["id"], 0), as_of=now)
+                wire = rows.market(row, fx=fx.get(key), fills24h=fills24h.get(key, 0), as_of=now, extras=extras)
             except ValidationError as error:
-                self._quarantine.reject("markets", row["id"], rows.reason(error))
+                self._quarantine.reject("markets", key, rows.reason(error))
             else:
                 markets.append(Market.of(wire))
-        return Catalog(self._unique(markets, ids), as_of=now, hidden=self._count_markets() - ids.total())
+        categories.finish()
+        hidden = self._count_markets() - ids.total()
+        return Catalog(self._unique(markets, ids), as_of=now, hidden=hidden, refused_slugs=known.refused)
 
     def details(self, catalog: Catalog) -> Iterator[MarketRows]:
         """Read each market of the catalog with the rows of its detail; consume one before taking the next."""
         public = {market.item.id: market for market in catalog.markets}
-        orders = self._groups("orders", *_ORDERS, order=_ORDERS) if self._shown.order_book else Groups("orders", ())
-        fills = self._groups("fills", *_FILLS) if self._shown.recent_fills else Groups("fills", ())
-        points = self._groups("probabilities", *_POINTS) if self._shown.history_points else Groups("probabilities", ())
+        orders = self._groups("orders", *_ORDERS, order=_ORDERS, is_wanted=self._shown.order_book)
+        fills = self._groups("fills", *_FILLS, is_wanted=self._shown.recent_fills > 0)
+        points = self._groups("probabilities", *_POINTS, is_wanted=self._shown.history_points > 0)
         for row in self._markets():
             streams = [groups.of(row["id"]) for groups in (orders, fills, points)]
             market = public.get(str(row["id"]).lower())
             if market is not None:
-                wire = rows.market(row, fx=market.fx, fills24h=market.item.fills24h, as_of=catalog.as_of)
+                extras = rows.Extras.of(market.item)
+                wire = rows.market(row, fx=market.fx, fills24h=market.item.fills24h, as_of=catalog.as_of, extras=extras)
                 yield MarketRows(wire, *streams)
         for groups in (orders, fills, points):
             groups.finish()
@@ -241,12 +251,17 @@ class Reading:
 
     def _markets(self) -> Iterator[Mapping[str, Any]]:
         markets = self._relation("markets").alias("m")
-        columns = self._selected(markets, "markets", *rows.MARKET_COLUMNS)
+        columns = self._selected(markets, "markets", *self._columns)
         statement = sa.select(*columns).where(self._visible(markets)).order_by(markets.c.id)
-        return (dict(zip(rows.MARKET_COLUMNS, row, strict=True)) for row in self._stream(statement))
+        return (dict(zip(self._columns, row, strict=True)) for row in self._stream(statement))
 
-    def _groups(self, name: str, *columns: str, order: tuple[str, ...] = ()) -> Groups:
-        return Groups(name, self._stream(self._of_visible(name, *columns, order=order)))
+    def _slugs(self) -> Iterator[Sequence[Any]]:
+        """The id and the slug of every visible market."""
+        markets = self._relation("markets").alias("m")
+        return self._stream(sa.select(*self._selected(markets, "markets", "id", "slug")).where(self._visible(markets)))
+
+    def _groups(self, name: str, *columns: str, order: tuple[str, ...] = (), is_wanted: bool = True) -> Groups:
+        return Groups(name, self._stream(self._of_visible(name, *columns, order=order)) if is_wanted else ())
 
     def _stream(self, statement: sa.Select[Any]) -> Iterator[sa.Row[Any]]:
         options = {"stream_results": True, "yield_per": _BATCH}

@@ -92,8 +92,8 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
         if before is None:
             # From now on what lies under v1/ is known to be ours, even if this very first build is killed.
             folder.save(output.MANIFEST, previous.encoded())
-        for market_id in withdrawn:
-            folder.discard_key(keys.detail(market_id))
+        for key in (key for market_id in withdrawn for key in previous.details(market_id)):
+            folder.discard_key(key)
         _move(folder, previous, rendered)
         folder.save(output.MANIFEST, final.encoded())
     leftovers = list(folder.unknown(final))
@@ -106,7 +106,8 @@ def _move(folder: Output, previous: Manifest, rendered: Rendered) -> None:
     new = {one.name: one.current for one in rendered.new_lists()}
     for name, current in new.items():
         folder.move(keys.generation_prefix(name, current.generation))
-    intent = manifest.intend(previous, new, rendered.states, rendered.record.as_of)
+    record = rendered.record
+    intent = manifest.intend(previous, new, rendered.states, record.as_of, record.slugs)
     folder.save(output.MANIFEST, intent.encoded())
     for key in rendered.staged.changed:
         folder.move(key)

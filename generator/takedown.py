@@ -6,18 +6,18 @@ leaves the markets out, this one included when it is killed and started again.
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from generator import blocked, output, withdraw
+from generator import blocked, output, rows, withdraw
 from generator.apply import Progress, Tally
 from generator.blocked import Blocked
 from generator.config import Config
-from generator.errors import BusyError, OutputError
+from generator.errors import BusyError, OutputError, PublicMarketsError
 from generator.ledger import Ledger
-from generator.manifest import Manifest
+from generator.manifest import Manifest, Slugs
 from generator.output import Output
 from generator.protocol import Content, Publisher, Target
 from generator.publish import answering
@@ -54,10 +54,29 @@ def hidden_from_store(
         return opened.take_out_chosen(is_hidden)
 
 
-def from_folder(config: Config, told: Callable[[Blocked], Blocked], tell: Tell) -> Blocked:
+def named(references: Iterable[str], slugs: Slugs) -> tuple[str, ...]:
+    """The ids of markets named by id or slug; `slugs` are those that are published."""
+    owners = {slug.lower(): market_id for market_id, known in slugs.items() for slug in known}
+    return tuple(_id(reference) or _owner(reference, owners) for reference in references)
+
+
+def _id(reference: str) -> str | None:
+    with suppress(ValueError):
+        return rows.uuid(reference)
+    return None
+
+
+def _owner(slug: str, owners: Mapping[str, str]) -> str:
+    if slug.lower() not in owners:
+        raise PublicMarketsError(f"{slug}: no published market has this slug; name the market by its id")
+    return owners[slug.lower()]
+
+
+def from_folder(config: Config, told: Callable[[Blocked, Slugs], Blocked], tell: Tell) -> Blocked:
     """Change the folder's blocked list as `told` does, and take every barred market out of the folder."""
     with _free(config.output, tell) as folder:
-        words = told(blocked.held(folder))
+        built = folder.manifest()
+        words = told(blocked.held(folder), built.slugs if built else {})
         folder.save(blocked.KEY, words.encoded())
         withdraw.from_folder(folder, words.ids(), config.cursor.lifetime)
         return words

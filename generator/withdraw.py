@@ -78,13 +78,18 @@ class _Withdrawal:
             "retired": (),
             "objects": dict(sorted(staged.objects.items())),
             "markets": {},
+            "slugs": {one: slugs for one, slugs in before.slugs.items() if one not in self._ids},
         }
         return Rendered(lists, staged, before.model_copy(update=update), states)
 
     def _kept_objects(self) -> dict[str, str]:
         """What stays as it is, with its digest."""
-        changed = {keys.detail(market_id) for market_id in self._ids} | self._doubted
+        changed = self._gone() | self._doubted
         return {key: digest for key, digest in self._before.objects.items() if key not in changed}
+
+    def _gone(self) -> frozenset[str]:
+        """The details of the markets that are taken out."""
+        return frozenset(key for market_id in self._ids for key in self._before.details(market_id))
 
     def _walk(self, list_name: str) -> list[bytes]:
         items: list[bytes] = []
@@ -119,8 +124,7 @@ class _Withdrawal:
         remaining = sum(1 for market_id in self._before.markets if market_id not in self._ids)
         changed = BuildRecord.model_validate({**record, "markets": remaining, "lists": counts})
         yield Artifact(keys.BUILD, contract.encode(changed))
-        gone = {keys.detail(market_id) for market_id in self._ids}
-        for key in sorted(self._doubted - gone - {keys.SNAPSHOT, keys.BUILD}):
+        for key in sorted(self._doubted - self._gone() - {keys.SNAPSHOT, keys.BUILD}):
             body = None if keys.is_first_page(key) else self._read(key)
             if body is not None:
                 yield Artifact(key, body)

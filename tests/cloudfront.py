@@ -27,6 +27,7 @@ Event: TypeAlias = dict[str, Any]
 
 FOLDER: Final = f"{edge.FOLDER}/{edge_cloudfront.FOLDER}"
 PLAIN: Final = Config()
+EXTENDED: Final = Config(variant="extended")
 IN_BUCKET: Final = Config(publish=Publish(target="s3://markets-example/read api/v1/"))
 #: Every character that means something to JavaScript, YAML, URLs or IAM.
 AWKWARD: Final = Config(

@@ -9,7 +9,7 @@ import pytest
 
 from generator import demo
 from generator.quarantine import Quarantine
-from tests.support import AS_OF, build_now, create_database, make_config
+from tests.support import AS_OF, EXTENDED, Outputs, build_now, create_database, make_config
 
 pytest_plugins = ["tests.postgres", "tests.publishing", "tests.s3_servers"]
 
@@ -32,6 +32,21 @@ def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("demo")
     demo.seed(folder / "markets.db", as_of=AS_OF, markets=150)
     return folder
+
+
+@pytest.fixture(scope="session")
+def extended_output(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a build of the extended variant makes of the demo, with lists for CATEGORIES. Read only."""
+    output = tmp_path_factory.mktemp("extended") / "output"
+    build_now(make_config(demo_folder, output=output, **EXTENDED))
+    return output
+
+
+@pytest.fixture(scope="session")
+def outputs(request: pytest.FixtureRequest) -> Outputs:
+    """Builds of the demo by variant, made when they are asked for. Read only."""
+    names = {"core": "demo_output", "extended": "extended_output"}
+    return lambda variant: Path(request.getfixturevalue(names[variant]))
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,7 @@
-"""The table of requests in cases/, and what every edge must make of each: shared by the harness of every runtime.
+"""The tables of requests in cases/, and what every edge must make of each: shared by the harness of every runtime.
+
+requests.json is the core's. extended.json is what the extended variant makes of other requests, and of some of these,
+in a build with the settings EXTENDED of support.py.
 
 A harness asks `requests(output)` for the table, runs it, and asserts both that `mismatch…` finds nothing and how many
 cases it ran. Placeholders in the table stand for what only a build can tell:
@@ -7,6 +10,8 @@ cases it ran. Placeholders in the table stand for what only a build can tell:
     <<mint LIST [GENERATION] POSITION>>   a cursor as `cursor.mint` would make it; GENERATION may be `@LIST`
     <<encoded …>> <<upper …>> <<forged …>> <<cut …>> <<headless …>>   the same cursor, disguised or damaged
     <<market>> <<MARKET>> <<Market>> <<market2>>   a market's id in three spellings, and its first two letters
+    <<slug>> <<SLUG>>               the slug of a market in two spellings
+    <<by-slug SLUG>> <<by-slug>>    the key of the market with this slug; with the one above
     <<repeat COUNT TEXT>>           the text so many times
 """
 
@@ -19,14 +24,26 @@ from typing import Any, Final
 
 from generator import answers, contract, cursor, keys
 from generator.config import Config
+from generator.contract import Variant
 
-TABLE: Final = Path(__file__).parent / "cases" / "requests.json"
+TABLES: Final = Path(__file__).parent / "cases"
 
 #: Rules of the core, each with a change that the table must show on whatever runs it.
 CHANGED_RULES: Final = (
     ("!== 'HEAD') return fixed(405)", "!== 'HEAD') return fixed(404)"),
     (f"> {contract.LIMIT_MAX}", f"> {contract.LIMIT_MAX + 1}"),
     (".slice(0, CHECK) !== check", ".slice(0, CHECK) === ''"),
+)
+#: Rules that only the extended core has.
+CHANGED_EXTENDED_RULES: Final = (
+    ("'/' + named + '.json'", "'/' + id + '.json'"),
+    ("status + category + '/' + sort", "status + '/' + sort"),
+    ("if (category === null) refused.push('category');", ""),
+)
+#: Each with the variant whose core has it.
+CHANGED_RULES_BY_VARIANT: Final[tuple[tuple[Variant, str, str], ...]] = (
+    *(("core", rule, changed) for rule, changed in CHANGED_RULES),
+    *(("extended", rule, changed) for rule, changed in CHANGED_EXTENDED_RULES),
 )
 
 
@@ -44,6 +61,7 @@ class Case:
     statuses: frozenset[int]
     #: Holds what no HTTP request line can.
     core_only: bool
+    variant: Variant = "core"
 
     @property
     def target(self) -> str:
@@ -52,8 +70,19 @@ class Case:
 
 
 def requests(output: Path) -> list[Case]:
-    """The table, its placeholders filled in from a build."""
-    return [_case(row, _Build(output)) for row in json.loads(TABLE.read_text("utf-8")) if "request" in row]
+    """The table for the variant that was built, its placeholders filled in from the build."""
+    build = _Build(output)
+    table = _rows("requests")
+    if build.variant == "extended":
+        table |= _rows("extended")
+    return [_case(row, build) for row in table.values()]
+
+
+def _rows(name: str) -> dict[str, Mapping[str, Any]]:
+    table = json.loads((TABLES / f"{name}.json").read_text("utf-8"))
+    rows = {row["request"]: row for row in table if "request" in row}
+    assert len(rows) == sum("request" in row for row in table), "a request stands in the table twice"
+    return rows
 
 
 def on_the_wire(output: Path) -> list[Case]:
@@ -70,10 +99,16 @@ def _case(row: Mapping[str, Any], build: "_Build") -> Case:
         query=query,
         status=row["status"],
         key=build.fill(row["key"]) if "key" in row else None,
-        invalid=tuple(row.get("invalid", ())),
+        invalid=tuple(_named(one, build.variant) for one in row.get("invalid", ())),
         statuses=frozenset(row.get("server", [row["status"]])),
         core_only=row.get("core_only", False),
+        variant=build.variant,
     )
+
+
+def _named(parameter: str, variant: Variant) -> str:
+    """The path's parameter has another name in each variant."""
+    return contract.market_parameter(variant) if parameter == "marketId" else parameter
 
 
 class _Build:
@@ -81,9 +116,12 @@ class _Build:
 
     def __init__(self, output: Path) -> None:
         manifest = json.loads((output / "manifest.json").read_text("utf-8"))
+        self.variant: Variant = manifest["variant"]
         self._generations = {name: current["generation"] for name, current in manifest["lists"].items()}
         # An id with letters, so that its spellings differ.
         self._market = next(one for one in sorted(manifest["markets"]) if one != one.upper())
+        # A slug with letters, for the same reason; the core has none.
+        slug = next((one for (one,) in manifest["slugs"].values() if one != one.upper()), "")
         self._meanings: Mapping[str, Callable[..., str]] = {
             "generation": self._generations.__getitem__,
             "mint": self._mint,
@@ -96,6 +134,9 @@ class _Build:
             "MARKET": self._market.upper,
             "Market": self._market.title,
             "market2": lambda: self._market[:2],
+            "slug": lambda: slug,
+            "SLUG": slug.upper,
+            "by-slug": lambda given=slug: keys.detail_by_slug(given),
             "repeat": lambda count, text: int(count) * text,
         }
 
@@ -122,7 +163,11 @@ def _headers(status: int) -> Mapping[str, str]:
 
 def expected_body(case: Case) -> str:
     """The body of the case's error, as the contract encodes it."""
-    body = contract.invalid(*case.invalid) if case.status == 400 else contract.FIXED_ERRORS[case.status]
+    body = (
+        contract.invalid(*case.invalid, variant=case.variant)
+        if case.status == 400
+        else contract.FIXED_ERRORS[case.status]
+    )
     return contract.encode(body).decode()
 
 

@@ -85,7 +85,7 @@ def without(state: State, *numbers: int) -> State:
 def _rendered(folder: Output, catalog: Catalog, config: Config) -> Rendered:
     before = folder.manifest()
     known = before.generations() if before else {}
-    chosen = [items for items in render.lists(catalog) if items.name in LISTS]
+    chosen = [items for items in render.lists(catalog, ()) if items.name in LISTS]
     lists = [_with_few_limits(staging.stage_list(folder, known, items)) for items in chosen]
     staged = Staged()
     for market in catalog.markets:
@@ -94,7 +94,7 @@ def _rendered(folder: Output, catalog: Catalog, config: Config) -> Rendered:
         staged.put(folder, artifact)
     for one in lists:
         staged.add(one.first_pages)
-    staged.put(folder, render.build_record(catalog, config, {one.name: one.current.count for one in lists}))
+    staged.put(folder, render.build_record(catalog, config, {one.name: one.current.count for one in lists}, {}))
     states = {market.item.id: (market.item.status,) for market in catalog.markets}
     return Rendered(lists, staged, _record(catalog, config, lists, staged), states)
 
@@ -124,7 +124,7 @@ def _record(catalog: Catalog, config: Config, lists: list[StagedList], staged: S
 
 
 def _state(catalog: Catalog) -> State:
-    selected = {keys.list_name(status, sort): shown for status, sort, shown in catalog.lists()}
+    selected = {keys.list_name(status, sort): shown for _, status, sort, shown in catalog.lists()}
     return {name: [_seen(market) for market in selected[name]] for name in LISTS}
 
 

@@ -4,20 +4,29 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from generator import build, config, demo, rows
 from generator.catalog import Market
 from generator.config import Config
+from generator.contract import Variant
 from generator.report import Report
 
 ROOT: Final = Path(__file__).parent.parent
 AS_OF: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 #: `AS_OF` on the wire.
 NOW: Final = "2026-01-31T12:00:00.000Z"
+
+#: Settings of the extended variant with lists for two categories, the second of which has a name that is no slug.
+EXTENDED: Final[Mapping[str, str]] = {"variant": "extended", "categories": "politics,u.s. 2024 elections"}
+#: Settings of each variant, for what is tested in both.
+VARIANTS: Final[Mapping[Variant, Mapping[str, str]]] = {"core": {}, "extended": EXTENDED}
+
+#: Builds of the demo by variant.
+Outputs: TypeAlias = Callable[[Variant], Path]
 
 #: A valid membership of an FX family, as it is in the database and on its way to the wire.
 FX_MEMBER: Final[Mapping[str, Any]] = {
@@ -149,6 +158,12 @@ def insert_fill(connection: sqlite3.Connection, number: int = 1, **columns: Any)
         "created_at": "2026-01-15 00:00:00.000000",
     }
     insert(connection, "fills", **row | columns)
+
+
+def insert_category(connection: sqlite3.Connection, category: object, position: object = 0, **columns: Any) -> None:
+    """Insert a category, of market 1 if `market_id` is not given."""
+    row = {"market_id": market_id(1), "category": category, "position": position}
+    insert(connection, "market_categories", **row | columns)
 
 
 def insert_order(connection: sqlite3.Connection, **columns: Any) -> None:

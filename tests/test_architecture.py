@@ -40,14 +40,16 @@ MAY_IMPORT = {
     "keys": {"contract"},
     "check": {"relations"},
     "rows": {"contract", "quarantine"},
-    "catalog": {"contract"},
+    "slugs": {"keys", "quarantine", "rows"},
+    "catalog": {"contract", "slugs"},
+    "remarks": {"catalog", "config", "quarantine"},
     "detail": {"config", "contract", "quarantine", "rows"},
     "pages": {"contract", "cursor", "keys"},
     "manifest": {"contract", "keys"},
     "openapi_texts": {"config", "contract"},
     "openapi_schemas": {"contract", "openapi_texts"},
     "openapi_examples": {"contract"},
-    "openapi": {"config", "contract", "keys", "openapi_examples", "openapi_schemas", "openapi_texts"},
+    "openapi": {"config", "contract", "keys", "openapi_examples", "openapi_schemas", "openapi_texts", "slugs"},
     "render": {
         "catalog", "config", "contract", "detail", "keys", "openapi", "openapi_schemas", "pages", "quarantine",
     },
@@ -57,11 +59,12 @@ MAY_IMPORT = {
     "edge_cloudflare": {"answers", "config", "contract", "keys"},
     "edge": {
         "answers", "config", "contract", "cursor", "edge_cloudflare", "edge_cloudfront", "keys", "nginx", "pages",
+        "slugs",
     },
     "report": {"manifest", "pages", "quarantine"},
     "workers": {"errors"},
     "streams": {"errors", "rows"},
-    "source": {"catalog", "config", "detail", "errors", "quarantine", "relations", "rows", "streams"},
+    "source": {"catalog", "config", "detail", "errors", "quarantine", "relations", "rows", "slugs", "streams"},
     "demo_texts": {"contract"},
     "demo_lives": {"contract", "demo_texts"},
     "demo_markets": {"contract", "demo_lives", "demo_texts"},
@@ -77,7 +80,7 @@ MAY_IMPORT = {
     "stores": {"config", "errors", "store", "store_directory", "store_s3"},
     "output": {"contract", "disk", "errors", "keys", "manifest", "pages"},
     "build": {
-        "blocked", "catalog", "check", "config", "edge", "errors", "manifest", "output", "pages", "render",
+        "blocked", "catalog", "check", "config", "edge", "errors", "manifest", "output", "pages", "remarks", "render",
         "report", "settings", "source", "staging", "workers",
     },
     "preview": {"answers", "config", "contract", "edge", "errors", "keys"},
@@ -85,7 +88,7 @@ MAY_IMPORT = {
     "audit": {"contract", "manifest", "output", "pages", "planning", "record", "store", "transfer"},
     "blocked": {"errors", "manifest", "output", "record", "store", "transfer"},
     "caches": {"config", "contract", "errors"},
-    "cli_job": {"config", "errors"},
+    "cli_job": {"config", "errors", "rows", "slugs"},
     "ledger": {"errors", "process", "record", "store", "transfer"},
     "planning": {"keys", "manifest", "pages", "record"},
     "protocol": {
@@ -100,8 +103,8 @@ MAY_IMPORT = {
     "refusals": {"config", "errors", "keys", "manifest", "output", "pages", "planning", "record"},
     "staging": {"keys", "manifest", "output", "pages", "render"},
     "takedown": {
-        "apply", "blocked", "config", "errors", "ledger", "manifest", "output", "protocol", "publish", "store",
-        "withdraw",
+        "apply", "blocked", "config", "errors", "ledger", "manifest", "output", "protocol", "publish", "rows",
+        "store", "withdraw",
     },
     "transfer": {"store"},
     "withdraw": {
@@ -110,8 +113,9 @@ MAY_IMPORT = {
     },
     "process": set(),
     "cli": {
-        "blocked", "build", "check", "cli_job", "config", "demo", "errors", "output", "planning", "preview",
-        "publish", "quarantine", "record", "refusals", "report", "source", "store", "stores", "takedown",
+        "blocked", "build", "check", "cli_job", "config", "demo", "errors", "ledger", "manifest", "output",
+        "planning", "preview", "publish", "quarantine", "record", "refusals", "report", "source", "store",
+        "stores", "takedown",
     },
 }  # fmt: skip
 #: Modules that do no I/O, know no clock and draw no lots: what they return depends on what they are given.
@@ -119,7 +123,7 @@ PURE = {
     "answers", "catalog", "check", "contract", "cursor", "demo_texts", "detail", "edge_cloudflare",
     "edge_cloudfront", "errors", "keys", "manifest", "nginx", "openapi", "openapi_examples", "openapi_schemas",
     "openapi_texts", "pages", "planning",
-    "quarantine", "record", "relations", "render", "rows", "streams",
+    "quarantine", "record", "relations", "remarks", "render", "rows", "slugs", "streams",
 }  # fmt: skip
 IMPURE_LIBRARIES = {"os", "pathlib", "random", "shutil", "socket", "subprocess", "sys", "tempfile", "time", "secrets"}
 

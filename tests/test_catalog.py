@@ -19,7 +19,7 @@ def catalog(*markets: Market) -> Catalog:
 
 def order(made: Catalog, sort: Sort, status: StatusFilter = "all") -> str:
     """The numbers of the markets in a list."""
-    lists = {(of_status, of_sort): markets for of_status, of_sort, markets in made.lists()}
+    lists = {(of_status, of_sort): markets for _, of_status, of_sort, markets in made.lists()}
     return " ".join(NAMES[market.item.id] for market in lists[status, sort])
 
 
@@ -32,7 +32,7 @@ def closing(made: Catalog, size: int = 6) -> str:
 
 
 def test_every_status_and_sort_is_listed_once() -> None:
-    lists = [(status, sort) for status, sort, _ in catalog().lists()]
+    lists = [(status, sort) for _, status, sort, _ in catalog().lists()]
     assert len(lists) == 30
     assert {*lists} == {(status, sort) for status in STATUS_FILTERS for sort in SORTS}
 

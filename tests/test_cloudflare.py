@@ -4,7 +4,7 @@ import gzip
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from itertools import repeat
 from pathlib import Path
@@ -13,14 +13,15 @@ from typing import Any, Final
 import pytest
 
 from generator import answers, contract, cursor, edge, edge_cloudflare, keys
+from generator.contract import Variant
 from tests.cloudflare import Site, as_handed_over, mismatches, serving, write
-from tests.edges import CHANGED_RULES, change_rule, on_the_wire
+from tests.edges import CHANGED_RULES_BY_VARIANT, change_rule, on_the_wire
 from tests.servers import Answer
 from tests.serving import walk
-from tests.support import make_config
+from tests.support import EXTENDED, VARIANTS, Outputs, make_config
 
 #: Of the table's cases; a few more are answered by workerd itself.
-CASES: Final = 660
+CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}
 #: Of those, the ones whose path a URL object changes.
 RESPELT: Final = 20
 #: Of the table's methods, those that workerd refuses without asking a Worker.
@@ -93,10 +94,21 @@ def error(answer: Answer) -> contract.ErrorResponse:
 def test_every_case_of_the_table(site: Site, demo_folder: Path, demo_output: Path, tmp_path: Path) -> None:
     core = edge.router(make_config(demo_folder))
     cases = [case for case in on_the_wire(demo_output) if case.method not in UNKNOWN_METHODS]
-    assert len(cases) >= CASES
+    assert len(cases) >= CASES["core"]
     handed_over = as_handed_over(cases, core, tmp_path)
     assert sum(case != seen for case, seen in zip(cases, handed_over, strict=True)) >= RESPELT
     wrong = mismatches(site, handed_over, demo_output)
+    assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
+
+
+def test_every_case_of_the_extended_variant(demo_folder: Path, extended_output: Path, tmp_path: Path) -> None:
+    settings = make_config(demo_folder, rate_limit__requests=1_000_000, **EXTENDED)
+    cases = [case for case in on_the_wire(extended_output) if case.method not in UNKNOWN_METHODS]
+    assert len(cases) >= CASES["extended"]
+    handed_over = as_handed_over(cases, edge.router(settings), tmp_path)
+    with serving(write(settings, tmp_path), extended_output) as running:
+        running.put(sorted({str(case.key) for case in handed_over if case.status == HTTPStatus.OK and case.key}))
+        wrong = mismatches(running, handed_over, extended_output)
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
 
 
@@ -108,21 +120,23 @@ def test_methods_that_workerd_does_not_know_never_reach_the_worker(site: Site, d
 
 
 @pytest.mark.parametrize(
-    ("rule", "mutation"),
-    [*CHANGED_RULES, ("missing(found.key)", "fixed(404)")],
+    ("variant", "rule", "mutation"),
+    [*CHANGED_RULES_BY_VARIANT, ("core", "missing(found.key)", "fixed(404)")],
 )
-def test_a_changed_rule_is_noticed(
-    rule: str, mutation: str, demo_folder: Path, demo_output: Path, tmp_path: Path
+def test_a_changed_rule_is_noticed(  # noqa: PLR0917 - three are a table's columns
+    variant: Variant, rule: str, mutation: str, demo_folder: Path, outputs: Outputs, tmp_path: Path
 ) -> None:
-    settings = make_config(demo_folder, rate_limit__requests=1_000_000)
+    output = outputs(variant)
+    settings = make_config(demo_folder, rate_limit__requests=1_000_000, **VARIANTS[variant])
     wrangler = write(settings, tmp_path)
     change_rule(tmp_path / edge_cloudflare.WORKER, rule, mutation)
-    # Answers without an object: the bucket can stay empty.
-    cases = [case for case in on_the_wire(demo_output) if case.method not in UNKNOWN_METHODS]
+    # Most rules of the core show in answers without an object, for which the bucket can stay empty.
+    cases = [case for case in on_the_wire(output) if case.method not in UNKNOWN_METHODS]
     cases = as_handed_over(cases, edge.router(settings), tmp_path)
-    refused = [case for case in cases if case.status != HTTPStatus.OK]
-    with serving(wrangler, demo_output) as running:
-        assert 0 < len(mismatches(running, refused, demo_output)) < len(refused)
+    asked = [case for case in cases if variant == "extended" or case.status != HTTPStatus.OK]
+    with serving(wrangler, output) as running:
+        running.put(sorted({str(case.key) for case in asked if case.status == HTTPStatus.OK and case.key}))
+        assert 0 < len(mismatches(running, asked, output)) < len(asked)
 
 
 # ── objects ───────────────────────────────────────────────────────────────────────────────────────────────────────

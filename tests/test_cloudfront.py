@@ -11,8 +11,10 @@ import quickjs
 
 from generator import answers, contract, cursor, edge, edge_cloudfront, keys
 from generator.config import Config
+from generator.contract import Variant
 from tests.cloudfront import (
     AWKWARD,
+    EXTENDED,
     IN_BUCKET,
     PLAIN,
     Answer,
@@ -27,11 +29,11 @@ from tests.cloudfront import (
     rendered,
     viewer_event,
 )
-from tests.edges import Case, http_mismatch, requests
+from tests.edges import CHANGED_EXTENDED_RULES, Case, http_mismatch, requests
 from tests.router_lint import findings
-from tests.support import market_id
+from tests.support import Outputs, market_id
 
-CASES: Final = 706
+CASES: Final[Mapping[Variant, int]] = {"core": 706, "extended": 880}
 PAGE_GONE: Final = contract.encode(contract.invalid("cursor")).decode()
 LIST_UNKNOWN: Final = contract.encode(contract.invalid("category")).decode()
 NOT_FOUND: Final = answers.error_bodies()[404]
@@ -46,7 +48,7 @@ def cloudfront(config: Config, output: Path, folder: Path) -> CloudFront:
 
 def mismatches(edge_: CloudFront, cases: list[Case], program: str, query: Query) -> list[str]:
     found = edge_.answers(cases, program, query)
-    assert len(found) == len(cases) >= CASES
+    assert len(found) == len(cases) >= CASES[cases[0].variant]
     pairs = zip(cases, found, strict=True)
     return [wrong for case, one in pairs if (wrong := http_mismatch(case, *_parts(one), edge_.output))]
 
@@ -58,11 +60,14 @@ def _parts(answer: Answer) -> tuple[int, Mapping[str, str], bytes]:
 # ── the two functions on the table ────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD.model_copy(update={"base_url": PLAIN.base_url})])
+@pytest.mark.parametrize(
+    "config", [PLAIN, IN_BUCKET, AWKWARD.model_copy(update={"base_url": PLAIN.base_url}), EXTENDED]
+)
 @pytest.mark.parametrize("query", ["raw", "parsed"])
 @pytest.mark.parametrize("program", ["njs", "node"])
-def test_every_case_of_the_table(program: str, query: Query, config: Config, demo_output: Path, tmp_path: Path) -> None:
-    wrong = mismatches(cloudfront(config, demo_output, tmp_path), requests(demo_output), program, query)
+def test_every_case_of_the_table(program: str, query: Query, config: Config, outputs: Outputs, tmp_path: Path) -> None:
+    output = outputs(config.variant)
+    wrong = mismatches(cloudfront(config, output, tmp_path), requests(output), program, query)
     assert not wrong, "\n".join([f"{len(wrong)} wrong", *wrong[:10]])
 
 
@@ -91,10 +96,20 @@ def test_a_mutation_of_the_function_turns_the_table_red(
     assert is_red(lambda: mismatches(mutant, requests(demo_output), "njs", query))
 
 
+@pytest.mark.parametrize(("rule", "changed"), CHANGED_EXTENDED_RULES)
+def test_a_changed_rule_of_the_extended_function_turns_the_table_red(
+    rule: str, changed: str, extended_output: Path, tmp_path: Path
+) -> None:
+    whole = cloudfront(EXTENDED, extended_output, tmp_path)
+    assert whole.function.count(rule) == 1
+    mutant = replace(whole, function=whole.function.replace(rule, changed))
+    assert is_red(lambda: mismatches(mutant, requests(extended_output), "njs", "raw"))
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("=== FIRST", "!== FIRST"),
+        (".split('/')[2] === FIRST", ".split('/')[2] !== FIRST"),
         ("status === '403'", "status === '402'"),
         ("if (!READ_ONLY.includes(name)) ", ""),
         ("add(response, CORS);", ""),
@@ -111,7 +126,7 @@ def test_a_mutation_of_the_origin_response_turns_the_table_red(
     assert is_red(lambda: mismatches(mutant, requests(demo_output), "node", "raw"))
 
 
-@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD])
+@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD, EXTENDED])
 def test_the_function_keeps_to_what_cloudfront_runs(config: Config) -> None:
     before, line, after = rendered(config)["function.js"].partition("const crypto = require('crypto');\n")
     assert line, "the only module"

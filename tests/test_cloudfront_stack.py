@@ -11,7 +11,7 @@ import yaml
 from generator import answers, edge, edge_cloudfront
 from generator.config import Config
 from generator.settings import Publish, RateLimit
-from tests.cloudfront import AWKWARD, FOLDER, IN_BUCKET, PLAIN, rendered
+from tests.cloudfront import AWKWARD, EXTENDED, FOLDER, IN_BUCKET, PLAIN, rendered
 from tests.programs import require
 
 NOT_FOUND = answers.error_bodies()[404]
@@ -40,7 +40,9 @@ def properties(config: Config, name: str) -> Any:
     return stack(config)["Resources"][name]["Properties"]
 
 
-@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD])
+@pytest.mark.parametrize(
+    "config", [PLAIN, IN_BUCKET, AWKWARD, EXTENDED, AWKWARD.model_copy(update={"variant": "extended"})]
+)
 def test_the_files_fit(config: Config) -> None:
     files = rendered(config)
     assert len(files["function.js"].encode()) <= 10 * 1024  # quotas on CloudFront Functions

@@ -75,6 +75,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "source.schema": None,
         "output": Path("output"),
         "variant": "core",
+        "categories": None,
         "layout": "pages",
         "schedule": 60,
         "snapshot.size": 6,

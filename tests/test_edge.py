@@ -10,9 +10,10 @@ import pytest
 
 from generator import contract, edge, keys
 from generator.config import Config
+from generator.contract import Variant
 from tests.edges import http_mismatch, on_the_wire
 from tests.servers import connected, folder_for_anybody, free_port, nginx
-from tests.support import build_now, make_config
+from tests.support import VARIANTS, build_now, make_config
 
 BUCKET = "edge/nginx/bucket.conf"
 
@@ -89,7 +90,8 @@ def bucket(output: Path, port: int) -> Iterator[list[str]]:
             thread.join()
 
 
-def test_nginx_before_a_bucket_answers_every_case_alike(demo_folder: Path, objects: Path) -> None:
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_nginx_before_a_bucket_answers_every_case_alike(variant: Variant, demo_folder: Path, objects: Path) -> None:
     (objects / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
     port, store = free_port(), free_port()
     config = make_config(
@@ -98,6 +100,7 @@ def test_nginx_before_a_bucket_answers_every_case_alike(demo_folder: Path, objec
         rate_limit__requests=1_000_000,
         publish__target="s3://store/a prefix",
         publish__endpoint_url=f"http://127.0.0.1:{store}",
+        **VARIANTS[variant],
     )
     build_now(config)
     output, wrong = objects / "output", []
@@ -107,6 +110,6 @@ def test_nginx_before_a_bucket_answers_every_case_alike(demo_folder: Path, objec
             answer = client.send(case.method, case.target)
             if found := http_mismatch(case, answer.status, answer.headers, answer.body, output):
                 wrong.append(found)
-    assert len(cases) > 660
+    assert len(cases) > {"core": 660, "extended": 820}[variant]
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
     assert {path for path in asked if not path.startswith("/store/a%20prefix/v1/")} == set()

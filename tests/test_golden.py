@@ -1,6 +1,7 @@
-"""The golden tree: what a small database becomes, to the byte. `make bless` accepts a change.
+"""The golden trees: what a small database becomes, to the byte, in each variant. `make bless` accepts a change.
 
 tests/golden/ holds a selection of the files in a form to be read, and in keys.txt every key with a digest of its bytes.
+tests/golden_extended/ holds fewer of them, and in keys.txt one digest for all files of a list.
 """
 
 import hashlib
@@ -13,10 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from generator import keys
+from generator import contract, keys
+from generator.contract import Variant
 from tests.support import (
     build_now,
     files,
+    insert_category,
     insert_fill,
     insert_fx_member,
     insert_market,
@@ -26,11 +29,13 @@ from tests.support import (
     market_id,
 )
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = {"core": Path(__file__).parent / "golden", "extended": Path(__file__).parent / "golden_extended"}
 KEYS = "keys.txt"
 #: First pages that are kept in full: one that has a next page, and the default.
 LIMITS = (2, 20)
 DIFF_LINES = 40
+#: Of the extended variant these lists are kept in full; its categories are one that is a slug and one that is not.
+EXTENDED_LISTS = ("all/new", "open.weather/popular", "all.f-x-rates--38f939acaa/new")
 
 
 def fill_database(connection: sqlite3.Connection) -> None:
@@ -39,6 +44,24 @@ def fill_database(connection: sqlite3.Connection) -> None:
     insert_markets_that_are_over(connection)
     insert_market(connection, 9, question="CANARY hidden", approval="pending", trader_count=9_999)
     insert_trades(connection)
+    insert_what_only_the_extended_variant_shows(connection)
+
+
+def insert_what_only_the_extended_variant_shows(connection: sqlite3.Connection) -> None:
+    for number, slug in (
+        (1, "Snow-in_Zurich"),
+        (2, "no slug?"),
+        (3, "-eur-usd"),
+        (5, "same"),
+        (6, "SAME"),
+        (9, "hidden"),
+    ):
+        connection.execute("UPDATE markets SET slug = ? WHERE id = ?", [slug, market_id(number)])
+    connection.execute("UPDATE markets SET creation_source = 'web', sponsor = 'Café <b>' WHERE id = ?", [market_id(1)])
+    connection.execute("UPDATE markets SET creation_source = '' WHERE id = ?", [market_id(2)])
+    rows = [(1, "weather", 1), (1, "Züri & Umgebung", 2), (2, "weather", 1), (3, "F/X rates", 1), (6, "weather", 2)]
+    for number, category, position in [*rows, (6, "F/X rates", 7), (6, "Züri & Umgebung", 0), (9, "CANARY", 1)]:
+        insert_category(connection, category, position, market_id=market_id(number))
 
 
 def insert_open_markets(connection: sqlite3.Connection) -> None:
@@ -105,16 +128,21 @@ def insert_trades(connection: sqlite3.Connection) -> None:
 
 
 @pytest.fixture
-def published(tmp_path: Path, database: sqlite3.Connection) -> dict[str, bytes]:
+def published(tmp_path: Path, database: sqlite3.Connection, variant: Variant) -> dict[str, bytes]:
     fill_database(database)
-    build_now(make_config(tmp_path, detail__history_points=6, snapshot__size=3))
+    categories = {"categories": "weather,F/X rates"} if variant == "extended" else {}
+    build_now(make_config(tmp_path, detail__history_points=6, snapshot__size=3, variant=variant, **categories))
     return files(tmp_path / "output")
 
 
 # ── the tree as it is kept ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def is_kept_in_full(key: str) -> bool:
+def is_kept_in_full(key: str, variant: Variant = "core") -> bool:
+    if variant == "extended" and key.startswith(keys.LISTS):
+        return key.startswith(tuple(f"{keys.list_prefix(name)}/{keys.FIRST}/" for name in EXTENDED_LISTS)) and (
+            key.endswith(tuple(f"/{limit}.json" for limit in LIMITS))
+        )
     return not key.startswith(keys.LISTS) or key.endswith(tuple(f"/{keys.FIRST}/{limit}.json" for limit in LIMITS))
 
 
@@ -133,6 +161,15 @@ def listing(published: dict[str, bytes]) -> str:
     return "".join(lines)
 
 
+def listing_of_lists(published: dict[str, bytes]) -> str:
+    """The same with one digest for all files of a list."""
+    joined: dict[str, bytes] = {}
+    for key, body in published.items():
+        place = "/".join(key.split("/")[:6]) if key.startswith(keys.LISTS) else key
+        joined[place] = joined.get(place, b"") + (key.encode() + b"\n" + body if place != key else body)
+    return listing(joined)
+
+
 def listed(text: str) -> dict[str, str]:
     """The digest of every key in a listing."""
     digests, folder = {}, ""
@@ -145,20 +182,22 @@ def listed(text: str) -> dict[str, str]:
     return digests
 
 
-def tree(published: dict[str, bytes]) -> dict[str, str]:
-    """The text of every file below tests/golden/, by its path there."""
-    return {KEYS: listing(published)} | {key: readable(body) for key, body in published.items() if is_kept_in_full(key)}
+def tree(published: dict[str, bytes], variant: Variant) -> dict[str, str]:
+    """The text of every file below the golden folder, by its path there."""
+    named = listing(published) if variant == "core" else listing_of_lists(published)
+    return {KEYS: named} | {key: readable(body) for key, body in published.items() if is_kept_in_full(key, variant)}
 
 
-def kept() -> dict[str, str]:
-    found = (path for path in GOLDEN.rglob("*") if path.is_file())
-    return {path.relative_to(GOLDEN).as_posix(): path.read_bytes().decode() for path in found}
+def kept(variant: Variant = "core") -> dict[str, str]:
+    golden = GOLDEN[variant]
+    found = (path for path in golden.rglob("*") if path.is_file())
+    return {path.relative_to(golden).as_posix(): path.read_bytes().decode() for path in found}
 
 
-def bless(made: dict[str, str]) -> None:
-    shutil.rmtree(GOLDEN, ignore_errors=True)
+def bless(made: dict[str, str], variant: Variant) -> None:
+    shutil.rmtree(GOLDEN[variant], ignore_errors=True)
     for name, text in made.items():
-        path = GOLDEN / name
+        path = GOLDEN[variant] / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode())
 
@@ -180,11 +219,12 @@ def complaint(before: dict[str, str], made: dict[str, str]) -> str:
     return "\n".join([f"{len(differing)} keys differ from the golden tree; if that is meant: make bless", *lines])
 
 
-def test_the_tree_is_the_golden_one(published: dict[str, bytes]) -> None:
-    made = tree(published)
+@pytest.mark.parametrize("variant", GOLDEN)
+def test_the_tree_is_the_golden_one(published: dict[str, bytes], variant: Variant) -> None:
+    made = tree(published, variant)
     if os.environ.get("BLESS") == "1":
-        bless(made)
-    difference = complaint(kept(), made)
+        bless(made, variant)
+    difference = complaint(kept(variant), made)
     assert not difference, difference
 
 
@@ -197,6 +237,21 @@ def test_the_golden_tree_names_every_key_and_stays_small() -> None:
     assert len(names) > 3_000
     assert {name for name in golden if name != KEYS} == {key for key in names if is_kept_in_full(key)}
     assert sum(len(text.encode()) for text in golden.values()) < 300_000
+
+
+def test_the_golden_tree_of_the_extended_variant_stays_small_and_shows_every_kind() -> None:
+    golden = kept("extended")
+    lists = [name for name in listed(golden[KEYS]) if name.startswith(keys.LISTS)]
+    assert len(lists) == 30 * 3
+    assert sum(len(text.encode()) for text in golden.values()) < 150_000
+    details = [json.loads(text)["market"] for name, text in golden.items() if f"{keys.DETAILS}/" in name]
+    extras = {name: [market.get(name) for market in details] for name in contract.EXTENDED_PROPERTIES}
+    assert {*extras["slug"]} == {"Snow-in_Zurich", "-eur-usd", None}
+    assert {*extras["category"]} == {"weather", "F/X rates", "Züri & Umgebung", None}
+    assert sorted(map(len, extras["categories"])) == [0, 0, 0, 0, 1, 1, 2, 3]
+    assert {*extras["creationSource"]} == {"web", "", None}
+    assert {*extras["sponsor"]} == {"Café <b>", None}
+    assert "CANARY" not in "".join(golden.values())
 
 
 def test_the_golden_tree_shows_every_kind() -> None:

@@ -4,7 +4,7 @@ import gzip
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -14,22 +14,24 @@ import pytest
 
 from generator import answers, contract, keys
 from generator import nginx as nginx_values
-from tests.edges import CHANGED_RULES, change_rule, http_mismatch, on_the_wire
+from generator.contract import Variant
+from tests.edges import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
 from tests.faults import wait_until
 from tests.servers import Client, connected, folder_for_anybody, free_port, nginx
-from tests.support import AS_OF, build_now, make_config
+from tests.support import AS_OF, EXTENDED, VARIANTS, build_now, make_config
 
-CASES: Final = 660
+CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}
 MARKETS: Final = f"/{keys.MARKETS}"
 
 
 @contextmanager
-def built(database: Path) -> Iterator[tuple[Path, int]]:
+def built(database: Path, **settings: str) -> Iterator[tuple[Path, int]]:
     """The output of a build for an nginx without a noticeable rate limit, and its port."""
     with folder_for_anybody() as folder:
         (folder / "markets.db").write_bytes(database.read_bytes())
         port = free_port()
-        build_now(make_config(folder, base_url=f"http://127.0.0.1:{port}", rate_limit__requests=1_000_000))
+        url = f"http://127.0.0.1:{port}"
+        build_now(make_config(folder, base_url=url, rate_limit__requests=1_000_000, **settings))
         yield folder / "output", port
 
 
@@ -49,7 +51,7 @@ def client(output: Path) -> Iterator[Client]:
 def mismatches(output: Path, client: Client) -> list[str]:
     """Run the whole table."""
     cases = on_the_wire(output)
-    assert len(cases) >= CASES
+    assert len(cases) >= CASES[cases[0].variant]
     sent = ((case, client.send(case.method, case.target)) for case in cases)
     found = (http_mismatch(case, got.status, got.headers, got.body, output) for case, got in sent)
     return [problem for problem in found if problem]
@@ -59,12 +61,21 @@ def test_every_case_of_the_table(output: Path, client: Client) -> None:
     assert mismatches(output, client) == []
 
 
-@pytest.mark.parametrize(("rule", "changed"), CHANGED_RULES)
-def test_a_changed_rule_is_noticed(rule: str, changed: str, demo_folder: Path) -> None:
-    with built(demo_folder / "markets.db") as (output, port):
+def test_every_case_of_the_extended_variant(demo_folder: Path) -> None:
+    with (
+        built(demo_folder / "markets.db", **EXTENDED) as (output, port),
+        nginx(output, port),
+        connected(port) as client,
+    ):
+        assert mismatches(output, client) == []
+
+
+@pytest.mark.parametrize(("variant", "rule", "changed"), CHANGED_RULES_BY_VARIANT)
+def test_a_changed_rule_is_noticed(variant: Variant, rule: str, changed: str, demo_folder: Path) -> None:
+    with built(demo_folder / "markets.db", **VARIANTS[variant]) as (output, port):
         change_rule(output / "edge" / nginx_values.FOLDER / nginx_values.SCRIPT, rule, changed)
         with nginx(output, port), connected(port) as client:
-            assert 0 < len(mismatches(output, client)) < CASES
+            assert 0 < len(mismatches(output, client)) < CASES[variant]
 
 
 def test_a_list_without_a_first_page_is_unknown(demo_folder: Path) -> None:

@@ -16,20 +16,27 @@ from jsonschema import Draft202012Validator, FormatChecker
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from generator import contract, cursor, demo, keys, openapi, openapi_examples, openapi_schemas, openapi_texts
-from generator.contract import ErrorResponse, encode
+from generator.contract import ErrorResponse, Variant, encode
 from tests.programs import require, unavailable
 from tests.support import AS_OF, ROOT, build_now, files, make_config
 
 NODE = ROOT / "tests" / "node" / "node_modules"
+VARIANTS = get_args(Variant)
 FIRST_LINK = {"listMarkets": "firstPage", "getSnapshot": "groups"}
 Validator = Callable[[dict[str, Any]], Draft202012Validator]
 
 
+@pytest.fixture(scope="module", params=VARIANTS)
+def variant(request: pytest.FixtureRequest) -> Variant:
+    found: Variant = request.param
+    return found
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, variant: Variant) -> Path:
     folder = tmp_path_factory.mktemp("openapi")
     demo.seed(folder / "markets.db", as_of=AS_OF, markets=40)
-    build_now(make_config(folder))
+    build_now(make_config(folder, variant=variant, categories="politics"))
     return folder
 
 
@@ -83,7 +90,7 @@ def exemplified(part: object, where: str = "") -> Iterator[tuple[str, dict[str, 
 
 
 def models() -> dict[str, type[contract.Wire]]:
-    named = [*vars(contract).values(), openapi_schemas.BuildRecord]
+    named = [*vars(contract).values(), openapi_schemas.BuildRecord, openapi_schemas.Category]
     found = {model.__name__: model for model in named if isinstance(model, type) and issubclass(model, contract.Wire)}
     return {name: model for name, model in found.items() if name not in {"Wire", "Closed", "MarketFields"}}
 
@@ -100,15 +107,18 @@ def test_a_broken_document_is_not_valid(document: dict[str, Any]) -> None:
     assert not OpenAPIV31SpecValidator({**document, "paths": {"/": {"get": {"responses": {"200": {}}}}}}).is_valid()
 
 
-def test_the_published_bytes_are_the_same_whatever_the_hash_seed(folder: Path, published: dict[str, bytes]) -> None:
+def test_the_published_bytes_are_the_same_whatever_the_hash_seed(
+    folder: Path, published: dict[str, bytes], variant: Variant
+) -> None:
     code = (
         "import sys; from pathlib import Path; from generator import contract, openapi; "
         "from tests.support import make_config; "
-        "sys.stdout.buffer.write(contract.encode(openapi.document(make_config(Path(sys.argv[1])))))"
+        "settings = make_config(Path(sys.argv[1]), variant=sys.argv[2]); "
+        "sys.stdout.buffer.write(contract.encode(openapi.document(settings)))"
     )
     made = {
         subprocess.run(
-            [sys.executable, "-c", code, folder],
+            [sys.executable, "-c", code, folder, variant],
             cwd=ROOT,
             env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
@@ -119,7 +129,8 @@ def test_the_published_bytes_are_the_same_whatever_the_hash_seed(folder: Path, p
     assert made == {published[keys.OPENAPI]}
 
 
-def test_operations_paths_and_statuses_are_the_contracts(document: dict[str, Any]) -> None:
+def test_operations_paths_and_statuses_are_the_contracts(document: dict[str, Any], variant: Variant) -> None:
+    reference = {"core": "{marketId}", "extended": "{marketRef}"}[variant]
     assert {
         (path, operation["operationId"], tuple(operation["responses"]))
         for path, item in document["paths"].items()
@@ -127,15 +138,15 @@ def test_operations_paths_and_statuses_are_the_contracts(document: dict[str, Any
     } == {
         ("/v1/public/markets", "listMarkets", ("200", "400", "405", "429")),
         ("/v1/public/markets/snapshot", "getSnapshot", ("200", "405", "429")),
-        ("/v1/public/markets/{marketId}", "getMarket", ("200", "400", "404", "405", "429")),
+        (f"/v1/public/markets/{reference}", "getMarket", ("200", "400", "404", "405", "429")),
         ("/v1/build.json", "getBuild", ("200", "405", "429")),
     }
     assert document["security"] == []
 
 
-def test_parameters_are_the_contracts(document: dict[str, Any]) -> None:
+def test_parameters_are_the_contracts(document: dict[str, Any], variant: Variant) -> None:
     parameters = {one["name"]: one for one in operations(document)["listMarkets"]["parameters"]}
-    assert list(parameters) == ["status", "sort", "limit", "cursor"]
+    assert list(parameters) == ["status", "sort", "limit", "cursor", *(["category"] if variant == "extended" else [])]
     assert not any(one["required"] for one in parameters.values())
     schemas = document["components"]["schemas"]
     assert schemas["StatusFilter"]["enum"] == list(contract.STATUS_FILTERS)
@@ -158,12 +169,23 @@ def test_parameters_are_the_contracts(document: dict[str, Any]) -> None:
     assert parameters["sort"]["description"].endswith(default)
 
 
-def test_properties_and_closed_objects_are_the_models(document: dict[str, Any]) -> None:
+def described(variant: Variant) -> dict[str, dict[str, Any]]:
+    """The fields of every model that the variant has."""
+    extended = () if variant == "extended" else ("slug", "category", "categories", "creationSource", "sponsor")
+    return {
+        name: {str(field.alias): field for field in model.model_fields.values() if field.alias not in extended}
+        for name, model in models().items()
+        if variant == "extended" or name != "Category"
+    }
+
+
+def test_properties_and_closed_objects_are_the_models(document: dict[str, Any], variant: Variant) -> None:
     schemas = document["components"]["schemas"]
-    assert len(models()) == 14
-    assert schemas.keys() == models().keys() | {"MarketStatus", "Resolution", "StatusFilter", "Sort", "Direction"}
-    for name, model in models().items():
-        fields = {field.alias: field for field in model.model_fields.values()}
+    assert len(described(variant)) == {"core": 14, "extended": 15}[variant]
+    enums = {"MarketStatus", "Resolution", "StatusFilter", "Sort", "Direction"}
+    assert schemas.keys() == described(variant).keys() | enums
+    for name, fields in described(variant).items():
+        model = models()[name]
         assert list(schemas[name]["properties"]) == list(fields)
         assert schemas[name]["required"] == [alias for alias, field in fields.items() if field.is_required()]
         assert schemas[name].get("additionalProperties") == (False if issubclass(model, contract.Closed) else None)
@@ -172,8 +194,8 @@ def test_properties_and_closed_objects_are_the_models(document: dict[str, Any]) 
 def test_exactly_what_may_be_null_in_the_contract_may_be_null(document: dict[str, Any], validator: Validator) -> None:
     nullable = {
         f"{name}.{key}"
-        for name in models()
-        for key, schema in document["components"]["schemas"][name]["properties"].items()
+        for name, schema in document["components"]["schemas"].items()
+        for key, schema in schema.get("properties", {}).items()
         if validator(schema).is_valid(None)
     }
     assert nullable == {
@@ -184,7 +206,9 @@ def test_exactly_what_may_be_null_in_the_contract_may_be_null(document: dict[str
     }
 
 
-def test_every_schema_and_property_is_described_for_people_who_lack_the_contract(document: dict[str, Any]) -> None:
+def test_every_schema_and_property_is_described_for_people_who_lack_the_contract(
+    document: dict[str, Any], variant: Variant
+) -> None:
     used = set()
     for name, schema in document["components"]["schemas"].items():
         assert schema["description"].endswith(".")
@@ -192,7 +216,7 @@ def test_every_schema_and_property_is_described_for_people_who_lack_the_contract
             assert value["description"].endswith(".")
             used |= {key, f"{name}.{key}"}
     assert "§" not in json.dumps(document, ensure_ascii=False)
-    assert openapi_texts.MEANINGS.keys() <= used
+    assert variant == "core" or openapi_texts.MEANINGS.keys() <= used
 
 
 def test_what_is_configured_is_said(tmp_path: Path) -> None:
@@ -221,17 +245,19 @@ def test_what_is_configured_is_said(tmp_path: Path) -> None:
 # ── examples and links ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_everything_has_examples_and_they_fit_their_schemas(document: dict[str, Any], validator: Validator) -> None:
+def test_everything_has_examples_and_they_fit_their_schemas(
+    document: dict[str, Any], validator: Validator, variant: Variant
+) -> None:
     checked = 0
     for where, schema, examples in exemplified(document):
         assert examples, f"{where} has no example"
         for example in examples:
             validator(schema).validate(example)
             checked += 1
-    assert checked == 39
+    assert checked == {"core": 39, "extended": 43}[variant]
 
 
-def test_every_response_has_a_body_and_errors_have_the_edges_own(document: dict[str, Any]) -> None:
+def test_every_response_has_a_body_and_errors_have_the_edges_own(document: dict[str, Any], variant: Variant) -> None:
     for operation in operations(document).values():
         for status, response in responses(document, operation):
             (media,) = response["content"].values()
@@ -240,7 +266,8 @@ def test_every_response_has_a_body_and_errors_have_the_edges_own(document: dict[
             for body in bodies if status >= 400 else []:
                 error = ErrorResponse.model_validate(body)
                 faults = [detail.path[0] for detail in error.details or []]
-                assert error == (contract.invalid(*faults) if status == 400 else contract.FIXED_ERRORS[status])
+                refusal = contract.invalid(*faults, variant=variant)
+                assert error == (refusal if status == 400 else contract.FIXED_ERRORS[status])
 
 
 def test_errors_promise_the_headers_that_come_with_them(document: dict[str, Any]) -> None:
@@ -250,7 +277,7 @@ def test_errors_promise_the_headers_that_come_with_them(document: dict[str, Any]
     assert all(header["required"] for named in headers.values() for header in named.values())
 
 
-def test_links_lead_from_the_examples_to_parameters_that_exist(document: dict[str, Any]) -> None:
+def test_links_lead_from_the_examples_to_parameters_that_exist(document: dict[str, Any], variant: Variant) -> None:
     followed = []
     for name, operation in operations(document).items():
         response = operation["responses"]["200"]
@@ -267,12 +294,13 @@ def test_links_lead_from_the_examples_to_parameters_that_exist(document: dict[st
                 else:
                     assert (source, place) == ("$request.", parameter)
                     assert parameter in {one["name"] for one in operation["parameters"]}
-    assert sorted(followed) == [("getMarket", "marketId", True)] * 3 + [("listMarkets", "cursor", True)]
+    parameter = contract.market_parameter(variant)
+    assert sorted(followed) == [("getMarket", parameter, True)] * 3 + [("listMarkets", "cursor", True)]
 
 
 def test_the_example_cursor_is_one_that_could_have_been_minted() -> None:
     assert cursor.read(keys.list_name("open", "popular"), openapi_examples.CURSOR).position == 2
-    assert openapi_examples.lists()["firstPage"]["value"]["nextCursor"] == openapi_examples.CURSOR
+    assert openapi_examples.lists("core")["firstPage"]["value"]["nextCursor"] == openapi_examples.CURSOR
 
 
 # ── published files ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -281,7 +309,7 @@ def test_the_example_cursor_is_one_that_could_have_been_minted() -> None:
 def body_name(key: str) -> str:
     if key.startswith(keys.LISTS):
         return "PublicMarketList"
-    if key.startswith(keys.DETAILS):
+    if key.startswith((keys.DETAILS, keys.SLUGS)):
         return "PublicMarketDetail"
     if key.startswith(keys.ERRORS):
         return "ErrorResponse"
@@ -309,8 +337,8 @@ def test_every_published_file_fits_its_schema(published: dict[str, bytes], valid
         {"fills24h": 0.5},
     ],
 )
-def test_a_wrong_item_does_not_fit(change: dict[str, Any], validator: Validator) -> None:
-    page = openapi_examples.lists()["firstPage"]["value"]
+def test_a_wrong_item_does_not_fit(change: dict[str, Any], validator: Validator, variant: Variant) -> None:
+    page = openapi_examples.lists(variant)["firstPage"]["value"]
     check = validator(openapi_schemas.ref("PublicMarketList"))
     assert check.is_valid(page)
     assert not check.is_valid({**page, "items": [{**page["items"][0], **change}]})
@@ -336,6 +364,8 @@ def client(folder: Path) -> Iterator[ModuleType]:
         yield importlib.import_module("generated_client")
     finally:
         sys.path.remove(str(folder))
+        for name in [name for name in sys.modules if name.partition(".")[0] == "generated_client"]:
+            del sys.modules[name]
 
 
 def answer(request: httpx.Request, published: dict[str, bytes]) -> httpx.Response:
@@ -350,7 +380,9 @@ def answer(request: httpx.Request, published: dict[str, bytes]) -> httpx.Respons
         return httpx.Response(200, content=published[keys.page(name, place.generation, limit, place.position)])
     if path in (keys.BUILD, f"{path}.json"):
         return httpx.Response(200, content=published[path])
-    key = keys.SNAPSHOT if f"{path}.json" == keys.SNAPSHOT else keys.detail(path.rpartition("/")[2])
+    reference = path.rpartition("/")[2]
+    by_id, by_slug = keys.detail(reference), keys.detail_by_slug(reference)
+    key = keys.SNAPSHOT if f"{path}.json" == keys.SNAPSHOT else by_slug if by_slug in published else by_id
     if key in published:
         return httpx.Response(200, content=published[key])
     return httpx.Response(404, content=published[keys.error(404)])
@@ -377,6 +409,8 @@ def test_a_generated_python_client_reads_every_market(client: ModuleType, publis
     for item in items:
         detail = call("markets", "get_market", item.id)
         assert (detail.market.id, detail.market.question) == (item.id, item.question)
+        if slug := item.to_dict().get("slug"):
+            assert call("markets", "get_market", slug) == detail
         assert detail.to_dict()["recentFills"] == [fill.to_dict() for fill in detail.recent_fills]
     snapshot = call("markets", "get_snapshot")
     assert {signal.id for signal in snapshot.fresh_markets} <= {item.id for item in items}

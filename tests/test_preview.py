@@ -7,7 +7,7 @@ import socket
 import sqlite3
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
@@ -20,14 +20,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generator import answers, contract, demo, edge, keys
-from generator.contract import SORTS, STATUS_FILTERS
+from generator.contract import SORTS, STATUS_FILTERS, Variant
 from generator.preview import RateLimit
-from tests.edges import CHANGED_RULES, change_rule, http_mismatch, on_the_wire
+from tests.edges import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
 from tests.servers import Client, connected
 from tests.serving import MARKETS, UNLIMITED, Served, ids, in_order, page, served, target, walk
-from tests.support import AS_OF, build_now, make_config, run
+from tests.support import AS_OF, VARIANTS, build_now, make_config, run
 
-CASES: Final = 660
+CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}
 #: Here `serve` has its own pages where an edge has nothing.
 OWN_PAGES: Final = {("GET", "/"), ("GET", "/inspect/")}
 
@@ -81,7 +81,7 @@ def change(folder: Path, *statements: str) -> None:
 def mismatches(output: Path, client: Client) -> list[str]:
     """Run the whole table, but for the pages that `serve` alone has."""
     cases = on_the_wire(output)
-    assert len(cases) >= CASES
+    assert len(cases) >= CASES[cases[0].variant]
     sent = ((case, client.send(case.method, case.target)) for case in cases)
     shared = [(case, got) for case, got in sent if (case.method, case.path) not in OWN_PAGES]
     assert len(cases) - len(shared) == len(OWN_PAGES)
@@ -93,13 +93,20 @@ def test_every_case_of_the_table(demo_output: Path, client: Client) -> None:
     assert mismatches(demo_output, client) == []
 
 
-@pytest.mark.parametrize(("rule", "changed"), CHANGED_RULES)
-def test_a_changed_rule_is_noticed(rule: str, changed: str, demo_folder: Path, tmp_path: Path) -> None:
+def test_every_case_of_the_extended_variant(extended_output: Path) -> None:
+    with served(extended_output.parent, *UNLIMITED) as server, connected(server.port) as client:
+        assert mismatches(extended_output, client) == []
+
+
+@pytest.mark.parametrize(("variant", "rule", "changed"), CHANGED_RULES_BY_VARIANT)
+def test_a_changed_rule_is_noticed(
+    variant: Variant, rule: str, changed: str, demo_folder: Path, tmp_path: Path
+) -> None:
     (tmp_path / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
-    build_now(make_config(tmp_path))
+    build_now(make_config(tmp_path, **VARIANTS[variant]))
     change_rule(tmp_path / "output" / edge.ROUTER, rule, changed)
     with served(tmp_path, *UNLIMITED) as server, connected(server.port) as client:
-        assert 0 < len(mismatches(tmp_path / "output", client)) < CASES
+        assert 0 < len(mismatches(tmp_path / "output", client)) < CASES[variant]
 
 
 def test_every_list_is_walked_in_the_databases_order(demo_folder: Path, client: Client) -> None:

@@ -84,7 +84,7 @@ def test_the_pages_of_every_walk_are_exactly_the_sorted_list(rows: dict[int, dic
     markets = [public_market(number, **row) for number, row in rows.items()]
     items = [json.loads(market.body) for market in markets]
     rng.shuffle(markets)
-    lists = render.lists(Catalog(markets, as_of=NOW, hidden=0))
+    lists = render.lists(Catalog(markets, as_of=NOW, hidden=0), ())
     assert {one.name for one in lists} == {f"{status}/{sort}" for status in STATUS_FILTERS for sort in SORTS}
     for one in lists:
         expected = naive(items, *one.name.split("/"))
@@ -105,7 +105,7 @@ def catalog(*markets: Market) -> Catalog:
 
 def test_a_list_holds_the_items_as_they_were_encoded_once() -> None:
     market = public_market(1)
-    lists = {one.name: one.items for one in render.lists(catalog(market))}
+    lists = {one.name: one.items for one in render.lists(catalog(market), ())}
     assert len(lists) == 30
     assert all(items == ([market.body] if name[:3] in ("ope", "all") else []) for name, items in lists.items())
     assert lists["open/new"][0] is market.body
@@ -113,7 +113,7 @@ def test_a_list_holds_the_items_as_they_were_encoded_once() -> None:
 
 def test_an_empty_catalog_has_thirty_empty_lists_and_an_empty_snapshot(tmp_path: Path) -> None:
     made = catalog()
-    assert [list(one.items) for one in render.lists(made)] == [[]] * 30
+    assert [list(one.items) for one in render.lists(made, ())] == [[]] * 30
     documents = {artifact.key: artifact.body for artifact in render.documents(made, make_config(tmp_path))}
     assert documents[keys.SNAPSHOT] == b'{"freshMarkets":[],"closingSoonMarkets":[]}'
 
@@ -130,7 +130,7 @@ def test_the_documents_are_the_snapshot_the_errors_and_the_interface_description
 
 
 def test_there_is_a_first_page_for_every_limit() -> None:
-    (one,) = (one for one in render.lists(catalog(public_market(1), public_market(2))) if one.name == "open/new")
+    (one,) = (one for one in render.lists(catalog(public_market(1), public_market(2)), ()) if one.name == "open/new")
     pages = list(render.first_pages(Generation(one)))
     assert [artifact.key for artifact in pages] == [keys.first_page("open/new", limit) for limit in range(1, 101)]
     assert [len(json.loads(artifact.body)["items"]) for artifact in pages] == [1] + [2] * 99
@@ -138,7 +138,7 @@ def test_there_is_a_first_page_for_every_limit() -> None:
 
 def test_the_build_record_says_what_readers_see(tmp_path: Path) -> None:
     made = catalog(public_market(1), public_market(2, fx=FX_MEMBER))
-    artifact = render.build_record(made, make_config(tmp_path), {"open/new": 1})
+    artifact = render.build_record(made, make_config(tmp_path), {"open/new": 1}, {})
     assert artifact.key == "v1/build.json"
     assert json.loads(artifact.body) == {
         "asOf": NOW,

@@ -2,18 +2,19 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 import pytest
 
 from generator import cursor, edge, keys, pages
 from generator.config import Config
-from generator.contract import LIMIT_MAX, LIMIT_MIN
+from generator.contract import LIMIT_MAX, LIMIT_MIN, Variant
 from tests.edges import Case, mismatch, requests
 from tests.engines import ENGINES, Request, in_quickjs
+from tests.support import Outputs
 
-CORE: Final = edge.router(Config())
-CASES: Final = 710
+CORES: Final[Mapping[Variant, str]] = {variant: edge.router(Config(variant=variant)) for variant in get_args(Variant)}
+CASES: Final[Mapping[Variant, int]] = {"core": 710, "extended": 880}
 
 #: One rule of the core each, and what it is changed to.
 MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
@@ -45,28 +46,55 @@ MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "a page may start anywhere": ("while (place.position % size !== 0) size -= 1;", ""),
     "folders hold fewer pages": ("place.position / size / 100", "place.position / size / 99"),
 }  # fmt: skip
+#: Rules that only the extended core has.
+OTHER: Final[Mapping[str, tuple[str, str]]] = {
+    "ids keep their case": ("const id = reference.toLowerCase();", "const id = reference;"),
+    "slugs need not be below the list": ("isBelow ? path.slice(MARKETS.length + 1) : ''",
+                                         "path.slice(MARKETS.length + 1)"),
+    "what becomes a slug in lower case is one": ("isSlug(reference,", "isSlug(id,"),
+    "a slug may have 256 letters": ('0123456789_-", 255)', '0123456789_-", 256)'),
+    "a slug has 254 letters at most": ('0123456789_-", 255)', '0123456789_-", 254)'),
+    "an underscore is not for slugs": ('0123456789_-", 255)', '0123456789-", 255)'),
+    "a slug may hold anything": ("if (letters.indexOf(text[i]) === -1) return false;", ""),
+    "slugs have keys of their own": ("'/' + named + '.json'", "'/' + id + '.json'"),
+    "a digest is longer": ("digest(id).slice(0, 32)", "digest(id).slice(0, 33)"),
+    "a slug's digest is of what was written": ("digest(id).slice", "digest(reference).slice"),
+    "categories are ignored": ("status + category + '/' + sort", "status + '/' + sort"),
+    "a wrong category is not named": ("if (category === null) refused.push('category');", ""),
+    "categories have upper case": ('yz0123456789-", 100)', 'yzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-", 100)'),
+    "a category may have 101 letters": ('0123456789-", 100)', '0123456789-", 101)'),
+    "a category has 99 letters at most": ('0123456789-", 100)', '0123456789-", 99)'),
+    "an empty category is none": ("if (text === undefined) return '';", "if (!text) return '';"),
+    "a wrong category leaves the cursor to be checked": ("!sort || category === null ?", "!sort ?"),
+}  # fmt: skip
+
+
+def mutations(variant: Variant) -> Mapping[str, tuple[str, str]]:
+    return MUTATIONS if variant == "core" else OTHER
 
 
 def sent(cases: list[Case]) -> list[Request]:
     return [(case.method, case.path, case.query) for case in cases]
 
 
+@pytest.mark.parametrize("variant", CORES)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_case_of_the_table(engine: str, demo_output: Path, tmp_path: Path) -> None:
-    cases = requests(demo_output)
-    results = ENGINES[engine](CORE, sent(cases), tmp_path)
-    assert len(results) == len(cases) >= CASES
+def test_every_case_of_the_table(engine: str, variant: Variant, outputs: Outputs, tmp_path: Path) -> None:
+    cases = requests(outputs(variant))
+    results = ENGINES[engine](CORES[variant], sent(cases), tmp_path)
+    assert len(results) == len(cases) >= CASES[variant]
     wrong = [found for case, result in zip(cases, results, strict=True) if (found := mismatch(case, result))]
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
 
 
+@pytest.mark.parametrize("variant", CORES)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_table_notices_every_changed_rule(engine: str, demo_output: Path, tmp_path: Path) -> None:
-    cases, unnoticed = requests(demo_output), []
-    for name, (rule, changed) in MUTATIONS.items():
-        assert CORE.count(rule) == 1, f"{name}: the core has no such text"
+def test_the_table_notices_every_changed_rule(engine: str, variant: Variant, outputs: Outputs, tmp_path: Path) -> None:
+    cases, unnoticed, core = requests(outputs(variant)), [], CORES[variant]
+    for name, (rule, changed) in mutations(variant).items():
+        assert core.count(rule) == 1, f"{name}: the core has no such text"
         try:
-            results = ENGINES[engine](CORE.replace(rule, changed), sent(cases), tmp_path)
+            results = ENGINES[engine](core.replace(rule, changed), sent(cases), tmp_path)
         except RuntimeError:
             continue  # the engine gave up on a case, which is a failure of the harness, too
         if not any(mismatch(case, result) for case, result in zip(cases, results, strict=True)):
@@ -84,24 +112,29 @@ def test_a_changed_limit_leads_to_the_page_that_pages_cuts(tmp_path: Path) -> No
     name, generation = "open/popular", "p" + "5" * (cursor.GENERATION_LENGTH - 1)
     places = list(_places())
     queries = [f"limit={limit}&cursor={cursor.mint(name, generation, position)}" for position, limit in places]
-    results = in_quickjs(CORE, [("GET", f"/{keys.MARKETS}", query) for query in queries], tmp_path)
+    results = in_quickjs(CORES["core"], [("GET", f"/{keys.MARKETS}", query) for query in queries], tmp_path)
     assert len(results) == len(places) > 25_000
     for (position, limit), result in zip(places, results, strict=True):
         assert result["key"] == keys.page(name, generation, pages.size_at(position, limit), position)
 
 
-def test_cursors_minted_by_the_build_lead_to_pages_of_the_build(demo_output: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("variant", CORES)
+def test_cursors_minted_by_the_build_lead_to_pages_of_the_build(
+    variant: Variant, outputs: Outputs, tmp_path: Path
+) -> None:
     """Every page's nextCursor, followed with its own limit, names a page that was written."""
-    followed = []
-    for path in sorted((demo_output / keys.LISTS).rglob("*.json")):
-        status, sort, folder, name = path.relative_to(demo_output / keys.LISTS).parts[:4]
+    followed, output = [], outputs(variant)
+    for path in sorted((output / keys.LISTS).rglob("*.json")):
+        shelf, sort, folder, name = path.relative_to(output / keys.LISTS).parts[:4]
+        status, _, category = shelf.partition(".")
         limit = name.removesuffix(".json") if folder == keys.FIRST else name.partition("-")[0]
         _, found, rest = path.read_text("utf-8").rpartition('"nextCursor":"')
         if found:
-            followed.append(f"status={status}&sort={sort}&limit={limit}&cursor={rest[:-2]}")
-    results = in_quickjs(CORE, [("GET", f"/{keys.MARKETS}", query) for query in followed], tmp_path)
-    assert len(results) > 5_000
-    assert [result for result in results if not (demo_output / result.get("key", "none")).is_file()] == []
+            chosen = f"category={category}&" if category else ""
+            followed.append(f"{chosen}status={status}&sort={sort}&limit={limit}&cursor={rest[:-2]}")
+    results = in_quickjs(CORES[variant], [("GET", f"/{keys.MARKETS}", query) for query in followed], tmp_path)
+    assert len(results) > {"core": 5_000, "extended": 6_000}[variant]
+    assert [result for result in results if not (output / result.get("key", "none")).is_file()] == []
 
 
 def test_the_api_may_lie_below_a_path(tmp_path: Path) -> None:

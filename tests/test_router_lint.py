@@ -79,3 +79,4 @@ def test_comments_strings_and_divisions_are_no_offence(code: str) -> None:
 
 def test_the_core_is_small_enough_to_leave_room_for_an_adapter() -> None:
     assert len(edge.router(Config()).encode()) < 8_000
+    assert len(edge.router(Config(variant="extended")).encode()) < 9_000
