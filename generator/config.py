@@ -190,7 +190,7 @@ def _read_value(node: yaml.Node, key: str, where: str) -> _Setting | str:
     # Only a list of scalars is unfolded, so aliases that multiply lists and mappings cost nothing.
     if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq" and key in LISTS:
         if all(_is_plain(item) for item in node.value):
-            return _Setting(where, key, [item.value for item in node.value], "file")
+            return _Setting(where, key, [_value(item) for item in node.value], "file")
         return f"{where}: write a list of single values, without a YAML tag"
     if not _is_plain(node):
         return f"{where}: write a single value, without a YAML tag"
