@@ -1,17 +1,19 @@
 """One build: read, put everything new aside, move it into place. The stages follow one another as written here."""
 
+import json
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Final, Protocol
 
-from generator import __version__, check, edge, keys, manifest, output, render, source, workers
+from generator import __version__, check, detail, edge, inspector, keys, manifest, output, render, source, workers
 from generator.catalog import Catalog
 from generator.config import Config
 from generator.errors import ConfigError, GuardError, SourceError
 from generator.manifest import Current, Manifest, States
 from generator.output import Output
 from generator.pages import Generation, ItemList, page_count
+from generator.readings import Readings
 from generator.render import Artifact
 from generator.report import Report
 
@@ -78,6 +80,7 @@ class Rendered:
     staged: Staged
     record: Manifest
     states: States
+    readings: Readings
 
     def new_lists(self) -> list[StagedList]:
         """The lists whose generation was put aside."""
@@ -101,6 +104,7 @@ def build(config: Config, as_of: datetime, *, allowed: Allowed, progress: Progre
             run.put_edge()
         if report.says_more_than(folder.read(output.REPORT)):
             folder.save(output.REPORT, report.encoded())
+        run.put_inspection(rendered.readings)
     return report
 
 
@@ -153,11 +157,13 @@ class _Run:
         lists = render.lists(catalog)
         self.progress.start(len(lists) + len(catalog.markets))
         known = self.previous.generations() if self.previous else {}
-        staged = Staged()
+        staged, readings = Staged(), Readings(catalog)
         stage_list = partial(_stage_list, self.folder, known)
         with workers.Crew(stage_list, lists, lambda one: len(one.items), workers.available()) as crew:
             for shown in reading.details(catalog):
-                staged.put(self.folder, render.market_detail(shown, self.config, self.report.quarantine))
+                made = detail.read(shown, self.config, self.report.quarantine)
+                staged.put(self.folder, render.market_detail(made))
+                readings.add(made)
                 self.progress.advance()
             staged_lists = []
             for result in crew.results():
@@ -170,7 +176,8 @@ class _Run:
             staged.add(one.first_pages)
         counts = {one.name: one.current.count for one in staged_lists}
         staged.put(self.folder, render.build_record(catalog, self.config, counts))
-        return Rendered(staged_lists, staged, self._record(catalog, staged_lists, staged), _states(catalog))
+        record = self._record(catalog, staged_lists, staged)
+        return Rendered(staged_lists, staged, record, _states(catalog), readings)
 
     def _record(self, catalog: Catalog, lists: list[StagedList], staged: Staged) -> Manifest:
         return Manifest(
@@ -188,7 +195,7 @@ class _Run:
     def publish(self, rendered: Rendered) -> None:
         """Move what was put aside into place; from here on a kill leaves work that the next build finishes."""
         previous = self.previous or rendered.record.emptied()
-        self.report.withdrawn = sorted(previous.markets.keys() - rendered.states.keys())
+        self._compare(previous, rendered)
         final = manifest.settle(previous, rendered.record, rendered.states, self.config.cursor.lifetime)
         if final != previous or rendered.staged.changed or rendered.new_lists():
             self._move(previous, rendered)
@@ -197,6 +204,13 @@ class _Run:
             self.folder.discard(path)
             self.report.deleted += 1
         self._count(final, rendered)
+
+    def _compare(self, previous: Manifest, rendered: Rendered) -> None:
+        written = {*rendered.staged.changed}
+        now = rendered.states.keys()
+        rewritten = {market_id for market_id in now if keys.detail(market_id) in written}
+        self.report.compare(self.previous.as_of if self.previous else "", previous.markets.keys(), now, rewritten)
+        self.report.remember(self.folder.read(output.REPORT), now)
 
     def _move(self, previous: Manifest, rendered: Rendered) -> None:
         self.folder.sync()
@@ -230,6 +244,13 @@ class _Run:
             self.folder.move(name)
         for name in set(edge.NAMES) - rendered.keys():
             self.folder.discard_key(name)
+
+    def put_inspection(self, readings: Readings) -> None:
+        """Bring the pages for people up to date. They tell what the report in the folder does, whoever wrote it."""
+        report = json.loads(self.folder.read(output.REPORT) or b"{}")
+        for name, body in inspector.render(self.config, report, readings):
+            if self.folder.put(name, body):
+                self.folder.move(name)
 
 
 def _stage_list(folder: Output, known: dict[tuple[str, str], Current], items: ItemList) -> StagedList:

@@ -12,12 +12,12 @@ Catalog in, artifacts out. It knows neither the database nor the disk.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from generator import __version__, contract, detail, keys, openapi
+from generator import __version__, contract, keys, openapi
 from generator.catalog import Catalog
 from generator.config import Config
+from generator.detail import Detail
 from generator.openapi_schemas import BuildRecord
 from generator.pages import LIMITS, Generation, ItemList
-from generator.quarantine import Quarantine
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ def lists(catalog: Catalog) -> list[ItemList]:
     ]
 
 
-def market_detail(shown: detail.MarketRows, config: Config, quarantine: Quarantine) -> Artifact:
-    """The detail of one market; consumes its rows."""
-    return Artifact(keys.detail(shown.market.id), detail.body(shown, config, quarantine))
+def market_detail(shown: Detail) -> Artifact:
+    """The detail of one market."""
+    return Artifact(keys.detail(shown.market.id), shown.body())
 
 
 def documents(catalog: Catalog, config: Config) -> Iterator[Artifact]:
