@@ -67,7 +67,7 @@ def _texts(config: Config, report: Mapping[str, Any], readings: Readings) -> dic
         "shown": SHOWN,
         "taken_down": report.get("takenDown", []),
         "shares": list(_shares(readings.per_status())),
-        "objects": sum(one["objects"] for one in lists) + report["markets"]["published"],
+        "objects": report["run"]["written"] + report["run"]["unchanged"],
         "bytes": sum(one["generationBytes"] for one in lists),
         "first": readings.first(_FIRST),
         "lists": lists,
@@ -105,7 +105,7 @@ def _shares(per_status: Mapping[str, int]) -> Iterator[dict[str, Any]]:
 def _calls(config: Config) -> list[dict[str, str]]:
     """What can be asked of the API: a name, a path, and which fields go with it."""
     markets, documents = edge.public_paths(config)
-    named = [{"name": key.rsplit("/", 1)[-1], "path": path, "takes": ""} for path, key in documents.items()]
+    named = [{"name": path.rsplit("/", 1)[-1], "path": path, "takes": ""} for path in documents]
     return [
         {"name": "list of markets", "path": markets, "takes": "list"},
         {"name": "one market", "path": markets, "takes": "market"},

@@ -42,6 +42,7 @@ function nextCursor(text) {
 }
 
 async function send() {
+  byId("call-said").textContent = "Asking …";
   const began = performance.now();
   try {
     const answer = await fetch(callTarget());

@@ -1,6 +1,6 @@
 // Finds markets among the published, and says of all others what is known: left out, taken down, withdrawn.
 
-const STEP = 50;
+const STEP = 25;
 const LATEST_FIRST = {
   activity: (item) => item.lastActivityAt,
   volume: (item) => item.volume,
@@ -44,7 +44,7 @@ function marketRow(item) {
 }
 
 function verdict(kind, title, ...sentences) {
-  return element("div", { class: `verdict ${kind}` }, element("p", null, element("b", null, title), ...sentences));
+  return element("div", { class: `verdict ${kind}` }, element("p", null, element("b", null, title), " ", ...sentences));
 }
 
 function verdicts(matches) {
@@ -91,6 +91,7 @@ function find() {
   }
   byId("verdicts").replaceChildren(...others.slice(0, STEP));
   byId("markets").tBodies[0].replaceChildren(...found.slice(0, shownRows).map(marketRow));
+  byId("markets").parentElement.hidden = !found.length;
   const elsewhere = everywhere.length - found.length;
   const rest = elsewhere && status !== "all" ? ` ${number(elsewhere)} with another status.` : "";
   byId("found").textContent = `${number(found.length)} ${found.length === 1 ? "market" : "markets"} published.${rest}`;

@@ -39,13 +39,13 @@ function fact(name, ...value) {
 }
 
 function facts({ item, pools, pause, fx }) {
-  const state = item.acceptingBets ? "open, takes bets" : item.status;
   const shown = [
-    fact("Status", badge(item.status)), fact("Probability", percent(item.prob)), fact("Volume", amount(item.volume)),
+    fact("Probability", percent(item.prob)), fact("Volume", amount(item.volume)),
     fact("Traders", number(item.traderCount)), fact("Fills in 24 h", number(item.fills24h)),
   ];
+  const more = item.resolution ? ` as ${item.resolution}` : item.acceptingBets ? ", takes bets" : "";
   const lines = [
-    ["State", item.resolution ? `${state} as ${item.resolution}` : state],
+    ["Status", element("span", null, badge(item.status), more)],
     ["Created", moment(item.createdAt)], ["Last activity", moment(item.lastActivityAt)], ["Closes", moment(item.closeTime)],
   ];
   if (item.resolvedAt) lines.push(["Resolved", moment(item.resolvedAt)]);
@@ -54,7 +54,7 @@ function facts({ item, pools, pause, fx }) {
   if (fx) lines.push(["FX family", `${fx.title}: ${fx.instrument} ${fx.direction === "gte" ? "≥" : "≤"} ${fx.thresholdValue}, ${fx.weekStart} to ${fx.weekEnd}, ${fx.source}`]);
   const rows = lines.map(([name, value]) =>
     element("tr", null, element("th", { scope: "row" }, name), element("td", { dir: "auto" }, value)));
-  const table = element("table", { class: "plain" }, element("tbody", null, ...rows));
+  const table = element("table", { class: "plain facts" }, element("tbody", null, ...rows));
   return [element("dl", { class: "figures small" }, ...shown), table];
 }
 
