@@ -1,6 +1,8 @@
 // Finds markets among the published, and says of all others what is known: left out, taken down, withdrawn.
 
 const STEP = 25;
+// More than so many verdicts would hide the markets that are there.
+const VERDICTS = 3;
 const LATEST_FIRST = {
   activity: (item) => item.lastActivityAt,
   volume: (item) => item.volume,
@@ -36,8 +38,8 @@ function marketRow(item) {
     element("td", null, question, detailOnly),
     element("td", null, badge(item.status)),
     element("td", { class: "n" }, percent(item.prob)),
-    element("td", { class: "n" }, amount(item.volume)),
-    element("td", { class: "n" }, number(item.traderCount)),
+    element("td", { class: "n wide" }, amount(item.volume)),
+    element("td", { class: "n wide" }, number(item.traderCount)),
     element("td", { class: "n wide" }, number(item.fills24h)),
     element("td", { class: "n wide" }, item.closeTime.slice(0, 10)),
   );
@@ -74,6 +76,16 @@ function unlisted(query) {
   return [verdict("", "Not in this page.", sentence, marketLink(query, "its detail is here"), ".")];
 }
 
+function leftOutLink(query) {
+  const link = element("a", { href: "#left-out" }, "Left out");
+  link.addEventListener("click", () => {
+    if (!byId("left-out-form")) return;
+    byId("left-out-query").value = query;
+    filterLeftOut();
+  });
+  return link;
+}
+
 function find() {
   const query = byId("query").value.trim();
   const status = byId("find-status").value;
@@ -89,12 +101,14 @@ function find() {
     others.push(verdict("", "No such market was published, left out, taken down or withdrawn.",
       `It may be one of the ${number(REPORT.markets.hidden)} hidden ones, or not be in the database. See below what to check.`));
   }
-  byId("verdicts").replaceChildren(...others.slice(0, STEP));
+  const more = others.length - VERDICTS;
+  const rest = more > 0 ? [verdict("", `${number(more)} more`, "that match are not public. Be more precise, or look under ", leftOutLink(query), ".")] : [];
+  byId("verdicts").replaceChildren(...others.slice(0, VERDICTS), ...rest);
   byId("markets").tBodies[0].replaceChildren(...found.slice(0, shownRows).map(marketRow));
   byId("markets").parentElement.hidden = !found.length;
   const elsewhere = everywhere.length - found.length;
-  const rest = elsewhere && status !== "all" ? ` ${number(elsewhere)} with another status.` : "";
-  byId("found").textContent = `${number(found.length)} ${found.length === 1 ? "market" : "markets"} published.${rest}`;
+  const hidden = elsewhere && status !== "all" ? ` ${number(elsewhere)} with another status.` : "";
+  byId("found").textContent = `${number(found.length)} ${found.length === 1 ? "market" : "markets"} published.${hidden}`;
   byId("more").parentElement.hidden = found.length <= shownRows;
   byId("asked").textContent = /^[0-9a-f-]{36}$/i.test(query) ? query : "…";
   byId("unknown").open = Boolean(query) && !everywhere.length;
@@ -126,7 +140,7 @@ function filterLeftOut() {
   );
   byId("left-out-rows").tBodies[0].replaceChildren(...found.slice(0, SETTINGS.shown).map(leftOutRow));
   const most = found.length > SETTINGS.shown ? ` The first ${SETTINGS.shown} are shown.` : "";
-  byId("left-out-count").textContent = `${number(found.length)} of ${number(REPORT.quarantined.length)} reasons.${most}`;
+  byId("left-out-count").textContent = `${number(found.length)} of ${number(REPORT.quarantined.length)} entries.${most}`;
 }
 
 function leftOutRow(row) {
@@ -144,4 +158,11 @@ if (byId("left-out-form")) {
   byId("left-out-form").addEventListener("submit", (event) => event.preventDefault());
   byId("left-out-query").addEventListener("input", filterLeftOut);
   byId("left-out-relation").addEventListener("change", filterLeftOut);
+}
+
+// ── what changed: ids mean little to people ──
+
+for (const link of document.querySelectorAll("#changes a[data-market]")) {
+  const item = ITEMS.get(link.dataset.market);
+  if (item) link.replaceWith(element("span", { class: "id" }, item.id), " ", marketLink(item.id, item.question));
 }
