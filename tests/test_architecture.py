@@ -71,7 +71,10 @@ MAY_IMPORT = {
         "readings", "render", "report", "source", "workers",
     },
     "preview": {"answers", "config", "contract", "edge", "errors", "inspector", "keys"},
-    "cli": {"build", "check", "config", "demo", "errors", "output", "preview", "quarantine", "report", "source"},
+    "cli": {
+        "build", "check", "config", "demo", "errors", "inspector", "output", "preview", "quarantine", "report",
+        "source",
+    },
 }  # fmt: skip
 #: Modules that do no I/O, know no clock and draw no lots: what they return depends on what they are given.
 PURE = {

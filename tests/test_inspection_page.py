@@ -12,7 +12,10 @@ from typing import Any, Final, Literal
 import pytest
 from playwright.sync_api import Browser, expect
 
-from generator import keys
+from generator import inspector, keys
+from generator.catalog import Catalog
+from generator.readings import Readings
+from generator.report import Report
 from tests.browser import DESKTOP, PHONE, Watched, chromium, opened
 from tests.serving import UNLIMITED, Served, served
 from tests.support import (
@@ -26,6 +29,7 @@ from tests.support import (
     insert_point,
     make_config,
     market_id,
+    public_market,
 )
 
 HOSTILE: Final = (
@@ -287,6 +291,48 @@ def test_a_market_without_a_reading_can_be_read_from_its_file(
         assert "readings of the 0 most popular markets only" in read(watched, 2)
         watched.page.set_input_files("#reading-file", tmp_path / "output" / keys.detail(market_id(2)))
         expect(watched.page.locator("#reading-body")).to_contain_text("Rules of the unknown.")
+
+
+def report_page(folder: Path, **report: Any) -> str:
+    """The address of a page of one market, whose report says more."""
+    made = Report(as_of="2026-01-31T12:00:00.000Z", published=1, hidden=3).content()
+    made |= report
+    readings = Readings(Catalog([public_market()], as_of=made["asOf"], hidden=3))
+    for name, body in inspector.render(make_config(folder), made, readings):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(body)
+    return (folder / inspector.PAGE).as_uri()
+
+
+def test_markets_that_were_taken_down_or_withdrawn_long_ago_are_told(tmp_path: Path, browser: Browser) -> None:
+    run = Report().content()["run"] | {"withdrawnEarlier": [{"id": market_id(8), "asOf": "2026-01-05T10:00:00.000Z"}]}
+    with opened(browser, report_page(tmp_path, takenDown=[market_id(7)], run=run)) as watched:
+        assert find(watched, market_id(7))[1].startswith(f"Taken down: {market_id(7)}. It stays away until ")
+        told = f"Withdrawn: {market_id(8)}. It is gone since the build of 2026-01-05 10:00 UTC."
+        assert find(watched, market_id(8))[1] == told
+
+
+def test_many_verdicts_do_not_hide_the_markets_that_are_there(tmp_path: Path, browser: Browser) -> None:
+    rows = [
+        {"relation": "markets", "key": f"k{number}", "title": "Question?", "reason": "prob: bad", "rows": 1}
+        for number in range(9)
+    ]
+    with opened(browser, report_page(tmp_path, quarantined=rows)) as watched:
+        questions, told = find(watched, "question")
+        assert questions == ["Question 1?"]
+        assert told.count("Left out: ") == 3
+        assert "6 more that match are not public" in told
+        watched.page.click("#verdicts a")
+        assert watched.page.input_value("#left-out-query") == "question"
+        expect(watched.page.locator("#left-out-rows tbody tr")).to_have_count(9)
+
+
+def test_a_market_that_the_page_has_no_room_for_is_looked_for_in_its_file(tmp_path: Path, browser: Browser) -> None:
+    markets = {"published": 50_000, "hidden": 3, "quarantined": 0}
+    with opened(browser, report_page(tmp_path, markets=markets)) as watched:
+        assert "This page holds 1 of 50,000 markets." in find(watched, market_id(9))[1]
+        link = watched.page.locator("#verdicts a").first
+        assert link.get_attribute("href") == keys.detail(market_id(9))
 
 
 # ── over serve ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -153,6 +153,13 @@ def test_no_element_carries_code_or_style_or_leads_to_another_host(tmp_path: Pat
         assert not [one for one in ("src", "href") if "//" in (attributes.get(one) or "")], attributes
 
 
+def test_scripts_make_no_markup_of_texts_and_no_code() -> None:
+    scripts = [path.read_text("utf-8") for path in (ROOT / "templates" / "inspection").glob("*.js")]
+    assert len(scripts) == 6
+    makers = ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "Function(", "srcdoc", "DOMParser")
+    assert [maker for maker in makers for script in scripts if maker in script] == []
+
+
 def test_what_the_report_quotes_is_escaped(tmp_path: Path) -> None:
     row = {"relation": "markets", "key": "<q>k</q>", "title": "</script><i>t</i>", "reason": "<u>r</u>", "rows": 1}
     page = pages(tmp_path, quarantined=[row], source="<s>db</s>", takenDown=["<a>"])["index.html"]
