@@ -40,7 +40,8 @@ bless: .venv/test  ## Accept what changed in the golden tree and the config sche
 
 test-deps:  ## Install the system packages the tests can use (Debian, as root)
 	apt-get update -qq
-	apt-get install -y -qq --no-install-recommends postgresql util-linux nginx libnginx-mod-http-js njs chromium fonts-dejavu-core
+	apt-get install -y -qq --no-install-recommends postgresql util-linux nginx libnginx-mod-http-js njs \
+	  radosgw ceph-mon ceph-osd ceph-common chromium fonts-dejavu-core
 	command -v npm >/dev/null || apt-get install -y -qq --no-install-recommends nodejs npm
 
 clean:  ## Remove what was installed, built and made up

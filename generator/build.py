@@ -1,21 +1,35 @@
 """One build: read, put everything new aside, move it into place. The stages follow one another as written here."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Final, Protocol
 
-from generator import __version__, check, detail, edge, inspector, keys, manifest, output, render, source, workers
+from generator import (
+    __version__,
+    blocked,
+    check,
+    detail,
+    edge,
+    inspector,
+    keys,
+    output,
+    render,
+    source,
+    staging,
+    workers,
+)
 from generator.catalog import Catalog
 from generator.config import Config
 from generator.errors import ConfigError, GuardError, SourceError
-from generator.manifest import Current, Manifest, States
+from generator.manifest import Manifest, States
 from generator.output import Output
-from generator.pages import Generation, ItemList, page_count
+from generator.pages import page_count
 from generator.readings import Readings
-from generator.render import Artifact
 from generator.report import Report
+from generator.settings import shaping
+from generator.staging import Rendered, Staged, StagedList
 
 #: What this version builds of what the configuration can ask for.
 VARIANTS: Final = ("core",)
@@ -33,6 +47,14 @@ class Progress(Protocol):
 
 
 @dataclass(frozen=True)
+class Clock:
+    """The instant to build for, an aware time; `is_set` when somebody set it by hand."""
+
+    as_of: datetime
+    is_set: bool
+
+
+@dataclass(frozen=True)
 class Allowed:
     """The guards the person at the keyboard has lifted for this run."""
 
@@ -40,75 +62,40 @@ class Allowed:
     invalid: bool = False
 
 
-@dataclass
-class Staged:
-    """What was put aside: digests of all mutable objects, and the keys of the new ones in publication order."""
-
-    objects: dict[str, str] = field(default_factory=dict)
-    changed: list[str] = field(default_factory=list)
-    bytes: int = 0
-
-    def put(self, folder: Output, artifact: Artifact) -> None:
-        """Put an object aside unless it is in place already."""
-        self.objects[artifact.key] = manifest.digest(artifact.key, artifact.body)
-        if folder.put(artifact.key, artifact.body):
-            self.changed.append(artifact.key)
-            self.bytes += len(artifact.body)
-
-    def add(self, other: "Staged") -> None:
-        """Put what `other` holds behind what is here."""
-        self.objects |= other.objects
-        self.changed += other.changed
-        self.bytes += other.bytes
-
-
-@dataclass(frozen=True)
-class StagedList:
-    """What a worker put aside for one list; `is_new` tells whether its generation is among it."""
-
-    name: str
-    current: Current
-    is_new: bool
-    first_pages: Staged
-
-
-@dataclass(frozen=True)
-class Rendered:
-    """Everything a build put aside, and the record that will describe it."""
-
-    lists: list[StagedList]
-    staged: Staged
-    record: Manifest
-    states: States
-    readings: Readings
-
-    def new_lists(self) -> list[StagedList]:
-        """The lists whose generation was put aside."""
-        return [one for one in self.lists if one.is_new]
-
-
-def build(config: Config, as_of: datetime, *, allowed: Allowed, progress: Progress) -> Report:
-    """Bring `output/` to the state of the database at `as_of`, an aware time; every refusal leaves it as it was."""
-    _refuse_unbuildable(config)
-    report = Report(source=source.describe(config))
+def build(config: Config, clock: Clock, *, allowed: Allowed, progress: Progress) -> Report:
+    """Bring `output/` to the state of the database; every refusal leaves it as it was."""
+    refuse_unbuildable(config)
     with output.locked(config.output) as folder:
-        run = _Run(config, folder, folder.manifest(), report, progress)
-        with source.reading(config, report.quarantine) as reading:
-            with report.stage("read"):
-                catalog = run.read(reading, as_of)
-            run.guard(catalog, allowed)
-            with report.stage("render"):
-                rendered = run.render(catalog, reading)
-        with report.stage("publish"):
-            run.publish(rendered)
-            run.put_edge()
-        if report.says_more_than(folder.read(output.REPORT)):
-            folder.save(output.REPORT, report.encoded())
-        run.put_inspection(rendered.readings)
+        return build_into(folder, config, clock, allowed=allowed, progress=progress)
+
+
+def build_into(folder: Output, config: Config, clock: Clock, *, allowed: Allowed, progress: Progress) -> Report:
+    """Build in a folder that is held already."""
+    report = Report(source=source.describe(config))
+    run = _Run(config, clock, folder, folder.manifest(), blocked.held(folder).ids(), report, progress)
+    with source.reading(config, report.quarantine) as reading:
+        with report.stage("read"):
+            catalog = run.read(reading)
+        run.guard(catalog, allowed)
+        with report.stage("render"):
+            readings = Readings(catalog)
+            rendered = run.render(catalog, reading, readings)
+    with report.stage("publish"):
+        run.publish(rendered)
+        run.put_edge()
+    if report.says_more_than(folder.read(output.REPORT)):
+        folder.save(output.REPORT, report.encoded())
+    run.put_inspection(readings)
     return report
 
 
-def _refuse_unbuildable(config: Config) -> None:
+def shape(config: Config) -> dict[str, str]:
+    """The settings that shape what is published, and the database, by key: equal shapes give equal bytes."""
+    return {**shaping(config), "source": source.describe(config)}
+
+
+def refuse_unbuildable(config: Config) -> None:
+    """Raise ConfigError for what this version does not build."""
     if config.variant not in VARIANTS:
         raise ConfigError(f"variant: {config.variant} is not in this version; set it to {' or '.join(VARIANTS)}")
     if config.layout not in LAYOUTS:
@@ -117,21 +104,25 @@ def _refuse_unbuildable(config: Config) -> None:
 
 @dataclass(frozen=True)
 class _Run:
-    """The stages of one build; `previous` is what the folder's manifest said when it began."""
+    """The stages of one build; `previous` is what the folder's manifest said when it began, `barred` its takedowns."""
 
     config: Config
+    clock: Clock
     folder: Output
     previous: Manifest | None
+    barred: frozenset[str]
     report: Report
     progress: Progress
 
-    def read(self, reading: source.Reading, as_of: datetime) -> Catalog:
+    def read(self, reading: source.Reading) -> Catalog:
         findings = check.findings(reading.columns, reading.refusal)
         if findings:
             raise SourceError("\n  ".join(["the database lacks what a build reads:", *findings]))
-        catalog = reading.catalog(as_of)
+        found = reading.catalog(self.clock.as_of)
+        catalog = found.without(self.barred)
         self.report.as_of, self.report.hidden = catalog.as_of, catalog.hidden
         self.report.published = len(catalog.markets)
+        self.report.taken_down = sorted(self.barred & found.ids())
         return catalog
 
     def guard(self, catalog: Catalog, allowed: Allowed) -> None:
@@ -142,23 +133,30 @@ class _Run:
             reasons = "".join(f"\n  {row.key}: {row.reason}" for row in self.report.quarantine.named("markets")[:10])
             raise GuardError(
                 f"{bad} of {bad + good} markets break the contract, more than guards.max_invalid "
-                f"({guards.max_invalid:g}) allows; nothing was replaced. mend them, or use --allow-invalid:{reasons}"
+                f"({guards.max_invalid:g}) allows; nothing was replaced. mend them, or use --allow-invalid:{reasons}",
+                self._visible(catalog),
             )
-        before = self.previous.markets.keys() if self.previous else set[str]()
-        lost = len(before - {market.item.id for market in catalog.markets})
+        before = self.previous.markets.keys() - self.barred if self.previous else set[str]()
+        lost = len(before - catalog.ids())
         if not allowed.shrink and lost > guards.max_shrink * len(before):
             raise GuardError(
                 f"{lost} of {len(before)} markets would disappear, more than guards.max_shrink "
                 f"({guards.max_shrink:g}) allows; nothing was replaced. is the database whole? then use --allow-shrink"
             )
 
-    def render(self, catalog: Catalog, reading: source.Reading) -> Rendered:
+    def _visible(self, catalog: Catalog) -> frozenset[str] | None:
+        """The markets that the database shows, broken ones included; None when there are too many to name."""
+        quarantine = self.report.quarantine
+        broken = {row.key.lower() for row in quarantine.named("markets")}
+        return None if quarantine.unnamed() else frozenset(catalog.ids() | broken | self.barred)
+
+    def render(self, catalog: Catalog, reading: source.Reading, readings: Readings) -> Rendered:
         """Put everything aside that is not in place yet: lists in forked workers, details meanwhile here."""
         lists = render.lists(catalog)
         self.progress.start(len(lists) + len(catalog.markets))
         known = self.previous.generations() if self.previous else {}
-        staged, readings = Staged(), Readings(catalog)
-        stage_list = partial(_stage_list, self.folder, known)
+        staged = Staged()
+        stage_list = partial(staging.stage_list, self.folder, known)
         with workers.Crew(stage_list, lists, lambda one: len(one.items), workers.available()) as crew:
             for shown in reading.details(catalog):
                 made = detail.read(shown, self.config, self.report.quarantine)
@@ -176,16 +174,17 @@ class _Run:
             staged.add(one.first_pages)
         counts = {one.name: one.current.count for one in staged_lists}
         staged.put(self.folder, render.build_record(catalog, self.config, counts))
-        record = self._record(catalog, staged_lists, staged)
-        return Rendered(staged_lists, staged, record, _states(catalog), readings)
+        return Rendered(staged_lists, staged, self._record(catalog, staged_lists, staged), _states(catalog))
 
     def _record(self, catalog: Catalog, lists: list[StagedList], staged: Staged) -> Manifest:
         return Manifest(
             complete=True,
             as_of=catalog.as_of,
+            is_clock_set=self.clock.is_set,
             version=__version__,
             variant=self.config.variant,
             layout=self.config.layout,
+            settings=shape(self.config),
             lists={one.name: one.current for one in lists},
             retired=(),
             objects=dict(sorted(staged.objects.items())),
@@ -194,38 +193,18 @@ class _Run:
 
     def publish(self, rendered: Rendered) -> None:
         """Move what was put aside into place; from here on a kill leaves work that the next build finishes."""
-        previous = self.previous or rendered.record.emptied()
-        self._compare(previous, rendered)
-        final = manifest.settle(previous, rendered.record, rendered.states, self.config.cursor.lifetime)
-        if final != previous or rendered.staged.changed or rendered.new_lists():
-            self._move(previous, rendered)
-            self.folder.save(output.MANIFEST, final.encoded())
-        for path in list(self.folder.unknown(final)):
-            self.folder.discard(path)
-            self.report.deleted += 1
-        self._count(final, rendered)
+        placed = staging.place(self.folder, self.previous, rendered, self.config.cursor.lifetime)
+        self.report.deleted = placed.deleted
+        self._compare(rendered)
+        self._count(placed.record, rendered)
 
-    def _compare(self, previous: Manifest, rendered: Rendered) -> None:
+    def _compare(self, rendered: Rendered) -> None:
+        previous, now = self.previous, rendered.states.keys()
+        before = previous.markets.keys() if previous else set[str]()
         written = {*rendered.staged.changed}
-        now = rendered.states.keys()
         rewritten = {market_id for market_id in now if keys.detail(market_id) in written}
-        self.report.compare(self.previous.as_of if self.previous else "", previous.markets.keys(), now, rewritten)
+        self.report.compare(previous.as_of if previous else "", before, now, rewritten)
         self.report.remember(self.folder.read(output.REPORT), now)
-
-    def _move(self, previous: Manifest, rendered: Rendered) -> None:
-        self.folder.sync()
-        if self.previous is None:
-            # From now on what lies under v1/ is known to be ours, even if this very first build is killed.
-            self.folder.save(output.MANIFEST, previous.encoded())
-        for market_id in self.report.withdrawn:
-            self.folder.discard_key(keys.detail(market_id))
-        new = {one.name: one.current for one in rendered.new_lists()}
-        for name, current in new.items():
-            self.folder.move(keys.generation_prefix(name, current.generation))
-        intent = manifest.intend(previous, new, rendered.states, rendered.record.as_of)
-        self.folder.save(output.MANIFEST, intent.encoded())
-        for key in rendered.staged.changed:
-            self.folder.move(key)
 
     def _count(self, final: Manifest, rendered: Rendered) -> None:
         new = rendered.new_lists()
@@ -251,22 +230,6 @@ class _Run:
         for name, body in inspector.render(self.config, report, readings):
             if self.folder.put(name, body):
                 self.folder.move(name)
-
-
-def _stage_list(folder: Output, known: dict[tuple[str, str], Current], items: ItemList) -> StagedList:
-    """Put one list aside, its first pages included. Runs in a worker."""
-    generation = Generation(items)
-    current = known.get((generation.list_name, generation.name))
-    # Somebody may have deleted what the manifest knows.
-    is_new = current is None or not folder.has_generation(generation)
-    if current is None or is_new:
-        written = folder.put_generation(generation)
-        current = Current(generation=generation.name, count=generation.count, bytes=written)
-    staged = Staged()
-    for artifact in render.first_pages(generation):
-        staged.put(folder, artifact)
-    as_current = Current(generation=current.generation, count=current.count, bytes=current.bytes)
-    return StagedList(generation.list_name, as_current, is_new, staged)
 
 
 def _states(catalog: Catalog) -> States:

@@ -3,7 +3,7 @@
 Everything here is public. Hidden rows are refused by the query, so they cannot be left in by a bug of this module.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -44,6 +44,15 @@ class Catalog:
         self.markets = sorted(markets, key=lambda market: market.item.id)
         self.as_of = as_of
         self.hidden = hidden
+
+    def ids(self) -> set[str]:
+        """The ids of all markets."""
+        return {market.item.id for market in self.markets}
+
+    def without(self, ids: Collection[str]) -> "Catalog":
+        """The same instant without some markets."""
+        kept = (market for market in self.markets if market.item.id not in ids)
+        return Catalog(kept, as_of=self.as_of, hidden=self.hidden)
 
     def listed(self) -> list[Market]:
         """The markets that lists and snapshot may show, by id: members of public FX families are left out."""

@@ -1,121 +1,65 @@
 """The commands. Results go to stdout, logs and progress to stderr; this is the only place that reads the clock."""
 
-import logging
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
-from generator import __version__, build, check, config, demo, inspector, output, preview, source
+from generator import (
+    __version__,
+    blocked,
+    build,
+    check,
+    demo,
+    inspector,
+    output,
+    preview,
+    publish,
+    record,
+    source,
+    takedown,
+)
+from generator.blocked import Blocked
+from generator.cli_job import LOG, Instant, Job, MarketId, shown
 from generator.config import Config
-from generator.errors import PublicMarketsError, SourceError
+from generator.errors import GuardError, PublicMarketsError, SourceError
+from generator.output import Output
+from generator.planning import Plan
 from generator.quarantine import Quarantine
+from generator.refusals import Permissions
 from generator.report import Report
+from generator.store import Store
+from generator.stores import open_store
 
-_LOG: Final = logging.getLogger("public_markets")
 #: So many quarantined rows are named on stderr; the report names them all.
 _NAMED_ON_STDERR: Final = 20
-
-
-class Instant(click.ParamType[datetime]):
-    """A time, RFC 3339; without an offset it is UTC."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Read the time; years at the very ends of the calendar leave no room for a window before or after."""
-        try:
-            moment = datetime.fromisoformat(str(value).upper())
-            moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-        except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no time; write it like 2026-01-31T12:00:00Z", param, ctx)
-        if not 1000 <= moment.year <= 9998:  # noqa: PLR2004 - four digits, as in the sentence below
-            self.fail(f"{value!r} is not between the years 1000 and 9998", param, ctx)
-        return moment
-
-
-class Job(click.Command):
-    """A command with the options all share; the errors we raise end it with one sentence and their exit code."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.params += [
-            click.Option(
-                ["--config", "config_path"], type=click.Path(path_type=Path), default=Path("config.yaml"),
-                show_default=True, help="The configuration file.",
-            ),
-            click.Option(["--set", "overrides"], multiple=True, metavar="KEY=VALUE", help="Override a setting."),
-            click.Option(["-v", "--verbose"], is_flag=True, help="Log every stage, and show tracebacks."),
-        ]  # fmt: skip
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Load the configuration, run, and turn errors into exit codes."""
-        verbose = ctx.params.pop("verbose")
-        level = logging.INFO if verbose else logging.WARNING
-        logging.basicConfig(stream=sys.stderr, format="%(levelname)s: %(message)s", level=level, force=True)
-        path, overrides = ctx.params.pop("config_path"), ctx.params.pop("overrides")
-        try:
-            ctx.params["settings"] = config.load(path, overrides=overrides, environ=os.environ)
-            return super().invoke(ctx)
-        except PublicMarketsError as error:
-            if verbose:
-                _LOG.exception("where it happened:")
-            click.echo(f"error: {error}", err=True)
-            ctx.exit(error.exit_code)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
-        except Exception as error:
-            if verbose:
-                raise
-            reason = f"{type(error).__name__}: {error}".splitlines()[0]
-            click.echo(f"error: {reason}; this is a bug: please report it with what -v prints", err=True)
-            ctx.exit(1)
-
-
-class Bar:
-    """A progress bar, on a terminal only."""
-
-    def __init__(self) -> None:
-        self._bar: Any = None
-
-    def start(self, steps: int) -> None:
-        """Show an empty bar of so many steps."""
-        if sys.stderr.isatty():
-            self._bar = click.progressbar(length=steps, label="rendering", file=sys.stderr)
-            self._bar.render_progress()
-
-    def advance(self) -> None:
-        """Move on by one step."""
-        if self._bar:
-            self._bar.update(1)
-
-    def finish(self) -> None:
-        """Leave the line to what comes next."""
-        if self._bar:
-            self._bar.render_finish()
-
-
-@contextmanager
-def _bar() -> Iterator[Bar]:
-    bar = Bar()
-    try:
-        yield bar
-    finally:
-        bar.finish()
 
 
 as_of_option = click.option(
     "--as-of", type=Instant(), default=None, metavar="TIME", help="The instant to build for, instead of now."
 )
-guard_options = (
-    click.option("--allow-shrink", is_flag=True, help="Accept the loss of more markets than guards.max_shrink."),
-    click.option("--allow-invalid", is_flag=True, help="Accept more bad rows than guards.max_invalid."),
+allow_shrink_option = click.option(
+    "--allow-shrink", is_flag=True, help="Accept the loss of more markets than guards.max_shrink."
 )
+allow_invalid_option = click.option(
+    "--allow-invalid", is_flag=True, help="Accept more bad rows than guards.max_invalid."
+)
+_PUBLISH_OPTIONS: Final = (
+    click.option("--dry-run", is_flag=True, help="Tell what would be done, and change nothing."),
+    allow_shrink_option,
+    click.option("--allow-older", is_flag=True, help="Publish a build older than what is published."),
+    click.option("--allow-other-site", is_flag=True, help="Publish over a site of another base_url."),
+    click.option("--purge-retired", is_flag=True, help="Delete retired generations now: after a text was edited."),
+    click.option("--verify", is_flag=True, help="List the store, compare it with its record, repair it."),
+)
+
+
+def publish_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that `publish` and `rebuild` share."""
+    for option in reversed(_PUBLISH_OPTIONS):
+        command = option(command)
+    return command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -138,11 +82,82 @@ def check_command(settings: Config) -> None:
 
 @main.command(cls=Job, name="build")
 @as_of_option
-@guard_options[0]
-@guard_options[1]
+@allow_shrink_option
+@allow_invalid_option
 def build_command(settings: Config, as_of: datetime | None, *, allow_shrink: bool, allow_invalid: bool) -> None:
     """Bring the output folder to the state of the database."""
-    _build(settings, as_of or datetime.now(UTC), build.Allowed(shrink=allow_shrink, invalid=allow_invalid))
+    _build(settings, _clock(as_of), build.Allowed(shrink=allow_shrink, invalid=allow_invalid))
+
+
+@main.command(cls=Job, name="publish")
+@publish_options
+def publish_command(settings: Config, **options: bool) -> None:
+    """Bring the store to the state of the output folder."""
+    target = open_store(settings)
+    with output.locked(settings.output) as folder:
+        _publish(folder, target, settings, options)
+
+
+@main.command(cls=Job, name="rebuild")
+@as_of_option
+@allow_invalid_option
+@publish_options
+def rebuild_command(settings: Config, as_of: datetime | None, *, allow_invalid: bool, **options: bool) -> None:
+    """Build, then publish: the one line that cron runs."""
+    target = open_store(settings)
+    build.refuse_unbuildable(settings)
+    allowed = build.Allowed(shrink=options["allow_shrink"], invalid=allow_invalid)
+    with output.locked(settings.output) as folder:
+        barred = None if options["dry_run"] else publish.recall(folder, target).ids()
+        try:
+            with shown("rendering") as bar:
+                report = build.build_into(folder, settings, _clock(as_of), allowed=allowed, progress=bar)
+        except PublicMarketsError as error:
+            if barred is not None:
+                _withdraw_all_the_same(target, settings, barred, error)
+            raise
+        _tell(report)
+        click.echo(report.summary())
+        _publish(folder, target, settings, options, barred)
+
+
+def _withdraw_all_the_same(
+    target: Store, settings: Config, barred: frozenset[str], refusal: PublicMarketsError
+) -> None:
+    """Take out what must not be public, though a build was refused for other reasons."""
+    visible = refusal.visible if isinstance(refusal, GuardError) else None
+    try:
+        with shown("withdrawing") as bar:
+            tally = takedown.hidden_from_store(target, settings, barred, visible, bar)
+    except PublicMarketsError as error:
+        # Why there is no build is what the run ends with.
+        LOG.warning("and nothing could be withdrawn: %s", error)
+    else:
+        if tally.deleted:
+            LOG.warning("what must not be public was withdrawn all the same: %d objects deleted", tally.deleted)
+
+
+@main.command(cls=Job, name="takedown")
+@click.argument("markets", metavar="REF...", nargs=-1, type=MarketId())
+@click.option("--undo", is_flag=True, help="Let the markets come back with the next build.")
+def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool) -> None:
+    """Remove markets from everything that is published, now, and keep them out of later builds.
+
+    REF is a market's id. Without any, tell which markets are kept out.
+    """
+    now = record.instant(datetime.now(UTC))
+
+    def told(words: Blocked) -> Blocked:
+        return words.told(markets, is_blocked=not undo, now=now) if markets else words
+
+    words = _take_down_published(settings, told) if settings.publish.target else None
+    if words is None or settings.output.exists():
+        # The store's last word is the folder's, too.
+        words = takedown.from_folder(settings, words.merged if words else told, _say)
+        _say(f"{settings.output}: holds none of the markets that are kept out")
+    for market_id in sorted(words.ids()):
+        click.echo(f"{market_id} kept out since {words.markets[market_id].at}")
+    click.echo(f"{len(words.ids())} markets are kept out of every build")
 
 
 @main.command(cls=Job, name="demo")
@@ -150,7 +165,7 @@ def build_command(settings: Config, as_of: datetime | None, *, allow_shrink: boo
 @click.option("--markets", type=click.IntRange(1), default=400, show_default=True, help="How many markets to make up.")
 def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None:
     """Make up a lifelike database if there is none yet, and build it."""
-    moment = as_of or datetime.now(UTC)
+    clock = _clock(as_of)
     path = source.sqlite_path(settings)
     if path is None:
         raise SourceError(
@@ -159,9 +174,9 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
     if path.exists():
         click.echo(f"{path} is there already; delete it to get a new one", err=True)
     else:
-        demo.seed(path, as_of=moment, markets=markets)
+        demo.seed(path, as_of=clock.as_of, markets=markets)
         click.echo(f"made up {markets} markets in {path}", err=True)
-    _build(settings, moment, build.Allowed(shrink=False, invalid=False))
+    _build(settings, clock, build.Allowed(shrink=False, invalid=False))
     click.echo(f"look at {settings.output / 'v1'}: public/markets/lists/open/popular/first/20.json is the first page")
     click.echo(f"open {settings.output / inspector.PAGE} in a browser: what was built, what was left out and why")
 
@@ -180,21 +195,65 @@ def serve_command(settings: Config, host: str, port: int) -> None:
     click.echo("stopped")
 
 
-def _build(settings: Config, as_of: datetime, allowed: build.Allowed) -> None:
-    with _bar() as bar:
-        report = build.build(settings, as_of, allowed=allowed, progress=bar)
+def _say(sentence: str) -> None:
+    click.echo(sentence, err=True)
+
+
+def _take_down_published(settings: Config, told: Callable[[Blocked], Blocked]) -> Blocked:
+    target = open_store(settings)
+    words = told(blocked.read(target))
+    with shown("publishing") as bar:
+        tally = takedown.from_store(target, settings, words, bar, _say)
+    for warning in tally.warnings:
+        LOG.warning("%s", warning)
+    _say(
+        f"{target.name}: holds none of the markets that are kept out "
+        f"({tally.deleted} objects deleted, {tally.uploaded} replaced)"
+    )
+    return words
+
+
+def _build(settings: Config, clock: build.Clock, allowed: build.Allowed) -> None:
+    with shown("rendering") as bar:
+        report = build.build(settings, clock, allowed=allowed, progress=bar)
     _tell(report)
     click.echo(report.summary())
 
 
+def _clock(as_of: datetime | None) -> build.Clock:
+    return build.Clock(as_of or datetime.now(UTC), is_set=as_of is not None)
+
+
+def _publish(
+    folder: Output,
+    target: Store,
+    settings: Config,
+    options: dict[str, bool],
+    barred: frozenset[str] | None = None,
+) -> None:
+    allowed = Permissions(options["allow_shrink"], options["allow_older"], options["allow_other_site"])
+    wanted = publish.Options(allowed, options["dry_run"], options["verify"], options["purge_retired"])
+    publication = publish.Publication(folder, target, settings, build.shape(settings), wanted, barred)
+
+    def show(plan: Plan) -> None:
+        for line in plan.lines() if wanted.is_dry else ():
+            click.echo(line)
+
+    with shown("publishing") as bar:
+        outcome = publication.run(bar, show)
+    for warning in outcome.tally.warnings:
+        LOG.warning("%s", warning)
+    click.echo(("dry run, nothing was changed; it would have " if wanted.is_dry else "") + outcome.summary())
+
+
 def _tell(report: Report) -> None:
     for name, seconds in report.stages.items():
-        _LOG.info("stage=%s duration_ms=%d", name, seconds * 1000)
+        LOG.info("stage=%s duration_ms=%d", name, seconds * 1000)
     rejections = list(report.quarantine)
     for row, count in rejections[:_NAMED_ON_STDERR]:
         times = f" ({count} rows)" if count > 1 else ""
-        _LOG.warning("left out of %s: %s: %s%s", row.relation, row.key, row.reason, times)
+        LOG.warning("left out of %s: %s: %s%s", row.relation, row.key, row.reason, times)
     if len(rejections) > _NAMED_ON_STDERR:
-        _LOG.warning("and %d more, all in %s", len(rejections) - _NAMED_ON_STDERR, output.REPORT)
+        LOG.warning("and %d more, all in %s", len(rejections) - _NAMED_ON_STDERR, output.REPORT)
     for market_id in report.withdrawn[:_NAMED_ON_STDERR]:
-        _LOG.warning("withdrawn: market %s is not public any more", market_id)
+        LOG.warning("withdrawn: market %s is not public any more", market_id)

@@ -17,7 +17,7 @@ import yaml
 from pydantic_core import ErrorDetails
 
 from generator.errors import ConfigError
-from generator.settings import ENVIRONMENT_PREFIX, KEYS, SECTIONS, Config, variable
+from generator.settings import ENVIRONMENT_PREFIX, KEYS, LISTS, SECTIONS, Config, variable
 
 __all__ = ["Config", "load"]
 
@@ -187,7 +187,11 @@ def _read_mapping(node: yaml.Node, path: Path, section: str = "") -> Iterator[_S
 
 
 def _read_value(node: yaml.Node, key: str, where: str) -> _Setting | str:
-    # Lists and mappings are not unfolded, so aliases that multiply them cost nothing.
+    # Only a list of scalars is unfolded, so aliases that multiply lists and mappings cost nothing.
+    if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq" and key in LISTS:
+        if all(_is_plain(item) for item in node.value):
+            return _Setting(where, key, [_value(item) for item in node.value], "file")
+        return f"{where}: write a list of single values, without a YAML tag"
     if not _is_plain(node):
         return f"{where}: write a single value, without a YAML tag"
     return _Setting(where, key, _value(node), "file")

@@ -90,3 +90,17 @@ def is_generation(folder: str) -> bool:
 def headers(key: str) -> dict[str, str]:
     """The HTTP headers that are stored with the object."""
     return {"Content-Type": CONTENT_TYPE, "Cache-Control": IMMUTABLE if is_immutable(key) else MUTABLE}
+
+
+def is_first_page(key: str) -> bool:
+    """Whether a walk can begin with the object."""
+    return key.startswith(f"{LISTS}/") and key.split("/")[-2] == FIRST
+
+
+def rank(key: str) -> int:
+    """The place of a mutable object in publication order: details, documents, first pages, `build.json`."""
+    if key.startswith(f"{DETAILS}/"):
+        return 0
+    if is_first_page(key):
+        return 2
+    return 3 if key == BUILD else 1

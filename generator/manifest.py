@@ -24,13 +24,15 @@ Lists: TypeAlias = Mapping[str, "Current"]
 States: TypeAlias = Mapping[str, tuple[MarketStatus, ...]]
 
 
-class _Record(BaseModel):
+class Record(BaseModel):
+    """Base of what is kept as JSON: camel case, nothing unknown, nothing changed later."""
+
     model_config = ConfigDict(
         alias_generator=to_camel, extra="forbid", frozen=True, validate_by_alias=True, validate_by_name=True
     )
 
 
-class Current(_Record):
+class Current(Record):
     """The generation a list's first pages lead to: `count` items, `bytes` in its immutable pages."""
 
     generation: str
@@ -39,15 +41,20 @@ class Current(_Record):
 
 
 class Retired(Current):
-    """A generation that walks may still be in. `withdrawn`: it holds a market that must not be public any more."""
+    """A generation that walks may still be in.
+
+    `withdrawn`: it holds a market that must not be public any more. `partial`: the run that wrote it did not end, so
+    it may be incomplete.
+    """
 
     list: str
     retired_at: str
     withdrawn: bool = False
+    partial: bool = False
 
-    def is_due(self, as_of: str, lifetime: timedelta) -> bool:
+    def is_due(self, now: str, lifetime: timedelta) -> bool:
         """Whether the generation may be deleted: its cursors are older than their lifetime, or it was withdrawn."""
-        age = datetime.fromisoformat(as_of) - datetime.fromisoformat(self.retired_at)
+        age = datetime.fromisoformat(now) - datetime.fromisoformat(self.retired_at)
         return self.withdrawn or age > lifetime
 
 
@@ -55,9 +62,10 @@ class _Format(BaseModel):
     format: int
 
 
-class Manifest(_Record):
+class Manifest(Record):
     """One state of the output folder. `complete` is false from the moment a build begins to replace files to its end.
 
+    `settings` are those that shape what is published. `is_clock_set` tells that somebody set `as_of` by hand.
     `objects` maps the key of every mutable object to a digest of its bytes and headers. `markets` maps the id of every
     public market to the states it has had in the generations that exist, which tells the lists that may hold it.
     """
@@ -65,9 +73,11 @@ class Manifest(_Record):
     format: int = FORMAT
     complete: bool
     as_of: str
+    is_clock_set: bool = False
     version: str
     variant: str
     layout: str
+    settings: Mapping[str, str] = {}
     lists: Mapping[str, Current]
     retired: tuple[Retired, ...]
     objects: Mapping[str, str]
@@ -99,7 +109,7 @@ def digest(key: str, body: bytes) -> str:
     return hashlib.sha256(f"{headers}\n\n".encode() + body).hexdigest()[:_DIGEST_LENGTH]
 
 
-def intend(previous: Manifest, lists: Lists, states: States, as_of: str) -> Manifest:
+def intend(previous: Manifest, lists: Lists, states: States, now: str) -> Manifest:
     """Record, before anything leads to them, the generations a build is about to make reachable.
 
     A build that is killed after this leaves generations that first pages may lead to; noted as retired, they are kept
@@ -108,40 +118,50 @@ def intend(previous: Manifest, lists: Lists, states: States, as_of: str) -> Mani
     known = previous.generations()
     new = {name: one for name, one in lists.items() if (name, one.generation) not in known}
     had = {market_id: {*before} for market_id, before in previous.markets.items()}
-    for market_id, now in states.items():
-        had.setdefault(market_id, set()).update(now)
+    for market_id, held in states.items():
+        had.setdefault(market_id, set()).update(held)
     return previous.model_copy(
-        update={"complete": False, "retired": (*previous.retired, *_retired(new, as_of)), "markets": _sorted(had)}
+        update={
+            "complete": False,
+            "retired": (*previous.retired, *_retired(new, now, partial=True)),
+            "markets": _sorted(had),
+        }
     )
 
 
-def settle(previous: Manifest, built: Manifest, states: States, lifetime: timedelta) -> Manifest:
-    """Complete the record of a build with what the previous one leaves behind: retired generations, old states."""
-    retired = tuple(one for one in _retirements(previous, built, states) if not one.is_due(built.as_of, lifetime))
+def settle(previous: Manifest, built: Manifest, states: States, lifetime: timedelta, now: str) -> Manifest:
+    """Complete the record of a build with what the previous one leaves behind: retired generations, old states.
+
+    `now` is the clock that ages are counted by: the build's own instant in a folder, the store's clock in a store.
+    """
+    retired = tuple(one for one in _retirements(previous, built, states, now) if not one.is_due(now, lifetime))
     retained = {one.list for one in retired}
-    had = {market_id: {*now} for market_id, now in states.items()}
+    had = {market_id: {*held} for market_id, held in states.items()}
     for market_id in had.keys() & previous.markets.keys():
         had[market_id].update(state for state in previous.markets[market_id] if retained & lists_of([state]))
     return built.model_copy(update={"complete": True, "retired": retired, "markets": _sorted(had)})
 
 
-def _retirements(previous: Manifest, built: Manifest, states: States) -> Iterator[Retired]:
+def _retirements(previous: Manifest, built: Manifest, states: States, now: str) -> Iterator[Retired]:
     gone = previous.markets.keys() - states.keys()
     withdrawn = lists_of(state for market_id in gone for state in previous.markets[market_id])
     current = {(name, one.generation) for name, one in built.lists.items()}
-    # A build that was killed may have led readers into any of its generations, until now.
-    since = "" if previous.complete else built.as_of
-    earlier = [one.model_copy(update={"retired_at": max(one.retired_at, since)}) for one in previous.retired]
-    for one in (*earlier, *_retired(previous.lists, built.as_of)):
+    for one in (*_earlier(previous, built, now), *_retired(previous.lists, now)):
         if (one.list, one.generation) not in current:
             yield one.model_copy(update={"withdrawn": True}) if one.list in withdrawn else one
 
 
-def _retired(lists: Lists, as_of: str) -> list[Retired]:
-    return [
-        Retired(list=name, generation=one.generation, count=one.count, bytes=one.bytes, retired_at=as_of)
-        for name, one in lists.items()
-    ]
+def _earlier(previous: Manifest, built: Manifest, now: str) -> Iterator[Retired]:
+    """What was retired before. Lifetimes begin anew where it is not known when the last reader was led there."""
+    for one in previous.retired:
+        # A run that was killed may have led readers into any of its generations until now. And the age of what was
+        # retired by a clock set by hand cannot be told by the real one, nor the other way round.
+        is_unknown = not previous.complete or previous.is_clock_set != built.is_clock_set
+        yield one.model_copy(update={"retired_at": now}) if is_unknown else one
+
+
+def _retired(lists: Lists, now: str, *, partial: bool = False) -> list[Retired]:
+    return [Retired(list=name, retired_at=now, partial=partial, **dict(one)) for name, one in lists.items()]
 
 
 def _sorted(had: Mapping[str, set[MarketStatus]]) -> dict[str, tuple[MarketStatus, ...]]:

@@ -5,8 +5,6 @@ order by renames: generations, which nothing leads to yet; the manifest that kno
 complete manifest. A build that is killed leaves a folder that serves, and that the next build repairs.
 """
 
-import ctypes
-import errno
 import fcntl
 import os
 import secrets
@@ -18,7 +16,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from generator import keys, manifest
+from generator import disk, keys, manifest
 from generator.contract import API_VERSION
 from generator.errors import BusyError, OutputError
 from generator.manifest import Manifest
@@ -28,9 +26,7 @@ MANIFEST: Final = "manifest.json"
 REPORT: Final = "report.json"
 _LOCK: Final = ".lock"
 _STAGING: Final = ".staging-"
-#: Linux can sync one file system; os.sync waits for every disk of the machine, whoever writes to it.
-_SYNCFS: Final = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
-_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_ELSEWHERE: Final = "choose another folder with --set output=…"
 
 
 @contextmanager
@@ -49,7 +45,7 @@ def locked(root: Path) -> Iterator["Output"]:
     except OSError as error:
         # A page is written by its name alone, which tells nobody where it should have gone.
         place = error.filename if "/" in str(error.filename) else root
-        raise OutputError(f"{place}: {_remedy(error)}; what is served stays whole") from error
+        raise OutputError(f"{place}: {disk.sentence(error, _ELSEWHERE)}; what is served stays whole") from error
 
 
 def _aside(root: Path) -> Path:
@@ -62,17 +58,6 @@ def _clear(root: Path) -> None:
         shutil.rmtree(leftover.rename(_aside(root)), ignore_errors=True)
 
 
-def _remedy(error: OSError) -> str:
-    text = (error.strerror or str(error)).lower()
-    if isinstance(error, PermissionError):
-        return f"{text}; give this user the right to write there, or choose another folder with --set output=…"
-    if isinstance(error, FileExistsError | NotADirectoryError):
-        return f"{text}; move away what is there, or choose another folder with --set output=…"
-    if error.errno in _NO_ROOM:
-        return f"{text}; make room, or choose another folder with --set output=…"
-    return f"{text}; choose another folder with --set output=…"
-
-
 @contextmanager
 def _lock(root: Path) -> Iterator[None]:
     # The operating system drops the lock when its holder ends, however it ends; the file itself means nothing.
@@ -82,7 +67,7 @@ def _lock(root: Path) -> Iterator[None]:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
             file.seek(0)
-            raise BusyError(f"{root}: another build is at work there (process {file.read().strip()})") from None
+            raise BusyError(f"{root}: another run is at work there (process {file.read().strip()})") from None
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
@@ -119,11 +104,27 @@ class Output:
             ) from error
 
     def read(self, name: str) -> bytes | None:
-        """A record of this folder, or None when there is none."""
+        """A record of this folder, or an object; None when there is none."""
         try:
             return (self._root / name).read_bytes()
         except FileNotFoundError:
             return None
+
+    def path(self, key: str) -> Path:
+        """Where an object lies."""
+        return self._root / key
+
+    def body(self, key: str) -> bytes:
+        """The bytes of an object that is there, as built."""
+        body = self.read(key)
+        if body is None:
+            raise OutputError(f"{self.path(key)}: missing; run `public-markets build` again")
+        return body
+
+    def weight(self, prefix: str) -> tuple[int, int]:
+        """How many files a generation has, and their bytes together."""
+        sizes = [file.stat().st_size for file in self.path(prefix).rglob("*") if file.is_file()]
+        return len(sizes), sum(sizes)
 
     def put(self, key: str, body: bytes) -> bool:
         """Write the object aside, unless the very same is in place already."""
@@ -167,14 +168,7 @@ class Output:
 
     def sync(self) -> None:
         """Have everything that was put aside on the disk, before anything leads to it."""
-        handle = os.open(self._staging, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            if _SYNCFS is None:
-                os.sync()
-            elif _SYNCFS(handle):
-                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(self._staging))
-        finally:
-            os.close(handle)
+        disk.sync(self._staging)
 
     def move(self, key: str) -> None:
         """Move an object or a generation from aside into its place, at once."""
@@ -216,6 +210,11 @@ class Output:
             yield from (Path(folder, name) for name in folders if Path(folder, name).is_symlink())
             yield from (Path(folder, name) for name in files if f"{place}/{name}" not in known.objects)
 
+    def strangers(self, known: Manifest) -> set[str]:
+        """The keys of mutable objects that the manifest does not name."""
+        found = (path for path in self.unknown(known) if path.is_file())
+        return {path.relative_to(self._root).as_posix() for path in found}
+
     def discard_key(self, key: str) -> None:
         """Take an object out of its place, if it is there."""
         self.discard(self._root / key)
@@ -234,10 +233,7 @@ def _write(path: Path, body: bytes) -> None:
 def _create(name: str, body: bytes, folder: int | None) -> None:
     handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=folder)
     try:
-        # A disk that fills takes a part and says so only in the count; the next write names the cause.
-        done = os.write(handle, body)
-        while done < len(body):
-            done += os.write(handle, body[done:])
+        disk.write(handle, body)
     finally:
         os.close(handle)
 

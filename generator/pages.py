@@ -4,6 +4,7 @@ A page is a slice of the list's joined items between a fixed head and a `nextCur
 """
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,7 @@ LAYOUT: Final = "pages"
 LETTER: Final = "p"
 LIMITS: Final = range(LIMIT_MIN, LIMIT_MAX + 1)
 
+_JSON: Final = json.JSONDecoder()
 _HEAD: Final = b'{"items":['
 _NEXT: Final = b'],"nextCursor":"'
 _END: Final = b'"}'
@@ -85,9 +87,33 @@ class Generation:
                     yield Folder(keys.page_folder(limit, start), pages)
 
 
+@dataclass(frozen=True)
+class Page:
+    """A page as a reader sees it: its encoded items, and the cursor that goes on."""
+
+    items: list[bytes]
+    next_cursor: str | None
+
+
+def read(body: bytes) -> Page:
+    """Take a page apart, without changing a byte of its items."""
+    text, end, items = body.decode(), len(_HEAD), []
+    while text[end] != "]":
+        begin = end + (text[end] == ",")
+        _, end = _JSON.raw_decode(text, begin)
+        items.append(text[begin:end].encode())
+    return Page(items, json.loads(text[: len(_HEAD)] + text[end:])["nextCursor"])
+
+
 def page_count(items: int) -> int:
     """How many pages, beside the hundred first ones, a list of `items` has: about 5.19 an item."""
     return sum(max(0, items - 1) // limit for limit in LIMITS)
+
+
+def page_keys(list_name: str, generation: str, count: int) -> Iterator[str]:
+    """The keys of all pages of a generation of `count` items, beside the first ones."""
+    for limit in LIMITS:
+        yield from (keys.page(list_name, generation, limit, position) for position in range(limit, count, limit))
 
 
 def size_at(position: int, limit: int) -> int:

@@ -25,6 +25,7 @@ class Report:
     source: str = ""
     published: int = 0
     hidden: int = 0
+    taken_down: list[str] = field(default_factory=list)
     lists: Lists = field(default_factory=dict)
     retained: int = 0
     quarantine: Quarantine = field(default_factory=Quarantine)
@@ -58,6 +59,7 @@ class Report:
                 "hidden": self.hidden,
                 "quarantined": self.quarantine.total("markets"),
             },
+            "takenDown": self.taken_down,
             "lists": {name: self._list(current) for name, current in self.lists.items()},
             "retainedGenerations": self.retained,
             "quarantined": [

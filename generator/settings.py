@@ -1,9 +1,11 @@
 """What can be set: every key with its type, default and bounds, as frozen models. `config` reads them."""
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
+from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
@@ -79,6 +81,15 @@ def _target(text: str) -> str:
     return text
 
 
+def _command(value: object) -> object:
+    """Read a list of words, or a line of them as a shell would split it."""
+    with suppress(ValueError):  # from shlex, of a quotation mark that is not closed
+        words = shlex.split(value) if isinstance(value, str) else value
+        if isinstance(words, list | tuple) and words:
+            return tuple(words)
+    raise ValueError("write the program and its arguments as a list of texts")
+
+
 def _folder(value: object) -> object:
     return Path(_one_line(value)) if isinstance(value, str) else value
 
@@ -87,6 +98,10 @@ Line = Annotated[str, AfterValidator(_one_line)]
 WebUrl = Annotated[str, AfterValidator(_web_url), WithJsonSchema({"type": "string", "pattern": "^https?://"})]
 DurationSchema = WithJsonSchema({"type": ["integer", "string"], "pattern": _DURATION.pattern})
 Duration = Annotated[timedelta, BeforeValidator(_duration), DurationSchema]
+CommandSchema = WithJsonSchema(
+    {"type": ["array", "string"], "items": {"type": "string"}, "minItems": 1, "minLength": 1}
+)
+Command = Annotated[tuple[Line, ...], BeforeValidator(_command), CommandSchema]
 HistoryPoints = Annotated[
     int, Field(ge=0, le=10_000, json_schema_extra={"not": {"const": 1}}), AfterValidator(_history_points)
 ]
@@ -134,7 +149,7 @@ class Cursor(Section):
 
     lifetime: Duration = Field(
         timedelta(hours=6),
-        ge=timedelta(minutes=1),
+        ge=timedelta(seconds=1),
         le=timedelta(days=366),
         description="How long a replaced list stays for those who are still walking through it.",
     )
@@ -162,6 +177,31 @@ class Publish(Section):
         None, description="s3://bucket/prefix or a directory; null: nowhere yet."
     )
     endpoint_url: WebUrl | None = Field(None, description="Address of an S3-compatible store; null: Amazon's own.")
+    client: Literal["obstore", "boto3"] = Field(
+        "obstore", description="Library that uploads: obstore, or boto3, which is slower and runs wherever Python does."
+    )
+    single_writer: bool = Field(
+        default=False,
+        description="Whether to publish to a store that ignores conditions; true promises that nobody else publishes.",
+    )
+    lease: Duration = Field(
+        timedelta(minutes=5),
+        ge=timedelta(seconds=1),
+        le=timedelta(days=1),
+        description="How long a publisher that fell silent keeps others out.",
+    )
+    cloudfront_distribution: Line | None = Field(
+        None, description="Id of the CloudFront distribution whose copies a withdrawal invalidates; null: none."
+    )
+    purge_command: Command | None = Field(
+        None, description="Command that purges another CDN after a withdrawal, the paths being appended; null: none."
+    )
+    cache_fill: Duration = Field(
+        timedelta(seconds=60),
+        ge=timedelta(0),
+        le=timedelta(hours=1),
+        description="How late a CDN may store an answer it fetched before a withdrawal, which invalidates again then.",
+    )
 
     def bucket(self) -> tuple[str, str] | None:
         """The bucket of an `s3://` target, and the prefix of every key in it: empty, or with a slash at its end."""
@@ -204,8 +244,23 @@ def _fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Fie
 
 #: Every setting by its dotted key; a FieldInfo knows its default and description.
 KEYS: Final[Mapping[str, FieldInfo]] = dict(_fields(Config))
+#: The keys whose value may be a list.
+LISTS: Final = frozenset({"publish.purge_command"})
 #: The keys that hold other keys.
 SECTIONS: Final = frozenset(key.partition(".")[0] for key in KEYS if "." in key)
+
+
+#: What a run needs to know and what it publishes does not show.
+_NOT_SHOWN: Final = ("cursor.", "guards.", "output", "publish.", "schedule", "source.")
+
+
+def shaping(config: Config) -> dict[str, str]:
+    """The settings that shape what is published, as text by dotted key."""
+    return {key: str(_value(config, key)) for key in KEYS if not key.startswith(_NOT_SHOWN)}
+
+
+def _value(config: Config, key: str) -> object:
+    return reduce(getattr, key.split("."), config)
 
 
 def schema() -> dict[str, Any]:

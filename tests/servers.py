@@ -66,6 +66,12 @@ class Client:
             self._connection = None
 
 
+def mortal(*command: str | Path) -> list[str]:
+    """The command, killed when the process that starts it ends, however that happens; on Linux, elsewhere as it is."""
+    setpriv = shutil.which("setpriv")
+    return [*([setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []), *map(str, command)]
+
+
 @contextmanager
 def connected(port: int) -> Iterator[Client]:
     with closing(Client(port)) as client:

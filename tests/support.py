@@ -52,7 +52,8 @@ def make_config(folder: Path, **settings: object) -> Config:
 
 def build_now(settings: Config, as_of: datetime = AS_OF, *, shrink: bool = False, invalid: bool = False) -> Report:
     """Build in this process."""
-    return build.build(settings, as_of, allowed=build.Allowed(shrink=shrink, invalid=invalid), progress=Silent())
+    clock = build.Clock(as_of, is_set=True)
+    return build.build(settings, clock, allowed=build.Allowed(shrink=shrink, invalid=invalid), progress=Silent())
 
 
 def run(*arguments: str | Path, cwd: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:

@@ -16,12 +16,15 @@ OWNERS = {
     "sqlite3": {"source"},
     "psycopg": set[str](),
     "yaml": {"config"},
-    "click": {"cli"},
+    "click": {"cli", "cli_job"},
     "multiprocessing": {"workers"},
-    "fcntl": {"output"},
+    "fcntl": {"output", "store_directory"},
     "werkzeug": {"preview"},
     "quickjs": {"preview"},
     "jinja2": {"templates"},
+    "boto3": {"caches", "store_s3_connection"},
+    "botocore": {"caches", "store_s3", "store_s3_connection", "store_s3_deletions", "store_s3_errors"},
+    "obstore": {"store_obstore"},
 }
 #: What each module may import of the others. An arrow that is not here is a decision, not an accident.
 MAY_IMPORT = {
@@ -65,23 +68,60 @@ MAY_IMPORT = {
     "demo_lives": {"contract", "demo_texts"},
     "demo_markets": {"contract", "demo_lives", "demo_texts"},
     "demo": {"demo_markets", "errors"},
-    "output": {"contract", "errors", "keys", "manifest", "pages"},
+    "disk": set(),
+    "store": set(),
+    "store_directory": {"disk", "errors", "keys", "store"},
+    "store_s3_errors": {"errors", "store"},
+    "store_s3_connection": {"errors", "store_s3_errors"},
+    "store_s3_deletions": {"errors", "store_s3_connection", "store_s3_errors"},
+    "store_obstore": {"store", "store_s3_connection", "store_s3_errors"},
+    "store_s3": {"keys", "store", "store_obstore", "store_s3_connection", "store_s3_deletions", "store_s3_errors"},
+    "stores": {"config", "errors", "store", "store_directory", "store_s3"},
+    "output": {"contract", "disk", "errors", "keys", "manifest", "pages"},
     "build": {
-        "catalog", "check", "config", "detail", "edge", "errors", "inspector", "keys", "manifest", "output", "pages",
-        "readings", "render", "report", "source", "workers",
+        "blocked", "catalog", "check", "config", "detail", "edge", "errors", "inspector", "keys", "manifest",
+        "output", "pages", "readings", "render", "report", "settings", "source", "staging", "workers",
     },
     "preview": {"answers", "config", "contract", "edge", "errors", "inspector", "keys"},
+    "apply": {"errors", "keys", "ledger", "manifest", "output", "pages", "planning", "store", "transfer"},
+    "audit": {"contract", "manifest", "output", "pages", "planning", "record", "store", "transfer"},
+    "blocked": {"errors", "manifest", "output", "record", "store", "transfer"},
+    "caches": {"config", "contract", "errors"},
+    "cli_job": {"config", "errors"},
+    "ledger": {"errors", "process", "record", "store", "transfer"},
+    "planning": {"keys", "manifest", "pages", "record"},
+    "protocol": {
+        "apply", "audit", "blocked", "caches", "config", "contract", "errors", "ledger", "manifest", "output",
+        "planning", "record", "store", "transfer",
+    },
+    "publish": {
+        "apply", "blocked", "config", "errors", "ledger", "manifest", "output", "pages", "planning", "protocol",
+        "refusals", "store", "withdraw",
+    },
+    "record": {"manifest"},
+    "refusals": {"config", "errors", "keys", "manifest", "output", "pages", "planning", "record"},
+    "staging": {"keys", "manifest", "output", "pages", "render"},
+    "takedown": {
+        "apply", "blocked", "config", "errors", "ledger", "manifest", "output", "protocol", "publish", "store",
+        "withdraw",
+    },
+    "transfer": {"store"},
+    "withdraw": {
+        "contract", "cursor", "errors", "keys", "manifest", "openapi_schemas", "output", "pages", "record",
+        "render", "staging", "store", "transfer",
+    },
+    "process": set(),
     "cli": {
-        "build", "check", "config", "demo", "errors", "inspector", "output", "preview", "quarantine", "report",
-        "source",
+        "blocked", "build", "check", "cli_job", "config", "demo", "errors", "inspector", "output", "planning",
+        "preview", "publish", "quarantine", "record", "refusals", "report", "source", "store", "stores", "takedown",
     },
 }  # fmt: skip
 #: Modules that do no I/O, know no clock and draw no lots: what they return depends on what they are given.
 PURE = {
     "answers", "catalog", "check", "contract", "cursor", "demo_texts", "detail", "edge_cloudflare",
     "edge_cloudfront", "errors", "keys", "manifest", "nginx", "openapi", "openapi_examples", "openapi_schemas",
-    "openapi_texts", "pages",
-    "quarantine", "readings", "relations", "render", "rows", "streams",
+    "openapi_texts", "pages", "planning",
+    "quarantine", "readings", "record", "relations", "render", "rows", "streams",
 }  # fmt: skip
 IMPURE_LIBRARIES = {"os", "pathlib", "random", "shutil", "socket", "subprocess", "sys", "tempfile", "time", "secrets"}
 

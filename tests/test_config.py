@@ -25,6 +25,7 @@ SCHEMA = ROOT / "generator" / "config.schema.json"
 SECRET = "hunter2"  # noqa: S105 - the password that must never show
 NO_DURATION = "write a duration: a number of seconds, or like 45 s, 90 min, 6 h, 2 d, PT6H"
 NO_DATABASE = "write a database URL, beginning with sqlite://, postgresql://, postgresql+psycopg://, postgres://"
+NO_COMMAND = "write the program and its arguments as a list of texts"
 IN_FILE = "secrets come from the environment, never from the file, and this holds a password: remove it here and set"
 WITH_PASSWORD = f"postgresql://reader:{SECRET}@db.example/markets"
 
@@ -88,6 +89,12 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "guards.max_monthly_cost": 100,
         "publish.target": None,
         "publish.endpoint_url": None,
+        "publish.client": "obstore",
+        "publish.single_writer": False,
+        "publish.lease": timedelta(minutes=5),
+        "publish.cloudfront_distribution": None,
+        "publish.purge_command": None,
+        "publish.cache_fill": timedelta(seconds=60),
     }
 
 
@@ -186,6 +193,10 @@ def test_an_empty_file_or_section_means_all_defaults(text: str, folder: Folder) 
         ("publish: {target: ../site}", "publish.target", "../site"),
         ("publish: {endpoint_url: https://s3.example.org/}", "publish.endpoint_url", "https://s3.example.org"),
         ("publish: {target: null}", "publish.target", None),
+        ("publish: {lease: 1}", "publish.lease", timedelta(seconds=1)),
+        ("publish: {purge_command: [purge, '--zone', a b]}", "publish.purge_command", ("purge", "--zone", "a b")),
+        ("publish:\n  purge_command:\n    - purge\n    - 'true'", "publish.purge_command", ("purge", "true")),
+        ("publish: {purge_command: purge --zone 'a b'}", "publish.purge_command", ("purge", "--zone", "a b")),
         ('{"schedule": 5, "snapshot": {"size": 0}}', "schedule", 5),
         ("schedule: 5\r\nvariant: core\r\n", "schedule", 5),
         ("snapshot: &same {size: 9}\nschedule: 7", "snapshot.size", 9),
@@ -338,7 +349,7 @@ def test_settings_cannot_be_changed(loaded: Config) -> None:
             "1:26 detail.history_points: write 0 for none, or at least 2: the first and the last point are always kept",
         ),
         ("detail: {history_points: 10001}", "1:26 detail.history_points: input should be less than or equal to 10000"),
-        ("cursor: {lifetime: 59}", "1:20 cursor.lifetime: input should be greater than or equal to 1 minute"),
+        ("cursor: {lifetime: 0}", "1:20 cursor.lifetime: input should be greater than or equal to 1 second"),
         ("cursor: {lifetime: 367 d}", "1:20 cursor.lifetime: input should be less than or equal to 366 days"),
         ("rate_limit: {window: 0}", "1:22 rate_limit.window: input should be greater than or equal to 1 second"),
         ("rate_limit: {requests: 0}", "1:24 rate_limit.requests: input should be greater than or equal to 1"),
@@ -356,6 +367,19 @@ def test_settings_cannot_be_changed(loaded: Config) -> None:
         ("source: {schema: 5}", "1:18 source.schema: write text, in quotes if it looks like a number"),
         ("publish: {target: gs://bucket}", "1:19 publish.target: write s3://bucket/prefix or a directory"),
         ("publish: {target: 's3:///prefix'}", "1:19 publish.target: write s3://bucket/prefix or a directory"),
+        ("publish: {lease: 0}", "1:18 publish.lease: input should be greater than or equal to 1 second"),
+        ("publish: {client: curl}", "1:19 publish.client: input should be 'obstore' or 'boto3'"),
+        ("publish: {purge_command: []}", f"1:26 publish.purge_command: {NO_COMMAND}"),
+        ("publish: {purge_command: 'purge \"x'}", f"1:26 publish.purge_command: {NO_COMMAND}"),
+        ("publish: {purge_command: {a: b}}", "1:26 publish.purge_command: write a single value, without a YAML tag"),
+        (
+            "publish: {purge_command: [[a]]}",
+            "1:26 publish.purge_command: write a list of single values, without a YAML tag",
+        ),
+        (
+            "publish: {purge_command: [a, 5]}",
+            "1:26 publish.purge_command: write text, in quotes if it looks like a number",
+        ),
         ("source: {url: 'mysql://h/db'}", f"1:15 source.url: {NO_DATABASE}"),
         ("source:\n  url: 5", "2:8 source.url: write text, in quotes if it looks like a number"),
         ("a: b: c", "1:5: is not YAML: mapping values are not allowed here"),

@@ -503,7 +503,7 @@ def test_a_second_build_is_refused_until_the_first_is_dead(
     with spawn(builds) as second:
         _, message = second.communicate(timeout=20)
     assert second.returncode == 4
-    assert message.decode() == f"error: {builds.output}: another build is at work there (process {pid})\n"
+    assert message.decode() == f"error: {builds.output}: another run is at work there (process {pid})\n"
     reader.check(old, world.state())
     assert len(list(builds.output.glob(".staging-*"))) == 1
     os.kill(pid, signal.SIGKILL)

@@ -37,7 +37,7 @@ def built(as_of: str = "2026-01-31T12:00:00.000Z", **lists: str) -> Manifest:
 
 
 def settled(record: Manifest, states: States, previous: Manifest | None = None) -> Manifest:
-    return manifest.settle(previous or record.emptied(), record, states, LIFETIME)
+    return manifest.settle(previous or record.emptied(), record, states, LIFETIME, record.as_of)
 
 
 def retired(record: Manifest) -> list[tuple[str, str, str]]:

@@ -204,7 +204,7 @@ def assert_unseen_until_the_next_build(settings: Config, meddler: Silent) -> Non
     """Build undisturbed, then while the meddler writes, then after it."""
     build_now(settings)
     before = files(settings.output)
-    build.build(settings, AS_OF, allowed=build.Allowed(), progress=meddler)
+    build.build(settings, build.Clock(AS_OF, is_set=True), allowed=build.Allowed(), progress=meddler)
     assert files(settings.output) == before
     build_now(settings, shrink=True)
     assert detail(settings.output, 1)["market"]["question"] == "Meddled?"
@@ -286,7 +286,7 @@ def test_sqlite_with_a_rollback_journal_lets_writers_wait_until_the_build_has_re
     build_now(settings)
     before = files(settings.output)
     meddler = PatientMeddler(tmp_path / "markets.db")
-    build.build(settings, AS_OF, allowed=build.Allowed(), progress=meddler)
+    build.build(settings, build.Clock(AS_OF, is_set=True), allowed=build.Allowed(), progress=meddler)
     meddler.wait()
     assert meddler.steps_with_a_writer_waiting == 34, "four details and thirty lists"
     assert files(settings.output) == before

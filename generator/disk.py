@@ -1,0 +1,47 @@
+"""What a file system is asked for beyond writing a file: to keep what it has, to say the time, to say what is wrong.
+
+It knows no folder of ours; remedies that depend on the folder are the caller's.
+"""
+
+import ctypes
+import errno
+import os
+from pathlib import Path
+from typing import Final
+
+#: Linux can sync one file system; os.sync waits for every disk of the machine, whoever writes to it.
+_SYNCFS: Final = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def sync(folder: Path) -> None:
+    """Have everything that was written to the folder's file system on the disk."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        if _SYNCFS is None:
+            os.sync()
+        elif _SYNCFS(handle):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(folder))
+    finally:
+        os.close(handle)
+
+
+def write(handle: int, body: bytes) -> None:
+    """Write all bytes. A disk that fills takes a part and says so only in the count; the next write names the cause."""
+    done = os.write(handle, body)
+    while done < len(body):
+        done += os.write(handle, body[done:])
+
+
+def sentence(error: OSError, otherwise: str) -> str:
+    """What is wrong and what helps; `otherwise` names the setting that chooses another folder."""
+    text = (error.strerror or str(error)).lower()
+    if isinstance(error, PermissionError):
+        return f"{text}; give this user the right to write there, or {otherwise}"
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        return f"{text}; move away what is there, or {otherwise}"
+    if error.errno == errno.ELOOP:
+        return f"is a link, and links are not followed here; move it away, or {otherwise}"
+    if error.errno in _NO_ROOM:
+        return f"{text}; make room, or {otherwise}"
+    return f"{text}; {otherwise}"

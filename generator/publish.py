@@ -1,0 +1,126 @@
+"""`output/` → store: the blocked list and the record are read, accidents refused, the protocol carried through."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from generator import blocked, refusals, withdraw
+from generator.apply import Progress, Tally
+from generator.blocked import Blocked
+from generator.config import Config
+from generator.errors import StoreError
+from generator.ledger import Ledger
+from generator.manifest import Manifest
+from generator.output import Output
+from generator.pages import page_count
+from generator.planning import Plan
+from generator.protocol import Content, Publisher, Target
+from generator.refusals import Permissions
+from generator.store import DryRun, Store, UnavailableError
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a run is to do beside publishing, and which guards are lifted."""
+
+    allowed: Permissions = field(default_factory=Permissions)
+    is_dry: bool = False
+    is_verifying: bool = False
+    purges_retired: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a publish did; `objects` are those of the build, under `v1/`."""
+
+    target: str
+    as_of: str
+    markets: int
+    objects: int
+    requests: int
+    tally: Tally
+
+    def summary(self) -> str:
+        """The line that ends a publish; its words are a contract."""
+        done = self.tally
+        return (
+            f"published {self.markets} markets as of {self.as_of} to {self.target}: {done.uploaded} objects uploaded "
+            f"({done.uploaded_bytes} bytes), {self.objects - done.uploaded} unchanged, {done.deleted} deleted, "
+            f"{done.retained} retained, {self.requests} requests"
+        )
+
+
+@contextmanager
+def answering(store: Store) -> Iterator[None]:
+    """Turn a store that does not answer, however often it is asked, into one sentence."""
+    try:
+        yield
+    except UnavailableError as error:
+        raise StoreError(
+            f"{store.name}: does not answer ({error}); what is published stays whole, the next run finishes the work"
+        ) from error
+
+
+def recall(folder: Output, store: Store) -> Blocked:
+    """Bring the blocked lists of folder and store together: a build must leave out what was taken down elsewhere."""
+    local = blocked.held(folder)
+    with answering(store):
+        merged = blocked.change(store, local)
+    if merged != local:
+        folder.save(blocked.KEY, merged.encoded())
+    return merged
+
+
+@dataclass(frozen=True)
+class Publication:
+    """One publish: from the folder to the store, `shape` being the settings that shape what is built now.
+
+    `barred` are the markets kept out; None when the blocked lists were not brought together yet.
+    """
+
+    folder: Output
+    store: Store
+    config: Config
+    shape: Mapping[str, str]
+    options: Options
+    barred: frozenset[str] | None = None
+
+    def run(self, progress: Progress, show: Callable[[Plan], None]) -> Outcome:
+        """Bring the store to the state of the folder; `show` is given the plan before anything is done."""
+        built = refusals.refuse_unfit(self.folder.manifest(), self.folder, self.shape)
+        barred = self._recall() if self.barred is None else self.barred
+        if barred & built.markets.keys() and not self.options.is_dry:
+            built = self._without(barred)
+        store = DryRun(self.store) if self.options.is_dry else self.store
+        with answering(store):
+            ledger = Ledger(store, self.config.publish.lease)
+            published = ledger.read(is_doubted=self.options.is_verifying)
+            ledger.refuse_if_busy()
+            if published:
+                refusals.refuse_accidents(built, published, self.config, self.options.allowed, barred)
+
+            def review(plan: Plan) -> None:
+                refusals.refuse_torn(plan, built, self.folder)
+                show(plan)
+
+            target = Target(store, ledger, self.config, is_dry=self.options.is_dry)
+            publisher = Publisher(target, Content(self.folder, built, self._without), progress, review)
+            publisher.prepare(is_verifying=self.options.is_verifying)
+            publisher.publish(is_verifying=self.options.is_verifying, purge=self.options.purges_retired)
+        return self._outcome(publisher.tally)
+
+    def _recall(self) -> frozenset[str]:
+        if self.options.is_dry:
+            with answering(self.store):
+                return blocked.held(self.folder).merged(blocked.read(self.store)).ids()
+        return recall(self.folder, self.store).ids()
+
+    def _without(self, barred: frozenset[str]) -> Manifest:
+        withdraw.from_folder(self.folder, barred, self.config.cursor.lifetime)
+        return refusals.refuse_unfit(self.folder.manifest(), self.folder, self.shape)
+
+    def _outcome(self, tally: Tally) -> Outcome:
+        built = refusals.refuse_unfit(self.folder.manifest(), self.folder, self.shape)
+        pages = sum(page_count(one.count) for one in built.lists.values())
+        objects = len(built.objects) + pages
+        return Outcome(self.store.name, built.as_of, len(built.markets), objects, self.store.requests, tally)

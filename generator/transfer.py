@@ -1,0 +1,74 @@
+"""Requests to a store that are repeated until they are answered, and many of them at once, every result consumed."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from generator.store import Condition, ConditionFailedError, Store, UnavailableError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+#: When three of ten requests fail, one of two million fails so often in a row. Together at most about 75 s.
+_ATTEMPTS: Final = 12
+_FIRST_WAIT_S: Final = 0.1
+_LONGEST_WAIT_S: Final = 10
+#: Tasks that wait for each thread, so that none is idle and memory stays small.
+_WAITING: Final = 4
+
+
+def persist(call: Callable[[], Result]) -> Result:
+    """Make a request that may be repeated, until the store answers."""
+    try:
+        return call()
+    except UnavailableError:
+        again = Retrying(
+            retry=retry_if_exception_type(UnavailableError),
+            stop=stop_after_attempt(_ATTEMPTS - 1),
+            wait=wait_random_exponential(_FIRST_WAIT_S, _LONGEST_WAIT_S),
+            reraise=True,
+        )
+        time.sleep(_FIRST_WAIT_S)
+        return again(call)
+
+
+def put_once(
+    store: Store, key: str, body: bytes, condition: Condition, require: Callable[[], None] = lambda: None
+) -> str:
+    """Put an object under a condition until the store answers; returns its ETag. `require` may forbid each attempt.
+
+    A put that was applied but not acknowledged makes the next one fail: what is there tells the two apart.
+    """
+
+    def put() -> str:
+        require()
+        return store.put(key, body, condition)
+
+    try:
+        return persist(put)
+    except ConditionFailedError:
+        found = persist(lambda: store.get(key))
+        if found is None or found.body != body:
+            raise
+        return found.etag
+
+
+def each(work: Callable[[Item], Result], items: Iterable[Item], parallel: int) -> Iterator[Result]:
+    """Do the work for every item in threads; results come in the order of the items, an error ends it all."""
+    pending: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(parallel) as pool:
+        try:
+            for item in items:
+                pending.append(pool.submit(work, item))
+                if len(pending) > parallel * _WAITING:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            # Of an error, or of a caller that has had enough: what has not begun must not begin.
+            for future in pending:
+                future.cancel()

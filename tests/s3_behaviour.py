@@ -1,0 +1,102 @@
+"""How the S3 server of the tests misbehaves: quirks of real stores, and faults drawn by lot. Knows no HTTP."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What happens to a request instead of its answer."""
+
+    #: The status of the error that is answered; None cuts the connection.
+    status: int | None = None
+    code: str = ""
+    #: The request takes effect all the same.
+    applied: bool = False
+    #: The answer is begun, and the connection cut in the midst of it.
+    begun: bool = False
+
+
+SLOW_DOWN: Final = Fault(503, "SlowDown")
+CONFLICT: Final = Fault(409, "ConditionalRequestConflict")
+APPLIED_BUT_FAILED: Final = Fault(500, "InternalError", applied=True)
+DROPPED: Final = Fault()
+APPLIED_BUT_DROPPED: Final = Fault(applied=True)
+CUT_SHORT: Final = Fault(applied=True, begun=True)
+
+#: The faults that can be drawn by lot, by the names that `Behaviour.shares` knows.
+FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
+    {
+        "slow_down": SLOW_DOWN,
+        "conflict": CONFLICT,  # of conditional puts only
+        "applied_but_failed": APPLIED_BUT_FAILED,
+        "dropped": DROPPED,
+        "applied_but_dropped": APPLIED_BUT_DROPPED,
+        "cut_short": CUT_SHORT,
+    }
+)
+
+
+@dataclass
+class Behaviour:
+    """Everything that can be changed while the server runs. The default is a well-behaved store."""
+
+    #: Every request waits so long before it takes effect.
+    latency_s: float = 0.0
+    #: Which share of the requests meets which fault, by the names of FAULTS.
+    shares: dict[str, float] = field(default_factory=dict)
+    #: The share of keys that DeleteObjects reports as not deleted, in an answer that is a 200.
+    delete_errors: float = 0.0
+    #: A key id is told ExpiredToken after so many requests.
+    expire_after: int | None = None
+    #: What the server's clock says more than the real one.
+    clock_offset_s: float = 0.0
+    #: ETags are random and not the MD5 of the content.
+    opaque_etags: bool = False
+    #: If-Match with the ETag in quotes never holds, as in Ceph's radosgw.
+    bare_etags: bool = False
+    #: Conditions of puts are not looked at, as several stores do.
+    ignores_conditions: bool = False
+    #: DeleteObjects without Content-MD5 is refused, as some stores do.
+    wants_content_md5: bool = False
+    #: Listing is not permitted.
+    refuses_lists: bool = False
+    #: The most that one page of a listing tells.
+    page_size: int = 1000
+    #: Requests without a signature are served.
+    open_to_everyone: bool = False
+
+    def change(self, values: Mapping[str, Any]) -> None:
+        """Set several fields, by name."""
+        known = {one.name for one in fields(self)}
+        if unknown := values.keys() - known:
+            raise ValueError(f"no such behaviour: {', '.join(sorted(unknown))}")
+        for name, value in values.items():
+            setattr(self, name, value)
+
+
+class Lots:
+    """Draws that depend on the seed, on what is drawn for, and on how often that was; never on the order of threads."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._draws: Counter[tuple[str, str]] = Counter()
+
+    def draw(self, purpose: str, key: str) -> float:
+        """A number from 0 up to 1."""
+        self._draws[purpose, key] += 1
+        text = f"{self._seed} {purpose} {key} {self._draws[purpose, key]}"
+        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=6).digest()) / 2**48
+
+    def fault(self, shares: Mapping[str, float], operation: str, key: str) -> Fault | None:
+        """The fault that a request meets; None for most."""
+        lot = self.draw(operation, key)
+        for name, share in shares.items():
+            lot -= share
+            if lot < 0:
+                return FAULTS[name]
+        return None
