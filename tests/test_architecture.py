@@ -107,8 +107,8 @@ MAY_IMPORT = {
     },
     "transfer": {"store"},
     "withdraw": {
-        "contract", "cursor", "errors", "keys", "manifest", "openapi_schemas", "output", "pages", "record",
-        "render", "staging", "store", "transfer",
+        "contract", "cursor", "errors", "inspector", "keys", "manifest", "openapi_schemas", "output", "pages",
+        "record", "render", "staging", "store", "transfer",
     },
     "process": set(),
     "cli": {

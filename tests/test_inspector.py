@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from generator import __version__, inspector, keys, openapi
+from generator import __version__, inspector, keys, openapi, output, withdraw
 from generator.catalog import Catalog
 from generator.readings import Readings
 from generator.report import Report
@@ -21,6 +21,7 @@ from tests.support import (
     NOW,
     ROOT,
     build_now,
+    files,
     insert_market,
     make_config,
     market_id,
@@ -121,6 +122,21 @@ def test_withdrawals_are_remembered_over_builds(tmp_path: Path, database: sqlite
     assert market_id(2) in (tmp_path / "output" / "index.html").read_text("utf-8")
 
 
+def test_a_takedown_leaves_no_word_of_the_market_in_the_folder(tmp_path: Path, database: sqlite3.Connection) -> None:
+    insert_market(database, 1)
+    insert_market(database, 2, question="SECRET?", description="SECRET")
+    config = make_config(tmp_path)
+    build_now(config)
+    holders = {name for name, body in files(config.output, "").items() if b"SECRET" in body}
+    assert {"index.html", keys.detail(market_id(2))} < holders
+    with output.locked(config.output) as folder:
+        withdraw.from_folder(folder, [market_id(2)], config.cursor.lifetime)
+    assert [name for name, body in files(config.output, "").items() if b"SECRET" in body] == []
+    database.execute("DELETE FROM markets WHERE id = ?", [market_id(2)])
+    build_now(config)
+    assert (config.output / "index.html").is_file()
+
+
 # ── what they hold ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -177,7 +193,8 @@ def test_markets_that_were_taken_down_are_named(tmp_path: Path) -> None:
 def test_the_cost_is_shown_for_each_layout_and_store(tmp_path: Path) -> None:
     page = pages(tmp_path, cost=COST)["index.html"]
     cost = re.sub(r"<[^>]+>|\s+", " ", page[page.index('id="cost"') : page.index('id="calls"')]).split()
-    assert "2026-01-01," in cost
+    assert "As it is set up: 202.50 USD on R2, 225.50 USD on S3 + CloudFront." in " ".join(cost)
+    assert "2026-01-01." in cost
     for row in ("pages in use 63,135 476.0 MB 45,000,000 202.50 225.50", "chunks 900 4.0 MB 90,000 0.41 n/a"):
         assert row in " ".join(cost)
 
