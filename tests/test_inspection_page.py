@@ -226,10 +226,10 @@ def test_everything_can_be_reached_by_keyboard(disk: Watched) -> None:
 def test_what_changed_is_named(disk: Watched) -> None:
     disk.page.locator("#changes details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
     added, changed, withdrawn = disk.page.locator("#changes details").all_inner_texts()
-    assert added.split() == ["Added", "1", market_id(71)]
-    assert changed.split() == ["Changed", "1", market_id(11)]
+    assert added.split() == ["Added", "1", market_id(71), "Brand", "new?"]
+    assert changed.split() == ["Changed", "1", market_id(11), "Edited?"]
     assert market_id(70) in withdrawn
-    disk.page.click(f"#changes a >> text={market_id(71)}")
+    disk.page.click("#changes a >> text=Brand new?")
     expect(disk.page.locator("#reading-title")).to_have_text("Brand new?")
 
 
