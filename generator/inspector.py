@@ -10,6 +10,7 @@ A report may hold `cost`, an estimate in this shape:
 """
 
 import hashlib
+import json
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -127,7 +128,7 @@ def _settings(config: Config, report: Mapping[str, Any]) -> dict[str, Any]:
 
 def _documentation(config: Config) -> str:
     style, script = templates.plain("inspection/api.css"), templates.plain("inspection/api.js")
-    document = openapi.document(config)
+    document = _readable(openapi.document(config))
     # The renderer sets styles on its elements, and from disk it is a file beside the page.
     policy = _policy(f"script-src 'self' file: {_hash(script)}", "style-src 'unsafe-inline'", "img-src data:")
     values = {
@@ -141,6 +142,17 @@ def _documentation(config: Config) -> str:
         "renderer": RENDERER,
     }
     return templates.rendered("inspection/api.html.j2", values)
+
+
+def _readable(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with the schemas of parameters in their places: the renderer takes a reference there for a loop."""
+    copy: dict[str, Any] = json.loads(contract.encode(document))
+    schemas = copy["components"]["schemas"]
+    for path in copy["paths"].values():
+        for parameter in path["get"].get("parameters", []):
+            name = parameter["schema"].pop("$ref", "").rsplit("/", 1)[-1]
+            parameter["schema"] = schemas.get(name, {}) | parameter["schema"]
+    return copy
 
 
 @cache

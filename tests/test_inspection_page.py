@@ -402,6 +402,7 @@ def test_the_documentation_opens_from_disk(site: Path, browser: Browser, size: t
         watched.page.get_by_text("List public markets").last.wait_for()
         for words in ("Get one market", "Get markets for a landing page", "nextCursor"):
             assert watched.page.get_by_text(words).count() > 0
+        assert watched.page.get_by_text("recursive").count() == 0
         assert (watched.complaints, watched.foreign, watched.overflow()) == ([], [], 0)
         # The renderer has two landmarks without a name.
         assert watched.violations("landmark-unique") == []

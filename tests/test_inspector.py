@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from generator import __version__, inspector, keys, openapi, output, withdraw
+from generator import __version__, contract, inspector, keys, openapi, output, withdraw
 from generator.catalog import Catalog
 from generator.readings import Readings
 from generator.report import Report
@@ -206,8 +206,19 @@ def test_without_an_estimate_the_page_names_the_command_that_makes_one(tmp_path:
 def test_the_documentation_holds_the_published_document(tmp_path: Path) -> None:
     page = pages(tmp_path)["api.html"]
     (document,) = [text for kind, text in Elements(page).code if kind == "application/json"]
-    assert json.loads(document) == json.loads(json.dumps(openapi.document(make_config(tmp_path))))
+    shown, published = json.loads(document), json.loads(json.dumps(openapi.document(make_config(tmp_path))))
+    assert shown["components"] == published["components"]
+    asked, described = (one["paths"][f"/{keys.MARKETS}"]["get"].pop("parameters") for one in (shown, published))
+    assert shown == published
+    assert [one["name"] for one in asked] == [one["name"] for one in described]
     assert keys.OPENAPI in page
+
+
+def test_the_documentation_tells_the_values_of_parameters_where_they_are_named(tmp_path: Path) -> None:
+    (document,) = [text for kind, text in Elements(pages(tmp_path)["api.html"]).code if kind == "application/json"]
+    status, sort, *_ = json.loads(document)["paths"][f"/{keys.MARKETS}"]["get"]["parameters"]
+    assert status["schema"]["enum"] == list(contract.STATUS_FILTERS)
+    assert (status["schema"]["default"], sort["schema"]["enum"]) == ("open", list(contract.SORTS))
 
 
 def test_the_version_is_told(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ const number = (value, digits = 0) =>
   value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 const amount = (value) => (value >= 1e12 ? value.toExponential(3) : number(value, value < 1000 ? 2 : 0));
 const percent = (prob) => `${number(prob * 100, 1)}%`;
-const price = (value) => (value === null ? "not stated" : number(value, 3));
+const price = (value) => (value === null ? "n/a" : number(value, 3));
 const moment = (text) => `${text.slice(0, 10)} ${text.slice(11, 16)}`;
 const badge = (status) => element("span", { class: `badge ${status}` }, status);
 const detailKey = (id) => `${SETTINGS.details}/${id.slice(0, 2)}/${id}.json`;
