@@ -44,7 +44,7 @@ bench-publish: .venv/test  ## Measure publishing beside `aws s3 sync`
 test-deps:  ## Install the system packages the tests can use (Debian, as root)
 	apt-get update -qq
 	apt-get install -y -qq --no-install-recommends postgresql util-linux nginx libnginx-mod-http-js njs systemd \
-	  radosgw ceph-mon ceph-osd ceph-common
+	  radosgw ceph-mon ceph-osd ceph-common chromium fonts-dejavu-core
 	command -v npm >/dev/null || apt-get install -y -qq --no-install-recommends nodejs npm
 
 clean:  ## Remove what was installed, built and made up

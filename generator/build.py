@@ -1,18 +1,35 @@
 """One build: read, put everything new aside, move it into place. The stages follow one another as written here."""
 
+import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Final, Protocol
 
-from generator import __version__, blocked, check, edge, manifest, output, remarks, render, source, staging, workers
+from generator import (
+    __version__,
+    blocked,
+    check,
+    detail,
+    edge,
+    inspector,
+    keys,
+    manifest,
+    output,
+    remarks,
+    render,
+    source,
+    staging,
+    workers,
+)
 from generator.catalog import Catalog, Market
 from generator.config import Config
 from generator.errors import ConfigError, GuardError, SourceError
 from generator.manifest import Manifest, Shelf, States
 from generator.output import Output
 from generator.pages import LIMITS, ItemList, page_count
+from generator.readings import Readings
 from generator.report import Report
 from generator.settings import shaping
 from generator.staging import Rendered, Staged, StagedList
@@ -63,12 +80,14 @@ def build_into(folder: Output, config: Config, clock: Clock, *, allowed: Allowed
             catalog = run.read(reading)
         run.guard(catalog, allowed)
         with report.stage("render"):
-            rendered = run.render(catalog, reading)
+            readings = Readings(catalog)
+            rendered = run.render(catalog, reading, readings)
     with report.stage("publish"):
         run.publish(rendered)
         run.put_edge()
     if report.says_more_than(folder.read(output.REPORT)):
         folder.save(output.REPORT, report.encoded())
+    run.put_inspection(readings)
     return report
 
 
@@ -132,7 +151,7 @@ class _Run:
         broken = {row.key.lower() for row in quarantine.named("markets")}
         return None if quarantine.unnamed() else frozenset(catalog.ids() | broken | self.barred)
 
-    def render(self, catalog: Catalog, reading: source.Reading) -> Rendered:
+    def render(self, catalog: Catalog, reading: source.Reading, readings: Readings) -> Rendered:
         """Put everything aside that is not in place yet: lists in forked workers, details meanwhile here."""
         categories = render.offered(catalog, self.config)
         lists = render.lists(catalog, categories)
@@ -142,8 +161,10 @@ class _Run:
         stage_list = partial(staging.stage_list, self.folder, known)
         with workers.Crew(stage_list, lists, _files, workers.available()) as crew:
             for shown in reading.details(catalog):
-                for artifact in render.market_detail(shown, self.config, self.report.quarantine):
+                made = detail.read(shown, self.config, self.report.quarantine)
+                for artifact in render.market_detail(made):
                     staged.put(self.folder, artifact)
+                readings.add(made)
                 self.progress.advance()
             staged_lists = []
             for result in crew.results():
@@ -178,8 +199,17 @@ class _Run:
     def publish(self, rendered: Rendered) -> None:
         """Move what was put aside into place; from here on a kill leaves work that the next build finishes."""
         placed = staging.place(self.folder, self.previous, rendered, self.config.cursor.lifetime)
-        self.report.withdrawn, self.report.deleted = placed.withdrawn, placed.deleted
+        self.report.deleted = placed.deleted
+        self._compare(rendered)
         self._count(placed.record, rendered)
+
+    def _compare(self, rendered: Rendered) -> None:
+        previous, now = self.previous, rendered.states.keys()
+        before = previous.markets.keys() if previous else set[str]()
+        written = {*rendered.staged.changed}
+        rewritten = {market_id for market_id in now if keys.detail(market_id) in written}
+        self.report.compare(previous.as_of if previous else "", before, now, rewritten)
+        self.report.remember(self.folder.read(output.REPORT), now)
 
     def _count(self, final: Manifest, rendered: Rendered) -> None:
         new = rendered.new_lists()
@@ -198,6 +228,13 @@ class _Run:
             self.folder.move(name)
         for name in set(edge.NAMES) - rendered.keys():
             self.folder.discard_key(name)
+
+    def put_inspection(self, readings: Readings) -> None:
+        """Bring the pages for people up to date. They tell what the report in the folder does, whoever wrote it."""
+        report = json.loads(self.folder.read(output.REPORT) or b"{}")
+        for name, body in inspector.render(self.config, report, readings):
+            if self.folder.put(name, body):
+                self.folder.move(name)
 
 
 def _files(items: ItemList) -> int:

@@ -13,6 +13,7 @@ from generator import (
     build,
     check,
     demo,
+    inspector,
     output,
     preview,
     publish,
@@ -194,7 +195,7 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
         click.echo(f"made up {markets} markets in {path}", err=True)
     _build(settings, clock, build.Allowed(shrink=False, invalid=False))
     click.echo(f"look at {settings.output / 'v1'}: public/markets/lists/open/popular/first/20.json is the first page")
-    click.echo(f"what was built, and what was left out: {settings.output / output.REPORT}")
+    click.echo(f"open {settings.output / inspector.PAGE} in a browser: what was built, what was left out and why")
 
 
 @main.command(cls=Job, name="serve")

@@ -39,17 +39,35 @@ class MarketRows:
     points: Rows
 
 
-def body(shown: MarketRows, config: Config, quarantine: Quarantine) -> bytes:
-    """The detail response of one market, encoded. What the configuration withholds was not even read."""
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What is public of one market; its points are oldest first."""
+
+    market: contract.PublicMarketDetailMarket
+    order_book: OrderBook
+    recent_fills: list[PublicRecentFill]
+    points: list[Point]
+
+    def body(self) -> bytes:
+        """The detail response, encoded."""
+        return contract.encode(
+            {
+                "market": self.market,
+                "orderBook": self.order_book,
+                "recentFills": self.recent_fills,
+                "probHistory": [{"timestamp": timestamp, "prob": prob} for timestamp, prob in self.points],
+            }
+        )
+
+
+def read(shown: MarketRows, config: Config, quarantine: Quarantine) -> Detail:
+    """The detail of one market; consumes its rows. What the configuration withholds was not even read."""
     market_id = shown.market.id
-    points = history(market_id, shown.points, config.detail.history_points, quarantine)
-    return contract.encode(
-        {
-            "market": shown.market,
-            "orderBook": order_book(market_id, shown.orders, quarantine),
-            "recentFills": recent_fills(shown.fills, config.detail.recent_fills, quarantine),
-            "probHistory": [{"timestamp": timestamp, "prob": prob} for timestamp, prob in points],
-        }
+    return Detail(
+        market=shown.market,
+        points=history(market_id, shown.points, config.detail.history_points, quarantine),
+        order_book=order_book(market_id, shown.orders, quarantine),
+        recent_fills=recent_fills(shown.fills, config.detail.recent_fills, quarantine),
     )
 
 

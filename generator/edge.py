@@ -3,16 +3,24 @@
 It decides nothing about requests (templates/router.js.j2 does) and knows neither the catalog nor where files go.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-import jinja2
-
-from generator import answers, contract, cursor, edge_cloudflare, edge_cloudfront, keys, nginx, pages, slugs
+from generator import (
+    answers,
+    contract,
+    cursor,
+    edge_cloudflare,
+    edge_cloudfront,
+    keys,
+    nginx,
+    pages,
+    slugs,
+    templates,
+)
 from generator.config import Config
 
 #: The folder, beside `v1/` in the output folder, of what is rendered here. It is never served.
@@ -26,9 +34,6 @@ NAMES: Final = (
     *(f"{FOLDER}/{edge_cloudfront.FOLDER}/{name}" for name in edge_cloudfront.NAMES),
     *(f"{FOLDER}/{edge_cloudflare.FOLDER}/{name}" for name in edge_cloudflare.NAMES),
 )
-
-#: Beside the package in a source tree, inside it when installed.
-_TEMPLATES: Final = (Path(__file__).parent.parent / "templates", Path(__file__).parent / "templates")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +54,31 @@ def render(config: Config) -> Iterator[EdgeFile]:
 
 def router(config: Config) -> str:
     """The router core alone; its template says how to call it."""
-    return _rendered("router.js.j2", _router_values(config))
+    return templates.rendered("router.js.j2", _router_values(config))
 
 
 def _nginx(config: Config) -> Iterator[EdgeFile]:
     folder = f"{FOLDER}/{nginx.FOLDER}"
-    yield EdgeFile(f"{folder}/{nginx.SCRIPT}", _rendered("nginx.js.j2", _router_values(config)))
+    yield EdgeFile(f"{folder}/{nginx.SCRIPT}", templates.rendered("nginx.js.j2", _router_values(config)))
     for name, values in nginx.configurations(config):
-        yield EdgeFile(f"{folder}/{name}", _rendered("nginx.conf.j2", values))
+        yield EdgeFile(f"{folder}/{name}", templates.rendered("nginx.conf.j2", values))
 
 
 def _cloudfront(config: Config) -> Iterator[EdgeFile]:
     values = _router_values(config) | edge_cloudfront.function_values(config)
-    function = _rendered("cloudfront.js.j2", values)
-    origin_response = _rendered("cloudfront-origin-response.js.j2", edge_cloudfront.origin_response_values(config))
+    function = templates.rendered("cloudfront.js.j2", values)
+    origin_response = templates.rendered(
+        "cloudfront-origin-response.js.j2", edge_cloudfront.origin_response_values(config)
+    )
     stack = edge_cloudfront.stack_values(config, function=function, origin_response=origin_response)
-    texts = function, origin_response, _rendered("cloudformation.yaml.j2", stack)
+    texts = function, origin_response, templates.rendered("cloudformation.yaml.j2", stack)
     for name, text in zip(edge_cloudfront.NAMES, texts, strict=True):
         yield EdgeFile(f"{FOLDER}/{edge_cloudfront.FOLDER}/{name}", text)
 
 
 def _cloudflare(config: Config) -> Iterator[EdgeFile]:
-    worker = _rendered("cloudflare.js.j2", edge_cloudflare.worker_values(config, _router_values(config)))
-    wrangler = _rendered("wrangler.jsonc.j2", edge_cloudflare.wrangler_values(config))
+    worker = templates.rendered("cloudflare.js.j2", edge_cloudflare.worker_values(config, _router_values(config)))
+    wrangler = templates.rendered("wrangler.jsonc.j2", edge_cloudflare.wrangler_values(config))
     for name, text in zip(edge_cloudflare.NAMES, (worker, wrangler), strict=True):
         yield EdgeFile(f"{FOLDER}/{edge_cloudflare.FOLDER}/{name}", text)
 
@@ -121,38 +128,3 @@ def _router_values(config: Config) -> dict[str, Any]:
         "fixed_headers": {204: answers.PREFLIGHT} | {code: answers.error_headers(code, config) for code in errors},
         "fixed_bodies": {204: ""} | errors,
     }
-
-
-def _rendered(template: str, values: Mapping[str, Any]) -> str:
-    return _ENVIRONMENT.get_template(template).render(values)
-
-
-def _quoted(text: str) -> str:
-    """A string of nginx's configuration, which has no other escapes; a `$` in it starts a variable."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _uncommented(script: str) -> str:
-    """The script without its lines of comment but the first, which says where it comes from."""
-    first, *lines = script.splitlines(keepends=True)
-    return "".join([first, *(line for line in lines if not line.lstrip().startswith("//"))])
-
-
-def _environment() -> jinja2.Environment:
-    # No HTML escaping: `tojson` and `quoted` write literals of the language at hand.
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # noqa: S701
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["quoted"] = _quoted
-    environment.filters["uncommented"] = _uncommented
-    # Compact, as CloudFront counts bytes, and in the contract's order.
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    return environment
-
-
-_ENVIRONMENT: Final = _environment()

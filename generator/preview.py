@@ -1,7 +1,7 @@
 """The local server: the API from `output/`, answered by the very router that a build rendered and that edges run.
 
 Around the router it does what an edge does: objects with ETag, 304 and gzip, a rate limit, a log. It alone shows the
-inspection page. It knows no rule of the API, and of `output/` it reads `v1/`, the router and that page.
+pages for people. It knows no rule of the API, and of `output/` it reads `v1/`, the router and those pages.
 """
 
 import errno
@@ -30,16 +30,18 @@ from werkzeug.datastructures import Accept
 from werkzeug.http import parse_accept_header, parse_etags
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from generator import answers, contract, edge, keys
+from generator import answers, contract, edge, inspector, keys
 from generator.config import Config
 from generator.errors import PreviewError
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-#: The inspection page: where `inspector` writes it, and where it is shown.
-PAGE: Final = "index.html"
+#: Where the pages for people are shown. Below it lies the output folder, so that their links work as from disk.
 PAGE_PATH: Final = "/inspect/"
+_PAGE_TYPES: Final = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+#: What may be a key, told before a file is looked for.
+_KEY: Final = re.compile(rf"{contract.API_VERSION}/[a-z0-9/._-]{{1,200}}")
 
 _LOG: Final = logging.getLogger("public_markets.requests")
 #: A log line shows so much of a request target.
@@ -167,8 +169,9 @@ class Preview:
         if environ.get(_UNREADABLE) or any(letter <= " " or letter == "\x7f" for letter in target):
             return _failure(HTTPStatus.BAD_REQUEST, contract.invalid())
         path, query = _split(target)
-        if method in ("GET", "HEAD") and path in ("/", PAGE_PATH):
-            return self._page(path)
+        page = self._page(path) if method in ("GET", "HEAD") else None
+        if page:
+            return page
         if not self._limit.grants(environ["REMOTE_ADDR"], time.monotonic()):
             return _made(self._router.ask("fixed", HTTPStatus.TOO_MANY_REQUESTS))
         found = self._router.ask("route", method, path, query)
@@ -188,15 +191,22 @@ class Preview:
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
 
-    def _page(self, path: str) -> Answer:
-        """The inspection page. Without CORS headers: no other site's page needs to read it."""
-        if path != PAGE_PATH:
+    def _page(self, path: str) -> Answer | None:
+        """A page for people, or what it links. Without CORS headers: no other site's page needs to read it."""
+        if path == "/":
             return Answer(HTTPStatus.FOUND, {"location": PAGE_PATH}, b"")
-        try:
-            body = (self._output / PAGE).read_bytes()
-        except FileNotFoundError:
-            body = _links(self._markets, self._documents)
-        return Answer(HTTPStatus.OK, {"content-type": "text/html; charset=utf-8", "cache-control": "no-store"}, body)
+        if not path.startswith(PAGE_PATH):
+            return None
+        name = path.removeprefix(PAGE_PATH) or inspector.PAGE
+        content_type = _PAGE_TYPES.get(Path(name).suffix, "text/plain; charset=utf-8")
+        if name not in inspector.NAMES:
+            body, content_type = self._read(name) if _KEY.fullmatch(name) else None, keys.CONTENT_TYPE
+        elif (self._output / name).is_file():
+            body = (self._output / name).read_bytes()
+        else:
+            body = _links(self._markets, self._documents) if name == inspector.PAGE else None
+        headers = {"content-type": content_type, "cache-control": "no-store"}
+        return Answer(HTTPStatus.OK, headers, body) if body is not None else None
 
 
 def _split(target: str) -> tuple[str, str]:

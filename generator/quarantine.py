@@ -11,11 +11,15 @@ NAMED_AT_MOST: Final = 10_000
 
 @dataclass(frozen=True, slots=True, order=True)
 class Rejection:
-    """Why a row was left out. `key` is the row's id, or its market's where the relation has none."""
+    """Why a row was left out.
+
+    `key` is the row's id, or its market's where the relation has none; `title` is what people call it, if anything.
+    """
 
     relation: str
     key: str
     reason: str
+    title: str = ""
 
 
 class Quarantine:
@@ -25,10 +29,10 @@ class Quarantine:
         self._rows: Counter[Rejection] = Counter()
         self._totals: Counter[str] = Counter()
 
-    def reject(self, relation: str, key: object, reason: str) -> None:
+    def reject(self, relation: str, key: object, reason: str, title: object = "") -> None:
         """Note a row that is left out."""
         self._totals[relation] += 1
-        rejection = Rejection(relation, shown(key), reason)
+        rejection = Rejection(relation, shown(key), reason, shown(title))
         if rejection in self._rows or len(self._rows) < NAMED_AT_MOST:
             self._rows[rejection] += 1
 

@@ -12,12 +12,12 @@ Catalog in, artifacts out. It knows neither the database nor the disk.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from generator import __version__, contract, detail, keys, openapi
+from generator import __version__, contract, keys, openapi
 from generator.catalog import Catalog
 from generator.config import Config
+from generator.detail import Detail
 from generator.openapi_schemas import BuildRecord, Category
 from generator.pages import LIMITS, Generation, ItemList
-from generator.quarantine import Quarantine
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ def lists(catalog: Catalog, categories: Iterable[str]) -> list[ItemList]:
     ]
 
 
-def market_detail(shown: detail.MarketRows, config: Config, quarantine: Quarantine) -> Iterator[Artifact]:
-    """The detail of one market, under each of its keys; consumes its rows."""
-    body = detail.body(shown, config, quarantine)
+def market_detail(shown: Detail) -> Iterator[Artifact]:
+    """The detail of one market, under each of its keys."""
+    body = shown.body()
     for key in keys.details(shown.market.id, shown.market.slug):
         yield Artifact(key, body)
 

@@ -3,14 +3,18 @@
 import json
 import time
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from generator import __version__
 from generator.manifest import Current, Lists
 from generator.pages import LIMITS, page_count
 from generator.quarantine import Quarantine
+
+#: So many markets that are gone are remembered by their ids.
+REMEMBERED: Final = 1_000
 
 
 @dataclass
@@ -30,7 +34,11 @@ class Report:
     unchanged: int = 0
     deleted: int = 0
     remarks: list[str] = field(default_factory=list)
+    since: str = ""
+    added: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
     withdrawn: list[str] = field(default_factory=list)
+    withdrawn_earlier: list[dict[str, str]] = field(default_factory=list)
     new_lists: list[str] = field(default_factory=list)
     stages: dict[str, float] = field(default_factory=dict)
 
@@ -56,7 +64,7 @@ class Report:
             "lists": {name: self._list(current) for name, current in self.lists.items()},
             "retainedGenerations": self.retained,
             "quarantined": [
-                {"relation": row.relation, "key": row.key, "reason": row.reason, "rows": count}
+                {"relation": row.relation, "key": row.key, "title": row.title, "reason": row.reason, "rows": count}
                 for row, count in self.quarantine
             ],
             "quarantinedUnnamed": self.quarantine.unnamed(),
@@ -67,7 +75,11 @@ class Report:
                 "unchanged": self.unchanged,
                 "deleted": self.deleted,
                 "newLists": self.new_lists,
+                "since": self.since,
+                "added": self.added,
+                "changed": self.changed,
                 "withdrawn": self.withdrawn,
+                "withdrawnEarlier": self.withdrawn_earlier,
                 "seconds": {name: round(seconds, 3) for name, seconds in self.stages.items()},
             },
         }
@@ -81,19 +93,27 @@ class Report:
             "generationBytes": current.bytes,
         }
 
+    def compare(self, since: str, before: AbstractSet[str], now: AbstractSet[str], rewritten: AbstractSet[str]) -> None:
+        """Note what became of the markets (ids) since the build of that as-of; `rewritten` got another detail."""
+        self.since = since
+        self.added, self.changed = sorted(now - before), sorted(rewritten & before)
+        self.withdrawn = sorted(before - now)
+
+    def remember(self, previous: bytes | None, now: AbstractSet[str]) -> None:
+        """Take over from the previous report which markets were withdrawn when, unless they are public `now`."""
+        known = now | {*self.withdrawn}
+        earlier = [one for one in _withdrawals(_parsed(previous)) if one["id"] not in known]
+        self.withdrawn_earlier = earlier[:REMEMBERED]
+
     def encoded(self) -> bytes:
         """The file's bytes."""
         return json.dumps(self.content(), indent=1).encode() + b"\n"
 
     def says_more_than(self, previous: bytes | None) -> bool:
         """Whether the file that is there is out of date. A run that found everything in place leaves it alone."""
-        if previous is None or self.written or self.deleted:
+        if self.written or self.deleted:
             return True
-        try:
-            before = json.loads(previous)
-        except ValueError:
-            return True
-        return not isinstance(before, dict) or {**before, "run": None} != {**self.content(), "run": None}
+        return _comparable(_parsed(previous)) != _comparable(self.content())
 
     def summary(self) -> str:
         """The line that ends a build; its words are a contract."""
@@ -102,3 +122,26 @@ class Report:
             f"({self.written_bytes} bytes), {self.unchanged} unchanged, {self.deleted} deleted, "
             f"{self.quarantine.total()} rows quarantined, {sum(self.stages.values()):.1f} s"
         )
+
+
+def _parsed(previous: bytes | None) -> dict[str, Any]:
+    """What an earlier report says; nothing if it cannot be read."""
+    try:
+        content = json.loads(previous or b"{}")
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _comparable(content: dict[str, Any]) -> dict[str, Any]:
+    """What must be equal in two reports of the same state; of the run only what there is, which versions differ in."""
+    return {**content, "run": sorted(content.get("run", ()))}
+
+
+def _withdrawals(content: dict[str, Any]) -> list[dict[str, str]]:
+    """Every withdrawal that a report knows, the latest first."""
+    try:
+        gone = [{"id": market_id, "asOf": content["asOf"]} for market_id in content["run"]["withdrawn"]]
+        return gone + [{"id": one["id"], "asOf": one["asOf"]} for one in content["run"]["withdrawnEarlier"]]
+    except (KeyError, TypeError):  # an older version's report, or one that somebody edited
+        return []

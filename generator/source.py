@@ -189,7 +189,7 @@ class Reading:
             try:
                 wire = rows.market(row, fx=fx.get(key), fills24h=fills24h.get(key, 0), as_of=now, extras=extras)
             except ValidationError as error:
-                self._quarantine.reject("markets", key, rows.reason(error))
+                self._quarantine.reject("markets", key, rows.reason(error), row["question"] or "")
             else:
                 markets.append(Market.of(wire))
         categories.finish()
@@ -214,9 +214,8 @@ class Reading:
 
     def _unique(self, markets: list[Market], counts: Counter[str]) -> list[Market]:
         """Without the markets that share an id, with a bad row even: which of them is meant cannot be known."""
-        shared = [market.item.id for market in markets if counts[market.item.id] > 1]
-        for market_id in shared:
-            self._quarantine.reject("markets", market_id, f"id: {counts[market_id]} markets have the same")
+        for item in (market.item for market in markets if counts[market.item.id] > 1):
+            self._quarantine.reject("markets", item.id, f"id: {counts[item.id]} markets have the same", item.question)
         return [market for market in markets if counts[market.item.id] == 1]
 
     def _fx_members(self) -> dict[str, Mapping[str, Any]]:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import TypeAdapter
 
-from generator import contract, cursor, keys, pages, staging
+from generator import contract, cursor, inspector, keys, pages, staging
 from generator.cursor import CursorError
 from generator.errors import OutputError
 from generator.manifest import Manifest
@@ -35,6 +35,8 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> No
     before = folder.manifest()
     if before is None or not before.markets.keys() & ids:
         return
+    # It shows what the markets said, and the next build makes it again.
+    folder.discard_key(inspector.PAGE)
     # A build that was killed leaves objects that the manifest does not describe.
     doubted = set() if before.complete else {*before.objects, *folder.strangers(before)}
     rendered = _Withdrawal(before, folder.read, frozenset(ids), frozenset(doubted)).rendered(folder, 1)

@@ -28,6 +28,8 @@ Seen = tuple[str, str, str]
 State = dict[str, list[Seen]]
 
 MARKETS: Final = 60
+#: What lies in an output folder, and nothing else.
+NAMES: Final = {".lock", "api.html", "edge", "index.html", "manifest.json", "report.json", "v1", "vendor"}
 STATUSES: Final = ("open", "open", "open", "closed", "resolved", "cancelled")
 LIST_NAMES: Final = tuple(keys.list_name(status, sort) for status in STATES_OF_FILTER for sort in SORTS)
 LIMITS_WALKED: Final = (1, 7, 20, 100)
@@ -221,7 +223,7 @@ def check_whole(output: Path) -> Manifest:
     assert found == expected_keys(record)
     for key, digest in record.objects.items():
         assert manifest.digest(key, (output / key).read_bytes()) == digest, key
-    assert {path.name for path in output.iterdir()} == {".lock", "edge", "manifest.json", "report.json", "v1"}
+    assert {path.name for path in output.iterdir()} == NAMES
     return record
 
 

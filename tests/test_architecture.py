@@ -21,7 +21,7 @@ OWNERS = {
     "fcntl": {"output", "store_directory"},
     "werkzeug": {"preview"},
     "quickjs": {"preview"},
-    "jinja2": {"edge"},
+    "jinja2": {"templates"},
     "boto3": {"caches", "store_s3_connection"},
     "botocore": {"caches", "store_s3", "store_s3_connection", "store_s3_deletions", "store_s3_errors"},
     "obstore": {"store_obstore"},
@@ -50,17 +50,18 @@ MAY_IMPORT = {
     "openapi_schemas": {"contract", "openapi_texts"},
     "openapi_examples": {"contract"},
     "openapi": {"config", "contract", "keys", "openapi_examples", "openapi_schemas", "openapi_texts", "slugs"},
-    "render": {
-        "catalog", "config", "contract", "detail", "keys", "openapi", "openapi_schemas", "pages", "quarantine",
-    },
+    "render": {"catalog", "config", "contract", "detail", "keys", "openapi", "openapi_schemas", "pages"},
     "answers": {"config", "contract", "keys"},
     "nginx": {"answers", "config", "contract", "keys"},
     "edge_cloudfront": {"answers", "config", "contract", "keys"},
     "edge_cloudflare": {"answers", "config", "contract", "keys"},
+    "templates": set(),
     "edge": {
-        "answers", "config", "contract", "cursor", "edge_cloudflare", "edge_cloudfront", "keys", "nginx", "pages",
-        "slugs",
+        "answers", "config", "contract", "cursor", "edge_cloudflare", "edge_cloudfront", "keys", "nginx",
+        "pages", "slugs", "templates",
     },
+    "readings": {"catalog", "contract", "detail"},
+    "inspector": {"config", "contract", "edge", "keys", "openapi", "pages", "readings", "templates"},
     "report": {"manifest", "pages", "quarantine"},
     "workers": {"errors"},
     "streams": {"errors", "rows"},
@@ -80,10 +81,11 @@ MAY_IMPORT = {
     "stores": {"config", "errors", "store", "store_directory", "store_s3"},
     "output": {"contract", "disk", "errors", "keys", "manifest", "pages"},
     "build": {
-        "blocked", "catalog", "check", "config", "edge", "errors", "manifest", "output", "pages", "remarks", "render",
-        "report", "settings", "source", "staging", "workers",
+        "blocked", "catalog", "check", "config", "detail", "edge", "errors", "inspector", "keys", "manifest",
+        "output", "pages", "readings", "remarks", "render", "report", "settings", "source", "staging",
+        "workers",
     },
-    "preview": {"answers", "config", "contract", "edge", "errors", "keys"},
+    "preview": {"answers", "config", "contract", "edge", "errors", "inspector", "keys"},
     "apply": {"errors", "keys", "ledger", "manifest", "output", "pages", "planning", "store", "transfer"},
     "audit": {"contract", "manifest", "output", "pages", "planning", "record", "store", "transfer"},
     "blocked": {"errors", "manifest", "output", "record", "store", "transfer"},
@@ -108,14 +110,14 @@ MAY_IMPORT = {
     },
     "transfer": {"store"},
     "withdraw": {
-        "contract", "cursor", "errors", "keys", "manifest", "openapi_schemas", "output", "pages", "record",
-        "render", "staging", "store", "transfer",
+        "contract", "cursor", "errors", "inspector", "keys", "manifest", "openapi_schemas", "output", "pages",
+        "record", "render", "staging", "store", "transfer",
     },
     "process": set(),
     "cli": {
-        "blocked", "build", "check", "cli_job", "config", "demo", "errors", "ledger", "manifest", "output",
-        "planning", "preview", "publish", "quarantine", "record", "refusals", "report", "source", "store",
-        "stores", "takedown",
+        "blocked", "build", "check", "cli_job", "config", "demo", "errors", "inspector", "ledger", "manifest",
+        "output", "planning", "preview", "publish", "quarantine", "record", "refusals", "report", "source",
+        "store", "stores", "takedown",
     },
 }  # fmt: skip
 #: Modules that do no I/O, know no clock and draw no lots: what they return depends on what they are given.
@@ -123,7 +125,7 @@ PURE = {
     "answers", "catalog", "check", "contract", "cursor", "demo_texts", "detail", "edge_cloudflare",
     "edge_cloudfront", "errors", "keys", "manifest", "nginx", "openapi", "openapi_examples", "openapi_schemas",
     "openapi_texts", "pages", "planning",
-    "quarantine", "record", "relations", "remarks", "render", "rows", "slugs", "streams",
+    "quarantine", "readings", "record", "relations", "remarks", "render", "rows", "slugs", "streams",
 }  # fmt: skip
 IMPURE_LIBRARIES = {"os", "pathlib", "random", "shutil", "socket", "subprocess", "sys", "tempfile", "time", "secrets"}
 

@@ -1,6 +1,7 @@
 """`public-markets serve`, run as a process and asked over HTTP."""
 
 import gzip
+import json
 import random
 import shutil
 import socket
@@ -19,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator import answers, contract, demo, edge, keys
+from generator import answers, contract, demo, edge, inspector, keys
 from generator.contract import SORTS, STATUS_FILTERS, Variant
 from generator.preview import RateLimit
 from tests.edges import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
@@ -194,7 +195,7 @@ def test_an_api_below_a_path_is_served_below_that_path(folder: Path) -> None:
         assert f"/api{MARKETS}" in server.said[0]
         assert client.send("GET", f"/api{MARKETS}").status == 200
         assert client.send("GET", MARKETS).status == 404
-        assert f'href="/api{MARKETS}"'.encode() in client.send("GET", "/inspect/").body
+        assert f'value="/api{MARKETS}"'.encode() in client.send("GET", "/inspect/").body
 
 
 # ── only what is published ────────────────────────────────────────────────────────────────────────────────────────
@@ -274,6 +275,7 @@ def test_no_link_leads_out_of_what_is_published(folder: Path) -> None:
 
 
 def test_the_way_in_shows_the_first_calls_until_there_is_an_inspection_page(folder: Path) -> None:
+    (folder / "output" / "index.html").unlink()
     with served(folder) as server, connected(server.port) as client:
         front = client.send("GET", "/")
         assert (front.status, front.headers["location"]) == (302, "/inspect/")
@@ -284,6 +286,31 @@ def test_the_way_in_shows_the_first_calls_until_there_is_an_inspection_page(fold
         (folder / "output" / "index.html").write_text("<!doctype html>inspected")
         assert client.send("GET", "/inspect/").body == b"<!doctype html>inspected"
         assert "access-control-allow-origin" not in client.send("GET", "/inspect/").headers
+
+
+def test_what_the_pages_link_to_is_below_them_as_it_is_on_disk(server: Served, client: Client) -> None:
+    first = keys.first_page("open/new", 5)
+    for name, content_type in (
+        ("api.html", "text/html; charset=utf-8"),
+        (inspector.RENDERER, "text/javascript; charset=utf-8"),
+        (f"{inspector.RENDERER}.LICENSE.txt", "text/plain; charset=utf-8"),
+        (first, keys.CONTENT_TYPE),
+        (keys.OPENAPI, keys.CONTENT_TYPE),
+    ):
+        answer = client.send("GET", f"/inspect/{name}")
+        assert (answer.status, answer.headers["content-type"]) == (200, content_type)
+        assert answer.body
+    assert client.send("GET", f"/inspect/{first}").body == client.send("GET", f"{MARKETS}?sort=new&limit=5").body
+    assert client.send("HEAD", "/inspect/api.html").body == b""
+    assert client.send("POST", "/inspect/").status == 405
+
+
+@pytest.mark.parametrize(
+    "name", ["v1", "v1/", "v1/nothing.json", "edge/router.js", "v1/../report.json", "v1/" + "x" * 999]
+)
+def test_nothing_else_is_below_the_pages(client: Client, name: str) -> None:
+    answer = client.send("GET", f"/inspect/{name}")
+    assert (answer.status, json.loads(answer.body)) == (404, {"error": "not found"})
 
 
 # ── while builds come and go ──────────────────────────────────────────────────────────────────────────────────────

@@ -363,6 +363,7 @@ def test_as_of_alone_changes_nothing_but_the_record_of_the_build(forty: Path) ->
         "v1/build.json",
         "manifest.json",
         "report.json",
+        "index.html",
     }
     assert {name for name in replaced if (forty / "output" / name).is_dir()} <= {"v1"}
 

@@ -95,3 +95,10 @@ def test_a_rejection_names_its_row_shortly(quarantine: Quarantine, reason: str) 
     quarantine.reject("markets", "k" * 10_000, reason)
     ((row, count),) = quarantine
     assert (len(row.key), row.reason, count) == (80, reason, 1)
+
+
+def test_a_row_is_named_as_people_call_it(quarantine: Quarantine) -> None:
+    quarantine.reject("markets", "id", "prob: bad", "Will it\nsnow? " + "!" * 100)
+    rejection, _ = next(iter(quarantine))
+    assert rejection.title.startswith("Will it\\nsnow? !!!")
+    assert len(rejection.title) <= 80

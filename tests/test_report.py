@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from generator.manifest import Current
-from generator.report import Report
+from generator.report import REMEMBERED, Report
 from tests.support import AS_OF, NOW, build_now, insert_fill, insert_market, make_config, market_id, run
 
 
@@ -17,7 +17,7 @@ def report() -> Report:
     made.lists = {"open/new": Current(generation="p0123456789abcdef012", count=3, bytes=1_000)}
     made.written, made.written_bytes, made.unchanged, made.deleted = 4_321, 98_765, 12, 3
     made.stages = {"read": 1.0, "render": 2.25}
-    made.quarantine.reject("markets", market_id(1), "prob: bad")
+    made.quarantine.reject("markets", market_id(1), "prob: bad", "One?")
     made.quarantine.reject("fills", "x", "amount: bad")
     made.quarantine.reject("fills", "x", "amount: bad")
     return made
@@ -60,8 +60,8 @@ def test_the_file_says_what_was_built_and_what_was_left_out() -> None:
         "open/new": {"count": 3, "generation": "p0123456789abcdef012", "objects": 103, "generationBytes": 1_000}
     }
     assert content["quarantined"] == [
-        {"relation": "fills", "key": "x", "reason": "amount: bad", "rows": 2},
-        {"relation": "markets", "key": market_id(1), "reason": "prob: bad", "rows": 1},
+        {"relation": "fills", "key": "x", "title": "", "reason": "amount: bad", "rows": 2},
+        {"relation": "markets", "key": market_id(1), "title": "One?", "reason": "prob: bad", "rows": 1},
     ]
     assert content["run"]["seconds"] == {"read": 1.0, "render": 2.25}
 
@@ -74,6 +74,47 @@ def test_a_stage_that_runs_twice_is_measured_twice() -> None:
     with made.stage("read"):
         pass
     assert made.stages["read"] > once > 0
+
+
+def test_the_file_says_what_became_of_the_markets() -> None:
+    made = report()
+    made.compare(NOW, {"gone", "edited", "kept"}, {"edited", "kept", "new"}, {"edited", "new"})
+    run_ = json.loads(made.encoded())["run"]
+    assert (run_["since"], run_["added"], run_["changed"], run_["withdrawn"]) == (NOW, ["new"], ["edited"], ["gone"])
+
+
+def test_withdrawals_are_remembered_with_their_builds_until_the_market_returns() -> None:
+    made = report()
+    made.compare("", {"a", "b"}, set(), set())
+    later = report()
+    later.as_of = "2026-02-01T00:00:00.000Z"
+    later.compare(NOW, {"c"}, {"b"}, set())
+    later.remember(made.encoded(), {"b"})
+    assert (later.withdrawn, later.withdrawn_earlier) == (["c"], [{"id": "a", "asOf": NOW}])
+    last = report()
+    last.remember(later.encoded(), {"d"})
+    assert last.withdrawn_earlier == [{"id": "c", "asOf": later.as_of}, {"id": "a", "asOf": NOW}]
+
+
+@pytest.mark.parametrize("previous", [None, b"damaged", b"[]", b"{}", b'{"asOf":"x","run":{"withdrawn":["a"]}}'])
+def test_a_report_that_cannot_be_read_is_remembered_as_nothing(previous: bytes | None) -> None:
+    made = report()
+    made.remember(previous, set())
+    assert made.withdrawn_earlier == []
+
+
+def test_only_so_many_withdrawals_are_remembered() -> None:
+    made = report()
+    made.compare("", {str(number) for number in range(REMEMBERED + 5)}, set(), set())
+    later = report()
+    later.remember(made.encoded(), set())
+    assert len(later.withdrawn_earlier) == REMEMBERED
+
+
+def test_a_report_of_an_older_version_is_replaced() -> None:
+    before = json.loads(unwritten().encoded())
+    del before["run"]["since"]
+    assert unwritten().says_more_than(json.dumps(before).encode())
 
 
 def unwritten() -> Report:

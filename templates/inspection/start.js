@@ -1,0 +1,39 @@
+// What every part of the page uses: the data it was built with, elements whose texts are texts, and numbers for people.
+// Markets' texts come from strangers. They enter the page as text nodes and attributes only, never as markup.
+"use strict";
+
+const SETTINGS = JSON.parse(document.getElementById("settings").textContent);
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const REPORT = SETTINGS.report;
+const ITEMS = new Map(DATA.items.map((item) => [item.id, item]));
+const READINGS = new Map(DATA.readings.map((one) => [one.id, one]));
+const FX = new Set(DATA.fx);
+// `serve` shows this page on the API's own host; from disk there is no API to ask.
+const IS_SERVED = location.protocol !== "file:";
+
+const byId = (id) => document.getElementById(id);
+
+function element(tag, properties, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties || {})) {
+    if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== null) made.setAttribute(name, value);
+  }
+  made.append(...children.filter((child) => child !== null));
+  return made;
+}
+
+const number = (value, digits = 0) =>
+  value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+const amount = (value) => (value >= 1e12 ? value.toExponential(3) : number(value, value < 1000 ? 2 : 0));
+const percent = (prob) => `${number(prob * 100, 1)}%`;
+const price = (value) => (value === null ? "n/a" : number(value, 3));
+const moment = (text) => `${text.slice(0, 10)} ${text.slice(11, 16)}`;
+const badge = (status) => element("span", { class: `badge ${status}` }, status);
+const detailKey = (id) => `${SETTINGS.details}/${id.slice(0, 2)}/${id}.json`;
+
+function marketLink(id, ...text) {
+  return element("a", { href: detailKey(id), "data-market": id, dir: "auto" }, ...text);
+}
+
+for (const one of document.querySelectorAll(".needs-script")) one.hidden = false;
