@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from generator import blocked, refusals, withdraw
+from generator import blocked, refusals, staging, withdraw
 from generator.apply import Progress, Tally
 from generator.blocked import Blocked
 from generator.config import Config
@@ -103,6 +103,8 @@ class Publication:
         barred = self._recall() if self.barred is None else self.barred
         if barred & built.markets.keys() and not self.options.is_dry:
             built = self._without(barred)
+        if self.options.purges_retired and not self.options.is_dry:
+            built = staging.purge_retired(self.folder, built)
         store = DryRun(self.store) if self.options.is_dry else self.store
         with answering(store):
             ledger = Ledger(store, self.config.publish.lease)

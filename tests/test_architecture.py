@@ -99,7 +99,7 @@ MAY_IMPORT = {
     },
     "publish": {
         "apply", "blocked", "config", "errors", "ledger", "manifest", "output", "pages", "planning", "protocol",
-        "refusals", "store", "withdraw",
+        "refusals", "staging", "store", "withdraw",
     },
     "record": {"manifest"},
     "refusals": {"config", "errors", "keys", "manifest", "output", "pages", "planning", "record"},

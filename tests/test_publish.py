@@ -47,11 +47,10 @@ def test_the_first_publish_brings_the_whole_build(empty: Site) -> None:
     assert result.stderr == ""
 
 
-def test_every_object_is_stored_with_its_headers(empty: Site) -> None:
-    empty.done("publish")
+def test_every_object_is_stored_with_its_headers(site: Site) -> None:
     stored = {
         key.removeprefix("api/"): (headers["content-type"], headers["cache-control"])
-        for key, (_, headers) in empty.server.objects().items()
+        for key, (_, headers) in site.server.objects().items()
         if key.startswith("api/v1/")
     }
     assert len(stored) > 3_000
@@ -147,11 +146,11 @@ def test_no_bucket_is_listed_in_the_normal_case(site: Site) -> None:
 # Dry run
 
 
-@pytest.mark.parametrize("options", [(), ("--verify",), ("--purge-retired",)])
+@pytest.mark.parametrize("options", [(), ("--verify", "--purge-retired")])
 def test_a_dry_run_changes_nothing_and_tells_every_step_with_its_reason(site: Site, options: tuple[str, ...]) -> None:
-    site.edit(10, question="Else?")
+    site.edit(1, question="Else?")
     site.done("rebuild", "--as-of", hour(1))
-    site.edit(10, question="Again?")
+    site.edit(FX, question="Again?")
     site.edit(9, approval="rejected")
     site.done("build", "--as-of", hour(2))
     stored, output = site.stored(), files(site.folder / "output", "")
@@ -161,16 +160,11 @@ def test_a_dry_run_changes_nothing_and_tells_every_step_with_its_reason(site: Si
     assert files(site.folder / "output", "") == output | {".lock": (site.folder / "output/.lock").read_bytes()}
     assert {entry.operation for entry in site.server.log} <= {"GetObject", "HeadObject", "ListObjectsV2"}
     *steps, summary = result.stdout.splitlines()
-    detail, current = (
-        keys.detail(market_id(9)),
-        json.loads(output["manifest.json"])["lists"]["cancelled/new"]["generation"],
-    )
-    prefix = keys.generation_prefix("cancelled/new", current)
+    detail = keys.detail(market_id(9))
     assert steps[0] == f"delete {detail}: its market is not public any more"
-    assert f"upload {keys.first_page('cancelled/new', 20)}: changed" in steps
+    assert f"upload {keys.first_page('all/new', 20)}: changed" in steps
     assert any(re.fullmatch(r"upload v1/\S+/all/new/p\w+/ \(\d+ objects\): new", step) for step in steps)
     assert any(re.fullmatch(r"delete v1/\S+/all/new/p\w+/ \(\d+ objects\): its market is .*", step) for step in steps)
-    assert prefix in " ".join(steps) or current  # an empty generation has no pages to speak of
     assert all(re.fullmatch(r"(upload|delete) v1/\S+( \(\d+ objects\))?: [a-z].*", step) for step in steps)
     assert summary.startswith("dry run, nothing was changed; it would have published 10 markets as of ")
     done = site.done("publish", *options)

@@ -9,10 +9,11 @@ import pytest
 
 from generator import keys
 from generator.errors import ConfigError
-from generator.store import Condition, ConditionFailedError, DryRun, If, SingleWriter, Store, UnavailableError, probe
+from generator.store import Condition, ConditionFailedError, DryRun, If, SingleWriter, Store, UnavailableError
 from generator.store_directory import Directory
 from generator.store_s3 import Bucket
 from generator.stores import open_store
+from generator.transfer import probe
 from tests import stores
 from tests.s3_server import S3Server
 from tests.stores import BUCKETS, CLIENTS, Client, Place, open_bucket, use_credentials
