@@ -15,10 +15,9 @@ from typing import Any, Final
 from generator import keys, rows
 from generator.quarantine import shown
 
-REFERENCE_LETTERS: Final = string.ascii_letters + string.digits + "_-"
 REFERENCE_LENGTH: Final = 255
-CATEGORY_LETTERS: Final = string.ascii_lowercase + string.digits + "-"
 
+_LETTERS: Final = frozenset(string.ascii_letters + string.digits + "_-")
 #: What stands where a market does in a path, and is something else.
 _RESERVED: Final = keys.SNAPSHOT.removeprefix(f"{keys.MARKETS}/").removesuffix(".json")
 #: A name that can stand in a URL as it is. No two hyphens in a row: that is what slugs that are made have.
@@ -60,7 +59,7 @@ def references(found: Iterable[Sequence[Any]]) -> References:
 
 
 def _misfit(slug: Any) -> str | None:
-    if not isinstance(slug, str) or len(slug) > REFERENCE_LENGTH or not set(slug) <= set(REFERENCE_LETTERS):
+    if not isinstance(slug, str) or len(slug) > REFERENCE_LENGTH or not _LETTERS.issuperset(slug):
         return f"not 1 to {REFERENCE_LENGTH} letters, digits, hyphens and underscores of ASCII"
     if slug.lower() == _RESERVED:
         return f"/{keys.SNAPSHOT.removesuffix('.json')} is something else"
