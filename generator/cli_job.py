@@ -44,7 +44,7 @@ class Reference(click.ParamType[str]):
         text = str(value)
         with suppress(ValueError):
             return rows.uuid(text)
-        if not text or not set(text) <= set(slugs.REFERENCE_LETTERS):
+        if not slugs.can_be_reference(text):
             self.fail(f"{value!r} is no market's id or slug; write a UUID, as the market's page has it", param, ctx)
         return text
 

@@ -187,14 +187,21 @@ def _read_mapping(node: yaml.Node, path: Path, section: str = "") -> Iterator[_S
 
 
 def _read_value(node: yaml.Node, key: str, where: str) -> _Setting | str:
-    # Only a list of scalars is unfolded, so aliases that multiply lists and mappings cost nothing.
-    if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq" and key in LISTS:
-        if all(_is_plain(item) for item in node.value):
-            return _Setting(where, key, [_value(item) for item in node.value], "file")
-        return f"{where}: write a list of single values, without a YAML tag"
+    if key in LISTS:
+        return _read_list(node, key, where)
+    # Lists and mappings are not unfolded, so aliases that multiply them cost nothing.
     if not _is_plain(node):
         return f"{where}: write a single value, without a YAML tag"
     return _Setting(where, key, _value(node), "file")
+
+
+def _read_list(node: yaml.Node, key: str, where: str) -> _Setting | str:
+    """Read a list of texts, or a text with commas as a variable holds it."""
+    if isinstance(node, yaml.SequenceNode) and all(map(_is_plain, node.value)):
+        return _Setting(where, key, [item.value for item in node.value], "file")
+    if not _is_plain(node):
+        return f"{where}: write a list of texts, without YAML tags"
+    return _Setting(where, key, None if _value(node) is None else node.value, "file")
 
 
 def _is_plain(node: yaml.Node) -> TypeGuard[yaml.ScalarNode]:

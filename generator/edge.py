@@ -35,6 +35,9 @@ NAMES: Final = (
     *(f"{FOLDER}/{edge_cloudflare.FOLDER}/{name}" for name in edge_cloudflare.NAMES),
 )
 
+#: What `encodeURIComponent` leaves alone besides letters, digits, `-` and `_` (ECMA-262).
+_UNRESERVED: Final = ".!~*'()"
+
 
 @dataclass(frozen=True, slots=True)
 class EdgeFile:
@@ -99,10 +102,9 @@ def _router_values(config: Config) -> dict[str, Any]:
         "slugs": keys.SLUGS,
         "slug_digest_length": keys.SLUG_DIGEST_LENGTH,
         "of_category": keys.OF_CATEGORY,
-        "category_letters": slugs.CATEGORY_LETTERS,
         "category_length": contract.CATEGORY_LENGTH,
-        "reference_letters": slugs.REFERENCE_LETTERS,
         "reference_length": slugs.REFERENCE_LENGTH,
+        "unreserved": _UNRESERVED,
         "markets": markets,
         "documents": documents,
         "lists": keys.LISTS,

@@ -138,7 +138,7 @@ def _get_build(config: Config) -> Json:
     return {
         "operationId": "getBuild",
         "summary": "Get what is published, and as of when",
-        "description": "Tells monitors and mirrors how fresh the data is and how much of it there is.",
+        "description": texts.build(config.variant),
         "tags": ["build"],
         "responses": {
             "200": _found("The record of what is published.", "BuildRecord", {"build": example}, {}),

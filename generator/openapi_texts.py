@@ -123,13 +123,17 @@ are ignored. A known one that is empty, repeated or malformed is answered 400. P
 
 def listing(config: Config) -> str:
     """What the list is, and how to walk it."""
+    search = (
+        "\n\nSearch, the parameter `q`, is not offered here and answered 400." if config.variant == "extended" else ""
+    )
     return f"""\
 Lists public markets, a page at a time. Members of a public FX family are not listed; `getMarket` has them.
 
 To read a whole list, ask without `cursor`, then pass each `nextCursor` on until it is null. Such a walk stays in the \
 list as it was when the walk began, however often new data is published meanwhile: nothing is missing, nothing comes \
 twice. A list that has been replaced stays readable for {span(config.cursor.lifetime)} at least, unless something in \
-it had to be withdrawn; after that its cursors are answered 400, and the walk has to start again from the first page."""
+it had to be withdrawn; after that its cursors are answered 400, and the walk has to start again from the first \
+page.{search}"""
 
 
 def sorting() -> str:
@@ -169,6 +173,13 @@ def cursor(variant: Variant) -> str:
     return f"""\
 The `nextCursor` of the page before; leave it out for the first page. It is opaque, and valid only with the {bound} of \
 the page it came from."""
+
+
+def build(variant: Variant) -> str:
+    """What the record of the build is for."""
+    use = "Tells monitors and mirrors how fresh the data is and how much of it there is."
+    of_categories = " It names the categories that can be listed; the lists of one are `status.category/sort`."
+    return use if variant == "core" else use + of_categories
 
 
 def snapshot(config: Config) -> str:

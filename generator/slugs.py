@@ -15,10 +15,9 @@ from typing import Any, Final
 from generator import keys, rows
 from generator.quarantine import shown
 
-REFERENCE_LETTERS: Final = string.ascii_letters + string.digits + "_-"
 REFERENCE_LENGTH: Final = 255
-CATEGORY_LETTERS: Final = string.ascii_lowercase + string.digits + "-"
 
+_LETTERS: Final = frozenset(string.ascii_letters + string.digits + "_-")
 #: What stands where a market does in a path, and is something else.
 _RESERVED: Final = keys.SNAPSHOT.removeprefix(f"{keys.MARKETS}/").removesuffix(".json")
 #: A name that can stand in a URL as it is. No two hyphens in a row: that is what slugs that are made have.
@@ -46,6 +45,11 @@ class References:
     refused: Mapping[str, str]
 
 
+def can_be_reference(text: str) -> bool:
+    """Whether a market can be named so in a path."""
+    return 0 < len(text) <= REFERENCE_LENGTH and _LETTERS.issuperset(text)
+
+
 def references(found: Iterable[Sequence[Any]]) -> References:
     """Judge the slugs of all public markets, given as id and slug. Case makes no difference between two slugs."""
     slugs = {market_id: slug for market_id, slug in found if slug is not None and slug != ""}
@@ -60,7 +64,7 @@ def references(found: Iterable[Sequence[Any]]) -> References:
 
 
 def _misfit(slug: Any) -> str | None:
-    if not isinstance(slug, str) or len(slug) > REFERENCE_LENGTH or not set(slug) <= set(REFERENCE_LETTERS):
+    if not isinstance(slug, str) or not can_be_reference(slug):
         return f"not 1 to {REFERENCE_LENGTH} letters, digits, hyphens and underscores of ASCII"
     if slug.lower() == _RESERVED:
         return f"/{keys.SNAPSHOT.removesuffix('.json')} is something else"

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from generator import rows, slugs
 from generator.catalog import Catalog, Market
 from generator.contract import SORTS, STATUS_FILTERS, Sort, StatusFilter
-from tests.support import FX_MEMBER, NOW, market_id, public_market
+from tests.support import FX_MEMBER, NOW, market_id, market_row, public_market
 
 NAMES = {market_id(number): f"{number}" for number in range(100)}
 
@@ -165,6 +166,31 @@ def test_a_paused_market_is_open_all_the_same() -> None:
 def test_as_of_filters_no_row_that_is_dated_later() -> None:
     made = catalog(public_market(1, created_at="2027-01-01T00:00:00Z", last_activity_at="2027-01-01T00:00:00Z"))
     assert (order(made, "new"), fresh(made)) == ("1", "1")
+
+
+def of_categories(number: int, *names: str, **columns: Any) -> Market:
+    row = market_row(number, **columns)
+    extras = rows.Extras(None, [*names])
+    return Market.of(rows.market(row, fx=columns.get("fx"), fills24h=0, as_of=NOW, extras=extras))
+
+
+def test_a_category_has_the_lists_that_all_have_with_its_markets_only() -> None:
+    made = catalog(
+        of_categories(1, "rain", "F 1", volume=1.0),
+        of_categories(2, "rain", volume=2.0, status="closed"),
+        of_categories(3, volume=3.0),
+        of_categories(4, "rain", volume=4.0),
+    )
+    f1 = slugs.of_category("F 1")
+    assert made.categories() == {f1: "F 1", "rain": "rain"}
+    lists = {(category, status, sort): markets for category, status, sort, markets in made.lists(made.categories())}
+    assert len(lists) == 90
+    shown = {key: " ".join(NAMES[market.item.id] for market in markets) for key, markets in lists.items()}
+    assert shown["rain", "all", "volume"] == "4 2 1"
+    assert shown["rain", "open", "volume"] == "4 1"
+    assert shown[f1, "all", "volume"] == "1"
+    assert shown[None, "all", "volume"] == "4 3 2 1"
+    assert {category for category, *_ in made.lists(["rain"])} == {None, "rain"}
 
 
 def test_a_signal_has_the_values_of_its_market() -> None:

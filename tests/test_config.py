@@ -25,7 +25,9 @@ SCHEMA = ROOT / "generator" / "config.schema.json"
 SECRET = "hunter2"  # noqa: S105 - the password that must never show
 NO_DURATION = "write a duration: a number of seconds, or like 45 s, 90 min, 6 h, 2 d, PT6H"
 NO_DATABASE = "write a database URL, beginning with sqlite://, postgresql://, postgresql+psycopg://, postgres://"
+NO_LIST = "write a list of texts, without YAML tags"
 NO_COMMAND = "write the program and its arguments as a list of texts"
+CATEGORIES = "name each category once, in printable text, with commas or list marks between them"
 IN_FILE = "secrets come from the environment, never from the file, and this holds a password: remove it here and set"
 WITH_PASSWORD = f"postgresql://reader:{SECRET}@db.example/markets"
 
@@ -182,6 +184,17 @@ def test_an_empty_file_or_section_means_all_defaults(text: str, folder: Folder) 
         ("source: {schema: '123'}", "source.schema", "123"),
         ("output: /srv/markets", "output", Path("/srv/markets")),
         ("variant: extended", "variant", "extended"),
+        (
+            "categories: [crypto, 'u.s. 2024, elections', 2024, no]",
+            "categories",
+            ["crypto", "u.s. 2024, elections", "2024", "no"],
+        ),
+        ("categories:\n- crypto\n- us politics", "categories", ["crypto", "us politics"]),
+        ("categories: crypto, us politics", "categories", ["crypto", "us politics"]),
+        ("categories: 2024", "categories", ["2024"]),
+        ("categories: []", "categories", []),
+        ("categories: null", "categories", None),
+        ("categories:", "categories", None),
         ("schedule: 010", "schedule", 10),
         ("detail: {order_book: False}", "detail.order_book", False),
         ("detail: {history_points: 0}", "detail.history_points", 0),
@@ -197,6 +210,7 @@ def test_an_empty_file_or_section_means_all_defaults(text: str, folder: Folder) 
         ("publish: {lease: 1}", "publish.lease", timedelta(seconds=1)),
         ("publish: {purge_command: [purge, '--zone', a b]}", "publish.purge_command", ("purge", "--zone", "a b")),
         ("publish:\n  purge_command:\n    - purge\n    - 'true'", "publish.purge_command", ("purge", "true")),
+        ("publish: {purge_command: [purge, 5]}", "publish.purge_command", ("purge", "5")),
         ("publish: {purge_command: purge --zone 'a b'}", "publish.purge_command", ("purge", "--zone", "a b")),
         ('{"schedule": 5, "snapshot": {"size": 0}}', "schedule", 5),
         ("schedule: 5\r\nvariant: core\r\n", "schedule", 5),
@@ -273,6 +287,11 @@ def test_the_last_of_several_options_counts(folder: Folder) -> None:
 
 
 def test_variables_are_read_in_any_case(folder: Folder) -> None:
+    named = folder.load("", PUBLIC_MARKETS_CATEGORIES=" crypto, u.s. 2024 elections ,7").categories
+    assert named == ["crypto", "u.s. 2024 elections", "7"]
+    assert folder.load("", "categories=[a,b]").categories == ["a", "b"]
+    assert folder.load("categories: [a]", "categories=[]").categories == []
+    assert folder.load("categories: [a]", PUBLIC_MARKETS_CATEGORIES="").categories is None
     assert folder.load("", public_markets_rate_limit__window="30 s").rate_limit.window == timedelta(seconds=30)
 
 
@@ -332,6 +351,13 @@ def test_settings_cannot_be_changed(loaded: Config) -> None:
         ("schedule: {minutes: 60}", "1:11 schedule: write a single value, without a YAML tag"),
         ("schedule: !!int 60", "1:11 schedule: write a single value, without a YAML tag"),
         ("output: !!python/name:os.system x", "1:9 output: write a single value, without a YAML tag"),
+        ("categories: [[a]]", "1:13 categories: write a list of texts, without YAML tags"),
+        ("categories: {a: b}", "1:13 categories: write a list of texts, without YAML tags"),
+        ("categories: [!!int 7]", "1:13 categories: write a list of texts, without YAML tags"),
+        ("categories: [a, b, a]", f"1:13 categories: {CATEGORIES}"),
+        ("categories: [a, '']", f"1:13 categories: {CATEGORIES}"),
+        ("categories: a,,b", f"1:13 categories: {CATEGORIES}"),
+        ('categories: ["a\\nb"]', f"1:13 categories: {CATEGORIES}"),
         ("schedule:", "1:10 schedule: has no value; give it one or remove it"),
         ("variant: ~", "1:10 variant: has no value; give it one or remove it"),
         ("schedule: '60'", "1:11 schedule: write a whole number, without quotes"),
@@ -372,15 +398,8 @@ def test_settings_cannot_be_changed(loaded: Config) -> None:
         ("publish: {client: curl}", "1:19 publish.client: input should be 'obstore' or 'boto3'"),
         ("publish: {purge_command: []}", f"1:26 publish.purge_command: {NO_COMMAND}"),
         ("publish: {purge_command: 'purge \"x'}", f"1:26 publish.purge_command: {NO_COMMAND}"),
-        ("publish: {purge_command: {a: b}}", "1:26 publish.purge_command: write a single value, without a YAML tag"),
-        (
-            "publish: {purge_command: [[a]]}",
-            "1:26 publish.purge_command: write a list of single values, without a YAML tag",
-        ),
-        (
-            "publish: {purge_command: [a, 5]}",
-            "1:26 publish.purge_command: write text, in quotes if it looks like a number",
-        ),
+        ("publish: {purge_command: {a: b}}", f"1:26 publish.purge_command: {NO_LIST}"),
+        ("publish: {purge_command: [[a]]}", f"1:26 publish.purge_command: {NO_LIST}"),
         ("source: {url: 'mysql://h/db'}", f"1:15 source.url: {NO_DATABASE}"),
         ("source:\n  url: 5", "2:8 source.url: write text, in quotes if it looks like a number"),
         ("a: b: c", "1:5: is not YAML: mapping values are not allowed here"),

@@ -20,6 +20,8 @@ MUTABLE_KEYS = {
         "v1/public/markets/detail/ab/ab345678-0000-4000-8000-000000000000.json"
     ),
     keys.first_page(LIST, 20): "v1/public/markets/lists/open/popular/first/20.json",
+    keys.first_page("open.rain/popular", 20): "v1/public/markets/lists/open.rain/popular/first/20.json",
+    keys.detail_by_slug("will-it-rain"): "v1/public/markets/slug/e0/e02c3106487948d07207ab0c727c78b1.json",
 }
 
 
@@ -81,6 +83,21 @@ def test_only_the_folder_of_a_generation_is_one() -> None:
     assert not keys.is_generation(keys.LISTS)
     assert not keys.is_generation(f"elsewhere/{prefix}")
     assert not keys.is_generation("v1/public/markets/detail/ab")
+
+
+def test_the_lists_of_a_category_have_its_slug_in_their_name() -> None:
+    name = keys.list_name("open", "new", "rain")
+    assert name == "open.rain/new"
+    assert keys.is_immutable(keys.page(name, GENERATION, 20, 20))
+    assert keys.is_generation(keys.generation_prefix(name, GENERATION))
+    assert not keys.is_generation(f"{keys.list_prefix(name)}/{keys.FIRST}")
+
+
+def test_a_slug_has_one_key_in_whatever_case_and_of_whatever_length() -> None:
+    assert keys.detail_by_slug("Will-It-Rain") == keys.detail_by_slug("will-it-rain") != keys.detail_by_slug("will-it")
+    assert len(keys.detail_by_slug("s" * 255)) == len(keys.detail_by_slug("s"))
+    assert keys.details(market_id(1), None) == (keys.detail(market_id(1)),)
+    assert keys.details(market_id(1), "a") == (keys.detail(market_id(1)), keys.detail_by_slug("a"))
 
 
 def test_details_of_ids_that_begin_alike_share_a_folder() -> None:

@@ -114,6 +114,58 @@ def test_the_withdrawal_of_a_market_that_no_list_held_takes_nothing_along() -> N
     assert retired(second) == [(OPEN, "p1", "11:00")]
 
 
+def test_a_market_of_a_category_is_withdrawn_from_the_lists_of_that_category_too() -> None:
+    names = {name: f"p{number}" for number, name in enumerate(("open/new", "open.rain/new", "open.snow/new"))}
+    lists = {name: current(generation) for name, generation in names.items()}
+    first = built().model_copy(update={"lists": lists})
+    first = settled(first, {"a": ("open", "open.rain"), "b": ("open", "open.snow")})
+    moved = built(at("13:00")).model_copy(update={"lists": {name: current("q") for name in names}})
+    second = settled(moved, {"a": ("open", "open.snow"), "b": ("open", "open.snow")}, first)
+    assert second.markets["a"] == ("open", "open.rain", "open.snow")
+    assert {one.list for one in second.retired} == {*names}
+    without_b = built(at("13:01")).model_copy(update={"lists": moved.lists})
+    assert {one.list for one in settled(without_b, {"a": ("open", "open.snow")}, second).retired} == {"open.rain/new"}
+    without_a = built(at("13:01")).model_copy(update={"lists": moved.lists})
+    assert settled(without_a, {"b": ("open", "open.snow")}, second).retired == ()
+
+
+def test_the_lists_of_a_category_that_is_gone_are_retired() -> None:
+    first = built().model_copy(update={"lists": {"open.rain/new": current("p1"), "open/new": current("p2")}})
+    first = settled(first, {"a": ("open", "open.rain")})
+    second = settled(
+        built(at("13:00")).model_copy(update={"lists": {"open/new": current("p2")}}), {"a": ("open",)}, first
+    )
+    assert retired(second) == [("open.rain/new", "p1", "13:00")]
+    assert second.markets == {"a": ("open", "open.rain")}
+
+
+def test_shelves_are_a_state_and_its_categories() -> None:
+    assert manifest.shelves("open", []) == ("open",)
+    assert manifest.shelves("closed", ["snow", "rain"]) == ("closed", "closed.rain", "closed.snow")
+    lists = manifest.lists_of(["closed.rain"])
+    assert {name.partition("/")[0] for name in lists} == {"closed.rain", "archive.rain", "all.rain"}
+    assert len(lists) == 15
+    assert manifest.lists_of(["closed.rain", "closed"]) == lists | manifest.lists_of(["closed"])
+
+
+def test_every_slug_under_which_a_market_may_be_found_is_known_from_the_intent_on() -> None:
+    first = settled(built(OPEN="p1").model_copy(update={"slugs": {"a": ("one",)}}), {"a": ("open",)})
+    intent = manifest.intend(first, {}, {"a": ("open",), "b": ("open",)}, at("13:00"), {"a": ("two",), "b": ("three",)})
+    assert intent.slugs == {"a": ("one", "two"), "b": ("three",)}
+    assert list(intent.details("a")) == [keys.detail("a"), keys.detail_by_slug("one"), keys.detail_by_slug("two")]
+    assert list(intent.details("unknown")) == [keys.detail("unknown")]
+    now = built(at("13:00"), OPEN="p1").model_copy(update={"slugs": {"a": ("two",)}})
+    assert settled(now, {"a": ("open",)}, intent).slugs == {"a": ("two",)}
+
+
+def test_a_shelf_of_no_state_is_damage() -> None:
+    content = json.loads(settled(built(OPEN="p1"), {"a": ("open", "open.rain")}).encoded())
+    assert Manifest.model_validate_json(json.dumps(content)).markets == {"a": ("open", "open.rain")}
+    for shelf in ("ajar", "open.", "open.Rain", "open/rain", ".rain"):
+        with pytest.raises(ValidationError):
+            Manifest.model_validate_json(json.dumps({**content, "markets": {"a": [shelf]}}))
+
+
 def test_an_intent_records_what_will_be_reachable_before_it_is() -> None:
     first = settled(built(at("10:00"), OPEN="p1", ALL="p2"), {"a": ("open",)})
     intent = manifest.intend(

@@ -13,7 +13,7 @@ from generator import keys
 from tests.programs import require
 from tests.servers import folder_for_anybody, free_port, nginx
 from tests.serving import UNLIMITED, served
-from tests.support import build_now, make_config
+from tests.support import VARIANTS, build_now, make_config
 
 #: Only the server can tell whether a cursor of the right form was ever minted, so a schema-valid one may be refused.
 CONFIGURATION = """
@@ -27,15 +27,21 @@ BUDGET = 20
 REQUESTS = 200
 
 
-@pytest.fixture(params=["serve", "nginx"])
+#: What is between the router and the fuzzer is the same in both variants, so one server is enough for the second.
+SERVED = (("serve", "core"), ("nginx", "core"), ("serve", "extended"))
+
+
+@pytest.fixture(params=SERVED, ids="-".join)
 def address(request: pytest.FixtureRequest, demo_folder: Path) -> Iterator[str]:
     """Where the API is served, without a noticeable rate limit."""
     with ExitStack() as stack:
         folder = stack.enter_context(folder_for_anybody())
         (folder / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
         port = free_port()
-        build_now(make_config(folder, base_url=f"http://127.0.0.1:{port}", rate_limit__requests=1_000_000))
-        if request.param == "nginx":
+        server, variant = request.param
+        url = f"http://127.0.0.1:{port}"
+        build_now(make_config(folder, base_url=url, rate_limit__requests=1_000_000, **VARIANTS[variant]))
+        if server == "nginx":
             stack.enter_context(nginx(folder / "output", port))
         else:
             port = stack.enter_context(served(folder, *UNLIMITED)).port

@@ -20,6 +20,7 @@ from generator.report import Report
 from tests.postgres import Server
 from tests.support import (
     AS_OF,
+    EXTENDED,
     ROOT,
     Silent,
     build_now,
@@ -150,6 +151,20 @@ def test_the_same_rows_give_the_same_bytes_whatever_the_server_is_set_to(
         database.connection.execute(f"ALTER DATABASE {database.name} SET {setting}")
     build_now(make_config(tmp_path, source__url=database.url))
     assert_same_files(tmp_path / "output", lifelike / "output")
+
+
+def test_the_extended_variant_is_the_same_from_both_databases(
+    lifelike: Path, tmp_path: Path, make_postgres: Callable[..., Postgres]
+) -> None:
+    database = make_postgres()
+    database.copy(lifelike / "markets.db")
+    made = []
+    for name, url in (("sqlite", f"sqlite:///{lifelike / 'markets.db'}"), ("postgresql", database.url)):
+        settings = make_config(tmp_path, source__url=url, output=tmp_path / name, **EXTENDED)
+        made.append(build_now(settings).remarks)
+    assert made[0] == made[1]
+    assert len(made[0]) == 2, "two of the demo's markets share a slug"
+    assert_same_files(tmp_path / "postgresql", tmp_path / "sqlite")
 
 
 def test_indexes_change_nothing_but_the_time(lifelike: Path, tmp_path: Path) -> None:
