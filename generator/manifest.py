@@ -168,6 +168,11 @@ def _sorted(had: Mapping[str, set[MarketStatus]]) -> dict[str, tuple[MarketStatu
     return {market_id: tuple(sorted(states)) for market_id, states in sorted(had.items())}
 
 
+def minutes_between(earlier: str, later: str) -> float:
+    """The time from one instant to another; negative when they are the other way round."""
+    return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds() / 60
+
+
 def lists_of(states: Iterable[MarketStatus]) -> frozenset[str]:
     """The names of all lists that hold markets of one of these states."""
     wanted = set(states)

@@ -48,6 +48,11 @@ def locked(root: Path) -> Iterator["Output"]:
         raise OutputError(f"{place}: {disk.sentence(error, _ELSEWHERE)}; what is served stays whole") from error
 
 
+def looked_at(root: Path) -> "Output":
+    """The folder for reading only, whoever writes there meanwhile."""
+    return Output(root, root)
+
+
 def _aside(root: Path) -> Path:
     return root / f"{_STAGING}{secrets.token_hex(8)}"
 

@@ -150,7 +150,9 @@ class Site:
         objects = self.objects()
         assert objects.keys() == stated.built.objects.keys() | pages
         built = self.built(output)
-        current = {key for name, one in stated.built.lists.items() for key in page_keys(name, one.generation, one.count)}
+        current = {
+            key for name, one in stated.built.lists.items() for key in page_keys(name, one.generation, one.count)
+        }
         expected = stated.built.objects.keys() | current
         assert {key: objects[key] for key in expected} == {key: built[key] for key in expected}
 
@@ -159,7 +161,9 @@ class Site:
         words = [market_id(number).encode(), slug(number).encode(), f"Question {number}?".encode()]
         places = {f"store {key}": body for key, body in self.objects().items()}
         places |= {f"output {key}": body for key, body in self.built().items()} if output else {}
-        return sorted(key for key, body in places.items() if any(word in body or word.decode() in key for word in words))
+        return sorted(
+            key for key, body in places.items() if any(word in body or word.decode() in key for word in words)
+        )
 
 
 class GoneError(Exception):
