@@ -68,27 +68,34 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def _rows(measured: Measured, cost: Cost, terms: Terms) -> Iterator[tuple[str, ...]]:
     changed = estimate.changed_objects(measured.site, measured.change)
-    since = f"changed since {measured.previous.as_of}" if measured.previous else "changed: all, as nothing is built yet"
+    since = (
+        f"objects changed since {measured.previous.as_of}"
+        if measured.previous
+        else "objects that are new: nothing is built yet"
+    )
     layouts = cost.layouts.values()
     minutes = terms.lifetime.total_seconds() / 60
-    yield ("objects", *(f"{one.objects:,}" for one in layouts))
-    yield ("bytes", *(f"{one.bytes:,}" for one in layouts))
+    yield ("objects of a build", *(f"{one.objects:,}" for one in layouts))
+    yield ("bytes of a build", *(f"{one.bytes:,}" for one in layouts))
     yield (since, *(f"{changed[name]:,}" for name in cost.layouts))
-    yield (f"objects, with those retired for {minutes:g} minutes", *(f"{one.stored_objects:,}" for one in layouts))
-    yield ("their bytes", *(f"{one.stored_bytes:,}" for one in layouts))
+    yield (
+        f"objects in the store, retired ones kept for {minutes:g} minutes",
+        *(f"{one.stored_objects:,}" for one in layouts),
+    )
+    yield ("bytes in the store", *(f"{one.stored_bytes:,}" for one in layouts))
     yield ("PUT requests per publish", *(f"{one.puts_per_publish:,}" for one in layouts))
     yield (
-        f"PUT requests per month, publishing every {cost.schedule} minutes",
+        f"PUT requests per month, with a publish every {cost.schedule} minutes",
         *(f"{one.puts_per_month:,}" for one in layouts),
     )
     for place in terms.prices.places:
-        yield (f"USD per month: {place.name}", *(f"{one.usd_per_month[place.name]:,.2f}" for one in layouts))
+        yield (f"USD per month at {place.name}", *(f"{one.usd_per_month[place.name]:,.2f}" for one in layouts))
 
 
 def _reading_rows(measured: Measured, terms: Terms, reads: int | None) -> Iterator[tuple[str, ...]]:
     for place in terms.prices.places if reads is not None else ():
         usd = (estimate.reading_cost(measured.site, name, reads or 0, place) for name in estimate.LAYOUTS)
-        yield (f"and for {reads:,} reads: {place.name}", *(f"{one:,.2f}" for one in usd))
+        yield (f"and for {reads:,} reads at {place.name}", *(f"{one:,.2f}" for one in usd))
 
 
 def _notes(settings: Config, measured: Measured, cost: Cost, known: Prices, reads: int | None) -> Iterator[str]:

@@ -143,7 +143,7 @@ def test_plan_foretells_what_the_next_publish_puts_and_writes_nothing(site: Publ
     before = {path: path.stat().st_mtime_ns for path in site.folder.rglob("*")}
     told = site.done("plan", "--as-of", hour(1)).stdout.splitlines()
     assert {path: path.stat().st_mtime_ns for path in site.folder.rglob("*")} == before
-    (line,) = [line for line in told if line.startswith("changed since 2024-01-31T12:00:00.000Z")]
+    (line,) = [line for line in told if line.startswith("objects changed since 2024-01-31T12:00:00.000Z")]
     site.server.log.clear()
     site.done("rebuild", "--as-of", hour(1))
     puts = [key for key in uploads(site) if key.startswith("v1/")]
