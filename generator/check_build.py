@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from generator import blocked, build, check, disk, estimate, guards, output, prices, source
+from generator import build, check, disk, estimate, guards, prices, source
 from generator.config import Config
 from generator.errors import PublicMarketsError
 from generator.findings import Finding, error, fine, refused, warning
-from generator.manifest import Manifest
-from generator.measure import Measured, Measurement, Progress
+from generator.measure import Left, Measured, Measurement, Progress
 from generator.quarantine import Quarantine, Rejection
 from generator.source import Reading
 
@@ -36,7 +35,6 @@ class BuildCheck:
         self._config = config
         self._as_of = as_of
         self._progress = progress
-        self._folder = output.looked_at(config.output)
         self._quarantine = Quarantine()
         self.measured: Measured | None = None
 
@@ -61,36 +59,34 @@ class BuildCheck:
                 yield from self._rows(reading)
 
     def _rows(self, reading: Reading) -> Iterator[Finding]:
-        previous, barred = self._held()
-        measurement = Measurement(self._config, previous, self._quarantine, self._progress)
-        measured = measurement.of(reading, self._as_of, barred)
+        left = self._left()
+        measured = Measurement(self._config, left, self._quarantine, self._progress).of(reading, self._as_of)
         catalog = measured.catalog
         yield fine(f"rows: {len(catalog.markets)} markets can be published, {catalog.hidden} are hidden")
         yield from _bad_rows(self._quarantine)
         limits = self._config.guards
-        yield from refused(partial(guards.refuse_invalid, catalog, self._quarantine, barred, limits.max_invalid))
-        yield from refused(partial(guards.refuse_shrink, catalog, previous, barred, limits.max_shrink))
+        yield from refused(partial(guards.refuse_invalid, catalog, self._quarantine, left.barred, limits.max_invalid))
+        yield from refused(partial(guards.refuse_shrink, catalog, left.previous, left.barred, limits.max_shrink))
         self.measured = measured
 
-    def _held(self) -> tuple[Manifest | None, frozenset[str]]:
-        """What the folder knows of earlier builds; what is wrong with it is told where the folder is looked at."""
+    def _left(self) -> Left:
         try:
-            return self._folder.manifest(), blocked.held(self._folder).ids()
+            return Left.within(self._config.output)
         except PublicMarketsError:
-            return None, frozenset()
+            return Left()  # what is wrong with the folder is told when it is looked at
 
     def folder(self) -> Iterator[Finding]:
         """Whether the output folder can be written, and whether there is room."""
         root = self._config.output
-        existing = next(path for path in (root, *root.absolute().parents) if path.exists())
+        existing = root
         try:
+            existing = next(path for path in (root, *root.parents) if path.exists())
             with tempfile.TemporaryFile(dir=existing):
                 pass
         except OSError as problem:
             yield error(f"{existing}: {disk.sentence(problem, _ELSEWHERE)}")
             return
-        self._folder.manifest()
-        blocked.held(self._folder)
+        Left.within(root)
         yield from self._room(existing)
 
     def _room(self, place: Path) -> Iterator[Finding]:

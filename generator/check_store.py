@@ -15,6 +15,7 @@ from generator.errors import CheckError, StoreError
 from generator.findings import Finding, error, fine, tried, warning
 from generator.record import Published
 from generator.store import Store, UnavailableError, probe
+from generator.transfer import persist
 
 #: A build older than so many schedules means that cron has stalled.
 STALE_AFTER: Final = 3
@@ -39,8 +40,8 @@ def require_fresh(config: Config) -> str:
     """A sentence on what is published; raise CheckError when it is so old that cron must have stalled."""
     store = stores.open_store(config)
     with publish.answering(store):
-        published = _published(store)
-        now = record.instant(store.now())
+        published = persist(partial(_published, store))
+        now = record.instant(persist(store.now))
     if published is None:
         raise CheckError(f"{store.name}: nothing is published there; run `public-markets rebuild`")
     told = f"{store.name}: {_told(published, now)}"

@@ -166,7 +166,8 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
     if path.exists():
         logs.notice(f"{path} is there already; delete it to get a new one")
     else:
-        demo.seed(path, as_of=clock.as_of, markets=markets)
+        with shown("making up markets"):
+            demo.seed(path, as_of=clock.as_of, markets=markets)
         logs.notice(f"made up {markets} markets in {path}")
     _build(settings, clock, build.Allowed(shrink=False, invalid=False))
     click.echo(f"look at {settings.output / 'v1'}: public/markets/lists/open/popular/first/20.json is the first page")
@@ -189,7 +190,8 @@ def serve_command(settings: Config, host: str, port: int) -> None:
 
 def _take_down_published(settings: Config, told: Callable[[Blocked], Blocked]) -> Blocked:
     target = open_store(settings)
-    words = told(blocked.read(target))
+    with publish.answering(target):
+        words = told(blocked.read(target))
     with shown("publishing") as bar:
         tally = takedown.from_store(target, settings, words, bar, logs.notice)
     for warning in tally.warnings:

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import click
 
-from generator import blocked, build, check, estimate, output, prices, source
+from generator import build, check, estimate, prices, source
 from generator.cli_job import Job, as_of_option, now, shown
 from generator.config import Config
 from generator.errors import GuardError
 from generator.estimate import Basis, Cost, Terms
-from generator.measure import Measured, Measurement
+from generator.measure import Left, Measured, Measurement
 from generator.prices import Prices
 from generator.quarantine import Quarantine
 from generator.refusals import refuse_costly
@@ -39,14 +39,11 @@ class Amount(click.ParamType[int]):
 def plan_command(settings: Config, as_of: datetime | None, reads: int | None) -> None:
     """Tell what publishing will cost, for every layout and store, without making anything."""
     terms = Terms(settings.schedule, settings.cursor.lifetime, prices.load(settings))
-    folder = output.looked_at(settings.output)
-    quarantine = Quarantine()
+    left, quarantine = Left.within(settings.output), Quarantine()
     with shown("reading") as bar, source.reading(settings, quarantine) as reading:
         check.require(reading.columns, reading.refusal)
-        measurement = Measurement(settings, folder.manifest(), quarantine, bar)
-        measured = measurement.of(reading, as_of or now(), blocked.held(folder).ids())
-    known = estimate.of_report(folder.read(output.REPORT))
-    cost = estimate.cost(measured.site, known.basis if known else Basis(), terms)
+        measured = Measurement(settings, left, quarantine, bar).of(reading, as_of or now())
+    cost = estimate.cost(measured.site, left.cost.basis if left.cost else Basis(), terms)
     click.echo(
         f"{source.describe(settings)} as of {measured.catalog.as_of}: {len(measured.catalog.markets)} markets in "
         f"{len(measured.site.lists)} lists, {quarantine.total()} rows left out; nothing was written\n"

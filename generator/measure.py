@@ -1,14 +1,15 @@
 """What a build would make, and what of it is new: rendered in memory, counted, thrown away. Nothing is written."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
-from generator import estimate, manifest, render
+from generator import blocked, estimate, manifest, output, render
 from generator.catalog import Catalog
 from generator.config import Config
-from generator.estimate import Change, ListSize, Site
+from generator.estimate import Change, Cost, ListSize, Site
 from generator.manifest import Manifest
 from generator.pages import Generation, ItemList
 from generator.quarantine import Quarantine
@@ -37,25 +38,43 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Left:
+    """What the last build left: its manifest, the markets that are kept out, its estimate."""
+
+    previous: Manifest | None = None
+    barred: frozenset[str] = frozenset()
+    cost: Cost | None = None
+
+    @classmethod
+    def within(cls, root: Path) -> "Left":
+        """Read it from an output folder."""
+        with output.looked_at(root) as folder:
+            cost = estimate.of_report(folder.read(output.REPORT))
+            return cls(folder.manifest(), blocked.held(folder).ids(), cost)
+
+
+@dataclass(frozen=True)
 class Measurement:
     """Measures for one configuration, against what the last build left. Bad rows go to the quarantine."""
 
     config: Config
-    previous: Manifest | None
+    left: Left
     quarantine: Quarantine
     progress: Progress
 
-    def of(self, reading: Reading, as_of: datetime, barred: frozenset[str]) -> Measured:
+    def of(self, reading: Reading, as_of: datetime) -> Measured:
         """Measure what a build would make of the database now."""
-        catalog = reading.catalog(as_of).without(barred)
+        catalog = reading.catalog(as_of).without(self.left.barred)
         lists = render.lists(catalog)
         self.progress.start(len(catalog.markets) + len(lists))
-        count = _Count({} if self.previous is None else dict(self.previous.objects))
+        previous = self.left.previous
+        count = _Count(previous.objects if previous else {})
         for artifact in self._mutable(reading, catalog, lists):
             count.add(artifact)
         sizes = tuple(ListSize(one.name, len(one.items), sum(map(len, one.items))) for one in lists)
         site = Site(sizes, count.objects, count.bytes)
-        return Measured(catalog, site, self._change(catalog, lists, site, count.changed), self.previous)
+        change = self._change(previous, catalog, lists, count.changed) if previous else estimate.everything(site)
+        return Measured(catalog, site, change, previous)
 
     def _mutable(self, reading: Reading, catalog: Catalog, lists: Iterable[ItemList]) -> Iterator[Artifact]:
         """Every object that belongs to no list."""
@@ -65,27 +84,25 @@ class Measurement:
         yield from render.documents(catalog, self.config)
         yield render.build_record(catalog, self.config, {one.name: len(one.items) for one in lists})
 
-    def _change(self, catalog: Catalog, lists: Iterable[ItemList], site: Site, objects: int) -> Change:
-        if self.previous is None:
-            return estimate.everything(site)
+    def _change(self, previous: Manifest, catalog: Catalog, lists: Iterable[ItemList], objects: int) -> Change:
         new, led = set(), set()
-        known = self.previous.generations()
+        known = previous.generations()
         for items in lists:
             name = Generation(items).name
-            current = self.previous.lists.get(items.name)
+            current = previous.lists.get(items.name)
             if (items.name, name) not in known:
                 new.add(items.name)
             if current is None or current.generation != name:
                 led.add(items.name)
             self.progress.advance()
-        minutes = manifest.minutes_between(self.previous.as_of, catalog.as_of)
+        minutes = manifest.minutes_between(previous.as_of, catalog.as_of)
         return Change(frozenset(new), frozenset(led), objects, minutes)
 
 
 class _Count:
     """Counts objects, their bytes, and those that differ from what is `known`, digests by key."""
 
-    def __init__(self, known: dict[str, str]) -> None:
+    def __init__(self, known: Mapping[str, str]) -> None:
         self._known = known
         self.objects = self.bytes = self.changed = 0
 

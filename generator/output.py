@@ -48,9 +48,13 @@ def locked(root: Path) -> Iterator["Output"]:
         raise OutputError(f"{place}: {disk.sentence(error, _ELSEWHERE)}; what is served stays whole") from error
 
 
-def looked_at(root: Path) -> "Output":
+@contextmanager
+def looked_at(root: Path) -> Iterator["Output"]:
     """The folder for reading only, whoever writes there meanwhile."""
-    return Output(root, root)
+    try:
+        yield Output(root, root)
+    except OSError as error:
+        raise OutputError(f"{root}: {disk.sentence(error, _ELSEWHERE)}") from error
 
 
 def _aside(root: Path) -> Path:

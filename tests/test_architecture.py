@@ -91,20 +91,20 @@ MAY_IMPORT = {
     "caches": {"config", "contract", "errors"},
     "guards": {"catalog", "errors", "manifest", "quarantine"},
     "measure": {
-        "catalog", "config", "estimate", "manifest", "pages", "quarantine", "render", "source",
+        "blocked", "catalog", "config", "estimate", "manifest", "output", "pages", "quarantine", "render", "source",
     },
     "findings": {"errors"},
     "check_build": {
-        "blocked", "build", "check", "config", "disk", "errors", "estimate", "findings", "guards", "manifest",
-        "measure", "output", "prices", "quarantine", "source",
+        "build", "check", "config", "disk", "errors", "estimate", "findings", "guards", "measure", "prices",
+        "quarantine", "source",
     },
     "check_store": {
-        "caches", "config", "contract", "errors", "findings", "manifest", "publish", "record", "store", "stores",
+        "caches", "config", "contract", "errors", "findings", "manifest", "publish", "record", "store", "stores", "transfer",
     },
     "cli_job": {"config", "errors", "logs", "metrics"},
     "cli_plan": {
-        "blocked", "build", "check", "cli_job", "config", "errors", "estimate", "measure", "output", "prices",
-        "quarantine", "refusals", "source",
+        "build", "check", "cli_job", "config", "errors", "estimate", "measure", "prices", "quarantine", "refusals",
+        "source",
     },
     "cli_check": {"check_build", "check_store", "cli_job", "config", "errors", "estimate", "findings"},
     "ledger": {"errors", "process", "record", "store", "transfer"},
