@@ -99,7 +99,8 @@ MAY_IMPORT = {
         "quarantine", "source",
     },
     "check_store": {
-        "caches", "config", "contract", "errors", "findings", "manifest", "publish", "record", "store", "stores", "transfer",
+        "caches", "config", "contract", "errors", "findings", "manifest", "publish", "record", "store", "stores",
+        "transfer",
     },
     "cli_job": {"config", "errors", "logs", "metrics"},
     "cli_plan": {
