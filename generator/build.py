@@ -1,7 +1,7 @@
 """One build: read, put everything new aside, move it into place. The stages follow one another as written here."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -13,10 +13,13 @@ from generator import (
     check,
     detail,
     edge,
+    estimate,
+    guards,
     inspector,
     keys,
     manifest,
     output,
+    prices,
     remarks,
     render,
     source,
@@ -25,7 +28,8 @@ from generator import (
 )
 from generator.catalog import Catalog, Market
 from generator.config import Config
-from generator.errors import ConfigError, GuardError, SourceError
+from generator.errors import ConfigError
+from generator.estimate import Basis, Change, ListSize, Site, Terms
 from generator.manifest import Manifest, Shelf, States
 from generator.output import Output
 from generator.pages import LIMITS, ItemList, page_count
@@ -73,7 +77,8 @@ def build(config: Config, clock: Clock, *, allowed: Allowed, progress: Progress)
 
 def build_into(folder: Output, config: Config, clock: Clock, *, allowed: Allowed, progress: Progress) -> Report:
     """Build in a folder that is held already."""
-    report = Report(source=source.describe(config))
+    report = Report(source=source.describe(config), layout=config.layout)
+    terms = Terms(config.schedule, config.cursor.lifetime, prices.load(config))
     run = _Run(config, clock, folder, folder.manifest(), blocked.held(folder).ids(), report, progress)
     with source.reading(config, report.quarantine) as reading:
         with report.stage("read"):
@@ -85,6 +90,7 @@ def build_into(folder: Output, config: Config, clock: Clock, *, allowed: Allowed
     with report.stage("publish"):
         run.publish(rendered)
         run.put_edge()
+    run.estimate(rendered, terms)
     if report.says_more_than(folder.read(output.REPORT)):
         folder.save(output.REPORT, report.encoded())
     run.put_inspection(readings)
@@ -115,9 +121,7 @@ class _Run:
     progress: Progress
 
     def read(self, reading: source.Reading) -> Catalog:
-        findings = check.findings(reading.columns, reading.refusal)
-        if findings:
-            raise SourceError("\n  ".join(["the database lacks what a build reads:", *findings]))
+        check.require(reading.columns, reading.refusal)
         found = reading.catalog(self.clock.as_of)
         catalog = found.without(self.barred)
         self.report.as_of, self.report.hidden = catalog.as_of, catalog.hidden
@@ -128,28 +132,11 @@ class _Run:
 
     def guard(self, catalog: Catalog, allowed: Allowed) -> None:
         """Refuse a state that looks like an accident, before anything is written."""
-        guards = self.config.guards
-        bad, good = self.report.quarantine.total("markets"), len(catalog.markets)
-        if not allowed.invalid and bad > guards.max_invalid * (bad + good):
-            reasons = "".join(f"\n  {row.key}: {row.reason}" for row in self.report.quarantine.named("markets")[:10])
-            raise GuardError(
-                f"{bad} of {bad + good} markets break the contract, more than guards.max_invalid "
-                f"({guards.max_invalid:g}) allows; nothing was replaced. mend them, or use --allow-invalid:{reasons}",
-                self._visible(catalog),
-            )
-        before = self.previous.markets.keys() - self.barred if self.previous else set[str]()
-        lost = len(before - catalog.ids())
-        if not allowed.shrink and lost > guards.max_shrink * len(before):
-            raise GuardError(
-                f"{lost} of {len(before)} markets would disappear, more than guards.max_shrink "
-                f"({guards.max_shrink:g}) allows; nothing was replaced. is the database whole? then use --allow-shrink"
-            )
-
-    def _visible(self, catalog: Catalog) -> frozenset[str] | None:
-        """The markets that the database shows, broken ones included; None when there are too many to name."""
-        quarantine = self.report.quarantine
-        broken = {row.key.lower() for row in quarantine.named("markets")}
-        return None if quarantine.unnamed() else frozenset(catalog.ids() | broken | self.barred)
+        limits = self.config.guards
+        if not allowed.invalid:
+            guards.refuse_invalid(catalog, self.report.quarantine, self.barred, limits.max_invalid)
+        if not allowed.shrink:
+            guards.refuse_shrink(catalog, self.previous, self.barred, limits.max_shrink)
 
     def render(self, catalog: Catalog, reading: source.Reading, readings: Readings) -> Rendered:
         """Put everything aside that is not in place yet: lists in forked workers, details meanwhile here."""
@@ -177,6 +164,7 @@ class _Run:
             staged.add(one.first_pages)
         counts = {one.name: one.current.count for one in staged_lists}
         staged.put(self.folder, render.build_record(catalog, self.config, counts, categories))
+        self.report.site = _site(lists, staged_lists, staged)
         record = self._record(catalog, staged_lists, staged)
         return Rendered(staged_lists, staged, record, _states(catalog, categories))
 
@@ -220,6 +208,15 @@ class _Run:
         pages = sum(page_count(one.count) for one in final.lists.values())
         self.report.unchanged = len(final.objects) + pages - self.report.written
 
+    def estimate(self, rendered: Rendered, terms: Terms) -> None:
+        """Say what publishing such builds costs, from what this one changed and from what is known of earlier ones."""
+        known = estimate.of_report(self.folder.read(output.REPORT))
+        basis = known.basis if known else Basis()
+        change = _change(self.previous, rendered)
+        if change:
+            basis = estimate.learned(basis, self.report.site, change, terms.schedule)
+        self.report.cost = estimate.cost(self.report.site, basis, terms)
+
     def put_edge(self) -> None:
         """Bring the CDN's side up to date. It depends on settings alone, so it leads to old objects and new ones."""
         rendered = {file.name: file.text.encode() for file in edge.render(self.config)}
@@ -250,3 +247,20 @@ def _shelves(market: Market, offered: Collection[str]) -> tuple[Shelf, ...]:
     if market.fx:
         return ()
     return manifest.shelves(market.item.status, (one for one in market.categories if one in offered))
+
+
+def _site(lists: Sequence[ItemList], staged_lists: Sequence[StagedList], staged: Staged) -> Site:
+    sizes = tuple(ListSize(one.name, len(one.items), sum(map(len, one.items))) for one in lists)
+    objects = sum(not keys.is_first_page(key) for key in staged.objects)
+    return Site(sizes, objects, staged.size - sum(one.first_pages.size for one in staged_lists))
+
+
+def _change(previous: Manifest | None, rendered: Rendered) -> Change | None:
+    """What this build changed since the one before; None when that tells nothing of builds to come."""
+    if previous is None or not previous.complete or not (rendered.staged.changed or rendered.new_lists()):
+        return None
+    minutes = manifest.minutes_between(previous.as_of, rendered.record.as_of)
+    objects = sum(not keys.is_first_page(key) for key in rendered.staged.changed)
+    new = frozenset(one.name for one in rendered.new_lists())
+    led = frozenset(one.name for one in rendered.lists if one.first_pages.changed)
+    return Change(new, led, objects, minutes) if minutes > 0 else None

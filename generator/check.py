@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
+from generator.errors import SourceError
 from generator.relations import RELATIONS, Kind
 
 #: Each column with its type's name and the kinds it can hold.
@@ -16,6 +17,13 @@ Refusal: TypeAlias = Callable[[str], str | None]
 def findings(columns: Columns, refusal: Refusal) -> list[str]:
     """Everything that keeps us from reading; empty when a build can be tried."""
     return [finding for name in RELATIONS for finding in _findings(name, columns(name), refusal)]
+
+
+def require(columns: Columns, refusal: Refusal) -> None:
+    """Raise SourceError with everything that keeps us from reading."""
+    found = findings(columns, refusal)
+    if found:
+        raise SourceError("\n  ".join(["the database lacks what a build reads:", *found]))
 
 
 def _findings(name: str, offered: Offered | None, refusal: Refusal) -> list[str]:

@@ -1,8 +1,9 @@
-"""The commands. Results go to stdout, logs and progress to stderr; this is the only place that reads the clock."""
+"""The commands. Results go to stdout, logs and progress to stderr."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 import click
@@ -11,9 +12,9 @@ from generator import (
     __version__,
     blocked,
     build,
-    check,
     demo,
     inspector,
+    logs,
     output,
     preview,
     publish,
@@ -22,14 +23,16 @@ from generator import (
     takedown,
 )
 from generator.blocked import Blocked
-from generator.cli_job import LOG, Instant, Job, Reference, shown
+from generator.cli_check import check_command
+from generator.cli_job import Job, MeasuredJob, Reference, as_of_option, note, now, shown
+from generator.cli_plan import plan_command
 from generator.config import Config
-from generator.errors import GuardError, PublicMarketsError, SourceError
+from generator.errors import CostError, GuardError, PublicMarketsError, SourceError
 from generator.ledger import Ledger
+from generator.logs import LOG
 from generator.manifest import Slugs
 from generator.output import Output
 from generator.planning import Plan
-from generator.quarantine import Quarantine
 from generator.refusals import Permissions
 from generator.report import Report
 from generator.store import Store
@@ -39,9 +42,6 @@ from generator.stores import open_store
 _NAMED_ON_STDERR: Final = 20
 
 
-as_of_option = click.option(
-    "--as-of", type=Instant(), default=None, metavar="TIME", help="The instant to build for, instead of now."
-)
 allow_shrink_option = click.option(
     "--allow-shrink", is_flag=True, help="Accept the loss of more markets than guards.max_shrink."
 )
@@ -53,6 +53,7 @@ _PUBLISH_OPTIONS: Final = (
     allow_shrink_option,
     click.option("--allow-older", is_flag=True, help="Publish a build older than what is published."),
     click.option("--allow-other-site", is_flag=True, help="Publish over a site of another base_url."),
+    click.option("--allow-cost", is_flag=True, help="Publish though it costs more than guards.max_monthly_cost."),
     click.option("--purge-retired", is_flag=True, help="Delete retired generations now: after a text was edited."),
     click.option("--verify", is_flag=True, help="List the store, compare it with its record, repair it."),
 )
@@ -71,19 +72,11 @@ def main() -> None:
     """Render a prediction market's public read API as static files."""
 
 
-@main.command(cls=Job, name="check")
-def check_command(settings: Config) -> None:
-    """Tell whether a build can work, and everything that keeps it from working."""
-    with source.reading(settings, Quarantine()) as reading:
-        findings = check.findings(reading.columns, reading.refusal)
-    for finding in findings:
-        click.echo(finding)
-    if findings:
-        raise SourceError(f"{source.describe(settings)}: {len(findings)} findings; mend them, then check again")
-    click.echo(f"{source.describe(settings)}: all relations and columns are there; `public-markets build` can run")
+main.add_command(check_command)
+main.add_command(plan_command)
 
 
-@main.command(cls=Job, name="build")
+@main.command(cls=MeasuredJob, name="build")
 @as_of_option
 @allow_shrink_option
 @allow_invalid_option
@@ -92,7 +85,7 @@ def build_command(settings: Config, as_of: datetime | None, *, allow_shrink: boo
     _build(settings, _clock(as_of), build.Allowed(shrink=allow_shrink, invalid=allow_invalid))
 
 
-@main.command(cls=Job, name="publish")
+@main.command(cls=MeasuredJob, name="publish")
 @publish_options
 def publish_command(settings: Config, **options: bool) -> None:
     """Bring the store to the state of the output folder."""
@@ -101,7 +94,7 @@ def publish_command(settings: Config, **options: bool) -> None:
         _publish(folder, target, settings, options)
 
 
-@main.command(cls=Job, name="rebuild")
+@main.command(cls=MeasuredJob, name="rebuild")
 @as_of_option
 @allow_invalid_option
 @publish_options
@@ -160,18 +153,18 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool) 
 
     REF is a market's id, or its slug where slugs are published. Without any, tell which markets are kept out.
     """
-    now = record.instant(datetime.now(UTC))
+    instant = record.instant(now())
 
     def told(words: Blocked, slugs: Slugs) -> Blocked:
         ids = takedown.named(markets, slugs)
-        return words.told(ids, is_blocked=not undo, now=now) if ids else words
+        return words.told(ids, is_blocked=not undo, now=instant) if ids else words
 
     words = _take_down_published(settings, told) if settings.publish.target else None
     if words is None or settings.output.exists():
         # The store's last word is the folder's, too.
         told_last = told if words is None else lambda held, _: held.merged(words)
-        words = takedown.from_folder(settings, told_last, _say)
-        _say(f"{settings.output}: holds none of the markets that are kept out")
+        words = takedown.from_folder(settings, told_last, logs.notice)
+        logs.notice(f"{settings.output}: holds none of the markets that are kept out")
     for market_id in sorted(words.ids()):
         click.echo(f"{market_id} kept out since {words.markets[market_id].at}")
     click.echo(f"{len(words.ids())} markets are kept out of every build")
@@ -189,10 +182,11 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
             f"demo makes SQLite databases, not {source.describe(settings)}; --set source.url=sqlite:///demo.db"
         )
     if path.exists():
-        click.echo(f"{path} is there already; delete it to get a new one", err=True)
+        logs.notice(f"{path} is there already; delete it to get a new one")
     else:
-        demo.seed(path, as_of=clock.as_of, markets=markets)
-        click.echo(f"made up {markets} markets in {path}", err=True)
+        with shown("making up markets"):
+            demo.seed(path, as_of=clock.as_of, markets=markets)
+        logs.notice(f"made up {markets} markets in {path}")
     _build(settings, clock, build.Allowed(shrink=False, invalid=False))
     click.echo(f"look at {settings.output / 'v1'}: public/markets/lists/open/popular/first/20.json is the first page")
     click.echo(f"open {settings.output / inspector.PAGE} in a browser: what was built, what was left out and why")
@@ -212,20 +206,16 @@ def serve_command(settings: Config, host: str, port: int) -> None:
     click.echo("stopped")
 
 
-def _say(sentence: str) -> None:
-    click.echo(sentence, err=True)
-
-
 def _take_down_published(settings: Config, told: Callable[[Blocked, Slugs], Blocked]) -> Blocked:
     target = open_store(settings)
     with publish.answering(target):
         published = Ledger(target, settings.publish.lease).read()
         words = told(blocked.read(target), published.built.slugs if published else {})
     with shown("publishing") as bar:
-        tally = takedown.from_store(target, settings, words, bar, _say)
+        tally = takedown.from_store(target, settings, words, bar, logs.notice)
     for warning in tally.warnings:
         LOG.warning("%s", warning)
-    _say(
+    logs.notice(
         f"{target.name}: holds none of the markets that are kept out "
         f"({tally.deleted} objects deleted, {tally.uploaded} replaced)"
     )
@@ -240,7 +230,7 @@ def _build(settings: Config, clock: build.Clock, allowed: build.Allowed) -> None
 
 
 def _clock(as_of: datetime | None) -> build.Clock:
-    return build.Clock(as_of or datetime.now(UTC), is_set=as_of is not None)
+    return build.Clock(as_of or now(), is_set=as_of is not None)
 
 
 def _publish(
@@ -250,24 +240,40 @@ def _publish(
     options: dict[str, bool],
     barred: frozenset[str] | None = None,
 ) -> None:
-    allowed = Permissions(options["allow_shrink"], options["allow_older"], options["allow_other_site"])
+    allowed = Permissions(
+        options["allow_shrink"], options["allow_older"], options["allow_other_site"], options["allow_cost"]
+    )
     wanted = publish.Options(allowed, options["dry_run"], options["verify"], options["purge_retired"])
-    publication = publish.Publication(folder, target, settings, build.shape(settings), wanted, barred)
+    publication = publish.Publication(folder, target, settings, build.shape(settings), wanted, barred, build.LAYOUTS)
 
     def show(plan: Plan) -> None:
         for line in plan.lines() if wanted.is_dry else ():
             click.echo(line)
 
-    with shown("publishing") as bar:
-        outcome = publication.run(bar, show)
-    for warning in outcome.tally.warnings:
+    begin = time.monotonic()
+    try:
+        with shown("publishing") as bar:
+            outcome = publication.run(bar, show)
+    except CostError as error:
+        if not wanted.is_dry:
+            _withdraw_all_the_same(target, settings, barred or frozenset(), error)
+        raise
+    tally = outcome.tally
+    for warning in tally.warnings:
         LOG.warning("%s", warning)
+    logs.stage(
+        "upload", time.monotonic() - begin, uploaded=tally.uploaded, uploaded_bytes=tally.uploaded_bytes,
+        deleted=tally.deleted, retained=tally.retained, requests=outcome.requests,
+    )  # fmt: skip
+    if not wanted.is_dry:
+        note(outcome.samples())
     click.echo(("dry run, nothing was changed; it would have " if wanted.is_dry else "") + outcome.summary())
 
 
 def _tell(report: Report) -> None:
+    note(report.samples())
     for name, seconds in report.stages.items():
-        LOG.info("stage=%s duration_ms=%d", name, seconds * 1000)
+        logs.stage(name, seconds, **report.counts(name))
     rejections = list(report.quarantine)
     for row, count in rejections[:_NAMED_ON_STDERR]:
         times = f" ({count} rows)" if count > 1 else ""

@@ -6,6 +6,7 @@ It knows no folder of ours; remedies that depend on the folder are the caller's.
 import ctypes
 import errno
 import os
+import secrets
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +32,16 @@ def write(handle: int, body: bytes) -> None:
     done = os.write(handle, body)
     while done < len(body):
         done += os.write(handle, body[done:])
+
+
+def replace(path: Path, body: bytes) -> None:
+    """Replace a file at once: whoever reads it sees the old bytes or the new ones."""
+    aside = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    try:
+        aside.write_bytes(body)
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def sentence(error: OSError, otherwise: str) -> str:

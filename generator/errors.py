@@ -5,8 +5,10 @@
     ├── SourceError        the database cannot be reached or lacks what we read
     ├── OutputError        the output folder cannot be read or written
     ├── StoreError         the store refuses, or does not exist
+    ├── CheckError         a check found something that must be mended
     ├── PreviewError       the local server has nothing to serve or nowhere to listen
     ├── GuardError         exit 3: a safety guard refused; nothing was replaced
+    │   └── CostError      publishing would cost more than the owner wants to pay
     ├── BusyError          exit 4: another run is at work on the same folder or store
     └── OutcomeUnknownError    exit 5: the store did not say whether a write took effect
 
@@ -38,6 +40,10 @@ class StoreError(PublicMarketsError):
     """The store refuses, or does not exist; trying again would not help."""
 
 
+class CheckError(PublicMarketsError):
+    """A check found something that must be mended."""
+
+
 class PreviewError(PublicMarketsError):
     """The local server has nothing to serve or nowhere to listen."""
 
@@ -53,6 +59,10 @@ class GuardError(PublicMarketsError):
     def __init__(self, message: str, visible: frozenset[str] | None = None) -> None:
         super().__init__(message)
         self.visible = visible
+
+
+class CostError(GuardError):
+    """Publishing would cost more than the owner wants to pay."""
 
 
 class BusyError(PublicMarketsError):

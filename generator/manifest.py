@@ -176,6 +176,11 @@ def _union(before: Mapping[str, Iterable[str]], now: Mapping[str, Iterable[str]]
     return _sorted({one: {*before.get(one, ()), *now.get(one, ())} for one in before.keys() | now.keys()})
 
 
+def minutes_between(earlier: str, later: str) -> float:
+    """The time from one instant to another; negative when they are the other way round."""
+    return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds() / 60
+
+
 def _sorted(had: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
     return {market_id: tuple(sorted(values)) for market_id, values in sorted(had.items())}
 

@@ -48,6 +48,15 @@ def locked(root: Path) -> Iterator["Output"]:
         raise OutputError(f"{place}: {disk.sentence(error, _ELSEWHERE)}; what is served stays whole") from error
 
 
+@contextmanager
+def looked_at(root: Path) -> Iterator["Output"]:
+    """The folder for reading only, whoever writes there meanwhile."""
+    try:
+        yield Output(root, root)
+    except OSError as error:
+        raise OutputError(f"{root}: {disk.sentence(error, _ELSEWHERE)}") from error
+
+
 def _aside(root: Path) -> Path:
     return root / f"{_STAGING}{secrets.token_hex(8)}"
 

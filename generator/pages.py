@@ -112,6 +112,27 @@ def page_count(items: int) -> int:
     return sum(max(0, items - 1) // limit for limit in LIMITS)
 
 
+def weight(items: int, size: int) -> tuple[int, int]:
+    """The bytes of all pages of a list: those beside the first ones, and the hundred first ones.
+
+    The list has `items` of `size` bytes together. Told as if all items were of equal size, and all cursors as long as
+    the last one, so it is some thousandths off.
+    """
+    mean, tail = size / max(items, 1) + 1, _tail_length(items)
+    later = first = 0.0
+    for limit in LIMITS:
+        shown = min(items, limit)
+        first += len(_HEAD) + shown * mean + (tail if items > limit else len(_LAST)) - (shown > 0)
+        later_pages = max(0, items - 1) // limit
+        later += later_pages * (len(_HEAD) - 1 + tail) + (items - shown) * mean
+        later -= (tail - len(_LAST)) if later_pages else 0
+    return round(later), round(first)
+
+
+def _tail_length(items: int) -> int:
+    return len(_NEXT) + cursor.CHECK_LENGTH + cursor.GENERATION_LENGTH + len(str(items)) + len(_END)
+
+
 def page_keys(list_name: str, generation: str, count: int) -> Iterator[str]:
     """The keys of all pages of a generation of `count` items, beside the first ones."""
     for limit in LIMITS:

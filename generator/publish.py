@@ -1,17 +1,19 @@
 """`output/` → store: the blocked list and the record are read, accidents refused, the protocol carried through."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
-from generator import blocked, refusals, staging, withdraw
+from generator import blocked, estimate, output, prices, refusals, staging, withdraw
 from generator.apply import Progress, Tally
 from generator.blocked import Blocked
 from generator.config import Config
 from generator.errors import StoreError
 from generator.ledger import Ledger
 from generator.manifest import Manifest
+from generator.metrics import Samples
 from generator.output import Output
 from generator.pages import page_count
 from generator.planning import Plan
@@ -55,6 +57,15 @@ class Outcome:
             f"{done.retained} retained, {self.requests} requests"
         )
 
+    def samples(self) -> Samples:
+        """What Prometheus is to know of it."""
+        return {
+            "published_as_of_timestamp_seconds": datetime.fromisoformat(self.as_of).timestamp(),
+            "uploaded_objects": self.tally.uploaded,
+            "deleted_objects": self.tally.deleted,
+            "requests": self.requests,
+        }
+
 
 @contextmanager
 def answering(store: Store) -> Iterator[None]:
@@ -87,7 +98,8 @@ def foretell(folder: Output, store: Store) -> Blocked:
 class Publication:
     """One publish: from the folder to the store, `shape` being the settings that shape what is built now.
 
-    `barred` are the markets kept out; None when the blocked lists were not brought together yet.
+    `layouts` are those that this version builds. `barred` are the markets kept out; None when the blocked lists were
+    not brought together yet.
     """
 
     folder: Output
@@ -96,6 +108,7 @@ class Publication:
     shape: Mapping[str, str]
     options: Options
     barred: frozenset[str] | None = None
+    layouts: Collection[str] = ()
 
     def run(self, progress: Progress, show: Callable[[Plan], None]) -> Outcome:
         """Bring the store to the state of the folder; `show` is given the plan before anything is done."""
@@ -105,6 +118,7 @@ class Publication:
             built = self._without(barred)
         if self.options.purges_retired and not self.options.is_dry:
             built = staging.purge_retired(self.folder, built)
+        self._refuse_costly(built)
         store = DryRun(self.store) if self.options.is_dry else self.store
         with answering(store):
             ledger = Ledger(store, self.config.publish.lease)
@@ -124,6 +138,12 @@ class Publication:
         if barred & built.markets.keys():
             publisher.tally.warnings.append(_PLANNED_WITH_BARRED)
         return self._outcome(publisher.tally)
+
+    def _refuse_costly(self, built: Manifest) -> None:
+        if not self.options.allowed.cost:
+            cost = estimate.of_report(self.folder.read(output.REPORT))
+            known = prices.load(self.config)
+            refusals.refuse_costly(cost, self.config, known, self.layouts, frozenset(built.markets))
 
     def _recall(self) -> frozenset[str]:
         together = foretell if self.options.is_dry else recall

@@ -1,14 +1,16 @@
 """What `publish` refuses, because it looks like an accident: each with what to do about it, or how to allow it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from generator import keys, manifest, pages
+from generator import estimate, keys, manifest, pages, prices
 from generator.config import Config
-from generator.errors import GuardError
+from generator.errors import CostError, GuardError
+from generator.estimate import Cost
 from generator.manifest import Manifest
-from generator.output import Output
+from generator.output import REPORT, Output
 from generator.planning import Plan
+from generator.prices import Place, Prices
 from generator.record import Published
 
 
@@ -19,6 +21,7 @@ class Permissions:
     shrink: bool = False
     older: bool = False
     other_site: bool = False
+    cost: bool = False
 
 
 def refuse_unfit(built: Manifest | None, folder: Output, shape: Mapping[str, str]) -> Manifest:
@@ -58,6 +61,44 @@ def refuse_accidents(
             f"{lost} of {len(known)} published markets would disappear, more than guards.max_shrink ({limit:g}) "
             "allows; nothing was replaced. is the database whole? then use --allow-shrink"
         )
+
+
+def refuse_costly(
+    cost: Cost | None, config: Config, known: Prices, layouts: Collection[str], built: frozenset[str]
+) -> None:
+    """Raise CostError when publishing on this schedule costs more a month than the owner wants to pay.
+
+    `layouts` are those that can be built, `built` the markets that the build shows. Where the prices of the store are
+    not known there is nothing to refuse.
+    """
+    place = known.of(prices.host(config))
+    if place is None:
+        return
+    if cost is None:
+        raise CostError(
+            f"{config.output / REPORT}: has no estimate of the cost; run `public-markets build` again, "
+            "or use --allow-cost",
+            built,
+        )
+    mine = cost.layouts[config.layout]
+    usd, limit = estimate.priced(mine, place, config.schedule), config.guards.max_monthly_cost
+    if usd > limit:
+        raise CostError(
+            f"{mine.puts_per_publish:,} PUT requests every {config.schedule} minutes would cost about {usd:,.2f} USD a "
+            f"month at {place.name} (prices of {known.as_of}), more than guards.max_monthly_cost ({limit:g}) allows; "
+            f"nothing was uploaded. {_cheaper(cost, config, place, layouts)}use --allow-cost",
+            built,
+        )
+
+
+def _cheaper(cost: Cost, config: Config, place: Place, layouts: Collection[str]) -> str:
+    """What would stay within the limit, as the beginning of a sentence; empty when nothing would."""
+    minutes = estimate.cheaper(cost.layouts[config.layout], place, config.schedule, config.guards.max_monthly_cost)
+    ways: list[tuple[str, str, int]] = [] if minutes is None else [(f"schedule: {minutes}", config.layout, minutes)]
+    others = (name for name in cost.layouts if name in layouts and name != config.layout)
+    ways += [(f"layout: {name}", name, config.schedule) for name in others]
+    told = [f"{way} ({estimate.priced(cost.layouts[name], place, every):,.2f} USD)" for way, name, every in ways]
+    return f"set {' or '.join(told)}, or " if told else ""
 
 
 def refuse_torn(plan: Plan, built: Manifest, folder: Output) -> None:

@@ -6,12 +6,16 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 from generator import __version__
+from generator.estimate import Cost, Site
 from generator.manifest import Current, Lists
-from generator.pages import LIMITS, page_count
+from generator.metrics import Samples, sample
+from generator.pages import LAYOUT, LIMITS, page_count
 from generator.quarantine import Quarantine
+from generator.relations import RELATIONS
 
 #: So many markets that are gone are remembered by their ids.
 REMEMBERED: Final = 1_000
@@ -23,10 +27,13 @@ class Report:
 
     as_of: str = ""
     source: str = ""
+    layout: str = LAYOUT
     published: int = 0
     hidden: int = 0
     taken_down: list[str] = field(default_factory=list)
     lists: Lists = field(default_factory=dict)
+    site: Site = field(default_factory=Site)
+    cost: Cost | None = None
     retained: int = 0
     quarantine: Quarantine = field(default_factory=Quarantine)
     written: int = 0
@@ -69,6 +76,7 @@ class Report:
             ],
             "quarantinedUnnamed": self.quarantine.unnamed(),
             "remarks": self.remarks,
+            "cost": self.cost and self.cost.model_dump(mode="json", by_alias=True),
             "run": {
                 "written": self.written,
                 "writtenBytes": self.written_bytes,
@@ -114,6 +122,30 @@ class Report:
         if self.written or self.deleted:
             return True
         return _comparable(_parsed(previous)) != _comparable(self.content())
+
+    def counts(self, stage: str) -> dict[str, float]:
+        """What a stage counted."""
+        if stage == "read":
+            return {"markets": self.published, "hidden": self.hidden}
+        if stage == "render":
+            return {"lists": len(self.lists), "new_lists": len(self.new_lists), "quarantined": self.quarantine.total()}
+        return {"written": self.written, "written_bytes": self.written_bytes, "deleted": self.deleted}
+
+    def samples(self) -> Samples:
+        """What Prometheus is to know of the build."""
+        made = {
+            "built_as_of_timestamp_seconds": datetime.fromisoformat(self.as_of).timestamp(),
+            sample("markets", state="published"): self.published,
+            sample("markets", state="hidden"): self.hidden,
+            sample("markets", state="quarantined"): self.quarantine.total("markets"),
+            "objects": self.written + self.unchanged,
+        }
+        made |= {sample("quarantined_rows", relation=name): self.quarantine.total(name) for name in RELATIONS}
+        if self.cost:
+            mine = self.cost.layouts[self.layout]
+            made["bytes"] = mine.bytes
+            made |= {sample("cost_usd_per_month", place=place): usd for place, usd in mine.usd_per_month.items()}
+        return made
 
     def summary(self) -> str:
         """The line that ends a build; its words are a contract."""

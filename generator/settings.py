@@ -115,6 +115,7 @@ Categories = Annotated[
     AfterValidator(_categories),
     WithJsonSchema({"type": ["array", "string"], "items": {"type": "string", "minLength": 1}, "uniqueItems": True}),
 ]
+File = Annotated[Path, BeforeValidator(_folder)]
 WebUrl = Annotated[str, AfterValidator(_web_url), WithJsonSchema({"type": "string", "pattern": "^https?://"})]
 DurationSchema = WithJsonSchema({"type": ["integer", "string"], "pattern": _DURATION.pattern})
 Duration = Annotated[timedelta, BeforeValidator(_duration), DurationSchema]
@@ -254,6 +255,8 @@ class Config(Section):
     rate_limit: RateLimit = Field(default_factory=RateLimit)
     guards: Guards = Field(default_factory=Guards)
     publish: Publish = Field(default_factory=Publish)
+    prices: File | None = Field(None, description="JSON file of prices; null: those of the release.")
+    metrics: File | None = Field(None, description="File for what Prometheus is to know of the last run; null: none.")
 
 
 def _fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
@@ -274,7 +277,7 @@ SECTIONS: Final = frozenset(key.partition(".")[0] for key in KEYS if "." in key)
 
 
 #: What a run needs to know and what it publishes does not show.
-_NOT_SHOWN: Final = ("cursor.", "guards.", "output", "publish.", "schedule", "source.")
+_NOT_SHOWN: Final = ("cursor.", "guards.", "metrics", "output", "prices", "publish.", "schedule", "source.")
 
 
 def shaping(config: Config) -> dict[str, str]:

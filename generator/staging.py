@@ -13,15 +13,20 @@ from generator.render import Artifact
 
 @dataclass
 class Staged:
-    """What was put aside: digests of all mutable objects, and the keys of the new ones in publication order."""
+    """What was put aside: digests of all mutable objects, and the keys of the new ones in publication order.
+
+    `bytes` are those of the new ones, `size` is the bytes of all.
+    """
 
     objects: dict[str, str] = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)
     bytes: int = 0
+    size: int = 0
 
     def put(self, folder: Output, artifact: Artifact) -> None:
         """Put an object aside unless it is in place already."""
         self.objects[artifact.key] = manifest.digest(artifact.key, artifact.body)
+        self.size += len(artifact.body)
         if folder.put(artifact.key, artifact.body):
             self.changed.append(artifact.key)
             self.bytes += len(artifact.body)
@@ -31,6 +36,7 @@ class Staged:
         self.objects |= other.objects
         self.changed += other.changed
         self.bytes += other.bytes
+        self.size += other.size
 
 
 @dataclass(frozen=True)

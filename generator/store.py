@@ -94,6 +94,9 @@ class Store(Protocol):
     def is_open_to_everyone(self) -> bool:
         """Whether somebody without credentials can write here."""
 
+    def is_versioned(self) -> bool:
+        """Whether what is overwritten or deleted is kept, for whoever knows a version's name."""
+
 
 class _Around:
     """A store around another one, which does everything that a subclass does not do itself."""
@@ -147,6 +150,10 @@ class _Around:
     def is_open_to_everyone(self) -> bool:
         """Whether somebody without credentials can write here."""
         return self._store.is_open_to_everyone()
+
+    def is_versioned(self) -> bool:
+        """Whether old versions are kept."""
+        return self._store.is_versioned()
 
 
 _PRETENDED: Final = "dry run"

@@ -99,6 +99,10 @@ class Directory:
         """Nothing is kept of what was overwritten."""
         return 0
 
+    def is_versioned(self) -> bool:
+        """No file system that readers are served from keeps what was overwritten."""
+        return False
+
     def etag_of(self, body: bytes) -> str:
         """The digest of the bytes."""
         return hashlib.sha256(body).hexdigest()

@@ -108,6 +108,10 @@ class Bucket:
         """Delete what a versioned bucket keeps, and hands to everybody who knows a version's id."""
         return self._deletions.purge_versions(self._prefix + prefix)
 
+    def is_versioned(self) -> bool:
+        """Whether the bucket keeps what is overwritten or deleted."""
+        return self._deletions.is_versioned()
+
     def etag_of(self, body: bytes) -> str | None:
         """The MD5 of the bytes, once a put has shown that this is what the store has for ETags."""
         return _md5(body) if self._is_md5 else None

@@ -51,7 +51,7 @@ class Deletions:
     def purge_versions(self, prefix: str) -> int:
         """Delete old versions and delete markers; returns how many."""
         try:
-            if not self._is_versioned():
+            if not self.is_versioned():
                 return 0
             # In this order: without its delete marker an old version would be the current one again.
             return self._purge(prefix, _old_versions) + self._purge(prefix, _delete_markers)
@@ -86,7 +86,8 @@ class Deletions:
         with translated(f"s3://{self._bucket}/{one['Key']}"):
             self._s3.delete_object(Bucket=self._bucket, **_named(one))
 
-    def _is_versioned(self) -> bool:
+    def is_versioned(self) -> bool:
+        """Whether the bucket keeps old versions, or kept them once."""
         if self._knows_versions:
             with translated(self._name):
                 try:

@@ -8,7 +8,7 @@ import pytest
 
 from generator import check
 from generator.relations import RELATIONS, Kind
-from tests.support import create_database, run
+from tests.support import create_database, fill_id, insert_fill, insert_market, market_id, run
 
 Offered = dict[str, dict[str, tuple[str, frozenset[Kind]]]]
 
@@ -90,29 +90,94 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_command_says_that_a_build_can_run(folder: Path, database: sqlite3.Connection) -> None:
+def test_the_command_ends_with_what_a_build_will_make(folder: Path, database: sqlite3.Connection) -> None:
+    insert_market(database, 1)
+    insert_market(database, 2, approval="pending")
     done = run("check", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        "sqlite:///markets.db: all relations and columns are there; `public-markets build` can run\n"
+        "fine: sqlite:///markets.db: all relations and columns are there\n"
+        "fine: rows: 1 markets can be published, 1 are hidden\n"
+        "fine: output: can be written\n"
+        "`public-markets build` will make 3,007 objects of 1 markets in output\n"
     )
     assert not (folder / "output").exists()
+    assert (
+        run("build", "--as-of", "2026-01-31T12:00:00Z", cwd=folder).stdout.partition(": ")[2].split(" files")[0]
+        == "3007"
+    )
 
 
-def test_the_command_prints_every_finding_and_fails(folder: Path) -> None:
+def test_the_command_tells_everything_in_the_order_of_mending_and_fails(folder: Path) -> None:
     with closing(create_database(folder / "markets.db")) as connection:
         connection.execute("DROP TABLE fx_members")
         connection.execute("ALTER TABLE markets RENAME COLUMN question TO title")
         connection.execute("ALTER TABLE markets DROP COLUMN volume")
         connection.execute("ALTER TABLE markets ADD COLUMN volume BLOB")
-    done = run("check", cwd=folder)
+    (folder / "file").touch()
+    settings = {"variant": "extended", "prices": "none.json", "output": "file/output", "publish.target": "file/site"}
+    done = run("check", *(word for key, value in settings.items() for word in ("--set", f"{key}={value}")), cwd=folder)
     assert done.returncode == 1
     assert [line.split(";")[0] for line in done.stdout.splitlines()] == [
-        "column markets.question is missing",
-        "column markets.volume has type BLOB, which holds no number",
-        "relation fx_members is missing",
+        "error: variant: extended is not in this version",
+        "error: prices: none.json: no such file or directory",
+        "error: column markets.question is missing",
+        "error: column markets.volume has type BLOB, which holds no number",
+        "error: relation fx_members is missing",
+        f"error: {folder / 'file' / 'site'}: not a directory",
+        "error: file: not a directory",
     ]
-    assert done.stderr == "error: sqlite:///markets.db: 3 findings; mend them, then check again\n"
+    assert done.stderr == ("error: 7 of these must be mended before a build or a publish can work; then check again\n")
+
+
+def test_rows_that_would_be_left_out_are_counted_by_reason_with_examples(
+    folder: Path, database: sqlite3.Connection
+) -> None:
+    for number in range(1, 6):
+        insert_market(database, number, prob=1.5 if number > 1 else 0.5)
+    insert_fill(database, 1, amount=-1.0)
+    done = run("check", "--set", "guards.max_invalid=1", cwd=folder)
+    assert done.returncode == 0
+    told = done.stdout.splitlines()
+    assert told[1] == "fine: rows: 1 markets can be published, 0 are hidden"
+    assert told[2].startswith("warning: rows: 4 of markets are left out: prob: ")
+    assert told[2].endswith(f"(such as {market_id(2)}, {market_id(3)}, {market_id(4)})")
+    assert told[3].startswith("warning: rows: 1 of fills are left out: amount: ")
+    assert told[3].endswith(f"(such as {fill_id(1)})")
+
+
+def test_what_a_guard_would_refuse_is_an_error(folder: Path, database: sqlite3.Connection) -> None:
+    for number in range(1, 6):
+        insert_market(database, number)
+    assert run("build", cwd=folder).returncode == 0
+    database.execute("UPDATE markets SET is_listed = 0 WHERE id < ?", [market_id(3)])
+    database.execute("UPDATE markets SET prob = 7 WHERE id = ?", [market_id(3)])
+    done = run("check", cwd=folder)
+    assert done.returncode == 1
+    errors = [line for line in done.stdout.splitlines() if line.startswith("error: ")]
+    assert errors[0].startswith("error: 1 of 3 markets break the contract, more than guards.max_invalid (0.01) allows")
+    assert errors[1].startswith("error: 3 of 5 markets would disappear, more than guards.max_shrink (0.2) allows")
+    refused = run("build", cwd=folder)
+    assert refused.returncode == 3
+    assert refused.stderr.splitlines()[0] == errors[0]
+
+
+def test_a_database_that_cannot_be_reached_keeps_nothing_else_from_being_told(folder: Path) -> None:
+    done = run("check", "--set", "source.url=sqlite:///nowhere.db", cwd=folder)
+    assert done.returncode == 1
+    assert [line.split(";")[0] for line in done.stdout.splitlines()] == [
+        "error: source.url: nowhere.db: no such database file",
+        "fine: output: can be written",
+    ]
+
+
+def test_a_folder_that_is_not_ours_or_damaged_is_found(folder: Path, database: sqlite3.Connection) -> None:
+    (folder / "output" / "v1").mkdir(parents=True)
+    done = run("check", cwd=folder)
+    assert (done.returncode, done.stdout.splitlines()[-1].split(",")[0]) == (
+        1,
+        "error: output/v1 exists but output/manifest.json does not",
+    )
 
 
 def test_a_view_with_expressions_can_be_read(folder: Path) -> None:

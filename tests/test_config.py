@@ -98,6 +98,8 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "publish.cloudfront_distribution": None,
         "publish.purge_command": None,
         "publish.cache_fill": timedelta(seconds=60),
+        "prices": None,
+        "metrics": None,
     }
 
 
