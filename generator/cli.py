@@ -28,7 +28,6 @@ from generator.cli_job import Job, MeasuredJob, Reference, as_of_option, note, n
 from generator.cli_plan import plan_command
 from generator.config import Config
 from generator.errors import CostError, GuardError, PublicMarketsError, SourceError
-from generator.ledger import Ledger
 from generator.logs import LOG
 from generator.manifest import Slugs
 from generator.output import Output
@@ -155,7 +154,7 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool) 
     """
     instant = record.instant(now())
 
-    def told(words: Blocked, slugs: Slugs) -> Blocked:
+    def told(words: Blocked, slugs: Callable[[], Slugs]) -> Blocked:
         ids = takedown.named(markets, slugs)
         return words.told(ids, is_blocked=not undo, now=instant) if ids else words
 
@@ -206,11 +205,10 @@ def serve_command(settings: Config, host: str, port: int) -> None:
     click.echo("stopped")
 
 
-def _take_down_published(settings: Config, told: Callable[[Blocked, Slugs], Blocked]) -> Blocked:
+def _take_down_published(settings: Config, told: Callable[[Blocked, Callable[[], Slugs]], Blocked]) -> Blocked:
     target = open_store(settings)
     with publish.answering(target):
-        published = Ledger(target, settings.publish.lease).read()
-        words = told(blocked.read(target), published.built.slugs if published else {})
+        words = told(blocked.read(target), lambda: takedown.published_slugs(target, settings))
     with shown("publishing") as bar:
         tally = takedown.from_store(target, settings, words, bar, logs.notice)
     for warning in tally.warnings:

@@ -6,7 +6,7 @@ leaves the markets out, this one included when it is killed and started again.
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -54,10 +54,9 @@ def hidden_from_store(
         return opened.take_out_chosen(is_hidden)
 
 
-def named(references: Iterable[str], slugs: Slugs) -> tuple[str, ...]:
-    """The ids of markets named by id or slug; `slugs` are those that are published."""
-    owners = {slug.lower(): market_id for market_id, known in slugs.items() for slug in known}
-    return tuple(_id(reference) or _owner(reference, owners) for reference in references)
+def named(references: Iterable[str], slugs: Callable[[], Slugs]) -> tuple[str, ...]:
+    """The ids of markets named by id or slug; `slugs` reads those that are published, which ids do not need."""
+    return tuple(_id(reference) or _owner(reference, slugs()) for reference in references)
 
 
 def _id(reference: str) -> str | None:
@@ -66,17 +65,23 @@ def _id(reference: str) -> str | None:
     return None
 
 
-def _owner(slug: str, owners: Mapping[str, str]) -> str:
-    if slug.lower() not in owners:
-        raise PublicMarketsError(f"{slug}: no published market has this slug; name the market by its id")
-    return owners[slug.lower()]
+def _owner(slug: str, slugs: Slugs) -> str:
+    for market_id, known in slugs.items():
+        if slug.lower() in {one.lower() for one in known}:
+            return market_id
+    raise PublicMarketsError(f"{slug}: no published market has this slug; name the market by its id")
 
 
-def from_folder(config: Config, told: Callable[[Blocked, Slugs], Blocked], tell: Tell) -> Blocked:
+def published_slugs(store: Store, config: Config) -> Slugs:
+    """The slugs of what a store holds."""
+    published = Ledger(store, config.publish.lease).read()
+    return published.built.slugs if published else {}
+
+
+def from_folder(config: Config, told: Callable[[Blocked, Callable[[], Slugs]], Blocked], tell: Tell) -> Blocked:
     """Change the folder's blocked list as `told` does, and take every barred market out of the folder."""
     with _free(config.output, tell) as folder:
-        built = folder.manifest()
-        words = told(blocked.held(folder), built.slugs if built else {})
+        words = told(blocked.held(folder), lambda: built.slugs if (built := folder.manifest()) else {})
         folder.save(blocked.KEY, words.encoded())
         withdraw.from_folder(folder, words.ids(), config.cursor.lifetime)
         return words

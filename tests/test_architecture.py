@@ -140,9 +140,9 @@ MAY_IMPORT = {
     },
     "process": set(),
     "cli": {
-        "blocked", "build", "cli_check", "cli_job", "cli_plan", "config", "demo", "errors", "inspector",
-        "ledger", "logs", "manifest", "output", "planning", "preview", "publish", "record", "refusals",
-        "report", "source", "store", "stores", "takedown",
+        "blocked", "build", "cli_check", "cli_job", "cli_plan", "config", "demo", "errors", "inspector", "logs",
+        "manifest", "output", "planning", "preview", "publish", "record", "refusals", "report", "source",
+        "store", "stores", "takedown",
     },
 }  # fmt: skip
 #: Modules that do no I/O, know no clock and draw no lots: what they return depends on what they are given.

@@ -56,7 +56,8 @@ def test_a_takedown_and_its_end(site: Site) -> None:
         (("publish", "--set", "publish.target=s3://elsewhere/api"), 1),
         (("publish", "--set", "publish.target=ftp://host/path"), 1),
         (("publish", "--no-such-option"), 2),
-        (("takedown", "nothing"), 2),
+        (("takedown", "nothing"), 1),
+        (("takedown", "no thing"), 2),
         (("publish", "--set", "snapshot.size=1"), 3),
     ],
 )
