@@ -7,7 +7,7 @@ BIN := .venv/bin
 MARKETS ?= 400
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test lint types tests coverage bless test-deps clean
+.PHONY: help demo serve test lint types tests coverage bless bench-publish test-deps clean
 
 help:  ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -38,9 +38,12 @@ coverage: .venv/test tests/node/node_modules/ready  ## Show which lines no test 
 bless: .venv/test  ## Accept what changed in the golden tree and the config schema
 	BLESS=1 $(BIN)/python -m pytest -q tests/test_golden.py tests/test_config.py
 
+bench-publish: .venv/test  ## Measure publishing beside `aws s3 sync`
+	$(BIN)/python -m tests.bench.publish
+
 test-deps:  ## Install the system packages the tests can use (Debian, as root)
 	apt-get update -qq
-	apt-get install -y -qq --no-install-recommends postgresql util-linux nginx libnginx-mod-http-js njs \
+	apt-get install -y -qq --no-install-recommends postgresql util-linux nginx libnginx-mod-http-js njs systemd \
 	  radosgw ceph-mon ceph-osd ceph-common
 	command -v npm >/dev/null || apt-get install -y -qq --no-install-recommends nodejs npm
 

@@ -21,8 +21,10 @@ def audit(store: Store, published: Published | None, built: Manifest, folder: Ou
     found = {one.key: one for one in persist(lambda: list(store.list(f"{API_VERSION}/")))}
     recorded = published.built.generations() if published else {}
     broken = set()
-    # Those that were built and are not recorded will be uploaded whole, so what is there of them is no stranger.
-    for (name, generation), one in (built.generations() | recorded).items():
+    # What was built and is not recorded will be uploaded whole, so what is there of it is no stranger. Of what the
+    # folder retains that is not so: unknown to the record, no takedown would find it.
+    current = {(name, one.generation): one for name, one in built.lists.items()}
+    for (name, generation), one in (current | recorded).items():
         pages = {key: found.pop(key, None) for key in page_keys(name, generation, one.count)}
         if (name, generation) in recorded and not _is_whole(store, folder, one, pages):
             broken.add((name, generation))

@@ -2,13 +2,16 @@
 
 import secrets
 import subprocess
+from typing import Final
 
 from generator.config import Config
 from generator.contract import API_VERSION
 from generator.errors import StoreError
 
 #: CloudFront keys its copies by the rewritten path, which may have a prefix; one wildcard counts as one path.
-_EVERYTHING = "/*"
+_EVERYTHING: Final = "/*"
+#: Less than a lease, which is not renewed meanwhile.
+_TIMEOUT_S: Final = 120
 
 
 def are_known(config: Config) -> bool:
@@ -30,7 +33,8 @@ def _invalidate_cloudfront(distribution: str) -> None:
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 
     try:
-        boto3.client("cloudfront").create_invalidation(
+        # CloudFront is one for all regions, and answers from this one.
+        boto3.client("cloudfront", region_name="us-east-1").create_invalidation(
             DistributionId=distribution,
             InvalidationBatch={
                 "Paths": {"Quantity": 1, "Items": [_EVERYTHING]},
@@ -46,15 +50,20 @@ def _invalidate_cloudfront(distribution: str) -> None:
 
 def _run(command: list[str]) -> None:
     try:
-        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True)  # noqa: S603 - the owner's own
+        subprocess.run(  # noqa: S603 - the owner's own
+            command, check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT_S
+        )
     except subprocess.CalledProcessError as error:
         last = (error.stderr or error.stdout or "").strip().splitlines()[-1:] or ["it said nothing"]
-        raise StoreError(
-            f"publish.purge_command: {command[0]} ended with {error.returncode} ({last[0]}); copies of what was "
-            "withdrawn may live on in the CDN. mend it, then run publish again"
-        ) from error
+        raise _failed(command, f" ended with {error.returncode} ({last[0]})") from error
+    except subprocess.TimeoutExpired as error:
+        raise _failed(command, f" did not end within {_TIMEOUT_S} s") from error
     except OSError as error:
-        raise StoreError(
-            f"publish.purge_command: {command[0]}: {(error.strerror or str(error)).lower()}; copies of what was "
-            "withdrawn may live on in the CDN. mend it, then run publish again"
-        ) from error
+        raise _failed(command, f": {(error.strerror or str(error)).lower()}") from error
+
+
+def _failed(command: list[str], what: str) -> StoreError:
+    return StoreError(
+        f"publish.purge_command: {command[0]}{what}; copies of what was withdrawn may live on in the CDN. "
+        "mend it, then run publish again"
+    )

@@ -14,8 +14,8 @@ from generator.contract import API_VERSION
 from generator.errors import CheckError, StoreError
 from generator.findings import Finding, error, fine, tried, warning
 from generator.record import Published
-from generator.store import Store, UnavailableError, probe
-from generator.transfer import persist
+from generator.store import Store, UnavailableError
+from generator.transfer import persist, probe
 
 #: A build older than so many schedules means that cron has stalled.
 STALE_AFTER: Final = 3

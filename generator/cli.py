@@ -1,7 +1,8 @@
 """The commands. Results go to stdout, logs and progress to stderr."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Final
 
@@ -99,18 +100,33 @@ def rebuild_command(settings: Config, as_of: datetime | None, *, allow_invalid: 
     target = open_store(settings)
     build.refuse_unbuildable(settings)
     allowed = build.Allowed(shrink=options["allow_shrink"], invalid=allow_invalid)
-    with output.locked(settings.output) as folder:
-        barred = None if options["dry_run"] else publish.recall(folder, target).ids()
+    with _workplace(settings, target, is_dry=options["dry_run"]) as (folder, barred):
         try:
             with shown("rendering") as bar:
                 report = build.build_into(folder, settings, _clock(as_of), allowed=allowed, progress=bar)
         except PublicMarketsError as error:
-            if barred is not None:
+            if not options["dry_run"]:
                 _withdraw_all_the_same(target, settings, barred, error)
             raise
         _tell(report)
         click.echo(report.summary())
         _publish(folder, target, settings, options, barred)
+
+
+@contextmanager
+def _workplace(settings: Config, target: Store, *, is_dry: bool) -> Iterator[tuple[Output, frozenset[str]]]:
+    """The folder to build in, and the markets to leave out; a dry run builds in a folder that is thrown away."""
+    with output.locked(settings.output) as folder:
+        if not is_dry:
+            yield folder, publish.recall(folder, target).ids()
+            return
+        words = publish.foretell(folder, target)
+        with output.locked(folder.scratch()) as scratch:
+            scratch.save(blocked.KEY, words.encoded())
+            # What is known of earlier builds is what this one is estimated by.
+            if report := folder.read(output.REPORT):
+                scratch.save(output.REPORT, report)
+            yield scratch, words.ids()
 
 
 def _withdraw_all_the_same(

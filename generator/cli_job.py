@@ -57,7 +57,7 @@ class MarketId(click.ParamType[str]):
             market_id = str(uuid.UUID(str(value)))
         except ValueError:
             market_id = ""
-        if market_id != str(value).lower():
+        if not market_id or market_id != str(value).lower():
             self.fail(f"{value!r} is no market's id; write a UUID, as the market's page has it", param, ctx)
         return market_id
 

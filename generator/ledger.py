@@ -43,7 +43,7 @@ class Ledger:
         self.now = ""
 
     def read(self, *, is_doubted: bool = False) -> Published | None:
-        """Read the record; None when there is none, or when it is damaged and `is_doubted` allows for that."""
+        """Read the record; None when there is none, or when it is damaged and `is_doubted` allows that."""
         self._asked = _elapsed()
         stored = persist(lambda: self._store.get(record.KEY))
         self._etag = stored.etag if stored else None
@@ -51,7 +51,8 @@ class Ledger:
         try:
             self.published = record.decoded(stored.body) if stored else None
         except ValueError as error:
-            if not is_doubted:
+            # A newer program's record is no damage to be mended.
+            if not is_doubted or not isinstance(error, ValidationError):
                 raise StoreError(f"{self._store.name}: {record.KEY}: {_problem(error)}") from error
             self.published = None
         return self.published
@@ -67,6 +68,8 @@ class Ledger:
 
     def hold(self, wanted: Published, touched: tuple[str, ...]) -> None:
         """Put a record that says that this publisher is at work, and what it touches."""
+        # Whatever came before may have taken long; that nobody was faster is what the put finds out.
+        asked, self.now = _elapsed(), instant(self._store.now())
         since = wanted.work.since if wanted.work and wanted.work.owner == self._owner else self.now
         work = Work(
             owner=self._owner,
@@ -77,6 +80,7 @@ class Ledger:
             touched=touched,
         )
         self._put(wanted.model_copy(update={"work": work}))
+        self._asked = asked
 
     def release(self, wanted: Published) -> None:
         """Put a record that says that nobody is at work."""
@@ -102,10 +106,8 @@ class Ledger:
         """Make sure that the record is still as this publisher left it; raise BusyError otherwise."""
         with self._lock:
             self.require()
-            asked = _elapsed()
             if persist(lambda: self._store.head(record.KEY)) != self._etag:
                 raise self._overtaken()
-            self._asked, self.now = asked, instant(self._store.now())
 
     def _put(self, wanted: Published) -> None:
         sequence = self.published.sequence + 1 if self.published else 1

@@ -130,6 +130,10 @@ class Output:
             raise OutputError(f"{self.path(key)}: missing; run `public-markets build` again")
         return body
 
+    def scratch(self) -> Path:
+        """A place for another folder, which is gone when this one is let go."""
+        return self._staging / "scratch"
+
     def weight(self, prefix: str) -> tuple[int, int]:
         """How many files a generation has, and their bytes together."""
         sizes = [file.stat().st_size for file in self.path(prefix).rglob("*") if file.is_file()]

@@ -96,7 +96,9 @@ class Page:
 
 
 def read(body: bytes) -> Page:
-    """Take a page apart, without changing a byte of its items."""
+    """Take a page apart, without changing a byte of its items; raise ValueError for what is no page."""
+    if not body.startswith(_HEAD) or not body.endswith((_END, _LAST)):
+        raise ValueError("not a whole page")
     text, end, items = body.decode(), len(_HEAD), []
     while text[end] != "]":
         begin = end + (text[end] == ",")

@@ -16,10 +16,11 @@ For a generation:
     in the build        in the record     →
     current             whole             skip
     current             no                upload: new
+    current             doomed            upload: new
     current             partial, broken   upload: unfinished
     no                  current           retain
     no                  retired           retain, or delete: expired, withdrawn, purged, broken
-    no                  doomed            delete: expired
+    no                  doomed            delete: unfinished
 """
 
 from collections.abc import Collection, Iterator
@@ -116,10 +117,10 @@ class Plan:
 
     def lines(self) -> Iterator[str]:
         """The plan for people, in the order in which it is carried out."""
-        for step in (*self.withdrawals, *self.deletions):
-            yield f"delete {step.key}: {step.reason}"
+        yield from (f"delete {step.key}: {step.reason}" for step in self.withdrawals)
         yield from (f"upload {one.place}: {one.reason}" for one in self.generations)
         yield from (f"upload {step.key}: {step.reason}" for step in self.uploads)
+        yield from (f"delete {step.key}: {step.reason}" for step in self.deletions)
         yield from (f"delete {one.place}: {one.reason}" for one in self.doomed)
 
 

@@ -29,8 +29,8 @@ from generator.manifest import Manifest, Retired
 from generator.output import Output
 from generator.planning import NO_DOUBTS, Doubts, GenerationStep, Plan, Rules
 from generator.record import Published
-from generator.store import Store, probe
-from generator.transfer import persist
+from generator.store import Store
+from generator.transfer import persist, probe
 
 #: How long a store is believed to keep conditions after it has shown it.
 _PROBE_LIFETIME: Final = timedelta(days=7)
@@ -77,7 +77,7 @@ class Publisher:
             return
         if self._ledger.published is None and not is_verifying:
             self._refuse_strangers()
-        if not self._config.publish.single_writer and not persist(partial(probe, self._store)):
+        if not self._config.publish.single_writer and not probe(self._store):
             raise StoreError(
                 f"{self._store.name}: this store ignores the conditions of a put (If-Match, If-None-Match), so two "
                 "publishers could undo each other's work unnoticed; use another store, or promise that there is only "
@@ -139,7 +139,9 @@ class Publisher:
 
     def _is_done(self, plan: Plan) -> bool:
         published = self._ledger.published
-        return published is not None and published.work is None and plan.is_empty(published)
+        # What a probe found out must be kept, or every run would try again.
+        is_settled = published is not None and published.work is None and not self._probed_at
+        return is_settled and plan.is_empty(self._record())
 
     def _carry_out(self, plan: Plan) -> None:
         before = self._record()

@@ -4,8 +4,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
-from generator import blocked, estimate, output, prices, refusals, withdraw
+from generator import blocked, estimate, output, prices, refusals, staging, withdraw
 from generator.apply import Progress, Tally
 from generator.blocked import Blocked
 from generator.config import Config
@@ -19,6 +20,11 @@ from generator.planning import Plan
 from generator.protocol import Content, Publisher, Target
 from generator.refusals import Permissions
 from generator.store import DryRun, Store, UnavailableError
+
+#: To tell what is left without them would take a folder to work them out of.
+_PLANNED_WITH_BARRED: Final = (
+    "the build holds markets that were taken down since; publish leaves them out, which these steps do not show"
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class Outcome:
         done = self.tally
         return (
             f"published {self.markets} markets as of {self.as_of} to {self.target}: {done.uploaded} objects uploaded "
-            f"({done.uploaded_bytes} bytes), {self.objects - done.uploaded} unchanged, {done.deleted} deleted, "
+            f"({done.uploaded_bytes} bytes), {max(0, self.objects - done.uploaded)} unchanged, {done.deleted} deleted, "
             f"{done.retained} retained, {self.requests} requests"
         )
 
@@ -82,6 +88,12 @@ def recall(folder: Output, store: Store) -> Blocked:
     return merged
 
 
+def foretell(folder: Output, store: Store) -> Blocked:
+    """What the two blocked lists say together; nothing is changed."""
+    with answering(store):
+        return blocked.held(folder).merged(blocked.read(store))
+
+
 @dataclass(frozen=True)
 class Publication:
     """One publish: from the folder to the store, `shape` being the settings that shape what is built now.
@@ -105,6 +117,8 @@ class Publication:
         if barred & built.markets.keys() and not self.options.is_dry:
             built = self._without(barred)
         self._refuse_costly(built)
+        if self.options.purges_retired and not self.options.is_dry:
+            built = staging.purge_retired(self.folder, built)
         store = DryRun(self.store) if self.options.is_dry else self.store
         with answering(store):
             ledger = Ledger(store, self.config.publish.lease)
@@ -121,6 +135,8 @@ class Publication:
             publisher = Publisher(target, Content(self.folder, built, self._without), progress, review)
             publisher.prepare(is_verifying=self.options.is_verifying)
             publisher.publish(is_verifying=self.options.is_verifying, purge=self.options.purges_retired)
+        if barred & built.markets.keys():
+            publisher.tally.warnings.append(_PLANNED_WITH_BARRED)
         return self._outcome(publisher.tally)
 
     def _refuse_costly(self, built: Manifest) -> None:
@@ -130,10 +146,8 @@ class Publication:
             refusals.refuse_costly(cost, self.config, known, self.layouts, frozenset(built.markets))
 
     def _recall(self) -> frozenset[str]:
-        if self.options.is_dry:
-            with answering(self.store):
-                return blocked.held(self.folder).merged(blocked.read(self.store)).ids()
-        return recall(self.folder, self.store).ids()
+        together = foretell if self.options.is_dry else recall
+        return together(self.folder, self.store).ids()
 
     def _without(self, barred: frozenset[str]) -> Manifest:
         withdraw.from_folder(self.folder, barred, self.config.cursor.lifetime)

@@ -108,6 +108,16 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
     return Placed(final, withdrawn, len(leftovers))
 
 
+def purge_retired(folder: Output, before: Manifest) -> Manifest:
+    """Delete every generation that is not current; walks in them end."""
+    after = before.model_copy(update={"retired": ()})
+    if after != before:
+        folder.save(output.MANIFEST, after.encoded())
+        for path in list(folder.unknown(after)):
+            folder.discard(path)
+    return after
+
+
 def _move(folder: Output, previous: Manifest, rendered: Rendered) -> None:
     new = {one.name: one.current for one in rendered.new_lists()}
     for name, current in new.items():

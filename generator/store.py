@@ -3,7 +3,6 @@
 A store does what it is told, once: it never retries, so that whoever calls knows what a failure leaves unknown.
 """
 
-import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -199,26 +198,3 @@ class SingleWriter(_Around):
         if condition is not If.ALWAYS and self.head(key) != (None if condition is If.ABSENT else condition):
             raise ConditionFailedError(key)
         return self._store.put(key, body, If.ALWAYS)
-
-
-def probe(store: Store) -> bool:
-    """Whether the store keeps to the conditions of puts, found out with an object that is deleted afterwards."""
-    key = f"probe-{secrets.token_hex(16)}.json"
-    try:
-        etag = store.put(key, b"1", If.ABSENT)
-        if not _refuses(store, key, If.ABSENT):
-            return False
-        latest = store.put(key, b"2", etag)
-        return _refuses(store, key, etag) and store.head(key) == latest
-    except ConditionFailedError:  # the right ETag was refused
-        return False
-    finally:
-        store.delete([key])
-
-
-def _refuses(store: Store, key: str, condition: Condition) -> bool:
-    try:
-        store.put(key, b"3", condition)
-    except ConditionFailedError:
-        return True
-    return False

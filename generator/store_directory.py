@@ -121,7 +121,7 @@ class Directory:
     @contextmanager
     def _lock(self) -> Iterator[None]:
         # The operating system drops the lock when its holder ends, however it ends. `flock`, unlike a record lock,
-        # tells two stores of one process apart, because each of them opens the file.
+        # tells two stores of one process apart, because each of them opens the file. Threads of one store queue here.
         with self._threads:
             self._root.mkdir(parents=True, exist_ok=True)
             with (self._root / _LOCK).open("ab") as file:

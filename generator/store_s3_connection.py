@@ -7,6 +7,7 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
@@ -45,6 +46,8 @@ class Connection:
             self._session = boto3.Session(botocore_session=core)
             self.region = self._session.region_name or _REGION
             self.ca_bundle: str | None = core.get_config_variable("ca_bundle")
+            if self.ca_bundle and not Path(self.ca_bundle).is_file():
+                raise StoreError(f"{self.ca_bundle}: is no file; correct AWS_CA_BUNDLE, which names it")
             self.client = self._connected(Config())
 
     def anonymous(self) -> "S3Client":

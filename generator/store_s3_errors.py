@@ -17,7 +17,7 @@ from generator.store import ConditionFailedError, UnavailableError
 
 _CREDENTIALS: Final = "give the credentials where boto3 looks for them, such as AWS_ACCESS_KEY_ID or AWS_PROFILE"
 _RENEW: Final = "the credentials have expired; renew them and run again"
-_REGION: Final = "the bucket is in another region; set AWS_REGION to its own"
+_REGION: Final = "the bucket is in another region; set AWS_DEFAULT_REGION to its own"
 _RIGHTS: Final = "allow these credentials s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket here"
 _BUCKET: Final = "there is no such bucket; create it, or correct publish.target"
 _REMEDIES: Final = {

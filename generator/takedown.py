@@ -97,7 +97,8 @@ class _Store:
         if published is None:
             return Tally()
         chosen = choose(published.built)
-        if published.work is None and not chosen & published.built.markets.keys():
+        is_done = published.work is None and not published.are_caches_stale
+        if is_done and not chosen & published.built.markets.keys():
             return Tally()
         self._target.ledger.refuse_if_busy()
         return self._publish_without(chosen)

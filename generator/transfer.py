@@ -1,14 +1,16 @@
 """Requests to a store that are repeated until they are answered, and many of them at once, every result consumed."""
 
+import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Final, TypeVar
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from generator.store import Condition, ConditionFailedError, Store, UnavailableError
+from generator.store import Condition, ConditionFailedError, If, Store, UnavailableError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -55,6 +57,29 @@ def put_once(
         if found is None or found.body != body:
             raise
         return found.etag
+
+
+def probe(store: Store) -> bool:
+    """Whether the store keeps to the conditions of puts, found out with an object that is deleted afterwards."""
+    key = f"probe-{secrets.token_hex(16)}.json"
+    try:
+        etag = put_once(store, key, b"1", If.ABSENT)
+        if not _refuses(store, key, If.ABSENT):
+            return False
+        latest = put_once(store, key, b"2", etag)
+        return _refuses(store, key, etag) and persist(partial(store.head, key)) == latest
+    except ConditionFailedError:  # the right ETag was refused
+        return False
+    finally:
+        persist(partial(store.delete, [key]))
+
+
+def _refuses(store: Store, key: str, condition: Condition) -> bool:
+    try:
+        persist(partial(store.put, key, b"3", condition))
+    except ConditionFailedError:
+        return True
+    return False
 
 
 def each(work: Callable[[Item], Result], items: Iterable[Item], parallel: int) -> Iterator[Result]:

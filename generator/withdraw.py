@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import TypeAdapter
 
 from generator import contract, cursor, keys, pages, staging
+from generator.cursor import CursorError
 from generator.errors import OutputError
 from generator.manifest import Manifest
 from generator.openapi_schemas import BuildRecord
@@ -86,21 +87,21 @@ class _Withdrawal:
         return {key: digest for key, digest in self._before.objects.items() if key not in changed}
 
     def _walk(self, list_name: str) -> list[bytes]:
-        page = self._page(keys.first_page(list_name, contract.LIMIT_MAX))
-        items = page.items
-        while page.next_cursor:
-            place = cursor.read(list_name, page.next_cursor)
-            size = pages.size_at(place.position, contract.LIMIT_MAX)
-            page = self._page(keys.page(list_name, place.generation, size, place.position))
-            items += page.items
+        items: list[bytes] = []
+        key: str | None = keys.first_page(list_name, contract.LIMIT_MAX)
+        while key:
+            found, key = self._page(list_name, key)
+            items += found
         return items
 
-    def _page(self, key: str) -> pages.Page:
+    def _page(self, list_name: str, key: str) -> tuple[list[bytes], str | None]:
+        """The items of a page, and the key of the one that follows."""
         body = self._read(key)
         try:
             if body is not None:
-                return pages.read(body)
-        except ValueError:
+                page = pages.read(body)
+                return page.items, _following(list_name, page)
+        except (ValueError, CursorError):
             body = b""
         reason = "missing" if body is None else "damaged"
         raise OutputError(f"{key}: {reason}, so its list cannot be read; `public-markets rebuild --verify` repairs it")
@@ -136,3 +137,11 @@ class _Withdrawal:
         except ValueError as error:
             raise OutputError(f"{key}: missing or damaged; `public-markets rebuild --verify` repairs it") from error
         return parsed
+
+
+def _following(list_name: str, page: pages.Page) -> str | None:
+    if page.next_cursor is None:
+        return None
+    place = cursor.read(list_name, page.next_cursor)
+    size = pages.size_at(place.position, contract.LIMIT_MAX)
+    return keys.page(list_name, place.generation, size, place.position)

@@ -1,6 +1,8 @@
-"""Runs builds for the fault tests, each in a process of its own that may kill somebody at a given system call.
+"""Runs commands for the fault tests, each in a process of its own that may kill somebody at a given system call.
 
-Reads a job per line, `{"arguments": […], "log": path, "fault": {…} | null}`, and answers `{"pid": …}` when the build
+`prepare()` of the modules that are named on the command line is called first: what it loads no process has to.
+
+Reads a job per line, `{"arguments": […], "log": path, "fault": {…} | null}`, and answers `{"pid": …}` when the command
 begins and `{"code": …, "calls": {…}}` when it has ended. A fault is `{"who": "main" | "worker", "call": label,
 "number": from 1, "after": whether the call is made first, "victim": "self" | "main", "signal": number, "every":
 strike again at each so many further calls, or 0}`. `calls` counts by label what the main process did; it stays empty
@@ -9,6 +11,7 @@ hits nobody else.
 """
 
 import ctypes
+import importlib
 import json
 import os
 import signal
@@ -125,6 +128,8 @@ def adopt_orphans() -> None:
 
 def serve() -> None:
     adopt_orphans()
+    for name in sys.argv[1:]:
+        importlib.import_module(name).prepare()
     pid = None
     for line in sys.stdin:
         if pid:

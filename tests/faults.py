@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -144,20 +144,32 @@ class Walk:
 
 
 class Reader:
-    """Reads what lies under `v1/`, and nothing else, as an edge would."""
+    """Reads what lies under `v1/`, and nothing else, as an edge would. `read` tells an object's bytes by its key."""
 
-    def __init__(self, output: Path) -> None:
-        self._output = output
+    def __init__(self, read: Callable[[str], bytes | None]) -> None:
+        self._read = read
+
+    @classmethod
+    def of_folder(cls, output: Path) -> "Reader":
+        """Read what a build made."""
+
+        def read(key: str) -> bytes | None:
+            try:
+                return (output / key).read_bytes()
+            except FileNotFoundError:
+                return None
+
+        return cls(read)
 
     def page(self, list_name: str, limit: int, at: str | None = None) -> tuple[list[Seen], str | None]:
         key = keys.first_page(list_name, limit)
         if at is not None:
             place = cursor.read(list_name, at)
             key = keys.page(list_name, place.generation, size_at(place.position, limit), place.position)
-        try:
-            page = json.loads((self._output / key).read_bytes())
-        except FileNotFoundError:
-            raise GoneError(key) from None
+        body = self._read(key)
+        if body is None:
+            raise GoneError(key)
+        page = json.loads(body)
         assert len(page["items"]) <= limit, key
         return [(one["id"], one["question"], one["status"]) for one in page["items"]], page["nextCursor"]
 
@@ -226,6 +238,50 @@ class Fault:
     every: int = 0
 
 
+class Runner:
+    """Runs commands in forked processes of their own, one after the other; `modules` prepare all of them."""
+
+    def __init__(self, log: Path, *modules: str) -> None:
+        self._log = log
+        self._group = 0
+        command = [sys.executable, "-m", "tests.fault_runner", *modules]
+        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        #: What the process that ended last did, by the runner's labels.
+        self.calls: Counter[str] = Counter()
+
+    def close(self) -> None:
+        with suppress(ProcessLookupError):
+            if self._group:
+                os.killpg(self._group, signal.SIGKILL)
+        self._process.communicate(timeout=20)
+
+    def begin(self, arguments: list[str], fault: Fault | None = None) -> int:
+        """Begin a command; returns its process id. `end` must follow."""
+        job = {"arguments": arguments, "log": str(self._log), "fault": vars(fault) if fault else None}
+        assert self._process.stdin
+        self._process.stdin.write(f"{json.dumps(job)}\n")
+        self._process.stdin.flush()
+        self._group = int(self._answer()["pid"])
+        return self._group
+
+    def end(self) -> int:
+        answer = self._answer()
+        self.calls = Counter(answer["calls"])
+        return int(answer["code"])
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout
+        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return answer
+
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def await_orphans(self) -> None:
+        """Workers must not outlive their command by more than a moment."""
+        wait_until(lambda: not processes_of(self._group), 2)
+
+
 @dataclass
 class Builds:
     """Builders in processes of their own, one after the other."""
@@ -233,19 +289,13 @@ class Builds:
     world: World
     output: Path
     as_of: datetime = AS_OF
-    calls: Counter[str] = field(default_factory=Counter)
     kills: int = 0
 
     def __post_init__(self) -> None:
-        self._group = 0
-        command = [sys.executable, "-m", "tests.fault_runner"]
-        self._runner = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._runner = Runner(self.world.folder / "build.log")
 
     def close(self) -> None:
-        with suppress(ProcessLookupError):
-            if self._group:
-                os.killpg(self._group, signal.SIGKILL)
-        self._runner.communicate(timeout=20)
+        self._runner.close()
 
     def arguments(self, output: Path, as_of: datetime) -> list[str]:
         (self.world.folder / "config.yaml").touch()
@@ -257,29 +307,13 @@ class Builds:
 
     def begin(self, fault: Fault | None = None, output: Path | None = None) -> int:
         """Begin a build; returns its process id. `end` must follow."""
-        job = {
-            "arguments": self.arguments(output or self.output, self.as_of),
-            "log": str(self.world.folder / "build.log"),
-            "fault": vars(fault) if fault else None,
-        }
-        assert self._runner.stdin
-        self._runner.stdin.write(f"{json.dumps(job)}\n")
-        self._runner.stdin.flush()
-        self._group = int(self._answer()["pid"])
-        return self._group
+        return self._runner.begin(self.arguments(output or self.output, self.as_of), fault)
 
     def end(self) -> int:
-        answer = self._answer()
-        self.calls = Counter(answer["calls"])
-        return int(answer["code"])
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._runner.stdout
-        answer: dict[str, Any] = json.loads(self._runner.stdout.readline())
-        return answer
+        return self._runner.end()
 
     def log(self) -> str:
-        return (self.world.folder / "build.log").read_text()
+        return self._runner.log()
 
     def build(self, output: Path | None = None, *, later: timedelta = timedelta(seconds=20)) -> None:
         """Build to the end."""
@@ -292,12 +326,11 @@ class Builds:
         self.as_of += later
         self.begin(fault)
         assert self.end() == -signal.SIGKILL, f"{fault} never came: {self.log()}"
-        self.await_orphans()
+        self._runner.await_orphans()
         self.kills += 1
 
     def await_orphans(self) -> None:
-        """Workers must not outlive their build by more than a moment."""
-        wait_until(lambda: not processes_of(self._group), 2)
+        self._runner.await_orphans()
 
 
 def processes_of(group: int) -> list[int]:

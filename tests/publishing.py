@@ -20,7 +20,7 @@ from generator.pages import page_keys, size_at
 from generator.record import Published
 from generator.store import Store
 from tests.faults import fast_folder
-from tests.s3_bucket import Version
+from tests.s3_bucket import Conditions
 from tests.s3_server import BUCKET, S3Server
 from tests.stores import open_bucket, use_credentials
 from tests.support import create_database, files, insert_fx_member, insert_market, market_id
@@ -48,7 +48,7 @@ def populate(database: sqlite3.Connection) -> None:
         answer = "YES" if number == RESOLVED else None
         insert_market(
             database, number, status=status, resolution=answer, resolved_at=settled, slug=slug(number),
-            volume=float(number),
+            volume=float(number), close_time="9999-01-01 00:00:00.000000",
         )  # fmt: skip
     insert_fx_member(database, market_id=market_id(FX))
     insert_market(database, 99, approval="pending")
@@ -121,9 +121,7 @@ class Site:
 
     def put(self, key: str, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         """Change an object by hand, past every publisher."""
-        histories = self.server.bucket._histories  # noqa: SLF001 - it is the test's own server
-        histories[PREFIX + key] = [Version(PREFIX + key, "null", body, f'"{hash(body)}"', headers or {}, 0, False)]  # noqa: FBT003 - no marker
-        self.server.bucket._sorted = None  # noqa: SLF001
+        self.server.bucket.put(PREFIX + key, body, headers or {}, Conditions())
 
     def remove(self, key: str) -> None:
         """Delete an object by hand."""
@@ -224,7 +222,7 @@ class Original:
     """The first publish, which is made once."""
 
     folder: Path
-    histories: Mapping[str, list[Version]]
+    objects: Mapping[str, tuple[bytes, Mapping[str, str]]]
 
 
 @pytest.fixture(scope="session")
@@ -241,7 +239,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
         populate(database)
         write_config(folder)
         Site(folder, server, database).done("rebuild", "--as-of", FIRST)
-        yield Original(folder, dict(server.bucket._histories))  # noqa: SLF001 - it is the test's own server
+        yield Original(folder, server.objects())
 
 
 def write_config(folder: Path) -> None:
@@ -249,13 +247,13 @@ def write_config(folder: Path) -> None:
 
 
 @pytest.fixture
-def s3_server() -> Iterator[S3Server]:
+def site_server() -> Iterator[S3Server]:
     with S3Server() as server:
         yield server
 
 
 @pytest.fixture
-def site(original: Original, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+def site(original: Original, site_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """A copy of the published site; the working directory is its folder."""
     use_credentials(monkeypatch)
     with tempfile.TemporaryDirectory(dir=original.folder.parent) as name:
@@ -263,16 +261,18 @@ def site(original: Original, s3_server: S3Server, monkeypatch: pytest.MonkeyPatc
         shutil.copy(original.folder / "markets.db", folder)
         write_config(folder)
         copy_output(original.folder / "output", folder / "output")
-        s3_server.bucket._histories.update({key: [*kept] for key, kept in original.histories.items()})  # noqa: SLF001 - it is the test's own
+        for key, (body, headers) in original.objects.items():
+            site_server.bucket.put(key, body, headers, Conditions())
         monkeypatch.chdir(folder)
         with closing(sqlite3.connect(folder / "markets.db", isolation_level=None)) as database:
-            yield Site(folder, s3_server, database)
+            yield Site(folder, site_server, database)
 
 
 @pytest.fixture
 def empty(site: Site) -> Site:
     """A site that was built, but not published anywhere."""
-    site.server.bucket._histories.clear()  # noqa: SLF001 - it is the test's own server
+    for key in site.stored():
+        site.remove(key)
     return site
 
 

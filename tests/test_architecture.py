@@ -116,7 +116,7 @@ MAY_IMPORT = {
     },
     "publish": {
         "apply", "blocked", "config", "errors", "estimate", "ledger", "manifest", "metrics", "output", "pages",
-        "planning", "prices", "protocol", "refusals", "store", "withdraw",
+        "planning", "prices", "protocol", "refusals", "staging", "store", "withdraw",
     },
     "record": {"manifest"},
     "refusals": {

@@ -189,3 +189,13 @@ def test_groups_are_beginnings_of_larger_groups(numbers: list[int], size: int) -
     assert fresh(made, size).split() == fresh(made, 100).split()[:size]
     assert closing(made, size).split() == closing(made, 100).split()[:size]
     assert len(fresh(made, 100).split()) == len(numbers)
+
+
+def test_without_some_markets_the_rest_stays_in_order() -> None:
+    made = catalog(*(public_market(number, volume=float(number)) for number in range(1, 6)))
+    less = made.without({market_id(2), market_id(4), market_id(50)})
+    assert less.ids() == {market_id(1), market_id(3), market_id(5)}
+    assert order(less, "volume") == "5 3 1"
+    assert (less.as_of, less.hidden) == (made.as_of, made.hidden)
+    assert order(made, "volume") == "5 4 3 2 1"
+    assert made.without(()).ids() == made.ids()

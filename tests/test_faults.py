@@ -59,7 +59,7 @@ def builds(world: World) -> Iterator[Builds]:
 
 @pytest.fixture
 def reader(builds: Builds) -> Reader:
-    return Reader(builds.output)
+    return Reader.of_folder(builds.output)
 
 
 def manifest_of(builds: Builds) -> Manifest:
@@ -216,7 +216,7 @@ def test_a_first_build_killed_at_any_call_leads_to_whole_lists_or_none(world: Wo
     state, found = world.state(), 0
     for number, fault in enumerate(faults):
         builds.output = world.folder / f"output-{number}"
-        reader = Reader(builds.output)
+        reader = Reader.of_folder(builds.output)
         builds.die(fault)
         found += check_lists_that_are_there(reader, state)
         repair(builds, reader)

@@ -85,3 +85,20 @@ def test_only_the_folder_of_a_generation_is_one() -> None:
 
 def test_details_of_ids_that_begin_alike_share_a_folder() -> None:
     assert keys.detail(market_id(1)).split("/")[-2] == keys.detail(market_id(2)).split("/")[-2] == "00"
+
+
+def test_a_mutable_object_has_its_place_in_publication_order() -> None:
+    ranked = [
+        {keys.detail(market_id(1)), keys.detail(market_id(99))},
+        {keys.SNAPSHOT, keys.OPENAPI, keys.error(400), keys.error(429)},
+        {keys.first_page(LIST, 1), keys.first_page("archive/ended", 100)},
+        {keys.BUILD},
+    ]
+    assert [{keys.rank(key) for key in group} for group in ranked] == [{0}, {1}, {2}, {3}]
+
+
+def test_a_walk_begins_at_first_pages_only() -> None:
+    assert all(keys.is_first_page(keys.first_page(LIST, limit)) for limit in LIMITS)
+    others = {*MUTABLE_KEYS} - {keys.first_page(LIST, 20)} | {keys.page(LIST, GENERATION, 20, 20)}
+    assert not [key for key in others if keys.is_first_page(key)]
+    assert not keys.is_first_page("elsewhere/first/20.json")

@@ -136,6 +136,44 @@ def test_the_build_after_a_killed_one_makes_the_intended_generation_current() ->
     assert retired(moved_on) == [(OPEN, "p2", "12:00"), (OPEN, "p1", "12:00")]
 
 
+def by_hand(record: Manifest) -> Manifest:
+    return record.model_copy(update={"is_clock_set": True})
+
+
+def test_ages_by_a_clock_set_by_hand_and_by_the_real_one_are_not_compared() -> None:
+    record = settled(by_hand(built(at("01:00"), OPEN="p1")), {"a": ("open",)})
+    record = settled(by_hand(built(at("02:00"), OPEN="p2")), {"a": ("open",)}, record)
+    real = settled(built(at("20:00"), OPEN="p3"), {"a": ("open",)}, record)
+    assert retired(real) == [(OPEN, "p1", "20:00"), (OPEN, "p2", "20:00")]
+    again = settled(by_hand(built(at("21:00"), OPEN="p3")), {"a": ("open",)}, real)
+    assert retired(again) == [(OPEN, "p1", "21:00"), (OPEN, "p2", "21:00")]
+    assert retired(settled(by_hand(built(at("22:00"), OPEN="p3")), {"a": ("open",)}, again)) == retired(again)
+
+
+def test_what_a_run_intends_is_partial_until_it_has_ended() -> None:
+    first = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
+    intent = manifest.intend(first, {OPEN: current("p2")}, {"a": ("open",)}, at("11:00"))
+    assert [(one.generation, one.partial) for one in intent.retired] == [("p2", True)]
+    finished = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, intent)
+    assert [(one.generation, one.partial) for one in finished.retired] == [("p1", False)]
+    moved_on = settled(built(at("12:00"), OPEN="p3"), {"a": ("open",)}, intent)
+    assert [(one.generation, one.partial) for one in moved_on.retired] == [("p2", True), ("p1", False)]
+    assert Manifest.model_validate_json(moved_on.encoded()) == moved_on
+
+
+def test_a_generation_that_exists_already_is_not_intended_again() -> None:
+    first = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
+    second = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, first)
+    assert manifest.intend(second, {OPEN: current("p1")}, {}, at("12:00")).retired == second.retired
+
+
+def test_a_file_tells_its_format_whatever_else_it_holds() -> None:
+    assert manifest.format_of(b'{"format": 7, "else": []}') == 7
+    for content in (b"{}", b"[]", b"", b'{"format": null}'):
+        with pytest.raises(ValidationError):
+            manifest.format_of(content)
+
+
 def test_a_file_is_read_back_as_it_was_written() -> None:
     record = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
     record = settled(built(at("11:00"), OPEN="p2"), {"b": ("open", "closed")}, record)

@@ -122,7 +122,7 @@ def test_a_full_disk_changes_nothing(world: World, disk: Disk) -> None:
     result = command(world, output)
     assert result.returncode == 0
     check_whole(output)
-    Reader(output).check(world.state())
+    Reader.of_folder(output).check(world.state())
 
 
 def test_what_a_killed_build_left_on_a_full_disk_makes_room(world: World, disk: Disk) -> None:
@@ -168,7 +168,7 @@ def test_files_that_may_not_grow_change_nothing(world: World, output: Path) -> N
     check_refused(result, output, f"{os.strerror(errno.EFBIG).lower()}; make room")
     check_untouched(before, output)
     assert command(world, output).returncode == 0
-    Reader(output).check(world.state())
+    Reader.of_folder(output).check(world.state())
 
 
 def without_privileges() -> tuple[str, ...]:
@@ -196,7 +196,7 @@ def test_a_folder_without_the_right_to_write_is_named(world: World, output: Path
         assert not list(output.glob(".staging-*"))
     build_now(make_config(world.folder))
     check_whole(output)
-    Reader(output).check(world.state())
+    Reader.of_folder(output).check(world.state())
 
 
 # ── places ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -294,7 +294,7 @@ def test_a_generation_that_somebody_deleted_is_there_again(world: World, output:
     report = build_now(make_config(world.folder))
     assert report.new_lists == ["all/new"]
     assert check_whole(output).lists == record.lists
-    Reader(output).check(world.state())
+    Reader.of_folder(output).check(world.state())
 
 
 def test_what_somebody_edited_is_as_it_was(world: World, output: Path) -> None:

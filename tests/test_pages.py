@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from generator import cursor, keys
-from generator.pages import LIMITS, Generation, ItemList, page_count, size_at
+from generator.pages import LIMITS, Generation, ItemList, page_count, page_keys, read, size_at
 
 LIST = "all/popular"
 
@@ -199,3 +199,33 @@ def test_items_that_merely_join_alike_have_another_name() -> None:
     assert len({b",".join(items) for items in alike}) == 1
     assert len({name_of(*items) for items in alike}) == len(alike)
     assert name_of() != name_of(b"")
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 20, 101])
+def test_a_page_is_taken_apart_without_changing_a_byte(count: int) -> None:
+    encoded = [f'{{"n": {n},"t":"\u00e9 ],\\"[{{","x":[1 , 2]}}'.encode() for n in range(count)]
+    generation = Generation(ItemList(LIST, encoded))
+    seen, page = [], read(generation.first(20))
+    pages = {at: body for folder in generation.folders() if folder.name == "20-0" for at, body in folder.pages}
+    while True:
+        seen += page.items
+        if page.next_cursor is None:
+            break
+        page = read(pages[cursor.read(LIST, page.next_cursor).position])
+    assert seen == encoded
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", b'{"items":[', b'{"items":[{}', b'{"items":[{},', b'{"items":[]', b"\xff"]
+)
+def test_what_is_no_page_is_a_value_error(body: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - of several kinds
+        read(body)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 45, 101, 330])
+def test_the_keys_of_a_generation_are_those_of_its_pages(count: int) -> None:
+    walk = walkable(count)
+    names = [*page_keys(LIST, walk.generation.name, count)]
+    assert {*names} == walk.pages.keys()
+    assert len(names) == page_count(count)

@@ -9,10 +9,11 @@ import pytest
 
 from generator import keys
 from generator.errors import ConfigError
-from generator.store import Condition, ConditionFailedError, DryRun, If, SingleWriter, Store, UnavailableError, probe
+from generator.store import Condition, ConditionFailedError, DryRun, If, SingleWriter, Store, UnavailableError
 from generator.store_directory import Directory
 from generator.store_s3 import Bucket
 from generator.stores import open_store
+from generator.transfer import probe
 from tests import stores
 from tests.s3_server import S3Server
 from tests.stores import BUCKETS, CLIENTS, Client, Place, open_bucket, use_credentials
@@ -224,15 +225,15 @@ def test_what_was_put_survives_a_flush(store: Store) -> None:
 def test_a_dry_run_reads_everything_and_changes_nothing(store: Store) -> None:
     store.put(KEY, b"1", If.ALWAYS)
     dry = DryRun(store)
-    dry.put(KEY, b"2", If.ALWAYS)
-    dry.put("v1/other.json", b"2", If.ABSENT)
+    assert (dry.get(KEY), dry.head(KEY)) == (store.get(KEY), store.head(KEY))
+    pretended = [dry.put(KEY, b"2", If.ALWAYS), dry.put("v1/other.json", b"2", If.ABSENT)]
+    assert [dry.head(KEY), dry.head("v1/other.json")] == pretended
     dry.delete([KEY])
     dry.flush()
     assert dry.purge_versions("") == 0
     assert not dry.is_open_to_everyone()
     assert [one.key for one in dry.list("")] == [KEY]
-    assert (dry.get(KEY), dry.head(KEY)) == (store.get(KEY), store.head(KEY))
-    assert body_of(store, KEY) == b"1"
+    assert (body_of(dry, KEY), body_of(store, KEY)) == (b"1", b"1")
     assert (dry.name, dry.parallel, dry.requests) == (store.name, store.parallel, store.requests)
 
 

@@ -35,18 +35,20 @@ CALLS: dict[str, Callable[[Bucket], object]] = {
     "versions": lambda bucket: bucket.purge_versions("v1/"),
 }
 PUTS = ("put", "create", "replace")
-NOT_FOUND = 404
+#: The statuses that are asked about once more where they come without a body.
+EXPLAINED = (400, 403)
 
 #: S3's refusals that no other try mends, and what the sentence has to say.
 REFUSALS = {
     "AccessDenied": (403, "allow these credentials s3:"),
-    "AuthorizationHeaderMalformed": (400, "set AWS_REGION"),
+    "AuthorizationHeaderMalformed": (400, "set AWS_DEFAULT_REGION"),
     "ExpiredToken": (400, "the credentials have expired; renew them"),
     "InvalidAccessKeyId": (403, "the store does not know the access key; give the credentials"),
     "NoSuchBucket": (404, "create it, or correct publish.target"),
     "RequestTimeTooSkewed": (403, "this machine's clock differs from the store's; set it"),
     "SignatureDoesNotMatch": (403, "the secret key does not belong to the access key"),
     "NobodyKnowsThisCode": (400, "Told to by the test."),
+    "NotImplemented": (501, "NotImplemented"),
     "QuotaExceeded": (403, "QuotaExceeded"),
 }
 #: Failures of which nobody knows whether the request took effect, or that are over in a moment.
@@ -94,7 +96,7 @@ def bodies(server: S3Server) -> dict[str, bytes]:
 def test_a_refusal_names_what_was_refused_why_and_the_remedy(code: str, s3: S3Server, bucket: Bucket) -> None:
     status, said = REFUSALS[code]
     s3.before = lambda _: Fault(status, code)
-    for name in (*PUTS, "get", "list", *([] if status == NOT_FOUND else ["head"])):
+    for name in (*PUTS, "get", "list", *(["head"] if status in EXPLAINED else [])):
         with pytest.raises(StoreError) as caught:
             CALLS[name](bucket)
         text = str(caught.value)
@@ -180,6 +182,14 @@ def test_without_credentials_nothing_is_asked(s3: S3Server, client: Client, monk
 def test_a_profile_that_does_not_exist_is_named(s3: S3Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "nobody")
     with pytest.raises(StoreError, match=r"nobody.*give the credentials where boto3 looks for them"):
+        open_bucket(s3, client)
+
+
+def test_a_bundle_of_certificates_that_is_not_there_is_named(
+    s3: S3Server, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(tmp_path / "ca.pem"))
+    with pytest.raises(StoreError, match=rf"^{tmp_path}/ca.pem: is no file; correct AWS_CA_BUNDLE"):
         open_bucket(s3, client)
 
 

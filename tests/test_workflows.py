@@ -1,0 +1,288 @@
+"""What runs the commands unattended: GitHub's workflows, and the schedules that README shows for other machines."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import pytest
+import yaml
+
+from generator import config
+from generator.cli import main
+from generator.store_directory import Directory
+from tests.programs import require
+from tests.support import ROOT, run
+
+Node = dict[str, Any]
+PROGRAM: Final = "public-markets"
+README: Final = (ROOT / "README.md").read_text("utf-8")
+#: Scalars are text here, `on` included.
+WORKFLOWS: Final[dict[str, Node]] = {
+    path.name: yaml.load(path.read_text("utf-8"), yaml.BaseLoader)  # noqa: S506 - it makes nothing but text
+    for path in sorted((ROOT / ".github/workflows").glob("*.yml"))
+}
+REBUILD: Final = WORKFLOWS["rebuild.yml"]
+JOB: Final[Node] = REBUILD["jobs"]["rebuild"]
+SCHEDULE: Final = config.load(ROOT / "config.yaml", environ={}).schedule
+
+
+def jobs() -> list[Node]:
+    return [job for workflow in WORKFLOWS.values() for job in workflow["jobs"].values()]
+
+
+def steps() -> list[Node]:
+    return [step for job in jobs() for step in job["steps"]]
+
+
+def blocks(language: str) -> list[str]:
+    """The fenced blocks of README that are written in the language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+
+
+def the_block(language: str, beginning: str) -> str:
+    (found,) = (block for block in blocks(language) if block.startswith(beginning))
+    return found
+
+
+def commands(script: str) -> Iterator[list[str]]:
+    """The words that follow the program's name, in every line of a script that runs it."""
+    for line in script.splitlines():
+        if re.search(rf"(^|[ /]){PROGRAM} +[a-z]", line):
+            words = shlex.split(line.strip(), comments=True)
+            last = max(place for place, word in enumerate(words) if Path(word).name == PROGRAM)
+            yield words[last + 1 :]
+
+
+def parse(words: list[str]) -> click.Context:
+    """Have the command line read the words, and run nothing."""
+    name, *arguments = words
+    return main.commands[name].make_context(name, arguments)
+
+
+# ── GitHub ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_action_is_pinned_to_a_commit() -> None:
+    used = [step["uses"] for step in steps() if "uses" in step]
+    assert len(used) == 3
+    assert [name for name in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", name)] == []
+
+
+def test_an_action_has_one_version_in_all_workflows() -> None:
+    used = {step["uses"] for step in steps() if "uses" in step}
+    assert len(used) == len({name.partition("@")[0] for name in used}) == 2
+
+
+def test_workflows_may_do_no_more_than_they_need() -> None:
+    granted = {
+        name: [workflow["permissions"], *(job.get("permissions") for job in workflow["jobs"].values())]
+        for name, workflow in WORKFLOWS.items()
+    }
+    assert granted == {
+        "ci.yml": [{"contents": "read"}, None],
+        "rebuild.yml": [{}, {"contents": "read", "id-token": "write"}],
+    }
+
+
+def test_no_checkout_leaves_its_token_behind() -> None:
+    checkouts = [step for step in steps() if step.get("uses", "").startswith("actions/checkout@")]
+    assert [step["with"]["persist-credentials"] for step in checkouts] == ["false", "false"]
+
+
+def test_every_job_has_an_end() -> None:
+    assert all(0 < int(job["timeout-minutes"]) <= 60 for job in jobs())
+    (credentials,) = (step["with"] for step in JOB["steps"] if "role-to-assume" in step.get("with", {}))
+    assert int(JOB["timeout-minutes"]) * 60 < int(credentials["role-duration-seconds"])
+
+
+def test_one_run_publishes_at_a_time_and_none_is_cancelled() -> None:
+    assert REBUILD["concurrency"] == {"group": "rebuild", "cancel-in-progress": "false"}
+
+
+def test_nothing_is_published_before_the_site_is_set_up_or_from_a_fork() -> None:
+    (role,) = (step["with"]["role-to-assume"] for step in JOB["steps"] if "role-to-assume" in step.get("with", {}))
+    assert role == "${{ vars.PUBLISHER_ROLE }}"  # which no fork inherits
+    assert JOB["if"] == "vars.PUBLISHER_ROLE != ''"
+
+
+def test_a_secret_is_known_to_the_step_that_needs_it_and_to_no_other() -> None:
+    holders = [step for step in steps() if "secrets." in str(step)]
+    assert len(holders) == 1
+    assert [key for key, value in holders[0]["env"].items() if "secrets." in value] == ["PUBLIC_MARKETS_SOURCE__URL"]
+    assert "secrets." not in str({**REBUILD, "jobs": {**JOB, "steps": []}})
+    assert [*commands(holders[0]["run"])]
+
+
+def test_scripts_hold_no_expressions_and_show_no_environment() -> None:
+    scripts = [step["run"] for step in steps() if "run" in step]
+    assert len(scripts) == 4
+    # What GitHub puts into a script becomes part of it, whatever it says.
+    assert [script for script in scripts if "${{" in script] == []
+    assert [script for script in scripts if re.search(r"\b(echo|printf|printenv|env|set -x)\b", script)] == []
+
+
+def test_packages_are_installed_before_there_are_credentials() -> None:
+    names = [step.get("uses", step.get("run", "")) for step in JOB["steps"]]
+    assert [re.split(r"[@ ]", name)[0] for name in names] == [
+        "actions/checkout",
+        "make",
+        "aws-actions/configure-aws-credentials",
+        f".venv/bin/{PROGRAM}",
+    ]
+    assert re.search(r"^\.venv/run:.*uv\.lock$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert names[1] == "make .venv/run"
+
+
+def test_every_option_that_a_run_offers_exists() -> None:
+    offered = REBUILD["on"]["workflow_dispatch"]["inputs"]["option"]["options"]
+    known = {name for option in main.commands["rebuild"].params for name in option.opts}
+    assert len(offered) == 8
+    assert {*offered} - {""} <= known
+
+
+@pytest.mark.parametrize("option", ["", "--allow-shrink"])
+def test_the_script_runs_rebuild_with_the_option_that_was_chosen(option: str, tmp_path: Path) -> None:
+    show = tmp_path / ".venv" / "bin" / PROGRAM
+    show.parent.mkdir(parents=True)
+    show.write_text('#!/bin/sh\nfor word; do echo "$word"; done\n')
+    show.chmod(0o755)
+    script = JOB["steps"][-1]["run"]
+    environ = {**os.environ, "OPTION": option}
+    shown = subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env=environ, capture_output=True, check=True)
+    assert shown.stdout.decode().split() == ["rebuild", *option.split()]
+
+
+def test_what_the_workflow_sets_are_settings_and_all_that_it_needs() -> None:
+    values = {
+        "OPTION": "",
+        "PUBLIC_MARKETS_BASE_URL": "https://api.example.com",
+        "PUBLIC_MARKETS_PUBLISH__TARGET": "s3://markets",
+        "PUBLIC_MARKETS_PUBLISH__CLOUDFRONT_DISTRIBUTION": "",  # a variable that is not set
+        "PUBLIC_MARKETS_SOURCE__SCHEMA": "",
+        "PUBLIC_MARKETS_SOURCE__URL": "postgresql://reader:secret@db.example.com/site",
+    }
+    given = JOB["steps"][-1]["env"]
+    assert given.keys() == values.keys()
+    for name, value in given.items():
+        source = "secrets" if name.endswith("SOURCE__URL") else "vars"
+        assert value == (f"${{{{ {source}.{name} }}}}" if name != "OPTION" else "${{ inputs.option }}")
+    loaded = config.load(ROOT / "config.yaml", environ=values)
+    assert loaded.publish.target == "s3://markets"
+    assert (loaded.publish.cloudfront_distribution, loaded.source.schema_) == (None, None)
+
+
+def test_the_variables_are_explained_where_they_are_used() -> None:
+    comment = (ROOT / ".github/workflows/rebuild.yml").read_text("utf-8").partition("\nname:")[0]
+    used = {*re.findall(r"\b(?:vars|secrets)\.(\w+)", str(REBUILD))}
+    assert len(used) == 6
+    assert {name for name in used if name not in comment} == set()
+
+
+# ── schedules ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def minutes_between(cron: str) -> set[int]:
+    """How many minutes lie between the runs of a cron line that says nothing of days."""
+    minute, hour, *rest = cron.split()
+    assert rest == ["*", "*", "*"]
+    times = sorted(60 * h + m for h in _values(hour, 24) for m in _values(minute, 60))
+    return {later - earlier for earlier, later in zip(times, [*times[1:], times[0] + 24 * 60], strict=True)}
+
+
+def _values(field: str, end: int) -> list[int]:
+    if field.startswith("*"):
+        return [*range(0, end, int(field.removeprefix("*").removeprefix("/") or 1))]
+    return [int(value) for value in field.split(",")]
+
+
+@pytest.mark.parametrize(
+    ("cron", "minutes"), [("7 * * * *", {60}), ("*/15 * * * *", {15}), ("5,20 */2 * * *", {15, 105})]
+)
+def test_intervals_are_read_as_cron_reads_them(cron: str, minutes: set[int]) -> None:
+    assert minutes_between(cron) == minutes
+
+
+def test_every_schedule_is_that_of_the_settings() -> None:
+    (workflow,) = (entry["cron"] for entry in REBUILD["on"]["schedule"])
+    crontab = " ".join(the_block("crontab", "").split()[:5])
+    kubernetes = yaml.safe_load(the_block("yaml", "apiVersion: batch/v1"))["spec"]["schedule"]
+    assert [minutes_between(cron) for cron in (workflow, crontab, kubernetes)] == [{SCHEDULE}] * 3
+
+
+# ── README ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_command_that_readme_shows_is_understood() -> None:
+    outside_fences = re.sub(r"^```.*?^```$", "", README, flags=re.DOTALL | re.MULTILINE)
+    indented = re.findall(r"^ {4}(.*)$", outside_fences, re.MULTILINE)
+    shown = [*commands("\n".join([*indented, *blocks("crontab"), *blocks("ini")]))]
+    assert len(shown) >= 10
+    assert {"check", "build", "publish", "rebuild", "takedown"} <= {words[0] for words in shown}
+    for words in shown:
+        assert parse(words).params
+
+
+def test_the_table_of_commands_is_complete() -> None:
+    assert {*re.findall(rf"^\| `{PROGRAM} (\w+)", README, re.MULTILINE)} == main.commands.keys()
+
+
+def test_the_cron_line_builds_and_publishes(tmp_path: Path) -> None:
+    program = tmp_path / ".venv" / "bin" / PROGRAM
+    program.parent.mkdir(parents=True)
+    program.symlink_to(Path(sys.executable).parent / PROGRAM)
+    (tmp_path / "config.yaml").touch()
+    (tmp_path / "environment").write_text(f"PUBLIC_MARKETS_PUBLISH__TARGET={tmp_path / 'site'}\n")
+    assert run("demo", "--markets", "5", cwd=tmp_path).returncode == 0
+    line = the_block("crontab", "").split(maxsplit=5)[5].replace("/srv/public-markets", str(tmp_path))
+    subprocess.run(["/bin/sh", "-c", line], cwd="/", check=True, capture_output=True)
+    assert Directory(tmp_path / "site").get("v1/build.json") is not None
+
+
+@pytest.mark.parametrize("kind", ["service", "timer"])
+def test_the_systemd_units_are_valid(kind: str, tmp_path: Path) -> None:
+    analyze = require("systemd-analyze", reason="the units in README are not verified")
+    for name in ("service", "timer"):
+        unit = the_block("ini", f"# /etc/systemd/system/{PROGRAM}.{name}\n")
+        unit = unit.replace("/opt/public-markets/bin", str(Path(sys.executable).parent))
+        (tmp_path / f"{PROGRAM}.{name}").write_text(unit)
+    verified = subprocess.run(
+        [analyze, "verify", f"./{PROGRAM}.{kind}"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    # What it does not know it tells, and ends with 0.
+    assert (verified.returncode, verified.stderr) == (0, "")
+
+
+def test_the_systemd_timer_keeps_the_schedule() -> None:
+    analyze = require("systemd-analyze", reason="the timer in README is not verified")
+    unit = the_block("ini", f"# /etc/systemd/system/{PROGRAM}.timer\n")
+    (calendar,) = re.findall(r"^OnCalendar=(.*)$", unit, re.MULTILINE)
+    told = subprocess.run(
+        [analyze, "calendar", "--iterations=3", "--base-time=2026-01-31 12:00:00 UTC", calendar],
+        env={**os.environ, "TZ": "UTC"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    times = [60 * int(hour) + int(minute) for hour, minute in re.findall(r": \w+ [\d-]+ (\d\d):(\d\d):00", told.stdout)]
+    assert [later - earlier for earlier, later in pairwise(times)] == [SCHEDULE, SCHEDULE]
+
+
+def test_the_cron_job_never_overlaps_ends_and_can_write_what_it_writes() -> None:
+    spec = yaml.safe_load(the_block("yaml", "apiVersion: batch/v1"))["spec"]
+    job = spec["jobTemplate"]["spec"]
+    pod = job["template"]["spec"]
+    (container,) = pod["containers"]
+    assert (spec["concurrencyPolicy"], pod["restartPolicy"]) == ("Forbid", "Never")
+    assert 0 < job["activeDeadlineSeconds"] <= SCHEDULE * 60
+    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
+    program, *words = container["command"]
+    assert program == PROGRAM
+    given = parse(words).params
+    mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
+    assert str(given["config_path"].parent) in mounts
+    assert given["overrides"] == ("output=/output",)
+    assert "/output" in mounts
