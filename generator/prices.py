@@ -53,7 +53,7 @@ class Place(_Data):
 
 
 class Prices(_Data):
-    """All prices that are known; none of them was looked up before `as_of`."""
+    """All prices that are known, as they were on the day `as_of`."""
 
     as_of: Day
     places: tuple[Place, ...]
