@@ -125,6 +125,9 @@ def _workplace(settings: Config, target: Store, *, is_dry: bool) -> Iterator[tup
         words = publish.foretell(folder, target)
         with output.locked(folder.scratch()) as scratch:
             scratch.save(blocked.KEY, words.encoded())
+            # What is known of earlier builds is what this one is estimated by.
+            if report := folder.read(output.REPORT):
+                scratch.save(output.REPORT, report)
             yield scratch, words.ids()
 
 

@@ -125,7 +125,7 @@ def _verdict(settings: Config, cost: Cost, known: Prices) -> str:
         return "publish.target is not set, so nothing is published and nothing is paid"
     if host is None:
         return f"publish.target is the directory {settings.publish.target}: publishing there costs nothing"
-    place = known.of(host)
+    place = prices.judged(known, settings)
     if place is None:
         return f"the prices of {host} are not known, so guards.max_monthly_cost does not apply; `prices` can name them"
     try:

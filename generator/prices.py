@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from generator.config import Config
 from generator.errors import ConfigError
+from generator.settings import Guards
 
 _BUILT_IN: Final = Path(__file__).parent / "prices.json"
 _AMAZON: Final = "s3.amazonaws.com"
@@ -53,7 +54,7 @@ class Place(_Data):
 
 
 class Prices(_Data):
-    """All prices that are known; none of them was looked up before `as_of`."""
+    """All prices that are known, as they were on the day `as_of`."""
 
     as_of: Day
     places: tuple[Place, ...]
@@ -81,6 +82,17 @@ def load(config: Config) -> Prices:
         raise ConfigError(
             f"prices: {path}: {where}: {first['msg'].lower()}; the file beside generator/prices.py shows the form"
         ) from error
+
+
+def judged(known: Prices, config: Config) -> Place | None:
+    """Whose prices the limit is held against; None when there is nothing to hold.
+
+    Of a bucket whose prices are not known they are the first ones, but only for a limit that the owner set: the default
+    is no reason to refuse a store that may cost nothing.
+    """
+    place = known.of(host(config))
+    is_set = config.guards.max_monthly_cost != Guards().max_monthly_cost
+    return place or (known.places[0] if is_set and host(config) else None)
 
 
 def host(config: Config) -> str | None:

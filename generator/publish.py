@@ -116,9 +116,9 @@ class Publication:
         barred = self._recall() if self.barred is None else self.barred
         if barred & built.markets.keys() and not self.options.is_dry:
             built = self._without(barred)
+        self._refuse_costly(built)
         if self.options.purges_retired and not self.options.is_dry:
             built = staging.purge_retired(self.folder, built)
-        self._refuse_costly(built)
         store = DryRun(self.store) if self.options.is_dry else self.store
         with answering(store):
             ledger = Ledger(store, self.config.publish.lease)

@@ -68,10 +68,9 @@ def refuse_costly(
 ) -> None:
     """Raise CostError when publishing on this schedule costs more a month than the owner wants to pay.
 
-    `layouts` are those that can be built, `built` the markets that the build shows. Where the prices of the store are
-    not known there is nothing to refuse.
+    `layouts` are those that can be built, `built` the markets that the build shows.
     """
-    place = known.of(prices.host(config))
+    place = prices.judged(known, config)
     if place is None:
         return
     if cost is None:

@@ -62,7 +62,7 @@ MAY_IMPORT = {
     },
     "readings": {"catalog", "contract", "detail"},
     "inspector": {"config", "contract", "edge", "keys", "openapi", "pages", "readings", "templates"},
-    "prices": {"config", "errors"},
+    "prices": {"config", "errors", "settings"},
     "estimate": {"contract", "manifest", "pages", "prices"},
     "metrics": {"disk"},
     "logs": set(),

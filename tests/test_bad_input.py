@@ -73,6 +73,17 @@ class Site:
         assert self.everything() == self.before
         return done.stderr
 
+    def errors(self, url: str, *arguments: str) -> list[str]:
+        """What a check finds wrong with a database, and counts at its end."""
+        done = run("check", *arguments, cwd=self.folder, **{SOURCE: url})
+        found = [line.removeprefix("error: ") for line in done.stdout.splitlines() if line.startswith("error: ")]
+        assert done.returncode == 1
+        assert done.stderr == (
+            f"error: {len(found)} of these must be mended before a build or a publish can work; then check again\n"
+        )
+        assert self.everything() == self.before
+        return found
+
     def says(self, url: str, command: str = "build") -> str:
         """What a command says to a database."""
         return self.refuses(command, source=url)
@@ -125,7 +136,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     ],
 )
 def test_a_database_that_is_none_is_refused(site: Site, url: str, sentence: str) -> None:
-    stderr = site.says(url, "check" if "config.yaml" in url else "build")
+    stderr = site.says(url)
     assert stderr.startswith(f"error: {sentence}")
     assert len(stderr.splitlines()) == 1
     assert "hunter2" not in stderr
@@ -191,8 +202,7 @@ def unfit(tmp_path: Path) -> str:
 
 
 def test_check_prints_every_finding(site: Site, unfit: str) -> None:
-    stderr = site.refuses("check", stdout="\n".join(SEVERAL) + "\n", source=unfit)
-    assert stderr == f"error: {unfit}: 4 findings; mend them, then check again\n"
+    assert site.errors(unfit) == list(SEVERAL)
 
 
 def test_build_names_every_finding(site: Site, unfit: str) -> None:
@@ -207,8 +217,7 @@ def test_a_missing_schema_and_types_that_do_not_fit_are_found_on_postgresql(
         connection.execute(
             "CREATE TABLE orders (market_id text, side text, price text, amount money, is_public integer)"
         )
-    done = run("check", cwd=site.folder, **{SOURCE: postgres.url(name)})
-    assert [line.split(";")[0] for line in done.stdout.splitlines()] == [
+    assert [line.split(";")[0] for line in site.errors(postgres.url(name))] == [
         "relation markets is missing",
         "relation market_categories is missing",
         "relation fx_members is missing",
@@ -218,9 +227,7 @@ def test_a_missing_schema_and_types_that_do_not_fit_are_found_on_postgresql(
         "relation fills is missing",
         "relation probabilities is missing",
     ]
-    done = run("check", "--set", "source.schema=nowhere", cwd=site.folder, **{SOURCE: postgres.url(name)})
-    assert len(done.stdout.splitlines()) == 6
-    assert done.returncode == 1
+    assert len(site.errors(postgres.url(name), "--set", "source.schema=nowhere")) == 6
 
 
 def test_a_view_that_the_user_may_not_read_is_named_by_check_and_build(
@@ -239,7 +246,7 @@ def test_a_view_that_the_user_may_not_read_is_named_by_check_and_build(
         "let this user SELECT from it, or mend it"
         for relation in ("orders", "probabilities")
     ]
-    site.refuses("check", stdout="\n".join(findings) + "\n", source=url)
+    assert site.errors(url) == findings
     assert site.says(url) == "\n  ".join(("error: the database lacks what a build reads:", *findings)) + "\n"
 
 

@@ -28,7 +28,7 @@ USD per month at R2                                          10.58     0.36
 
 changes per publish: the worst case, everything every time, as no two builds were compared yet
 prices as of 2026-03-08, without free tiers and taxes; check them, they are data: `prices` in config.yaml names others
-  S3 + CloudFront: us-east-1, first tier, pay as you go; other regions cost up to twice as much. Free tiers are \
+  S3 + CloudFront: us-east-1, first tier, pay as you go; other regions may cost more. Free tiers are \
 ignored: 1 TB, 10 million requests and 2 million function calls a month with CloudFront.
   R2: Standard storage, Workers Paid. Free tiers are ignored: 1 million class A and 10 million class B operations and \
 10 GB a month with R2, 10 million requests a month with Workers Paid.
