@@ -149,11 +149,17 @@ def test_a_dry_run_says_that_the_guard_would_refuse(charged: Site) -> None:
     assert "guards.max_monthly_cost" in charged.refused(3, "publish", "--dry-run", guards__max_monthly_cost="10")
 
 
-def test_nothing_is_refused_where_nobody_charges(empty: Site) -> None:
-    empty.done("publish", guards__max_monthly_cost="0")
+def test_a_directory_costs_nothing_whatever_the_limit(empty: Site) -> None:
     empty.target = "site"
     empty.settings["publish.endpoint_url"] = ""
     empty.done("publish", guards__max_monthly_cost="0")
+
+
+def test_a_store_of_unknown_prices_is_held_against_a_limit_that_was_set_and_not_against_the_default(
+    empty: Site,
+) -> None:
+    assert "at S3 + CloudFront" in empty.refused(3, "publish", guards__max_monthly_cost="0")
+    empty.done("publish", schedule="1")
 
 
 def test_builds_that_turn_out_calm_are_published_again(charged: Site) -> None:
