@@ -85,8 +85,8 @@ def _command(value: object) -> object:
     """Read a list of words, or a line of them as a shell would split it."""
     with suppress(ValueError):  # from shlex, of a quotation mark that is not closed
         words = shlex.split(value) if isinstance(value, str) else value
-        if isinstance(words, list | tuple) and words:
-            return tuple(words)
+        if isinstance(words, list | tuple) and words and all(isinstance(word, str) for word in words):
+            return tuple(_one_line(word) for word in words)
     raise ValueError("write the program and its arguments as a list of texts")
 
 
@@ -122,7 +122,7 @@ Duration = Annotated[timedelta, BeforeValidator(_duration), DurationSchema]
 CommandSchema = WithJsonSchema(
     {"type": ["array", "string"], "items": {"type": "string"}, "minItems": 1, "minLength": 1}
 )
-Command = Annotated[tuple[Line, ...], BeforeValidator(_command), CommandSchema]
+Command = Annotated[tuple[str, ...], BeforeValidator(_command), CommandSchema]
 HistoryPoints = Annotated[
     int, Field(ge=0, le=10_000, json_schema_extra={"not": {"const": 1}}), AfterValidator(_history_points)
 ]
@@ -215,7 +215,7 @@ class Publish(Section):
         None, description="Id of the CloudFront distribution whose copies a withdrawal invalidates; null: none."
     )
     purge_command: Command | None = Field(
-        None, description="Command that purges another CDN after a withdrawal, the paths being appended; null: none."
+        None, description="Command that purges another CDN after a withdrawal, to which base_url and /v1/ are appended; null: none."
     )
     cache_fill: Duration = Field(
         timedelta(seconds=60),

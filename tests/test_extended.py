@@ -473,6 +473,59 @@ def test_the_manifest_tells_every_key_of_a_market(site: Site) -> None:
     assert {key for number in (1, 2) for key in record.details(market_id(number))} <= record.objects.keys()
 
 
+def in_folder(site: Site, command: str, *arguments: str) -> None:
+    """Run a command that must not fail, with the target www/."""
+    settings = ("variant=extended", "source.url=sqlite:///markets.db", "publish.target=www", "publish.cache_fill=0")
+    overrides = [word for one in settings for word in ("--set", one)]
+    done = run(command, *arguments, *overrides, cwd=_home(site.folder))
+    assert done.returncode == 0, done.stderr
+
+
+def published(site: Site) -> dict[str, bytes]:
+    found = files(site.folder / "www")
+    assert found == files(site.output)
+    return found
+
+
+def four_published_markets(site: Site) -> None:
+    for number in range(1, 5):
+        insert_market(site.connection, number, slug=f"market-{number}")
+        insert_category(site.connection, "rain" if number < 4 else "snow", market_id=market_id(number))
+    in_folder(site, "rebuild", "--as-of", "2024-01-31T12:00:00Z")
+    site.set(1, volume=77.0)
+    in_folder(site, "rebuild", "--as-of", "2024-01-31T12:10:00Z")
+    shown = published(site)
+    assert shown[keys.detail_by_slug("market-1")] == shown[keys.detail(market_id(1))]
+    assert {one.list for one in site.manifest().retired} >= {keys.list_name("all", "new", "rain")}
+
+
+def test_a_takedown_reaches_slugs_and_lists_of_categories(site: Site) -> None:
+    four_published_markets(site)
+    in_folder(site, "takedown", market_id(1))
+    left = published(site)
+    assert keys.detail_by_slug("market-1") not in left
+    assert [key for key, body in left.items() if market_id(1).encode() in body or b"market-1" in body] == []
+    assert walk(left, keys.list_name("all", "new", "rain"), 1) == [market_id(2), market_id(3)]
+    assert walk(left, keys.list_name("all", "new", "snow"), 1) == [market_id(4)]
+    record = json.loads(left[keys.BUILD])
+    assert (record["markets"], record["lists"][keys.list_name("all", "new", "rain")]) == (3, 2)
+    assert {one["slug"] for one in record["categories"]} == {"rain", "snow"}
+    in_folder(site, "rebuild", "--as-of", "2024-01-31T12:20:00Z")
+    rebuilt = published(site)
+    changed = {key for key in left.keys() | rebuilt.keys() if left.get(key) != rebuilt.get(key)}
+    assert changed == {keys.BUILD}, "what is left is what a build without the market makes"
+    assert list(site.manifest().slugs) == [market_id(2), market_id(3), market_id(4)]
+
+
+def test_a_withdrawn_market_is_gone_from_what_is_published_by_its_slug_too(site: Site) -> None:
+    four_published_markets(site)
+    site.set(1, approval="rejected")
+    in_folder(site, "rebuild", "--allow-shrink", "--as-of", "2024-01-31T12:20:00Z")
+    left = published(site)
+    assert [key for key, body in left.items() if market_id(1).encode() in body] == []
+    assert keys.detail_by_slug("market-1") not in left
+
+
 def test_a_site_can_change_its_variant_and_back(site: Site) -> None:
     insert_market(site.connection, slug="rain")
     insert_category(site.connection, "weather")

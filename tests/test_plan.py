@@ -155,7 +155,7 @@ def test_a_directory_costs_nothing_whatever_the_limit(empty: Site) -> None:
     empty.done("publish", guards__max_monthly_cost="0")
 
 
-def test_a_store_of_unknown_prices_is_held_against_a_limit_that_was_set_and_not_against_the_default(
+def test_a_store_of_unknown_prices_is_held_against_a_limit_only_if_one_was_set(
     empty: Site,
 ) -> None:
     assert "at S3 + CloudFront" in empty.refused(3, "publish", guards__max_monthly_cost="0")
