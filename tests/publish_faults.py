@@ -1,19 +1,15 @@
 """What the fault tests of publishing share: a bucket to spoil, publishers to disturb, readers, and what must hold."""
 # ruff: noqa: S311 - nothing here is secret, and every run must draw the same lots
 
-import os
 import random
-import signal
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from generator import blocked, build, keys, manifest, output, record
+from generator import build, keys, manifest, output, record
 from generator.config import Config
 from generator.contract import API_VERSION
 from generator.manifest import Manifest
@@ -22,16 +18,12 @@ from generator.publish import Options, Outcome, Publication
 from generator.record import Published
 from generator.refusals import Permissions
 from generator.store import Store
-from generator.store_s3 import Bucket as BucketStore
 from generator.stores import open_store
 from tests import publish_sites
-from tests.faults import Fault as FileFault
-from tests.faults import GoneError, Reader, Runner, State, expected_keys
+from tests.faults import GoneError, Reader, State, expected_keys
 from tests.publish_sites import LISTS, Site
-from tests.s3_behaviour import DROPPED, Fault
 from tests.s3_bucket import Bucket, Conditions, RefusedError
-from tests.s3_server import BUCKET, S3Server
-from tests.s3_wire import Answer, Request
+from tests.s3_server import S3Server
 from tests.support import Silent, make_config, market_id
 
 PREFIX: Final = "api/"
@@ -196,6 +188,11 @@ def check_hidden(objects: Objects, *numbers: int) -> None:
                 assert not any(text in one.body for text in texts), f"{key} shows market {number}"
 
 
+def check_lists(scene: Scene, *states: State) -> None:
+    """Every list can be walked by every limit, and shows one of these states."""
+    scene.reader.check(*states, lists=LISTS)
+
+
 # ── readers ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -265,171 +262,3 @@ class Walkers:
             time.sleep(0.0005)
         assert seen in self._possible[name], f"a walk of {name} by {limit} was torn"
         self.exact += 1
-
-
-# ── strikes ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-#: Requests without credentials, which are refused: they never take effect.
-ANONYMOUS: Final = "anonymous"
-
-
-def label(request: Request) -> str:
-    """What a request does for a publisher."""
-    if request.key_id is None:
-        return ANONYMOUS
-    key = request.key.removeprefix(PREFIX)
-    operation = request.operation.removesuffix("Object")
-    if key.startswith(f"{API_VERSION}/"):
-        ranks = ("detail", "document", "first", "build")
-        return f"{operation} {'page' if keys.is_immutable(key) else ranks[keys.rank(key)]}"
-    names = {record.KEY: "record", blocked.KEY: "blocked"}
-    return f"{operation} {names.get(key, 'probe' if key else 'bucket')}"
-
-
-#: The label that fits every request.
-ANY: Final = "any"
-
-
-@dataclass(frozen=True)
-class Strike:
-    """At which request something happens: before it takes effect, or after, when it is not answered yet."""
-
-    label: str
-    number: int
-    after: bool = False
-
-
-@dataclass
-class Watch:
-    """Counts a publisher's requests by label, and does something at one of them. Put into a server's hooks."""
-
-    strike: Strike | None
-    act: Callable[[], None] = lambda: None
-    #: Whether nothing that comes later arrives, as it is with a process that was killed.
-    ends: bool = False
-    counts: Counter[str] = field(default_factory=Counter)
-    has_struck: bool = False
-    _chosen: Request | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def before(self, request: Request) -> Fault | None:
-        with self._lock:
-            if self.has_struck and self.ends:
-                return DROPPED
-            texts = (ANY, label(request))
-            self.counts.update(texts)
-            strike = self.strike
-            if strike is None or strike.label not in texts or self.counts[strike.label] != strike.number:
-                return None
-            self._chosen = request
-        if strike.after:
-            return None
-        self._strike()
-        return DROPPED if self.ends else None
-
-    def after(self, request: Request, _: Answer) -> None:
-        if request is self._chosen and self.strike and self.strike.after:
-            self._strike()
-
-    def _strike(self) -> None:
-        self.has_struck = True
-        self.act()
-
-    @contextmanager
-    def over(self, server: S3Server) -> Iterator["Watch"]:
-        """Watch for the length of the block."""
-        server.before, server.after = self.before, self.after
-        try:
-            yield self
-        finally:
-            server.before = server.after = None
-
-
-def places(counts: Mapping[str, int], few: int = 6) -> list[Strike]:
-    """Where to strike a publisher that made these requests: at each, and where there are many alike, at some."""
-    return [
-        Strike(text, number, after)
-        for text, count in counts.items()
-        if text != ANY
-        for number in sorted({*range(1, count + 1)} if count <= few else {1, 2, count // 2, count - 1, count})
-        for after in ((False,) if text == ANONYMOUS else (False, True))
-    ]
-
-
-def prepare() -> None:
-    """Load what boto3 and obstore load for the first of all clients. Nothing is connected, so forks are safe."""
-    BucketStore(BUCKET, PREFIX, endpoint_url="http://127.0.0.1:1", client="obstore")
-
-
-class Victims:
-    """Commands in processes of their own, which are killed when the server gets a certain request of theirs."""
-
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-        self._runner = Runner(scene.folder / "victim.log", "tests.publish_faults")
-        self.kills = 0
-
-    def close(self) -> None:
-        self._runner.close()
-
-    def run(self, arguments: list[str]) -> Counter[str]:
-        """Run a command to its end; returns its requests by label."""
-        with Watch(None).over(self._scene.server) as watch:
-            self.finish(arguments)
-        return watch.counts
-
-    def finish(self, arguments: list[str]) -> Counter[str]:
-        """Run a command to its end; returns its file calls by label."""
-        self._runner.begin(arguments)
-        assert self._runner.end() == 0, self._runner.log()
-        return self._runner.calls
-
-    def fail(self, arguments: list[str], fault: FileFault) -> None:
-        """Run a command that is killed at a file call, if it comes to that: threads differ in what they have to do."""
-        self._runner.begin(arguments, fault)
-        code = self._runner.end()
-        assert code in (0, -signal.SIGKILL), self._runner.log()
-        self.kills += code != 0
-
-    def kill(self, arguments: list[str], strike: Strike) -> bool:
-        """Run a command until it is killed; tell whether that came to pass."""
-        pid: list[int] = []
-        is_begun = threading.Event()
-
-        def act() -> None:
-            is_begun.wait()
-            os.kill(pid[0], signal.SIGKILL)
-
-        with Watch(strike, act, ends=True).over(self._scene.server) as watch:
-            pid.append(self._runner.begin(arguments))
-            is_begun.set()
-            code = self._runner.end()
-        assert code == (-signal.SIGKILL if watch.has_struck else 0), f"{strike}: {code}: {self._runner.log()}"
-        self.kills += watch.has_struck
-        return watch.has_struck
-
-    @contextmanager
-    def stopped(self, arguments: list[str], strike: Strike) -> Iterator[Callable[[], int]]:
-        """Stop a command at a request for the length of the block; what is yielded tells then how it ended."""
-        pid: list[int] = []
-        is_begun, is_stopped = threading.Event(), threading.Event()
-
-        def act() -> None:
-            is_begun.wait()
-            os.kill(pid[0], signal.SIGSTOP)
-            is_stopped.set()
-
-        with Watch(strike, act).over(self._scene.server):
-            pid.append(self._runner.begin(arguments))
-            is_begun.set()
-            assert is_stopped.wait(timeout=60), f"{strike} never came"
-            try:
-                yield self._runner.end
-            finally:
-                os.kill(pid[0], signal.SIGCONT)
-
-
-def check_lists(scene: Scene, *states: State) -> None:
-    """Every list can be walked by every limit, and shows one of these states."""
-    scene.reader.check(*states, lists=LISTS)

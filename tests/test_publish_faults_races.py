@@ -1,47 +1,39 @@
-"""Two publishers at once, a frozen one, answers that are lost, a takedown in the midst: nobody does another harm."""
+"""Two publishers at once, a frozen one, answers that are lost: nobody does another harm."""
 # ruff: noqa: S311 - nothing here is secret, and every run must meet at the same places
 
 import random
-import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from generator import takedown
 from generator.blocked import Blocked
-from generator.errors import BusyError, OutcomeUnknownError, PublicMarketsError
+from generator.errors import BusyError, OutcomeUnknownError
 from generator.ledger import Ledger
 from tests.faults import fast_folder
 from tests.publish_faults import (
-    ANY,
     LEASE_S,
     Scene,
-    Strike,
-    Victims,
     Walkers,
-    Watch,
     check_hidden,
     check_known,
     check_lists,
     check_whole,
-    label,
     record_of,
 )
-from tests.publish_sites import Site, without
+from tests.publish_rounds import AT_ONCE, code_of, run_all
+from tests.publish_sites import Site
+from tests.publish_strikes import ANY, Strike, Victims, Watch, label
 from tests.s3_behaviour import APPLIED_BUT_DROPPED, APPLIED_BUT_FAILED, CONFLICT, CUT_SHORT, DROPPED, SLOW_DOWN, Fault
 from tests.s3_server import S3Server
 from tests.s3_wire import Request
 from tests.stores import use_credentials
 from tests.support import NOW, Silent, market_id
-
-#: Rounds that sleep now and then are run as many at once, each with a server of its own.
-AT_ONCE = 6
 
 
 @pytest.fixture(autouse=True)
@@ -53,38 +45,6 @@ def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 def scene(tmp_path: Path, s3: S3Server) -> Iterator[Scene]:
     with fast_folder(tmp_path) as folder:
         yield Scene(folder, s3)
-
-
-def code_of(run: Callable[[], object]) -> int:
-    """How the command line would end."""
-    try:
-        run()
-    except PublicMarketsError as error:
-        return error.exit_code
-    return 0
-
-
-@contextmanager
-def scenes(folder: Path) -> Iterator[list[Scene]]:
-    with ExitStack() as stack:
-        found = []
-        for number in range(AT_ONCE):
-            (folder / f"scene-{number}").mkdir()
-            found.append(Scene(folder / f"scene-{number}", stack.enter_context(S3Server(seed=number))))
-        yield found
-
-
-def run_all(folder: Path, rounds: Sequence[Any], play: Callable[[Scene, Any], None]) -> int:
-    """Play every round, several at once; returns how many came to their end."""
-    with fast_folder(folder) as place, scenes(place) as found, ThreadPoolExecutor(AT_ONCE) as pool:
-        shares = [rounds[number::AT_ONCE] for number in range(AT_ONCE)]
-
-        def play_share(scene: Scene, share: Sequence[Any]) -> int:
-            for one in share:
-                play(scene, one)
-            return len(share)
-
-        return sum(pool.map(play_share, found, shares))
 
 
 # ── two at once ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -214,6 +174,25 @@ def test_a_process_that_was_stopped_and_goes_on_does_no_harm(scene: Scene) -> No
             check_lists(scene, fast.state)
 
 
+@pytest.mark.xfail(strict=True, reason="an ETag that is a digest comes back with the content, and a late put fits it")
+def test_a_put_that_arrives_after_a_takeover_is_refused_though_the_content_is_what_it_was(scene: Scene) -> None:
+    old, slow = scene.site("a", 0), scene.site("b", 1, m4={"question": "Slow?"})
+    fast = scene.site("c", 2, m1={"question": "Fast?"})
+    scene.publish(old)
+    assert freeze(scene, slow, Strike("Put detail", 1), lambda: scene.publish(fast)) == 4
+    check_whole(scene.objects(), fast)
+
+
+@pytest.mark.xfail(strict=True, reason="pages are put without conditions, so one that is late comes back for good")
+def test_a_page_that_arrives_after_its_market_was_withdrawn_does_not_stay(scene: Scene) -> None:
+    old, slow = scene.site("a", 0), scene.site("b", 1, m1={"question": "Slow?"})
+    fast = scene.site("c", 2, m6=None)
+    scene.publish(old)
+    assert freeze(scene, slow, Strike("Put page", 1), lambda: scene.publish(fast)) == 4
+    check_whole(scene.objects(), fast)
+    check_hidden(scene.objects(), 6)
+
+
 # ── answers that are lost ─────────────────────────────────────────────────────────────────────────────────────────
 
 LOST = (APPLIED_BUT_FAILED, APPLIED_BUT_DROPPED, CUT_SHORT, DROPPED, SLOW_DOWN, CONFLICT)
@@ -305,96 +284,6 @@ def test_when_three_of_ten_requests_fail_everything_is_published(scene: Scene, f
     assert len(failed) > 30
 
 
-# ── a takedown in the midst ───────────────────────────────────────────────────────────────────────────────────────
-
-#: Two lists do not show it, so that a takedown leaves them alone.
-HIDDEN = 7
-#: Every so many rounds it is tried again to publish what was taken down.
-EVERY = 5
-
-
-def test_a_takedown_in_the_midst_of_a_publish_wins_three_hundred_times(tmp_path: Path) -> None:
-    tries = 0
-
-    def play(scene: Scene, rounds: Sequence[int]) -> None:
-        nonlocal tries
-        old, new = (
-            scene.site("a", 0),
-            scene.site("b", 1, m1={"question": "New?"}, m7={"question": "Question 7, edited?"}),
-        )
-        shutil.copytree(new.folder, scene.folder / "pristine")
-        scene.publish(old)
-        before = scene.objects()
-        for number in rounds:
-            scene.reset(before)
-            shutil.rmtree(new.folder)
-            shutil.copytree(scene.folder / "pristine", new.folder)
-            step, is_publisher_first = number // 4, number % 2 == 0
-            strike = Strike(ANY, 1 + (step if is_publisher_first else step * 2), after=number % 4 < 2)
-            (interrupted_publish if is_publisher_first else interrupted_takedown)(scene, new, strike)
-            check_quiet_without(scene, HIDDEN)
-            check_lists(scene, without(old.state, HIDDEN), without(new.state, HIDDEN))
-            if number % EVERY == 0:
-                again = scene.site("b", 2, m7={"question": "Question 7, again?"})
-                scene.publish(again)
-                check_quiet_without(scene, HIDDEN)
-                check_lists(scene, without(again.state, HIDDEN))
-                tries += 1
-
-    run_all(tmp_path, [range(start, 300, AT_ONCE) for start in range(AT_ONCE)], play)
-    assert tries == 300 // EVERY
-
-
-def check_quiet_without(scene: Scene, number: int) -> None:
-    objects = scene.objects()
-    published = record_of(objects)
-    assert published
-    assert published.work is None
-    assert not published.doomed
-    check_known(objects)
-    check_hidden(objects, number)
-
-
-def take_down(scene: Scene, tell: Callable[[str], None]) -> None:
-    words = Blocked().told([market_id(HIDDEN)], is_blocked=True, now=NOW)
-    config = scene.config("elsewhere")
-    takedown.from_store(scene.store(config), config, words, Silent(), tell)
-
-
-def interrupted_publish(scene: Scene, site: Site, strike: Strike) -> None:
-    """A publish is held at a request until a takedown is done, or waits for it."""
-    is_told = threading.Event()
-    with ThreadPoolExecutor(1) as pool:
-
-        def run() -> None:
-            try:
-                take_down(scene, lambda _: is_told.set())
-            finally:
-                is_told.set()
-
-        begun: list[Future[None]] = []
-
-        def act() -> None:
-            begun.append(pool.submit(run))
-            assert is_told.wait(timeout=60)
-
-        with Watch(strike, act).over(scene.server):
-            code = code_of(lambda: scene.publish(site))
-        for future in begun or [pool.submit(run)]:
-            future.result()
-    assert code in (0, 4)
-
-
-def interrupted_takedown(scene: Scene, site: Site, strike: Strike) -> None:
-    """A takedown is held at a request while somebody publishes."""
-    codes: list[int] = []
-    with Watch(strike, lambda: codes.append(code_of(lambda: scene.publish(site)))).over(scene.server):
-        take_down(scene, lambda _: None)
-    assert codes in ([0], [4], [])
-    if not codes:
-        scene.publish(site)
-
-
 # ── leases ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -419,7 +308,7 @@ def test_what_prepares_for_longer_than_its_lease_is_done_all_the_same(scene: Sce
     scene.publish(site)
     scene.server.behaviour.change({"latency_s": 0.15})  # several requests before the first put
     config = scene.config("elsewhere", publish__lease="1 s")
-    words = Blocked().told([market_id(HIDDEN)], is_blocked=True, now=NOW)
+    words = Blocked().told([market_id(7)], is_blocked=True, now=NOW)
     told: list[str] = []
 
     def tell(sentence: str) -> None:
@@ -428,4 +317,4 @@ def test_what_prepares_for_longer_than_its_lease_is_done_all_the_same(scene: Sce
 
     takedown.from_store(scene.store(config), config, words, Silent(), tell)
     assert told == []
-    check_hidden(scene.objects(), HIDDEN)
+    check_hidden(scene.objects(), 7)
