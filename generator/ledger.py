@@ -21,9 +21,10 @@ from generator.transfer import persist, put_once
 
 #: The store's clock is told in whole seconds.
 _GRAIN: Final = timedelta(seconds=1)
-#: Shares of the lease: when to renew it, and when to stop by oneself. What remains is for requests under way.
+#: Shares of the lease: when to renew it, and when to stop by oneself. What remains is for requests under way: 75 s of
+#: five minutes, and none lasts longer.
 _RENEW: Final = 0.3
-_STOP: Final = 0.8
+_STOP: Final = 0.75
 #: Goes on while a machine sleeps, which a publisher may do, too.
 _CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 

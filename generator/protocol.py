@@ -85,7 +85,8 @@ class Publisher:
             )
         if persist(self._store.is_open_to_everyone):
             self.tally.warnings.append(f"{self._store.name}: everybody can write here, without credentials; close it")
-        self._probed_at = self._ledger.now
+        if not self._is_proven():
+            self._probed_at = self._ledger.now
 
     def _is_proven(self) -> bool:
         published = self._ledger.published

@@ -215,7 +215,7 @@ class Publish(Section):
         None, description="Id of the CloudFront distribution whose copies a withdrawal invalidates; null: none."
     )
     purge_command: Command | None = Field(
-        None, description="Command that purges another CDN after a withdrawal; its last argument is the address to purge."
+        None, description="Command that purges another CDN after a withdrawal; its last argument is the address."
     )
     cache_fill: Duration = Field(
         timedelta(seconds=60),
