@@ -218,12 +218,21 @@ def test_an_unknown_id_is_kept_out_and_changes_nothing_else(site: Site) -> None:
     assert blocked_ids(site) == {UNKNOWN}
 
 
-@pytest.mark.parametrize("reference", ["snapshot", "1", "00000001000040008000000000000000", ""])
-def test_what_is_no_id_is_a_usage_error(site: Site, reference: str) -> None:
+@pytest.mark.parametrize("reference", ["open/popular", "a b", ""])
+def test_what_is_neither_id_nor_slug_is_a_usage_error(site: Site, reference: str) -> None:
     result = site.run("takedown", market_id(1), reference)
     assert result.exit_code == 2
-    assert "is no market's id; write a UUID" in result.stderr
+    assert "is no market's id or slug; write a UUID" in result.stderr
     assert site.traces(1)
+
+
+@pytest.mark.parametrize("reference", ["snapshot", "1", "00000001000040008000000000000000"])
+def test_a_slug_that_nothing_published_has_is_refused_and_nothing_is_barred(site: Site, reference: str) -> None:
+    result = site.run("takedown", market_id(1), reference)
+    assert result.exit_code == 1
+    assert f"{reference}: no published market has this slug; name the market by its id" in result.stderr
+    assert site.traces(1)
+    assert not site.run("takedown").stdout.startswith(market_id(1))
 
 
 def test_without_an_id_it_tells_what_is_kept_out(site: Site) -> None:
