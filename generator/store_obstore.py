@@ -5,6 +5,7 @@ obstore starts threads with its first request, so nothing may fork after that.
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -46,7 +47,8 @@ class Uploads:
             },
             client_options=_client_options(connection),
             retry_config={"max_retries": 0},
-            credential_provider=self._credentials,
+            # Not a method: obstore's object would hold this one and be held by it, and neither would ever be freed.
+            credential_provider=partial(_credentials, connection),
         )
 
     def put(self, key: str, body: bytes, headers: Mapping[str, str], condition: Condition) -> str:
@@ -61,14 +63,15 @@ class Uploads:
             raise of_obstore(f"s3://{self._connection.bucket}/{key}", error) from error
         return result["e_tag"] or ""
 
-    def _credentials(self) -> "S3Credential":
-        found = self._connection.credentials()
-        return {
-            "access_key_id": found.access_key or "",
-            "secret_access_key": found.secret_key or "",
-            "token": found.token,
-            "expires_at": _EXPIRED,
-        }
+
+def _credentials(connection: Connection) -> "S3Credential":
+    found = connection.credentials()
+    return {
+        "access_key_id": found.access_key or "",
+        "secret_access_key": found.secret_key or "",
+        "token": found.token,
+        "expires_at": _EXPIRED,
+    }
 
 
 def _mode(condition: Condition) -> "PutMode":

@@ -116,6 +116,8 @@ def test_a_mutable_object_has_its_place_in_publication_order() -> None:
 
 def test_a_walk_begins_at_first_pages_only() -> None:
     assert all(keys.is_first_page(keys.first_page(LIST, limit)) for limit in LIMITS)
-    others = {*MUTABLE_KEYS} - {keys.first_page(LIST, 20)} | {keys.page(LIST, GENERATION, 20, 20)}
+    others = {key for key in MUTABLE_KEYS if not key.endswith(f"/{keys.FIRST}/20.json")} | {
+        keys.page(LIST, GENERATION, 20, 20)
+    }
     assert not [key for key in others if keys.is_first_page(key)]
     assert not keys.is_first_page("elsewhere/first/20.json")

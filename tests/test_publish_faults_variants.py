@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -38,6 +38,9 @@ from tests.s3_server import S3Server
 from tests.s3_wire import Answer, Request
 from tests.stores import use_credentials
 from tests.support import NOW, Silent, market_id
+
+#: A breach that one race in three hides is hidden by one test in a hundred thousand.
+_TRIES: Final = 10
 
 
 @pytest.fixture
@@ -401,7 +404,17 @@ def test_the_protocol_passes_every_round(scene: Scene, play: Callable[[Scene, Va
 def test_a_publisher_that_breaks_a_rule_is_caught(scene: Scene, rule: str) -> None:
     variant, play, caught = BROKEN[rule]
     with pytest.raises((AssertionError, GoneError), match=caught):
-        play(scene, variant)
+        play_often(scene, play, variant)
+
+
+def play_often(scene: Scene, play: Callable[[Scene, Variant], None], variant: Variant) -> None:
+    """Luck can hide a breach: of two that race, one may find and mend what the other left."""
+    for number in range(_TRIES):
+        folder = scene.folder / str(number)
+        folder.mkdir()
+        again = Scene(folder, scene.server)
+        again.reset({})
+        play(again, variant)
 
 
 @pytest.mark.parametrize("play", [race, freeze], ids=lambda play: play.__name__)

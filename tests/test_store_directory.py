@@ -162,7 +162,8 @@ def test_the_clock_is_the_file_systems(store: Directory, root: Path) -> None:
     (root / "before").touch()
     now = store.now().timestamp()
     (root / "after").touch()
-    assert (root / "before").stat().st_mtime <= now <= (root / "after").stat().st_mtime
+    grain = 1e-6  # of a datetime
+    assert (root / "before").stat().st_mtime - grain <= now <= (root / "after").stat().st_mtime + grain
     assert {path.name for path in root.iterdir()} == {"before", "after"}
 
 
