@@ -390,7 +390,7 @@ def test_a_takedown_that_comes_during_a_publish_is_obeyed_by_it(site: Site) -> N
 
 def test_a_takedown_waits_for_a_publisher_and_says_so_once(site: Site) -> None:
     held = json.loads(site.stored()["manifest.json"])
-    deadline = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() + 2))
+    deadline = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() + 6))
     held["work"] = {
         "owner": "x", "process": "elsewhere 1 2", "who": "process 7 on another", "since": deadline,
         "deadline": deadline, "touched": [],
