@@ -67,10 +67,7 @@ def held(folder: Output) -> Blocked:
     try:
         return Blocked() if content is None else _decoded(content)
     except ValueError as error:
-        raise OutputError(
-            f"{folder.path(KEY)}: {_problem(error)}; without it taken-down markets would come back. "
-            "restore it, or delete it and take them down again"
-        ) from error
+        raise OutputError(_unreadable(str(folder.path(KEY)), error)) from error
 
 
 def read(store: Store) -> Blocked:
@@ -100,10 +97,7 @@ def _read(store: Store) -> tuple[Blocked, str | None]:
     try:
         return _decoded(stored.body), stored.etag
     except ValueError as error:
-        raise StoreError(
-            f"{store.name}: {KEY}: {_problem(error)}; without it taken-down markets would come back. "
-            "restore it, or delete it and take them down again"
-        ) from error
+        raise StoreError(_unreadable(f"{store.name}: {KEY}", error)) from error
 
 
 def _decoded(content: bytes) -> Blocked:
@@ -113,5 +107,9 @@ def _decoded(content: bytes) -> Blocked:
     return blocked
 
 
-def _problem(error: ValueError) -> str:
-    return f"damaged ({error.error_count()} mistakes)" if isinstance(error, ValidationError) else str(error)
+def _unreadable(place: str, error: ValueError) -> str:
+    problem = f"damaged ({error.error_count()} mistakes)" if isinstance(error, ValidationError) else str(error)
+    return (
+        f"{place}: {problem}; without it taken-down markets would come back. "
+        "restore it, or delete it and take them down again"
+    )

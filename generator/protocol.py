@@ -70,6 +70,7 @@ class Publisher:
         self._review = review
         self._probed_at = ""
         self.tally = Tally()
+        self._applier = Applier(self._store, self._ledger, self._folder, progress, self.tally)
 
     def prepare(self, *, is_verifying: bool) -> None:
         """Make sure that the store keeps conditions, which everything rests on; now and then, or when asked."""
@@ -147,10 +148,9 @@ class Publisher:
     def _carry_out(self, plan: Plan) -> None:
         before = self._record()
         self._intend(plan, before)
-        applier = Applier(self._store, self._ledger, self._folder, self._progress, self.tally)
-        applier.withdraw(plan)
-        applier.upload_generations(plan)
-        etags = {**before.etags, **applier.replace(plan)}
+        self._applier.withdraw(plan)
+        self._applier.upload_generations(plan)
+        etags = {**before.etags, **self._applier.replace(plan)}
         self._commit(plan, {key: etags[key] for key in plan.final.objects})
 
     def _intend(self, plan: Plan, before: Published) -> None:
@@ -186,8 +186,7 @@ class Publisher:
         published = self._record()
         if published.work is None:
             return
-        applier = Applier(self._store, self._ledger, self._folder, self._progress, self.tally)
-        applier.sweep(plan.doomed)
+        self._applier.sweep(plan.doomed)
         swept = published.model_copy(update={"doomed": ()})
         try:
             if plan.purges:

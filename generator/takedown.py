@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from generator import blocked, output, rows, withdraw
 from generator.apply import Progress, Tally
@@ -22,6 +22,8 @@ from generator.output import Output
 from generator.protocol import Content, Publisher, Target
 from generator.publish import answering
 from generator.store import Store
+
+Result = TypeVar("Result")
 
 #: How often to look whether a publisher that holds the record, or a run that holds the folder, has ended.
 _LOOK_S: Final = 0.5
@@ -104,16 +106,9 @@ class _Store:
 
     def take_out(self, barred: frozenset[str]) -> Tally:
         """Publish the store's own state without the markets, after whoever is publishing now."""
-        is_told = False
-        while True:
-            try:
-                return self.take_out_chosen(lambda _: barred)
-            except BusyError as error:
-                # It looks at the blocked list when it is done. If it does not end, its lease does.
-                if not is_told:
-                    self._tell(f"barred from every later publish; waiting: {error}")
-                is_told = True
-                time.sleep(_LOOK_S)
+        # A publisher looks at the blocked list when it is done. If it does not end, its lease does.
+        said = "barred from every later publish; waiting"
+        return _after_others(lambda: self.take_out_chosen(lambda _: barred), self._tell, said)
 
     def take_out_chosen(self, choose: Callable[[Manifest], frozenset[str]]) -> Tally:
         """Publish the store's own state without the markets that are chosen from it."""
@@ -148,13 +143,17 @@ class _Store:
 def _free(root: Path, tell: Tell) -> Iterator[Output]:
     """Hold the folder, after whoever holds it now."""
     with ExitStack() as stack:
-        folder, is_told = None, False
-        while folder is None:
-            try:
-                folder = stack.enter_context(output.locked(root))
-            except BusyError as error:
-                if not is_told:
-                    tell(f"waiting: {error}")
-                is_told = True
-                time.sleep(_LOOK_S)
-        yield folder
+        yield _after_others(lambda: stack.enter_context(output.locked(root)), tell, "waiting")
+
+
+def _after_others(attempt: Callable[[], Result], tell: Tell, said: str) -> Result:
+    """Try until nobody else is at work; tell once who is."""
+    is_told = False
+    while True:
+        try:
+            return attempt()
+        except BusyError as error:
+            if not is_told:
+                tell(f"{said}: {error}")
+            is_told = True
+            time.sleep(_LOOK_S)
