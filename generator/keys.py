@@ -6,8 +6,17 @@
     v1/public/markets/snapshot.json                                     landing page groups
     v1/public/markets/detail/<first two of id>/<id>.json                one market
     v1/public/markets/slug/<first two of digest>/<digest>.json          the same market, where it has a slug
+
+In the layout `pages`:
+
     v1/public/markets/lists/<list>/first/<limit>.json                   first pages: the pointers, overwritten last
     v1/public/markets/lists/<list>/<generation>/<limit>-<n>/<position>.json     immutable pages, a hundred a folder
+
+In the layout `chunks`:
+
+    v1/public/markets/lists/<list>/head.json                            the pointer: what every first page is cut from
+    v1/public/markets/lists/<list>/<generation>/index.json              immutable: the chunks of one generation
+    v1/public/markets/lists/<list>/chunks/<first two of digest>/<digest>.json   immutable, shared by generations
 
 `<list>` is `<status>/<sort>`, or `<status>.<category>/<sort>` for the markets of one category, named by its slug.
 `<digest>` is that of the slug in lower case: slugs may be longer than file names, most begin alike, and file systems
@@ -38,6 +47,9 @@ MUTABLE: Final = "public, max-age=10, s-maxage=30, stale-while-revalidate=60"
 #: Names per folder; directories stay small on every file system.
 PAGES_PER_FOLDER: Final = 100
 FIRST: Final = "first"
+HEAD: Final = "head.json"
+INDEX: Final = "index.json"
+CHUNKS: Final = "chunks"
 #: Between a status and a category; part of neither.
 OF_CATEGORY: Final = "."
 SLUG_DIGEST_LENGTH: Final = 32
@@ -74,6 +86,21 @@ def first_page(list_name: str, limit: int) -> str:
     return f"{list_prefix(list_name)}/{FIRST}/{limit}.json"
 
 
+def head(list_name: str) -> str:
+    """The key of the object from which an edge cuts every page that a request without a cursor gets."""
+    return f"{list_prefix(list_name)}/{HEAD}"
+
+
+def index(list_name: str, generation: str) -> str:
+    """The key of the object that names the chunks of a generation."""
+    return f"{generation_prefix(list_name, generation)}/{INDEX}"
+
+
+def chunk(list_name: str, digest: str) -> str:
+    """The key of a chunk of the list, named by its content."""
+    return f"{list_prefix(list_name)}/{CHUNKS}/{digest[:2]}/{digest}.json"
+
+
 def detail(market_id: str) -> str:
     """The key of one market's detail."""
     return f"{DETAILS}/{market_id[:2]}/{market_id}.json"
@@ -96,14 +123,14 @@ def error(status: int) -> str:
 
 
 def is_immutable(key: str) -> bool:
-    """Whether the key lies within a generation."""
-    return is_generation("/".join(key.split("/")[:-2]))
+    """Whether the object belongs to generations, which never change."""
+    return key.startswith(f"{LISTS}/") and not is_first_page(key)
 
 
 def is_generation(folder: str) -> bool:
     """Whether the folder is that of a generation."""
     parts = folder.removeprefix(f"{LISTS}/").split("/")
-    return folder.startswith(f"{LISTS}/") and len(parts) == _LIST_PARTS + 1 and parts[-1] != FIRST
+    return folder.startswith(f"{LISTS}/") and len(parts) == _LIST_PARTS + 1 and parts[-1] not in (FIRST, CHUNKS)
 
 
 def headers(key: str) -> dict[str, str]:
@@ -112,8 +139,9 @@ def headers(key: str) -> dict[str, str]:
 
 
 def is_first_page(key: str) -> bool:
-    """Whether a walk can begin with the object."""
-    return key.startswith(f"{LISTS}/") and key.split("/")[-2] == FIRST
+    """Whether walks begin with the object: a first page, or the head that first pages are cut from."""
+    below = key.removeprefix(f"{LISTS}/").split("/")[_LIST_PARTS:]
+    return key.startswith(f"{LISTS}/") and below[:1] in ([FIRST], [HEAD])
 
 
 def rank(key: str) -> int:
