@@ -100,7 +100,6 @@ def publish_command(settings: Config, **options: bool) -> None:
 def rebuild_command(settings: Config, as_of: datetime | None, *, allow_invalid: bool, **options: bool) -> None:
     """Build, then publish: the one line that cron runs."""
     target = open_store(settings)
-    build.refuse_unbuildable(settings)
     allowed = build.Allowed(shrink=options["allow_shrink"], invalid=allow_invalid)
     with _workplace(settings, target, is_dry=options["dry_run"]) as (folder, barred):
         try:
@@ -245,7 +244,7 @@ def _publish(
         options["allow_shrink"], options["allow_older"], options["allow_other_site"], options["allow_cost"]
     )
     wanted = publish.Options(allowed, options["dry_run"], options["verify"], options["purge_retired"])
-    publication = publish.Publication(folder, target, settings, build.shape(settings), wanted, barred, build.LAYOUTS)
+    publication = publish.Publication(folder, target, settings, build.shape(settings), wanted, barred)
 
     def show(plan: Plan) -> None:
         for line in plan.lines() if wanted.is_dry else ():
