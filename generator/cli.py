@@ -12,8 +12,11 @@ from generator import (
     __version__,
     blocked,
     build,
+    contract,
     demo,
+    generations,
     inspector,
+    keys,
     logs,
     output,
     preview,
@@ -189,7 +192,8 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
             demo.seed(path, as_of=clock.as_of, markets=markets)
         logs.notice(f"made up {markets} markets in {path}")
     _build(settings, clock, build.Allowed(shrink=False, invalid=False))
-    click.echo(f"look at {settings.output / 'v1'}: public/markets/lists/open/popular/first/20.json is the first page")
+    first = generations.entrance(settings.layout, keys.list_name("open", "popular"), contract.LIMIT_DEFAULT)
+    click.echo(f"look at {settings.output / first}: the default request is answered from it")
     click.echo(f"open {settings.output / inspector.PAGE} in a browser: what was built, what was left out and why")
 
 

@@ -44,6 +44,11 @@ def first_page_count(one: Current) -> int:
     return 1 if _is_chunked(one) else len(pages.LIMITS)
 
 
+def entrance(layout: str, list_name: str, limit: int) -> str:
+    """The key of the object with which walks of the list by `limit` begin."""
+    return keys.head(list_name) if layout == chunks.LAYOUT else keys.first_page(list_name, limit)
+
+
 def chunk_keys(known: Known) -> set[str]:
     """The keys of all chunks that these generations are made of."""
     return set(chain.from_iterable(_chunks(list_name, one) for (list_name, _), one in known.items()))

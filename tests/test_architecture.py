@@ -143,9 +143,9 @@ MAY_IMPORT = {
     },
     "process": set(),
     "cli": {
-        "blocked", "build", "cli_check", "cli_job", "cli_plan", "config", "demo", "errors", "inspector", "logs",
-        "manifest", "output", "planning", "preview", "publish", "record", "refusals", "report", "source",
-        "store", "stores", "takedown",
+        "blocked", "build", "cli_check", "cli_job", "cli_plan", "config", "contract", "demo", "errors", "generations",
+        "inspector", "keys", "logs", "manifest", "output", "planning", "preview", "publish", "record", "refusals",
+        "report", "source", "store", "stores", "takedown",
     },
 }  # fmt: skip
 #: Modules that do no I/O, know no clock and draw no lots: what they return depends on what they are given.
