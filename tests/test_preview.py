@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from generator import answers, contract, demo, edge, inspector, keys
 from generator.contract import SORTS, STATUS_FILTERS, Variant
-from generator.preview import RateLimit
+from generator.preview_app import RateLimit
 from tests.edges import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
 from tests.servers import Client, connected
 from tests.serving import MARKETS, UNLIMITED, Served, ids, in_order, page, served, target, walk
