@@ -6,12 +6,11 @@ from functools import partial
 from itertools import groupby, islice
 from typing import Final, Protocol, TypeVar
 
-from generator import keys, manifest
+from generator import generations, keys, manifest
 from generator.errors import OutputError, StoreError
 from generator.ledger import Ledger
 from generator.manifest import Manifest
 from generator.output import Output
-from generator.pages import page_keys
 from generator.planning import GenerationStep, Plan, Reason, Step
 from generator.store import Condition, ConditionFailedError, If, Store
 from generator.transfer import each, persist, put_once
@@ -63,15 +62,11 @@ class Applier:
         self._delete(step.key for step in plan.withdrawals)
 
     def upload_generations(self, plan: Plan) -> None:
-        """Upload every page of the new generations; nothing leads to them yet."""
+        """Upload every page or chunk of the new generations; nothing leads to them yet."""
         for step in plan.generations:
-            pages = page_keys(step.list_name, step.generation, step.count)
-            size = sum(self._each(self._put_page, pages))
-            if size != step.bytes:
-                prefix = keys.generation_prefix(step.list_name, step.generation)
-                raise OutputError(
-                    f"{self.folder.path(prefix)}: altered since it was built; build again into a new folder"
-                )
+            size = sum(self._each(partial(self._put_immutable, step), step.keys()))
+            if not step.shared and size != step.one.bytes:
+                raise self._altered(keys.generation_prefix(step.list_name, step.one.generation))
             self.tally.uploaded_bytes += size
             self.tally.uploaded += step.objects
 
@@ -92,7 +87,7 @@ class Applier:
     def sweep(self, steps: Iterable[GenerationStep]) -> None:
         """Delete generations that nothing leads to any more."""
         for step in steps:
-            self._delete(page_keys(step.list_name, step.generation, step.count))
+            self._delete(step.keys())
 
     def _each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         for result in each(work, items, self.store.parallel):
@@ -100,10 +95,15 @@ class Applier:
             self.ledger.keep()
             yield result
 
-    def _put_page(self, key: str) -> int:
+    def _put_immutable(self, step: GenerationStep, key: str) -> int:
         body = self.folder.body(key)
+        if not generations.is_intact(step.list_name, step.one, key, body):
+            raise self._altered(key)
         put_once(self.store, key, body, If.ALWAYS, self.ledger.require)
         return len(body)
+
+    def _altered(self, place: str) -> OutputError:
+        return OutputError(f"{self.folder.path(place)}: altered since it was built; build again into a new folder")
 
     def _put(self, built: Manifest, step: Step) -> tuple[str, str, int]:
         body = self.folder.body(step.key)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from functools import partial
 
 from generator.contract import API_VERSION
+from generator.generations import object_keys
 from generator.manifest import Current, Manifest
 from generator.output import Output
-from generator.pages import page_keys
 from generator.planning import Doubts
 from generator.record import Published
 from generator.store import Listed, Store
@@ -20,35 +20,30 @@ def audit(store: Store, published: Published | None, built: Manifest, folder: Ou
     """Tell what is not as recorded: altered, missing and unknown objects, damaged generations."""
     found = {one.key: one for one in persist(lambda: list(store.list(f"{API_VERSION}/")))}
     recorded = published.built.generations() if published else {}
-    broken = set()
-    # What was built and is not recorded will be uploaded whole, so what is there of it is no stranger. Of what the
-    # folder retains that is not so: unknown to the record, no takedown would find it.
-    current = {(name, one.generation): one for name, one in built.lists.items()}
-    for (name, generation), one in (current | recorded).items():
-        pages = {key: found.pop(key, None) for key in page_keys(name, generation, one.count)}
-        if (name, generation) in recorded and not _is_whole(store, folder, one, pages):
-            broken.add((name, generation))
-    for doomed in published.doomed if published else ():
-        for key in page_keys(doomed.list, doomed.generation, doomed.count):
-            found.pop(key, None)
+    broken = {pair for pair, one in recorded.items() if not _is_whole(store, folder, pair, one, found)}
     etags = published.etags if published else {}
     altered = {key for key, etag in etags.items() if key not in found or found[key].etag != etag}
-    return Doubts(frozenset(altered | (found.keys() - etags.keys())), frozenset(broken))
+    # What was built and is not recorded will be uploaded whole, so what is there of it is no stranger. Of what the
+    # folder retains that is not so: unknown to the record, no takedown would find it.
+    doomed = {(one.list, one.generation): one for one in published.doomed} if published else {}
+    known = {key for pair, one in (doomed | recorded | built.current()).items() for key in object_keys(pair[0], one)}
+    return Doubts(frozenset(altered | (found.keys() - etags.keys() - known)), frozenset(broken))
 
 
-def _is_whole(store: Store, folder: Output, one: Current, pages: Mapping[str, Listed | None]) -> bool:
-    there = [page for page in pages.values() if page is not None]
-    if len(there) != len(pages) or sum(page.size for page in there) != one.bytes:
+def _is_whole(store: Store, folder: Output, pair: tuple[str, str], one: Current, found: Mapping[str, Listed]) -> bool:
+    wanted = [*object_keys(pair[0], one)]
+    there = [found[key] for key in wanted if key in found]
+    if len(there) != len(wanted) or sum(listed.size for listed in there) != one.bytes:
         return False
     return all(each(partial(_is_as_built, store, folder), there, store.parallel))
 
 
-def _is_as_built(store: Store, folder: Output, page: Listed) -> bool:
-    body = folder.read(page.key)
+def _is_as_built(store: Store, folder: Output, listed: Listed) -> bool:
+    body = folder.read(listed.key)
     if body is None:
-        return True  # retired before this folder was made: that all its pages weigh what they should must do
+        return True  # retired before this folder was made: that all its objects weigh what they should must do
     etag = store.etag_of(body)
     if etag is not None:
-        return etag == page.etag
-    stored = persist(lambda: store.get(page.key))
+        return etag == listed.etag
+    stored = persist(lambda: store.get(listed.key))
     return stored is not None and stored.body == body

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final, Protocol
+from typing import Protocol
 
 from generator import (
     __version__,
@@ -14,6 +14,7 @@ from generator import (
     detail,
     edge,
     estimate,
+    generations,
     guards,
     inspector,
     keys,
@@ -28,7 +29,6 @@ from generator import (
 )
 from generator.catalog import Catalog, Market
 from generator.config import Config
-from generator.errors import ConfigError
 from generator.estimate import Basis, Change, ListSize, Site, Terms
 from generator.manifest import Manifest, Shelf, States
 from generator.output import Output
@@ -37,9 +37,6 @@ from generator.readings import Readings
 from generator.report import Report
 from generator.settings import shaping
 from generator.staging import Rendered, Staged, StagedList
-
-#: What this version builds of what the configuration can ask for.
-LAYOUTS: Final = ("pages",)
 
 
 class Progress(Protocol):
@@ -70,7 +67,6 @@ class Allowed:
 
 def build(config: Config, clock: Clock, *, allowed: Allowed, progress: Progress) -> Report:
     """Bring `output/` to the state of the database; every refusal leaves it as it was."""
-    refuse_unbuildable(config)
     with output.locked(config.output) as folder:
         return build_into(folder, config, clock, allowed=allowed, progress=progress)
 
@@ -100,12 +96,6 @@ def build_into(folder: Output, config: Config, clock: Clock, *, allowed: Allowed
 def shape(config: Config) -> dict[str, str]:
     """The settings that shape what is published, and the database, by key: equal shapes give equal bytes."""
     return {**shaping(config), "source": source.describe(config)}
-
-
-def refuse_unbuildable(config: Config) -> None:
-    """Raise ConfigError for what this version does not build."""
-    if config.layout not in LAYOUTS:
-        raise ConfigError(f"layout: {config.layout} is not in this version; set it to {' or '.join(LAYOUTS)}")
 
 
 @dataclass(frozen=True)
@@ -145,8 +135,8 @@ class _Run:
         self.progress.start(len(lists) + len(catalog.markets))
         known = self.previous.generations() if self.previous else {}
         staged = Staged()
-        stage_list = partial(staging.stage_list, self.folder, known)
-        with workers.Crew(stage_list, lists, _files, workers.available()) as crew:
+        stage_list = partial(staging.stage_list, self.folder, self.config.layout, known)
+        with workers.Crew(stage_list, lists, _work, workers.available()) as crew:
             for shown in reading.details(catalog):
                 made = detail.read(shown, self.config, self.report.quarantine)
                 for artifact in render.market_detail(made):
@@ -200,13 +190,12 @@ class _Run:
         self.report.remember(self.folder.read(output.REPORT), now)
 
     def _count(self, final: Manifest, rendered: Rendered) -> None:
-        new = rendered.new_lists()
+        new = rendered.new_generations()
         self.report.lists, self.report.retained = final.lists, len(final.retired)
-        self.report.new_lists = [one.name for one in new]
-        self.report.written = len(rendered.staged.changed) + sum(page_count(one.current.count) for one in new)
-        self.report.written_bytes = rendered.staged.bytes + sum(one.current.bytes for one in new)
-        pages = sum(page_count(one.count) for one in final.lists.values())
-        self.report.unchanged = len(final.objects) + pages - self.report.written
+        self.report.new_lists = [one.name for one in rendered.new_lists()]
+        self.report.written = len(rendered.staged.changed) + sum(one.objects for one in new)
+        self.report.written_bytes = rendered.staged.bytes + sum(one.bytes for one in new)
+        self.report.unchanged = len(final.objects) + generations.total(final.current()) - self.report.written
 
     def estimate(self, rendered: Rendered, terms: Terms) -> None:
         """Say what publishing such builds costs, from what this one changed and from what is known of earlier ones."""
@@ -234,8 +223,8 @@ class _Run:
                 self.folder.move(name)
 
 
-def _files(items: ItemList) -> int:
-    """What a list costs to write."""
+def _work(items: ItemList) -> int:
+    """What a list costs to write, in either layout, in no unit."""
     return page_count(len(items.items)) + len(LIMITS)
 
 
@@ -263,4 +252,6 @@ def _change(previous: Manifest | None, rendered: Rendered) -> Change | None:
     objects = sum(not keys.is_first_page(key) for key in rendered.staged.changed)
     new = frozenset(one.name for one in rendered.new_lists())
     led = frozenset(one.name for one in rendered.lists if one.first_pages.changed)
-    return Change(new, led, objects, minutes) if minutes > 0 else None
+    # An index is new with its list.
+    chunks = {one.name: one.new.objects - 1 for one in rendered.new_lists() if one.new and one.current.chunks}
+    return Change(new, led, objects, minutes, chunks) if minutes > 0 else None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from generator import build, check, disk, estimate, guards, prices, source
+from generator import check, disk, estimate, guards, prices, source
 from generator.config import Config
 from generator.errors import PublicMarketsError
 from generator.findings import Finding, error, fine, refused, warning
@@ -40,7 +40,6 @@ class BuildCheck:
 
     def settings(self) -> Iterator[Finding]:
         """What the configuration asks for and cannot have."""
-        yield from refused(partial(build.refuse_unbuildable, self._config))
         yield from refused(partial(prices.load, self._config))
         if self._config.publish.bucket() and urlsplit(self._config.base_url).hostname in _HERE:
             yield warning(

@@ -11,7 +11,6 @@ did not change keeps its name: it is neither written nor uploaded again, and gen
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
@@ -62,26 +61,37 @@ class Generation:
         digest.update(b"".join(digests))
         return LETTER + digest.hexdigest()[: cursor.GENERATION_LENGTH - 1]
 
-    def bodies(self) -> Iterator[tuple[str, bytes]]:
-        """The key and the bytes of every chunk, in order."""
-        named = zip(self.chunks, self._bodies(), strict=True)
-        return ((keys.chunk(self.list_name, name), body) for name, body in named)
+    def objects(self) -> Iterator[tuple[str, bytes]]:
+        """The key and the bytes of every chunk, in order, then of the index that names them."""
+        yield from zip((keys.chunk(self.list_name, one) for one in self.chunks), self._bodies(), strict=True)
+        yield keys.index(self.list_name, self.name), index(self.list_name, self.count, self.chunks)
 
-    @cached_property
-    def index(self) -> bytes:
-        """The object that names the chunks."""
-        return index(self.list_name, self.count, self.chunks)
+    def first_pages(self) -> Iterator[tuple[str, bytes]]:
+        """The key and the bytes of every object with which walks begin: the head alone."""
+        yield keys.head(self.list_name), self.head()
 
     def head(self) -> bytes:
         """The object that leads into the generation."""
-        start = json.dumps({"generation": self.name, "count": self.count, "items": 0}, separators=(",", ":"))
-        return start.removesuffix("0}").encode() + _lines(self._items[:SIZE]) + _END_OF_HEAD
+        return _start(self.name, self.count) + _lines(self._items[:SIZE]) + _END_OF_HEAD
 
 
 def index(list_name: str, count: int, chunks: Sequence[str]) -> bytes:
     """The index of a generation of the list, with `count` items in `chunks`."""
     first = borders(list_name, count)[1] if count else 0
     return json.dumps({"count": count, "first": first, "chunks": chunks}, separators=(",", ":")).encode()
+
+
+def weight(list_name: str, count: int, size: int) -> tuple[int, int, int]:
+    """How many chunks a list of `count` items of `size` bytes together has; the bytes of its generation and its head.
+
+    Told as if all items were of equal size, so the head is some thousandths off.
+    """
+    number = len(borders(list_name, count)) - 1
+    names = "0" * _NAME_LENGTH
+    between = len(_BETWEEN) * (count - number) + len(_OPEN + _CLOSE) * number
+    shown = min(count, SIZE)
+    head = len(_start("0" * cursor.GENERATION_LENGTH, count)) + len(_lines([b""] * shown)) + len(_END_OF_HEAD)
+    return number, size + between + len(index(list_name, count, [names] * number)), head + size * shown // max(1, count)
 
 
 def name(body: bytes) -> str:
@@ -99,6 +109,10 @@ def items(body: bytes) -> list[bytes]:
     """The encoded items of a head or a chunk; raise ValueError for what is neither."""
     json.loads(body)
     return [line.removesuffix(b",") for line in body.split(b"\n")[1:-1]]
+
+
+def _start(generation: str, count: int) -> bytes:
+    return f'{{"generation":"{generation}","count":{count},"items":'.encode()
 
 
 def _lines(encoded: Sequence[bytes]) -> bytes:

@@ -12,8 +12,11 @@ from generator import (
     __version__,
     blocked,
     build,
+    contract,
     demo,
+    generations,
     inspector,
+    keys,
     logs,
     output,
     preview,
@@ -100,7 +103,6 @@ def publish_command(settings: Config, **options: bool) -> None:
 def rebuild_command(settings: Config, as_of: datetime | None, *, allow_invalid: bool, **options: bool) -> None:
     """Build, then publish: the one line that cron runs."""
     target = open_store(settings)
-    build.refuse_unbuildable(settings)
     allowed = build.Allowed(shrink=options["allow_shrink"], invalid=allow_invalid)
     with _workplace(settings, target, is_dry=options["dry_run"]) as (folder, barred):
         try:
@@ -190,7 +192,8 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
             demo.seed(path, as_of=clock.as_of, markets=markets)
         logs.notice(f"made up {markets} markets in {path}")
     _build(settings, clock, build.Allowed(shrink=False, invalid=False))
-    click.echo(f"look at {settings.output / 'v1'}: public/markets/lists/open/popular/first/20.json is the first page")
+    first = generations.entrance(settings.layout, keys.list_name("open", "popular"), contract.LIMIT_DEFAULT)
+    click.echo(f"look at {settings.output / first}: the default request is answered from it")
     click.echo(f"open {settings.output / inspector.PAGE} in a browser: what was built, what was left out and why")
 
 
@@ -245,7 +248,7 @@ def _publish(
         options["allow_shrink"], options["allow_older"], options["allow_other_site"], options["allow_cost"]
     )
     wanted = publish.Options(allowed, options["dry_run"], options["verify"], options["purge_retired"])
-    publication = publish.Publication(folder, target, settings, build.shape(settings), wanted, barred, build.LAYOUTS)
+    publication = publish.Publication(folder, target, settings, build.shape(settings), wanted, barred)
 
     def show(plan: Plan) -> None:
         for line in plan.lines() if wanted.is_dry else ():

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from generator import build, check, estimate, prices, source
+from generator import check, chunks, estimate, pages, prices, source
 from generator.cli_job import Job, as_of_option, now, shown
 from generator.config import Config
 from generator.errors import GuardError
@@ -16,6 +16,8 @@ from generator.prices import Prices
 from generator.quarantine import Quarantine
 from generator.refusals import refuse_costly
 
+#: USD a month from which it pays to have an edge that reads objects.
+_WORTH_USD: Final = 5.0
 _UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 
@@ -109,10 +111,23 @@ def _notes(settings: Config, measured: Measured, cost: Cost, known: Prices, read
     else:
         size = estimate.page_bytes(measured.site)
         yield f"a read is counted with {size:,} bytes, neither cached nor compressed: real ones cost less"
-    missing = [name for name in cost.layouts if name not in build.LAYOUTS]
-    if missing:
-        yield f"not in this version yet: layout {', '.join(missing)}, whose sizes are estimated"
+    yield _recommendation(settings, cost, known)
     yield _verdict(settings, cost, known)
+
+
+def _recommendation(settings: Config, cost: Cost, known: Prices) -> str:
+    """Which layout is worth its edge: `pages` needs less of an edge, `chunks` fewer requests."""
+    place = prices.judged(known, settings) or known.places[0]
+    saved = cost.layouts[pages.LAYOUT].usd_per_month[place.name] - cost.layouts[chunks.LAYOUT].usd_per_month[place.name]
+    if saved <= _WORTH_USD:
+        return (
+            f"recommended: layout {pages.LAYOUT}, which every edge can serve; {chunks.LAYOUT} would save "
+            f"{max(0.0, saved):,.2f} USD a month at {place.name}"
+        )
+    return (
+        f"recommended: layout {chunks.LAYOUT}, which saves {saved:,.2f} USD a month at {place.name}; its edge must be "
+        "able to read objects"
+    )
 
 
 def _file(settings: Config) -> str:
@@ -129,7 +144,7 @@ def _verdict(settings: Config, cost: Cost, known: Prices) -> str:
     if place is None:
         return f"the prices of {host} are not known, so guards.max_monthly_cost does not apply; `prices` can name them"
     try:
-        refuse_costly(cost, settings, known, build.LAYOUTS, frozenset())
+        refuse_costly(cost, settings, known, frozenset())
     except GuardError as error:
         return f"`public-markets publish` would refuse: {error}"
     usd = cost.layouts[settings.layout].usd_per_month[place.name]

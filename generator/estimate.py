@@ -6,13 +6,13 @@ yet is taken at its worst: every object is new with every build.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Final
 
 from pydantic import ValidationError
 
-from generator import pages
+from generator import chunks, pages
 from generator.contract import LIMIT_DEFAULT
 from generator.manifest import Record
 from generator.prices import Place, Prices
@@ -21,14 +21,12 @@ from generator.prices import Place, Prices
 MINUTES_PER_MONTH: Final = 43_800
 #: A publish that changes something puts the store's record three times: intent, commit, release.
 RECORD_PUTS: Final = 3
-CHUNK: Final = 100
 _MINUTES_PER_DAY: Final = 1_440
 #: Schedules that cron can be told, in minutes.
 _SCHEDULES: Final = (10, 15, 20, 30, 60, 120, 180, 240, 360, 480, 720, 1_440)
 _GB: Final = 1e9
-#: What describes a list, and a chunk within it, in the `chunks` layout.
-_INDEX_BYTES: Final = 200
-_ENTRY_BYTES: Final = 32
+#: What stands around the items of an average answer.
+_ENVELOPE_BYTES: Final = 100
 #: Index and two chunks, from which a window is cut.
 _CHUNK_READS: Final = 3
 
@@ -55,13 +53,15 @@ class Site:
 class Change:
     """What a build replaced: `new` lists got a generation that did not exist, `led` lists have other first pages.
 
-    `objects` counts what belongs to no list. `minutes` have passed since the build before.
+    `objects` counts what belongs to no list. `minutes` have passed since the build before. `chunks` counts those that
+    are new of the new lists, where that is known: in a site of that layout.
     """
 
     new: frozenset[str]
     led: frozenset[str]
     objects: int
     minutes: float
+    chunks: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +80,22 @@ def _as_pages(one: ListSize) -> _Objects:
 
 
 def _as_chunks(one: ListSize) -> _Objects:
-    count = -(-one.count // CHUNK)
-    size = one.bytes + one.count + _INDEX_BYTES + count * _ENTRY_BYTES
-    return _Objects(count + 1, size, 1, _INDEX_BYTES)
+    count, size, head = chunks.weight(one.name, one.count, one.bytes)
+    return _Objects(count + 1, size, 1, head)
 
 
 @dataclass(frozen=True)
 class _Layout:
+    """How a list becomes objects, how many are read for a page, whether generations share some."""
+
     objects: Callable[[ListSize], _Objects]
     reads: int
+    is_shared: bool
 
 
 _LAYOUTS: Final[Mapping[str, _Layout]] = {
-    pages.LAYOUT: _Layout(_as_pages, 1),
-    "chunks": _Layout(_as_chunks, _CHUNK_READS),
+    pages.LAYOUT: _Layout(_as_pages, 1, is_shared=False),
+    chunks.LAYOUT: _Layout(_as_chunks, _CHUNK_READS, is_shared=True),
 }
 
 
@@ -196,7 +198,7 @@ def reading_cost(site: Site, layout: str, reads: int, place: Place) -> float:
 def page_bytes(site: Site) -> int:
     """The bytes of an average answer: a page of the default limit."""
     items = sum(one.count for one in site.lists)
-    return round(LIMIT_DEFAULT * sum(one.bytes for one in site.lists) / max(1, items)) + _INDEX_BYTES // 2
+    return round(LIMIT_DEFAULT * sum(one.bytes for one in site.lists) / max(1, items)) + _ENVELOPE_BYTES
 
 
 def changed_objects(site: Site, change: Change) -> dict[str, int]:
@@ -226,7 +228,8 @@ def of_report(content: bytes | None) -> Cost | None:
 
 def _load(layout: _Layout, site: Site, change: Change) -> Load:
     objects = {one.name: layout.objects(one) for one in site.lists}
-    new = [objects[name] for name in change.new]
+    parts = change.chunks if layout.is_shared else {}
+    new = [_replaced(objects[name], parts.get(name)) for name in change.new]
     leading = sum(objects[name].mutable for name in change.led)
     immutable = sum(one.immutable for one in new)
     return Load(
@@ -234,6 +237,14 @@ def _load(layout: _Layout, site: Site, change: Change) -> Load:
         retired_objects=immutable,
         retired_bytes=sum(one.immutable_bytes for one in new),
     )
+
+
+def _replaced(one: _Objects, new_chunks: int | None) -> _Objects:
+    """What is new of a list's immutable objects, of which its generations share those that stay."""
+    if new_chunks is None:
+        return one
+    size = one.immutable_bytes * (new_chunks + 1) // one.immutable
+    return replace(one, immutable=new_chunks + 1, immutable_bytes=size)
 
 
 def _mean(before: Load | None, seen: Load, weight: float) -> Load:

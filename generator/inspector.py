@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from generator import contract, edge, keys, openapi, templates
+from generator import chunks, contract, edge, keys, openapi, templates
 from generator.config import Config
 from generator.pages import LIMITS
 from generator.readings import Readings
@@ -91,8 +91,14 @@ def _texts(config: Config, report: Mapping[str, Any], readings: Readings) -> dic
 def _lists(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     new = set(report["run"]["newLists"]) if report["run"]["since"] else set()
     for name, one in sorted(report["lists"].items()):
-        first_pages = [(limit, keys.first_page(name, limit)) for limit in _LINKED if limit in LIMITS]
-        yield {**one, "name": name, "is_new": name in new, "first_pages": first_pages}
+        yield {**one, "name": name, "is_new": name in new, "first_pages": _first_pages(name, one["generation"])}
+
+
+def _first_pages(list_name: str, generation: str) -> list[tuple[str, str]]:
+    """What walks of a list begin with, each with a name: first pages of some limits, or the head."""
+    if generation.startswith(chunks.LETTER):
+        return [("head", keys.head(list_name))]
+    return [(str(limit), keys.first_page(list_name, limit)) for limit in _LINKED if limit in LIMITS]
 
 
 def _shares(per_status: Mapping[str, int]) -> Iterator[dict[str, Any]]:

@@ -4,6 +4,7 @@ What the manifest does not name does not exist: a generation on disk that it doe
 """
 
 import hashlib
+import operator
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import cache
@@ -40,11 +41,19 @@ class Record(BaseModel):
 
 
 class Current(Record):
-    """The generation a list's first pages lead to: `count` items, `bytes` in its immutable pages."""
+    """The generation a list's first pages lead to: `count` items, `bytes` in its immutable objects.
+
+    `chunks` are the names of its chunks, in order, in the layout that has them.
+    """
 
     generation: str
     count: int
     bytes: int
+    chunks: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+
+    def as_current(self) -> "Current":
+        """The same generation, without what it is besides."""
+        return Current(generation=self.generation, count=self.count, bytes=self.bytes, chunks=self.chunks)
 
 
 class Retired(Current):
@@ -101,10 +110,14 @@ class Manifest(Record):
         yield keys.detail(market_id)
         yield from (keys.detail_by_slug(slug) for slug in self.slugs.get(market_id, ()))
 
+    def current(self) -> dict[tuple[str, str], Current]:
+        """Every generation that first pages lead to, by list and name."""
+        return {(name, one.generation): one for name, one in self.lists.items()}
+
     def generations(self) -> dict[tuple[str, str], Current]:
         """Every generation that exists, by list and name."""
         retired: dict[tuple[str, str], Current] = {(one.list, one.generation): one for one in self.retired}
-        return retired | {(name, one.generation): one for name, one in self.lists.items()}
+        return retired | self.current()
 
     def encoded(self) -> bytes:
         """The file's bytes: the same state gives the same bytes."""

@@ -6,12 +6,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from generator import blocked, detail, estimate, manifest, output, render
+from generator import blocked, chunks, detail, estimate, generations, keys, manifest, output, render
 from generator.catalog import Catalog
 from generator.config import Config
 from generator.estimate import Change, Cost, ListSize, Site
 from generator.manifest import Manifest
-from generator.pages import Generation, ItemList
+from generator.pages import ItemList
 from generator.quarantine import Quarantine
 from generator.render import Artifact
 from generator.source import Reading
@@ -88,18 +88,21 @@ class Measurement:
         yield render.build_record(catalog, self.config, {one.name: len(one.items) for one in lists}, categories)
 
     def _change(self, previous: Manifest, catalog: Catalog, lists: Iterable[ItemList], objects: int) -> Change:
-        new, led = set(), set()
+        new, led, new_chunks = set(), set(), {}
         known = previous.generations()
+        there = generations.chunk_keys(known)
         for items in lists:
-            name = Generation(items).name
+            generation = generations.make(self.config.layout, items)
             current = previous.lists.get(items.name)
-            if (items.name, name) not in known:
+            if (items.name, generation.name) not in known:
                 new.add(items.name)
-            if current is None or current.generation != name:
+                if isinstance(generation, chunks.Generation):
+                    new_chunks[items.name] = len({keys.chunk(items.name, one) for one in generation.chunks} - there)
+            if current is None or current.generation != generation.name:
                 led.add(items.name)
             self.progress.advance()
         minutes = manifest.minutes_between(previous.as_of, catalog.as_of)
-        return Change(frozenset(new), frozenset(led), objects, minutes)
+        return Change(frozenset(new), frozenset(led), objects, minutes, new_chunks)
 
 
 class _Count:

@@ -9,14 +9,14 @@ import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from pydantic import ValidationError
 
-from generator import disk, keys, manifest
+from generator import disk, generations, keys, manifest
 from generator.contract import API_VERSION
 from generator.errors import BusyError, OutputError
 from generator.manifest import Manifest
@@ -134,10 +134,16 @@ class Output:
         """A place for another folder, which is gone when this one is let go."""
         return self._staging / "scratch"
 
-    def weight(self, prefix: str) -> tuple[int, int]:
-        """How many files a generation has, and their bytes together."""
-        sizes = [file.stat().st_size for file in self.path(prefix).rglob("*") if file.is_file()]
+    def weight(self, object_keys: Iterable[str]) -> tuple[int, int]:
+        """How many of these objects are there, and their bytes together."""
+        sizes = [size for size in map(self._size, object_keys) if size is not None]
         return len(sizes), sum(sizes)
+
+    def _size(self, key: str) -> int | None:
+        try:
+            return (self._root / key).stat(follow_symlinks=False).st_size
+        except OSError:
+            return None
 
     def put(self, key: str, body: bytes) -> bool:
         """Write the object aside, unless the very same is in place already."""
@@ -151,12 +157,16 @@ class Output:
             _write(path, body)
         return True
 
-    def has_generation(self, generation: Generation) -> bool:
-        """Whether the generation is in its place."""
-        return (self._root / keys.generation_prefix(generation.list_name, generation.name)).is_dir()
+    def has(self, name: str) -> bool:
+        """Whether a folder or an object is in its place."""
+        return self._size(name) is not None
 
-    def put_generation(self, generation: Generation) -> int:
-        """Write all pages of the generation aside; returns their bytes."""
+    def has_all(self, names: Iterable[str]) -> bool:
+        """Whether all of these are in their place."""
+        return all(map(self.has, names))
+
+    def put_pages(self, generation: Generation) -> int:
+        """Write all pages of the generation aside, which takes one `move`; returns their bytes."""
         folder = self._staging / keys.generation_prefix(generation.list_name, generation.name)
         self._make(folder)
         size = 0
@@ -213,15 +223,17 @@ class Output:
 
     def unknown(self, known: Manifest) -> Iterator[Path]:
         """Everything under `v1/` that the manifest does not name; a link to a folder is never ours."""
-        generations = {keys.generation_prefix(*pair) for pair in known.generations()}
+        there = known.generations()
+        prefixes = {keys.generation_prefix(*pair) for pair in there}
+        objects = known.objects.keys() | generations.chunk_keys(there)
         for folder, folders, files in os.walk(self._root / API_VERSION):
             place = Path(folder).relative_to(self._root).as_posix()
             for name in [name for name in folders if keys.is_generation(f"{place}/{name}")]:
                 folders.remove(name)
-                if f"{place}/{name}" not in generations:
+                if f"{place}/{name}" not in prefixes:
                     yield Path(folder, name)
             yield from (Path(folder, name) for name in folders if Path(folder, name).is_symlink())
-            yield from (Path(folder, name) for name in files if f"{place}/{name}" not in known.objects)
+            yield from (Path(folder, name) for name in files if f"{place}/{name}" not in objects)
 
     def strangers(self, known: Manifest) -> set[str]:
         """The keys of mutable objects that the manifest does not name."""

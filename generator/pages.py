@@ -76,6 +76,10 @@ class Generation:
         """The page a walk with `limit` starts with."""
         return self._body(0, limit)
 
+    def first_pages(self) -> Iterator[tuple[str, bytes]]:
+        """The key and the bytes of every object with which walks begin: a first page for each limit."""
+        return ((keys.first_page(self.list_name, limit), self.first(limit)) for limit in LIMITS)
+
     def folders(self) -> Iterator[Folder]:
         """All later pages: for every limit one at each multiple of the limit, in folders."""
         for limit in LIMITS:

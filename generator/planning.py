@@ -29,9 +29,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
-from generator import keys, manifest
+from generator import generations, keys, manifest
 from generator.manifest import Current, Manifest, Retired
-from generator.pages import page_count
 from generator.record import Published
 
 
@@ -57,27 +56,27 @@ class Step:
 
 @dataclass(frozen=True)
 class GenerationStep:
-    """One generation to upload or delete, as a whole."""
+    """One generation to upload or delete, as a whole, but for the chunks (keys) it shares with others that stay."""
 
     list_name: str
-    generation: str
-    count: int
-    bytes: int
+    one: Current
     reason: Reason
+    shared: frozenset[str] = frozenset()
+
+    def keys(self) -> Iterator[str]:
+        """The objects to upload or delete."""
+        everything = generations.object_keys(self.list_name, self.one)
+        return (key for key in everything if key not in self.shared)
 
     @property
     def objects(self) -> int:
-        """How many pages it has."""
-        return page_count(self.count)
+        """How many there are."""
+        return generations.object_count(self.one) - len(self.shared)
 
     @property
     def place(self) -> str:
-        """Where its pages are, for people."""
-        return f"{keys.generation_prefix(self.list_name, self.generation)}/ ({self.objects} objects)"
-
-    def current(self) -> Current:
-        """The generation as records have it."""
-        return Current(generation=self.generation, count=self.count, bytes=self.bytes)
+        """Where they are, for people."""
+        return f"{keys.generation_prefix(self.list_name, self.one.generation)}/ ({self.objects} objects)"
 
 
 @dataclass(frozen=True)
@@ -166,11 +165,6 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
     )
 
 
-def objects(one: Current) -> int:
-    """How many objects a generation has."""
-    return page_count(one.count)
-
-
 def _final(built: Manifest, before: Manifest, rules: Rules) -> Manifest:
     settled = manifest.settle(before, built, built.markets, rules.lifetime, rules.now)
     broken = rules.doubts.generations
@@ -201,22 +195,26 @@ def _deletions(built: Manifest, before: Manifest, uncertain: Collection[str]) ->
 def _generations(built: Manifest, before: Manifest, broken: Collection[tuple[str, str]]) -> Iterator[GenerationStep]:
     known = before.generations()
     partial = {(one.list, one.generation) for one in before.retired if one.partial}
-    for name, one in built.lists.items():
-        pair = (name, one.generation)
+    whole = {pair: one for pair, one in known.items() if pair not in partial and pair not in broken}
+    there = generations.chunk_keys(whole)
+    for pair, one in built.current().items():
         if pair not in known:
-            yield _step(name, one, Reason.NEW)
-        elif pair in partial or pair in broken:
-            yield _step(name, one, Reason.UNFINISHED)
+            yield _step(pair[0], one, Reason.NEW, there)
+        elif pair not in whole:
+            yield _step(pair[0], one, Reason.UNFINISHED, there)
 
 
 def _doomed(final: Manifest, record: Published, rules: Rules) -> Iterator[GenerationStep]:
     gone = record.built.markets.keys() - final.markets.keys()
     withdrawn = manifest.lists_of(state for market_id in gone for state in record.built.markets[market_id])
     kept = final.generations()
+    spoken_for = generations.chunk_keys(kept)
     known = {(one.list, one.generation): one for one in record.doomed} | record.built.generations()
-    for (name, generation), one in known.items():
-        if (name, generation) not in kept:
-            yield _step(name, one, Reason.WITHDRAWN if name in withdrawn else _reason(one, rules))
+    for pair, one in known.items():
+        if pair not in kept:
+            reason = Reason.WITHDRAWN if pair[0] in withdrawn else _reason(one, rules)
+            yield _step(pair[0], one, reason, spoken_for)
+            spoken_for |= generations.chunk_keys({pair: one})
 
 
 def _reason(one: Current, rules: Rules) -> Reason:
@@ -227,5 +225,7 @@ def _reason(one: Current, rules: Rules) -> Reason:
     return Reason.PURGED if rules.purges else Reason.UNFINISHED
 
 
-def _step(name: str, one: Current, reason: Reason) -> GenerationStep:
-    return GenerationStep(name, one.generation, one.count, one.bytes, reason)
+def _step(name: str, one: Current, reason: Reason, others: set[str]) -> GenerationStep:
+    """A step for a generation; `others` are the keys of chunks to leave alone."""
+    shared = others & generations.chunk_keys({(name, one.generation): one})
+    return GenerationStep(name, one.as_current(), reason, frozenset(shared))

@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from generator import blocked, caches, manifest, planning
+from generator import blocked, caches, generations, manifest, planning
 from generator.apply import Applier, Progress, Tally
 from generator.audit import audit
 from generator.config import Config
@@ -110,7 +110,7 @@ class Publisher:
         doubts = self._audit() if is_verifying else NO_DOUBTS
         plan = self._plan(doubts, purge=purge)
         self._review(plan)
-        self.tally.retained = sum(planning.objects(one) for one in plan.final.retired)
+        self.tally.retained = generations.total(plan.final.generations()) - generations.total(plan.final.current())
         if self._is_done(plan):
             return
         self._progress.start(plan.steps)
@@ -154,9 +154,9 @@ class Publisher:
         self._commit(plan, {key: etags[key] for key in plan.final.objects})
 
     def _intend(self, plan: Plan, before: Published) -> None:
-        new = {step.list_name: step.current() for step in plan.generations}
+        new = {step.list_name: step.one for step in plan.generations}
         intended = manifest.intend(before.built, new, plan.final.markets, self._ledger.now, plan.final.slugs)
-        uploading = {(step.list_name, step.generation) for step in plan.generations}
+        uploading = {(step.list_name, step.one.generation) for step in plan.generations}
         doomed = tuple(one for one in before.doomed if (one.list, one.generation) not in uploading)
         probed_at = self._probed_at or before.probed_at
         update = {"built": intended, "doomed": doomed, "probed_at": probed_at}
@@ -216,4 +216,4 @@ class Publisher:
 
 
 def _doomed(step: GenerationStep, now: str) -> Retired:
-    return Retired(list=step.list_name, generation=step.generation, count=step.count, bytes=step.bytes, retired_at=now)
+    return Retired(list=step.list_name, retired_at=now, **dict(step.one))

@@ -1,12 +1,12 @@
 """`output/` → store: the blocked list and the record are read, accidents refused, the protocol carried through."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from generator import blocked, estimate, output, prices, refusals, staging, withdraw
+from generator import blocked, estimate, generations, output, prices, refusals, staging, withdraw
 from generator.apply import Progress, Tally
 from generator.blocked import Blocked
 from generator.config import Config
@@ -15,7 +15,6 @@ from generator.ledger import Ledger
 from generator.manifest import Manifest
 from generator.metrics import Samples
 from generator.output import Output
-from generator.pages import page_count
 from generator.planning import Plan
 from generator.protocol import Content, Publisher, Target
 from generator.refusals import Permissions
@@ -98,8 +97,7 @@ def foretell(folder: Output, store: Store) -> Blocked:
 class Publication:
     """One publish: from the folder to the store, `shape` being the settings that shape what is built now.
 
-    `layouts` are those that this version builds. `barred` are the markets kept out; None when the blocked lists were
-    not brought together yet.
+    `barred` are the markets kept out; None when the blocked lists were not brought together yet.
     """
 
     folder: Output
@@ -108,7 +106,6 @@ class Publication:
     shape: Mapping[str, str]
     options: Options
     barred: frozenset[str] | None = None
-    layouts: Collection[str] = ()
 
     def run(self, progress: Progress, show: Callable[[Plan], None]) -> Outcome:
         """Bring the store to the state of the folder; `show` is given the plan before anything is done."""
@@ -143,7 +140,7 @@ class Publication:
         if not self.options.allowed.cost:
             cost = estimate.of_report(self.folder.read(output.REPORT))
             known = prices.load(self.config)
-            refusals.refuse_costly(cost, self.config, known, self.layouts, frozenset(built.markets))
+            refusals.refuse_costly(cost, self.config, known, frozenset(built.markets))
 
     def _recall(self) -> frozenset[str]:
         together = foretell if self.options.is_dry else recall
@@ -155,6 +152,5 @@ class Publication:
 
     def _outcome(self, tally: Tally) -> Outcome:
         built = refusals.refuse_unfit(self.folder.manifest(), self.folder, self.shape)
-        pages = sum(page_count(one.count) for one in built.lists.values())
-        objects = len(built.objects) + pages
+        objects = len(built.objects) + generations.total(built.current())
         return Outcome(self.store.name, built.as_of, len(built.markets), objects, self.store.requests, tally)

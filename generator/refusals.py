@@ -1,9 +1,9 @@
 """What `publish` refuses, because it looks like an accident: each with what to do about it, or how to allow it."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from generator import estimate, keys, manifest, pages, prices
+from generator import estimate, generations, keys, manifest, prices
 from generator.config import Config
 from generator.errors import CostError, GuardError
 from generator.estimate import Cost
@@ -63,12 +63,10 @@ def refuse_accidents(
         )
 
 
-def refuse_costly(
-    cost: Cost | None, config: Config, known: Prices, layouts: Collection[str], built: frozenset[str]
-) -> None:
+def refuse_costly(cost: Cost | None, config: Config, known: Prices, built: frozenset[str]) -> None:
     """Raise CostError when publishing on this schedule costs more a month than the owner wants to pay.
 
-    `layouts` are those that can be built, `built` the markets that the build shows.
+    `built` are the markets that the build shows.
     """
     place = prices.judged(known, config)
     if place is None:
@@ -85,16 +83,16 @@ def refuse_costly(
         raise CostError(
             f"{mine.puts_per_publish:,} PUT requests every {config.schedule} minutes would cost about {usd:,.2f} USD a "
             f"month at {place.name} (prices of {known.as_of}), more than guards.max_monthly_cost ({limit:g}) allows; "
-            f"nothing was uploaded. {_cheaper(cost, config, place, layouts)}use --allow-cost",
+            f"nothing was uploaded. {_cheaper(cost, config, place)}use --allow-cost",
             built,
         )
 
 
-def _cheaper(cost: Cost, config: Config, place: Place, layouts: Collection[str]) -> str:
+def _cheaper(cost: Cost, config: Config, place: Place) -> str:
     """What would stay within the limit, as the beginning of a sentence; empty when nothing would."""
     minutes = estimate.cheaper(cost.layouts[config.layout], place, config.schedule, config.guards.max_monthly_cost)
     ways: list[tuple[str, str, int]] = [] if minutes is None else [(f"schedule: {minutes}", config.layout, minutes)]
-    others = (name for name in cost.layouts if name in layouts and name != config.layout)
+    others = (name for name in cost.layouts if name != config.layout)
     ways += [(f"layout: {name}", name, config.schedule) for name in others]
     told = [f"{way} ({estimate.priced(cost.layouts[name], place, every):,.2f} USD)" for way, name, every in ways]
     return f"set {' or '.join(told)}, or " if told else ""
@@ -110,9 +108,9 @@ def refuse_torn(plan: Plan, built: Manifest, folder: Output) -> None:
 
 def _torn(plan: Plan, built: Manifest, folder: Output) -> Iterator[str]:
     for step in plan.generations:
-        prefix = keys.generation_prefix(step.list_name, step.generation)
-        if folder.weight(prefix) != (pages.page_count(step.count), step.bytes):
-            yield prefix
+        one = step.one
+        if folder.weight(generations.object_keys(step.list_name, one)) != (generations.object_count(one), one.bytes):
+            yield keys.generation_prefix(step.list_name, one.generation)
     for upload in plan.uploads:
         body = folder.read(upload.key)
         if body is None or manifest.digest(upload.key, body) != built.objects[upload.key]:

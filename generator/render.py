@@ -1,6 +1,6 @@
 """The table of contents: everything a build makes, in the order in which it is published.
 
-    1  generations      immutable pages; nothing leads to them yet
+    1  generations      immutable pages or chunks; nothing leads to them yet
     2  details          one per public market, under its id and, where it has one, its slug
     3  documents        snapshot, error bodies, OpenAPI document
     4  first pages      lead readers into the generations
@@ -16,8 +16,9 @@ from generator import __version__, contract, keys, openapi
 from generator.catalog import Catalog
 from generator.config import Config
 from generator.detail import Detail
+from generator.generations import Generation
 from generator.openapi_schemas import BuildRecord, Category
-from generator.pages import LIMITS, Generation, ItemList
+from generator.pages import ItemList
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,8 @@ def documents(catalog: Catalog, config: Config) -> Iterator[Artifact]:
 
 
 def first_pages(generation: Generation) -> Iterator[Artifact]:
-    """The hundred pages with which walks of the list begin."""
-    for limit in LIMITS:
-        yield Artifact(keys.first_page(generation.list_name, limit), generation.first(limit))
+    """The objects with which walks of the list begin."""
+    return (Artifact(key, body) for key, body in generation.first_pages())
 
 
 def build_record(

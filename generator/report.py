@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from generator import __version__
+from generator import __version__, generations
 from generator.estimate import Cost, Site
 from generator.manifest import Current, Lists
 from generator.metrics import Samples, sample
-from generator.pages import LAYOUT, LIMITS, page_count
+from generator.pages import LAYOUT
 from generator.quarantine import Quarantine
 from generator.relations import RELATIONS
 
@@ -93,11 +93,10 @@ class Report:
         }
 
     def _list(self, current: Current) -> dict[str, Any]:
-        pages = page_count(current.count)
         return {
             "count": current.count,
             "generation": current.generation,
-            "objects": pages + len(LIMITS),
+            "objects": generations.object_count(current) + generations.first_page_count(current),
             "generationBytes": current.bytes,
         }
 

@@ -1,13 +1,13 @@
 """What is put aside, list by list and object by object, and its move into place in publication order."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from generator import keys, manifest, output, render
+from generator import chunks, generations, keys, manifest, output, pages, render
+from generator.generations import Generation, Known
 from generator.manifest import Current, Manifest, States
 from generator.output import Output
-from generator.pages import Generation, ItemList
+from generator.pages import ItemList
 from generator.render import Artifact
 
 
@@ -40,12 +40,21 @@ class Staged:
 
 
 @dataclass(frozen=True)
+class StagedGeneration:
+    """A generation that was put aside: `places` are to be moved, `objects` and `bytes` are what was written."""
+
+    places: tuple[str, ...]
+    objects: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class StagedList:
-    """What a worker put aside for one list; `is_new` tells whether its generation is among it."""
+    """What a worker put aside for one list; `new` is None when the generation is in place already."""
 
     name: str
     current: Current
-    is_new: bool
+    new: StagedGeneration | None
     first_pages: Staged
 
 
@@ -60,7 +69,11 @@ class Rendered:
 
     def new_lists(self) -> list[StagedList]:
         """The lists whose generation was put aside."""
-        return [one for one in self.lists if one.is_new]
+        return [one for one in self.lists if one.new]
+
+    def new_generations(self) -> list[StagedGeneration]:
+        """The generations that were put aside."""
+        return [one.new for one in self.lists if one.new]
 
 
 @dataclass(frozen=True)
@@ -72,20 +85,49 @@ class Placed:
     deleted: int
 
 
-def stage_list(folder: Output, known: Mapping[tuple[str, str], Current], items: ItemList) -> StagedList:
-    """Put one list aside, its first pages included. Runs in a worker."""
-    generation = Generation(items)
+def stage_list(folder: Output, layout: str, known: Known, items: ItemList) -> StagedList:
+    """Put one list aside, what its walks begin with included. Runs in a worker."""
+    generation = generations.make(layout, items)
     current = known.get((generation.list_name, generation.name))
+    new = None
     # Somebody may have deleted what the manifest knows.
-    is_new = current is None or not folder.has_generation(generation)
-    if current is None or is_new:
-        written = folder.put_generation(generation)
-        current = Current(generation=generation.name, count=generation.count, bytes=written)
+    if current is None or not _is_in_place(folder, generation):
+        current, new = _put(folder, generation)
     staged = Staged()
     for artifact in render.first_pages(generation):
         staged.put(folder, artifact)
-    as_current = Current(generation=current.generation, count=current.count, bytes=current.bytes)
-    return StagedList(generation.list_name, as_current, is_new, staged)
+    return StagedList(generation.list_name, current.as_current(), new, staged)
+
+
+def _is_in_place(folder: Output, generation: Generation) -> bool:
+    if isinstance(generation, chunks.Generation):
+        return folder.has_all(chunks.object_keys(generation.list_name, generation.name, generation.chunks))
+    return folder.has(keys.generation_prefix(generation.list_name, generation.name))
+
+
+def _put(folder: Output, generation: Generation) -> tuple[Current, StagedGeneration]:
+    if isinstance(generation, chunks.Generation):
+        return _put_chunks(folder, generation)
+    return _put_pages(folder, generation)
+
+
+def _put_pages(folder: Output, generation: pages.Generation) -> tuple[Current, StagedGeneration]:
+    size = folder.put_pages(generation)
+    place = keys.generation_prefix(generation.list_name, generation.name)
+    current = Current(generation=generation.name, count=generation.count, bytes=size)
+    return current, StagedGeneration((place,), pages.page_count(generation.count), size)
+
+
+def _put_chunks(folder: Output, generation: chunks.Generation) -> tuple[Current, StagedGeneration]:
+    """Put aside the chunks that are not in place, and the index."""
+    places, size, written = [], 0, 0
+    for key, body in generation.objects():
+        size += len(body)
+        if folder.put(key, body):
+            places.append(key)
+            written += len(body)
+    current = Current(generation=generation.name, count=generation.count, bytes=size, chunks=generation.chunks)
+    return current, StagedGeneration(tuple(places), len(places), written)
 
 
 def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime: timedelta) -> Placed:
@@ -120,8 +162,9 @@ def purge_retired(folder: Output, before: Manifest) -> Manifest:
 
 def _move(folder: Output, previous: Manifest, rendered: Rendered) -> None:
     new = {one.name: one.current for one in rendered.new_lists()}
-    for name, current in new.items():
-        folder.move(keys.generation_prefix(name, current.generation))
+    for generation in rendered.new_generations():
+        for key in generation.places:
+            folder.move(key)
     record = rendered.record
     intent = manifest.intend(previous, new, rendered.states, record.as_of, record.slugs)
     folder.save(output.MANIFEST, intent.encoded())

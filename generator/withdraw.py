@@ -4,15 +4,14 @@ Lists are read as readers walk them, so whatever first pages lead to is what the
 early has replaced only some of them.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from generator import contract, cursor, inspector, keys, pages, staging
-from generator.cursor import CursorError
+from generator import contract, inspector, keys, staging, walks
 from generator.errors import OutputError
 from generator.manifest import Manifest
 from generator.openapi_schemas import BuildRecord
@@ -23,9 +22,7 @@ from generator.render import Artifact
 from generator.staging import Rendered, Staged, StagedList
 from generator.store import Store
 from generator.transfer import each, persist
-
-#: Reads an object by its key; None when there is none.
-Read: TypeAlias = Callable[[str], bytes | None]
+from generator.walks import Read
 
 _JSON: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 
@@ -68,7 +65,9 @@ class _Withdrawal:
         before = self._before
         staged = Staged(objects=self._kept_objects())
         lists = []
-        for name, items in zip(before.lists, each(self._walk, before.lists, parallel), strict=True):
+        for name, items in zip(
+            before.lists, each(partial(walks.items, self._read), before.lists, parallel), strict=True
+        ):
             lists.append(self._staged_list(folder, name, items))
             staged.add(lists[-1].first_pages)
         for artifact in self._documents({one.name: one.current.count for one in lists}):
@@ -93,32 +92,15 @@ class _Withdrawal:
         """The details of the markets that are taken out."""
         return frozenset(key for market_id in self._ids for key in self._before.details(market_id))
 
-    def _walk(self, list_name: str) -> list[bytes]:
-        items: list[bytes] = []
-        key: str | None = keys.first_page(list_name, contract.LIMIT_MAX)
-        while key:
-            found, key = self._page(list_name, key)
-            items += found
-        return items
-
-    def _page(self, list_name: str, key: str) -> tuple[list[bytes], str | None]:
-        """The items of a page, and the key of the one that follows."""
-        body = self._read(key)
-        try:
-            if body is not None:
-                page = pages.read(body)
-                return page.items, _following(list_name, page)
-        except (ValueError, CursorError):
-            body = b""
-        reason = "missing" if body is None else "damaged"
-        raise OutputError(f"{key}: {reason}, so its list cannot be read; `public-markets rebuild --verify` repairs it")
-
     def _staged_list(self, folder: Output, name: str, items: list[bytes]) -> StagedList:
         kept = [item for item in items if _JSON.validate_json(item)["id"] not in self._ids]
-        is_doubted = any(keys.first_page(name, limit) in self._doubted for limit in pages.LIMITS)
-        if len(kept) == len(items) and not is_doubted:
-            return StagedList(name, self._before.lists[name], is_new=False, first_pages=Staged())
-        return staging.stage_list(folder, self._before.generations(), ItemList(name, kept))
+        if len(kept) == len(items) and not self._is_doubted(name):
+            return StagedList(name, self._before.lists[name], new=None, first_pages=Staged())
+        return staging.stage_list(folder, self._before.layout, self._before.generations(), ItemList(name, kept))
+
+    def _is_doubted(self, list_name: str) -> bool:
+        prefix = f"{keys.list_prefix(list_name)}/"
+        return any(key.startswith(prefix) for key in self._doubted)
 
     def _documents(self, counts: dict[str, int]) -> Iterator[Artifact]:
         yield Artifact(keys.SNAPSHOT, self._snapshot())
@@ -143,11 +125,3 @@ class _Withdrawal:
         except ValueError as error:
             raise OutputError(f"{key}: missing or damaged; `public-markets rebuild --verify` repairs it") from error
         return parsed
-
-
-def _following(list_name: str, page: pages.Page) -> str | None:
-    if page.next_cursor is None:
-        return None
-    place = cursor.read(list_name, page.next_cursor)
-    size = pages.size_at(place.position, contract.LIMIT_MAX)
-    return keys.page(list_name, place.generation, size, place.position)

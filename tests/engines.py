@@ -65,9 +65,7 @@ def sha256(text: str) -> str:
 NOWHERE: Final = Path("/nowhere")
 
 
-def in_quickjs(
-    core: str, requests: Sequence[Request], folder: Path, output: Path = NOWHERE
-) -> list[Mapping[str, Any]]:
+def in_quickjs(core: str, requests: Sequence[Request], folder: Path, output: Path = NOWHERE) -> list[Mapping[str, Any]]:
     @cache
     def read(key: str) -> str | None:
         path = output / key

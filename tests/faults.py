@@ -16,10 +16,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from generator import cursor, keys, manifest
+from generator import chunks, cursor, keys, manifest, pages
 from generator.contract import SORTS, STATES_OF_FILTER
+from generator.generations import object_keys
 from generator.manifest import Manifest
-from generator.pages import LIMITS, size_at
+from generator.pages import size_at
 from tests.support import AS_OF, ROOT, create_database, insert_market, market_id
 
 #: What a reader sees of a market in a list.
@@ -145,6 +146,10 @@ class Walk:
     at: str | None
 
 
+def _following(list_name: str, generation: str, position: int, count: int) -> str | None:
+    return cursor.mint(list_name, generation, position) if position < count else None
+
+
 class Reader:
     """Reads what lies under `v1/`, and nothing else, as an edge would. `read` tells an object's bytes by its key."""
 
@@ -164,16 +169,44 @@ class Reader:
         return cls(read)
 
     def page(self, list_name: str, limit: int, at: str | None = None) -> tuple[list[Seen], str | None]:
+        if at is None:
+            items, at = self._first_page(list_name, limit)
+        else:
+            items, at = self._later_page(list_name, limit, cursor.read(list_name, at))
+        assert len(items) <= limit, (list_name, at)
+        return [(one["id"], one["question"], one["status"]) for one in items], at
+
+    def _first_page(self, list_name: str, limit: int) -> tuple[list[dict[str, Any]], str | None]:
+        """Of the layout that is there; while a site moves from one to the other both are."""
         key = keys.first_page(list_name, limit)
-        if at is not None:
-            place = cursor.read(list_name, at)
-            key = keys.page(list_name, place.generation, size_at(place.position, limit), place.position)
+        if self._read(key) is not None:
+            page = self._get(key)
+            return page["items"], page["nextCursor"]
+        head = self._get(keys.head(list_name))
+        items = head["items"][:limit]
+        return items, _following(list_name, head["generation"], len(items), head["count"])
+
+    def _later_page(self, list_name: str, limit: int, place: cursor.Cursor) -> tuple[list[dict[str, Any]], str | None]:
+        if place.generation.startswith(pages.LETTER):
+            size = size_at(place.position, limit)
+            page = self._get(keys.page(list_name, place.generation, size, place.position))
+            return page["items"], page["nextCursor"]
+        index = self._get(keys.index(list_name, place.generation))
+        end = min(place.position + limit, index["count"])
+        items, start = [], 0
+        for name, size in zip(index["chunks"], [index["first"], *[chunks.SIZE] * index["count"]], strict=False):
+            if start < end and start + size > place.position:
+                chunk = self._get(keys.chunk(list_name, name))
+                items += chunk[max(0, place.position - start) : end - start]
+            start += size
+        assert len(items) == end - place.position, "a page has as many items as it can"
+        return items, _following(list_name, place.generation, end, index["count"])
+
+    def _get(self, key: str) -> Any:
         body = self._read(key)
         if body is None:
             raise GoneError(key)
-        page = json.loads(body)
-        assert len(page["items"]) <= limit, key
-        return [(one["id"], one["question"], one["status"]) for one in page["items"]], page["nextCursor"]
+        return json.loads(body)
 
     def walk(self, list_name: str, limit: int, at: str | None = None) -> list[Seen]:
         """Everything from the cursor, or from the first page, to the end."""
@@ -206,13 +239,8 @@ class Reader:
 
 def expected_keys(record: Manifest) -> set[str]:
     """Every key under `v1/` that the manifest accounts for."""
-    pages = {
-        keys.page(name, generation, limit, position)
-        for (name, generation), one in record.generations().items()
-        for limit in LIMITS
-        for position in range(limit, one.count, limit)
-    }
-    return {*record.objects, *pages}
+    immutable = {key for (name, _), one in record.generations().items() for key in object_keys(name, one)}
+    return {*record.objects, *immutable}
 
 
 def check_whole(output: Path) -> Manifest:

@@ -12,8 +12,8 @@ from typing import Any, Final, Self
 from generator import build, keys, manifest, output, record
 from generator.config import Config
 from generator.contract import API_VERSION
+from generator.generations import object_keys
 from generator.manifest import Manifest
-from generator.pages import page_keys
 from generator.publish import Options, Outcome, Publication
 from generator.record import Published
 from generator.refusals import Permissions
@@ -143,7 +143,7 @@ def check_known(objects: Objects) -> None:
     if published:
         known = expected_keys(published.built) | published.unfinished()
         for doomed in published.doomed:
-            known.update(page_keys(doomed.list, doomed.generation, doomed.count))
+            known.update(object_keys(doomed.list, doomed))
     unknown = sorted(key for key in objects if key.startswith(f"{API_VERSION}/") and key not in known)
     assert not unknown, f"unknown to the record: {unknown[:5]} of {len(unknown)}"
 

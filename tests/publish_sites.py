@@ -86,7 +86,7 @@ def _rendered(folder: Output, catalog: Catalog, config: Config) -> Rendered:
     before = folder.manifest()
     known = before.generations() if before else {}
     chosen = [items for items in render.lists(catalog, ()) if items.name in LISTS]
-    lists = [_with_few_limits(staging.stage_list(folder, known, items)) for items in chosen]
+    lists = [_with_few_limits(staging.stage_list(folder, config.layout, known, items)) for items in chosen]
     staged = Staged()
     for market in catalog.markets:
         staged.put(folder, Artifact(keys.detail(market.item.id), market.body))
@@ -100,7 +100,7 @@ def _rendered(folder: Output, catalog: Catalog, config: Config) -> Rendered:
 
 
 def _with_few_limits(one: StagedList) -> StagedList:
-    kept = {keys.first_page(one.name, limit) for limit in LIMITS}
+    kept = {keys.head(one.name), *(keys.first_page(one.name, limit) for limit in LIMITS)}
     few = Staged(
         objects={key: digest for key, digest in one.first_pages.objects.items() if key in kept},
         changed=[key for key in one.first_pages.changed if key in kept],

@@ -1,6 +1,5 @@
 """What the tests of publishing share: a published site that each test gets a copy of, its commands, and its readers."""
 
-import json
 import os
 import shutil
 import sqlite3
@@ -14,12 +13,12 @@ from typing import Any, Final
 import pytest
 from click.testing import CliRunner, Result
 
-from generator import cli, cursor, keys, record
+from generator import cli, keys, record
 from generator.contract import SORTS, STATES_OF_FILTER
-from generator.pages import page_keys, size_at
+from generator.generations import object_keys
 from generator.record import Published
 from generator.store import Store
-from tests.faults import fast_folder
+from tests.faults import Reader, fast_folder
 from tests.s3_bucket import Conditions
 from tests.s3_server import BUCKET, S3Server
 from tests.stores import open_bucket, use_credentials
@@ -143,14 +142,12 @@ class Site:
         assert stated.built.complete
         pages = {
             key for (name, generation), one in stated.built.generations().items()
-            for key in page_keys(name, generation, one.count)
+            for key in object_keys(name, one)
         }  # fmt: skip
         objects = self.objects()
         assert objects.keys() == stated.built.objects.keys() | pages
         built = self.built(output)
-        current = {
-            key for name, one in stated.built.lists.items() for key in page_keys(name, one.generation, one.count)
-        }
+        current = {key for name, one in stated.built.lists.items() for key in object_keys(name, one)}
         expected = stated.built.objects.keys() | current
         assert {key: objects[key] for key in expected} == {key: built[key] for key in expected}
 
@@ -164,10 +161,6 @@ class Site:
         )
 
 
-class GoneError(Exception):
-    """The page is not there."""
-
-
 @dataclass
 class Walk:
     """A reader on the way through a list of a site."""
@@ -179,24 +172,18 @@ class Walk:
     cursor: str | None = None
 
     def begin(self) -> "Walk":
-        self._read(keys.first_page(self.list_name, self.limit))
+        self._read()
         return self
 
     def finish(self) -> list[str]:
         """The questions of the whole list."""
         while self.cursor:
-            place = cursor.read(self.list_name, self.cursor)
-            size = size_at(place.position, self.limit)
-            self._read(keys.page(self.list_name, place.generation, size, place.position))
+            self._read()
         return self.seen
 
-    def _read(self, key: str) -> None:
-        body = self.site.stored().get(key)
-        if body is None:
-            raise GoneError(key)
-        page = json.loads(body)
-        self.seen += [item["question"] for item in page["items"]]
-        self.cursor = page["nextCursor"]
+    def _read(self) -> None:
+        items, self.cursor = Reader(self.site.stored().get).page(self.list_name, self.limit, self.cursor)
+        self.seen += [question for _, question, _ in items]
 
 
 def walk(site: Site, list_name: str, limit: int = 2) -> list[str]:

@@ -25,8 +25,8 @@ EXTENDED: Final[Mapping[str, str]] = {"variant": "extended", "categories": "poli
 #: Settings of each variant, for what is tested in both.
 VARIANTS: Final[Mapping[Variant, Mapping[str, str]]] = {"core": {}, "extended": EXTENDED}
 
-#: Builds of the demo by variant.
-Outputs: TypeAlias = Callable[[Variant], Path]
+#: Builds of the demo by variant, and by layout if it is not `pages`.
+Outputs: TypeAlias = Callable[..., Path]
 
 #: A valid membership of an FX family, as it is in the database and on its way to the wire.
 FX_MEMBER: Final[Mapping[str, Any]] = {

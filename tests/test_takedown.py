@@ -10,6 +10,7 @@ import pytest
 
 from generator import keys
 from generator.contract import MARKET_STATUSES
+from tests.faults import GoneError
 from tests.publishing import (
     CANCELLED,
     CLOSED,
@@ -18,7 +19,6 @@ from tests.publishing import (
     FX,
     OPEN,
     RESOLVED,
-    GoneError,
     Site,
     Walk,
     copy_output,
