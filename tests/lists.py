@@ -13,10 +13,13 @@ def put(output: Path, lists: Iterable[ItemList]) -> Mapping[str, str]:
     made = {one.name: chunks.Generation(one) for one in lists}
     for generation in made.values():
         for key, body in (*generation.objects(), *generation.first_pages()):
-            path = output / key
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(body)
+            write(output / key, body)
     return {name: one.name for name, one in made.items()}
+
+
+def write(path: Path, body: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(body)
 
 
 @cache
