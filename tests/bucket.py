@@ -1,5 +1,6 @@
 """A store before which nginx stands: it serves a folder as a bucket does that may not be listed."""
 
+import hashlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ def bucket(output: Path, port: int) -> Iterator[list[str]]:
 
     class Objects(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
             asked.append(self.path)
@@ -26,6 +28,7 @@ def bucket(output: Path, port: int) -> Iterator[list[str]]:
             for name, value in (keys.headers(key) if found else {"Content-Type": "application/xml"}).items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(body)))
+            self.send_header("ETag", f'"{hashlib.md5(body, usedforsecurity=False).hexdigest()}"')
             self.end_headers()
             if self.command == "GET":
                 self.wfile.write(body)

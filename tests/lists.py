@@ -18,8 +18,11 @@ def put(output: Path, lists: Iterable[ItemList]) -> Mapping[str, str]:
 
 
 def write(path: Path, body: bytes) -> None:
+    """Put a file into its place whole, as builds do."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(body)
+    aside = path.with_suffix(".aside")
+    aside.write_bytes(body)
+    aside.replace(path)
 
 
 @cache

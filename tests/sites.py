@@ -38,23 +38,24 @@ class Site:
         self.upload(sorted((self._keys() - before) | heads, key=keys.is_first_page))
         return generations
 
-    def put_pages(self, *made: ItemList) -> None:
-        """Publish lists in the layout `pages`."""
-        for one in map(pages.Generation, made):
-            objects = dict(one.first_pages())
-            for folder in one.folders():
-                place = f"{keys.generation_prefix(one.list_name, one.name)}/{folder.name}"
+    def put_pages(self, made: ItemList, limit: int) -> None:
+        """Publish the pages of one limit of a list in the layout `pages`."""
+        generation = pages.Generation(made)
+        objects = {keys.first_page(made.name, limit): generation.first(limit)}
+        for folder in generation.folders():
+            place = f"{keys.generation_prefix(made.name, generation.name)}/{folder.name}"
+            if folder.name.startswith(f"{limit}-"):
                 objects |= {f"{place}/{position}.json": body for position, body in folder.pages}
-            for key, body in objects.items():
-                lists.write(self.output / key, body)
-            self.upload(objects)
+        for key, body in objects.items():
+            lists.write(self.output / key, body)
+        self.upload(objects)
 
     def change(self, key: str, body: bytes | None) -> None:
         """Damage an object, or delete it."""
-        path = self.output / key
-        path.unlink()
-        if body is not None:
-            path.write_bytes(body)
+        if body is None:
+            (self.output / key).unlink()
+        else:
+            lists.write(self.output / key, body)
         self.upload([key])
 
     def ask(self, name: str, limit: int, cursor: str | None = None, **headers: str) -> Answer:
@@ -99,7 +100,7 @@ def _bucket(layout: str, folder: Path) -> Iterator[Site]:
     place = {"publish__target": "s3://store/a prefix", "publish__endpoint_url": f"http://127.0.0.1:{store}"}
     output = _settings(folder, layout, port, **place).output
     with bucket(output, store), nginx(output, port, "bucket.conf"), connected(port) as client:
-        yield Site("nginx before a bucket", layout, output, client, _nothing)
+        yield Site("bucket", layout, output, client, _nothing)
 
 
 @contextmanager
@@ -123,7 +124,7 @@ def _worker(layout: str, folder: Path) -> Iterator[Site]:
             for key in (key for key, exists in known if not exists):
                 worker.delete(key)
 
-        yield Site("Worker", layout, config.output, worker.client, upload)
+        yield Site("worker", layout, config.output, worker.client, upload)
 
 
 _STARTS: Final[Mapping[str, Callable[[str, Path], AbstractContextManager[Site]]]] = {

@@ -1,21 +1,23 @@
 """Pages that edges cut out of chunks: every edge that can read objects, asked over HTTP."""
 
+import gzip
 import json
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
-from itertools import cycle, islice, repeat
+from itertools import cycle, islice, product, repeat
 from typing import Final
 
 import pytest
 
-from generator import answers, chunks, contract, cursor, keys
+from generator import answers, chunks, contract, cursor, keys, pages
+from generator.generations import LAYOUTS
 from generator.pages import ItemList
 from tests import lists
 from tests.faults import wait_until
 from tests.servers import Answer, connected
-from tests.sites import EDGES, Site, site
+from tests.sites import EDGES, Site, site, target
 
 #: Names of both border rules, and as many items as matter to either.
 LENGTHS: Final = {
@@ -53,7 +55,8 @@ TEXTS: Final = (
 def made_up(name: str, count: int, seed: str = "") -> ItemList:
     """A list with items like the contract's, and unlike any with another seed."""
     texts = islice(cycle(TEXTS), count)
-    return ItemList(name, [contract.encode({"id": f"{seed}{i}", "question": text}) for i, text in enumerate(texts)])
+    encoded = (contract.encode({"id": f"{seed}{i}", "question": text}) for i, text in enumerate(texts))
+    return ItemList(name, tuple(encoded))
 
 
 LISTS: Final = {name: made_up(name, count) for name, count in LENGTHS.items()}
@@ -101,8 +104,7 @@ def test_every_list_is_walked_whole_with_every_kind_of_limit(edge: Site) -> None
     for one in LISTS.values():
         for limit in (7, 20, 99, 100):
             assert walk(edge, one, repeat(limit)) == max(1, -(-len(one.items) // limit))
-    for name in ("all/new", "all/volume"):
-        assert walk(edge, LISTS[name], repeat(1)) == len(LISTS[name].items)
+    assert walk(edge, LISTS["all/new"], repeat(1)) == len(LISTS["all/new"].items)
 
 
 def test_a_reader_may_change_the_limit_at_every_request_and_gets_as_many_items(edge: Site) -> None:
@@ -225,3 +227,129 @@ def test_no_damaged_object_becomes_a_page(edge: Site) -> None:
         assert answer.headers["cache-control"] == "no-store"
         assert answers.CORS.items() <= answer.headers.items()
         contract.ErrorResponse.model_validate_json(answer.body)
+
+
+# ── what a page has beside its bytes ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_page_has_the_headers_of_the_object_that_the_other_layout_has(
+    edge: Site, generations: dict[str, str]
+) -> None:
+    place = cursor.mint("all/new", generations["all/new"], 30)
+    for at, control in ((None, keys.MUTABLE), (place, keys.IMMUTABLE)):
+        answer = edge.ask("all/new", 20, at)
+        assert answers.CORS.items() <= answer.headers.items()
+        assert (answer.headers["content-type"], answer.headers["cache-control"]) == (keys.CONTENT_TYPE, control)
+
+
+def test_every_page_has_an_etag_of_its_own_by_which_it_is_not_sent_again(
+    edge: Site, generations: dict[str, str]
+) -> None:
+    tags = set()
+    places = [None, *(cursor.mint("all/new", generations["all/new"], position) for position in (30, 31))]
+    for at, limit in product(places, (20, 21)):
+        first = edge.ask("all/new", limit, at)
+        tags.add(first.headers["etag"].removeprefix("W/"))
+        for known in (first.headers["etag"], f'"other", W/{first.headers["etag"].removeprefix("W/")}', "*"):
+            again = edge.ask("all/new", limit, at, If_None_Match=known)
+            assert (again.status, again.body) == (HTTPStatus.NOT_MODIFIED, b"")
+            assert again.headers.get("content-length", "") != "0", "that would say that the page is empty"
+            assert answers.CORS.items() <= again.headers.items()
+            assert {again.headers[name] == first.headers[name] for name in ("etag", "cache-control")} == {True}
+        for other in ('"other"', first.headers["etag"].replace("-", "+"), ""):
+            assert edge.ask("all/new", limit, at, If_None_Match=other).body == first.body
+    assert len(tags) == 6
+
+
+def test_head_is_get_without_the_body(edge: Site, generations: dict[str, str]) -> None:
+    for at in (None, cursor.mint("all/new", generations["all/new"], 30)):
+        full, head = (edge.client.send(method, target("all/new", 20, at)) for method in ("GET", "HEAD"))
+        assert (head.status, head.body) == (HTTPStatus.OK, b"")
+        # Cloudflare's network adds the length of what it sends, and workerd none to what is empty.
+        assert {**full.headers, **head.headers, "date": ""} == {**full.headers, "date": ""}
+
+
+def test_pages_are_compressed_for_those_who_ask(edge: Site, generations: dict[str, str]) -> None:
+    if edge.edge == "worker":
+        assert "no-transform" not in edge.ask("all/new", 20).headers["cache-control"], "Cloudflare's network compresses"
+        return
+    for at in (None, cursor.mint("all/new", generations["all/new"], 30)):
+        plain, packed = edge.ask("all/new", 20, at), edge.ask("all/new", 20, at, Accept_Encoding="gzip")
+        assert packed.headers["content-encoding"] == "gzip"
+        assert gzip.decompress(packed.body) == plain.body
+        assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
+        again = edge.ask("all/new", 20, at, Accept_Encoding="gzip", If_None_Match=packed.headers["etag"])
+        assert again.status == HTTPStatus.NOT_MODIFIED
+
+
+@pytest.mark.parametrize("path", ["/-/objects/v1/build.json", "/-/objects/", "/-/objects/../v1/build.json"])
+def test_readers_reach_no_object_by_its_key(edge: Site, path: str) -> None:
+    lists.write(edge.output / keys.BUILD, b"{}")
+    answer = edge.client.send("GET", path)
+    assert (answer.status, answer.body) == (404, contract.encode(contract.FIXED_ERRORS[404]))
+
+
+# ── while lists change ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_walk_stays_in_its_generation_while_others_come(edge: Site) -> None:
+    one, following = (made_up("closed/volume", 250, seed) for seed in ("one", "following"))
+    edge.put(one)
+    first = lists.page(one, chunks.Generation(one).name, 0, 60)
+    wait_until(lambda: edge.ask(one.name, 60).body == first, 10)
+    edge.put(following)
+    assert walk(edge, one, cycle([60, 100, 7]), json.loads(first)["nextCursor"]) > 2
+    wait_until(lambda: edge.ask(one.name, 60).body != first, 10)
+    assert walk(edge, following, repeat(60)) == 5
+
+
+@pytest.fixture(scope="module", params=[*product(EDGES, LAYOUTS)], ids="-".join)
+def moving(request: pytest.FixtureRequest) -> Iterator[Site]:
+    """An edge that was rendered for either layout, with an empty store."""
+    with site(*request.param) as running:
+        yield running
+
+
+def in_pages(at: Site, one: ItemList, limit: int, page: bytes) -> None:
+    """Walk what is in the layout `pages`, from a page on."""
+    generation, position = pages.Generation(one).name, 0
+    while following := json.loads(page)["nextCursor"]:
+        position += limit
+        page = at.ask(one.name, limit, following).body
+        assert page == lists.page(one, generation, position, limit)
+    assert position + limit >= len(one.items)
+
+
+def test_a_site_may_move_to_the_other_layout_and_back_and_no_walk_breaks(moving: Site) -> None:
+    name, limit = "all/new", 20
+    paged, cut, again = (made_up(name, 150, seed) for seed in ("paged", "cut", "paged again"))
+    first = {one: pages.Generation(one).first(limit) for one in (paged, again)}
+    first[cut] = lists.page(cut, chunks.Generation(cut).name, 0, limit)
+
+    def shows(one: ItemList) -> bool:
+        return moving.ask(name, limit).body == first[one]
+
+    moving.put_pages(paged, limit)
+    assert shows(paged)
+    moving.put(cut)
+    assert shows(paged if moving.layout == "pages" else cut), "of two pointers that of the edge's own layout counts"
+    moving.change(keys.first_page(name, limit), None)
+    wait_until(lambda: shows(cut), 10)
+    in_pages(moving, paged, limit, first[paged])
+    moving.put_pages(again, limit)
+    moving.change(keys.head(name), None)
+    wait_until(lambda: shows(again), 10)
+    assert walk(moving, cut, repeat(limit), json.loads(first[cut])["nextCursor"]) == 7
+    in_pages(moving, again, limit, first[again])
+    in_pages(moving, paged, limit, first[paged])
+
+
+def test_a_pointer_of_the_other_layout_is_as_good(moving: Site) -> None:
+    one = made_up("all/volume", 30)
+    moving.put_pages(one, 20)
+    found = moving.ask(one.name, 20)
+    assert found.headers["cache-control"] == keys.MUTABLE
+    assert found.headers["content-type"] == keys.CONTENT_TYPE
+    assert moving.ask(one.name, 20, If_None_Match=found.headers["etag"]).status == HTTPStatus.NOT_MODIFIED
+    assert moving.client.send("HEAD", target(one.name, 20)).body == b""
+    assert refused(moving.ask(one.name, 21)) == ("category",), "no pointer of either kind"
