@@ -64,7 +64,7 @@ class Applier:
     def upload_generations(self, plan: Plan) -> None:
         """Upload every page or chunk of the new generations; nothing leads to them yet."""
         for step in plan.generations:
-            size = sum(self._each(partial(self._put_immutable, step), step.keys()))
+            size = sum(self._each(partial(self._put_immutable, step), step.object_keys()))
             if not step.shared and size != step.one.bytes:
                 raise self._altered(keys.generation_prefix(step.list_name, step.one.generation))
             self.tally.uploaded_bytes += size
@@ -87,7 +87,7 @@ class Applier:
     def sweep(self, steps: Iterable[GenerationStep]) -> None:
         """Delete generations that nothing leads to any more."""
         for step in steps:
-            self._delete(step.keys())
+            self._delete(step.object_keys())
 
     def _each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         for result in each(work, items, self.store.parallel):

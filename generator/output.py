@@ -249,6 +249,10 @@ class Output:
         self._discarded += 1
         with suppress(FileNotFoundError):
             path.replace(self._staging / f"discarded-{self._discarded}")
+        # Folders that are empty now, up to the first one that is not.
+        with suppress(OSError):
+            for folder in path.parents:
+                folder.rmdir()
 
 
 def _write(path: Path, body: bytes) -> None:

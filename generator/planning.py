@@ -63,7 +63,7 @@ class GenerationStep:
     reason: Reason
     shared: frozenset[str] = frozenset()
 
-    def keys(self) -> Iterator[str]:
+    def object_keys(self) -> Iterator[str]:
         """The objects to upload or delete."""
         everything = generations.object_keys(self.list_name, self.one)
         return (key for key in everything if key not in self.shared)

@@ -25,7 +25,8 @@ def items(read: Read, list_name: str) -> list[bytes]:
     head = keys.head(list_name)
     body = read(head)
     if body is None:
-        raise OutputError(f"{first}: missing, and {head}, too, {_REMEDY}")
+        place, name = keys.list_prefix(list_name), first.removeprefix(f"{keys.list_prefix(list_name)}/")
+        raise OutputError(f"{place}: neither {name} nor {keys.HEAD} is there, {_REMEDY}")
     return _of_chunks(read, list_name, head, body)
 
 

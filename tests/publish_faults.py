@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from generator import build, keys, manifest, output, record
+from generator import build, keys, manifest, output, pages, record
 from generator.config import Config
 from generator.contract import API_VERSION
 from generator.generations import object_keys
@@ -56,22 +56,25 @@ class Scene:
         #: How often the bucket was replaced as a whole.
         self.resets = 0
         self._stores: dict[Path, Store] = {}
+        #: The layout of each machine that has not the usual one.
+        self.layouts: dict[str, str] = {}
 
     def config(self, name: str, **settings: object) -> Config:
         """The settings of a machine that publishes here, with an output folder of its own."""
         (self.folder / name).mkdir(exist_ok=True)
-        return make_config(self.folder / name, **self._settings() | settings)
+        return make_config(self.folder / name, **self._settings(name) | settings)
 
     def arguments(self, command: str, name: str, *more: str) -> list[str]:
         """The command line that `config(name)` stands for."""
         config = self.config(name)
-        settings = {key.replace("__", "."): value for key, value in self._settings().items()}
+        settings = {key.replace("__", "."): value for key, value in self._settings(name).items()}
         overrides = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
         place = ["--config", str(self.folder / name / "config.yaml"), "--set", f"output={config.output}"]
         return [command, *more, *place, *overrides]
 
-    def _settings(self) -> dict[str, object]:
+    def _settings(self, name: str) -> dict[str, object]:
         return {
+            "layout": self.layouts.get(name, pages.LAYOUT),
             "source__url": f"sqlite:///{self.folder / 'markets.db'}",
             "publish__target": f"s3://{self.server.name}/{PREFIX}",
             "publish__endpoint_url": self.server.url,

@@ -4,8 +4,8 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,7 @@ from generator.generations import object_keys
 from generator.record import Published
 from generator.store import Store
 from tests.faults import Reader, fast_folder
-from tests.s3_bucket import Conditions
+from tests.s3_bucket import Conditions, RefusedError
 from tests.s3_server import BUCKET, S3Server
 from tests.stores import open_bucket, use_credentials
 from tests.support import create_database, files, insert_fx_member, insert_market, market_id
@@ -111,6 +111,12 @@ class Site:
         """Every object of the store, by its key."""
         return {key.removeprefix(PREFIX): body for key, (body, _) in self.server.objects().items()}
 
+    def read(self, key: str) -> bytes | None:
+        """An object, as an edge reads it."""
+        with suppress(RefusedError):
+            return self.server.bucket.get(PREFIX + key).body
+        return None
+
     def objects(self) -> dict[str, bytes]:
         """The objects under v1/."""
         return {key: body for key, body in self.stored().items() if key.startswith("v1/")}
@@ -182,7 +188,7 @@ class Walk:
         return self.seen
 
     def _read(self) -> None:
-        items, self.cursor = Reader(self.site.stored().get).page(self.list_name, self.limit, self.cursor)
+        items, self.cursor = Reader(self.site.read).page(self.list_name, self.limit, self.cursor)
         self.seen += [question for _, question, _ in items]
 
 
@@ -215,17 +221,26 @@ class Original:
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
     """A site that was built and published at FIRST."""
+    with published_once(tmp_path_factory.mktemp("original"), populate, {}) as made:
+        yield made
+
+
+@contextmanager
+def published_once(
+    place: Path, fill: Callable[[sqlite3.Connection], None], settings: dict[str, str]
+) -> Iterator[Original]:
+    """Build and publish a site at FIRST, to be copied."""
     with (
-        fast_folder(tmp_path_factory.mktemp("original")) as folder,
+        fast_folder(place) as folder,
         S3Server() as server,
         closing(create_database(folder / "markets.db")) as database,
         pytest.MonkeyPatch.context() as patch,
         _within(folder),
     ):
         use_credentials(patch)
-        populate(database)
+        fill(database)
         write_config(folder)
-        Site(folder, server, database).done("rebuild", "--as-of", FIRST)
+        Site(folder, server, database, settings=settings).done("rebuild", "--as-of", FIRST)
         yield Original(folder, server.objects())
 
 
@@ -242,17 +257,24 @@ def site_server() -> Iterator[S3Server]:
 @pytest.fixture
 def site(original: Original, site_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """A copy of the published site; the working directory is its folder."""
-    use_credentials(monkeypatch)
+    with copied(original, site_server, monkeypatch) as site:
+        yield site
+
+
+@contextmanager
+def copied(original: Original, server: S3Server, patch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """Copy a published site, and go into its folder."""
+    use_credentials(patch)
     with tempfile.TemporaryDirectory(dir=original.folder.parent) as name:
         folder = Path(name)
         shutil.copy(original.folder / "markets.db", folder)
         write_config(folder)
         copy_output(original.folder / "output", folder / "output")
         for key, (body, headers) in original.objects.items():
-            site_server.bucket.put(key, body, headers, Conditions())
-        monkeypatch.chdir(folder)
+            server.bucket.put(key, body, headers, Conditions())
+        patch.chdir(folder)
         with closing(sqlite3.connect(folder / "markets.db", isolation_level=None)) as database:
-            yield Site(folder, site_server, database)
+            yield Site(folder, server, database)
 
 
 @pytest.fixture

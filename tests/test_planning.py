@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator import keys
+from generator import generations, keys
 from generator.contract import MarketStatus
 from generator.manifest import Current, Manifest, Retired
 from generator.planning import NO_DOUBTS, Doubts, GenerationStep, Plan, Reason, Rules, Step, plan
@@ -21,11 +21,14 @@ LONG_AGO = "2026-01-31T05:59:59.000Z"
 RULES = Rules(NOW, LIFETIME)
 LIST = "open/new"
 OTHER = "closed/new"
+#: Generations of the other layout, which have chunks in common.
+CHUNKS = {"c1": ("x", "y"), "c2": ("y", "z"), "c3": ("x", "z", "y"), "c4": ("w",)}
 DETAIL = keys.detail(market_id(1))
 
 
 def current(generation: str, count: int = 3) -> Current:
-    return Current(generation=generation, count=count, bytes=count * 100)
+    chunks = CHUNKS.get(generation, ())
+    return Current(generation=generation, count=count, bytes=count * 100, chunks=chunks)
 
 
 def retired(generation: str, at: str = EARLIER, *, name: str = LIST, partial: bool = False) -> Retired:
@@ -238,7 +241,47 @@ def test_it_is_told_in_the_order_in_which_it_is_carried_out() -> None:
 
 def test_a_generation_is_counted_by_its_pages() -> None:
     step = GenerationStep(LIST, Current(generation="p1", count=21, bytes=9), Reason.NEW)
-    assert step.objects == len([*step.keys()]) == sum(20 // limit for limit in range(1, 101))
+    assert step.objects == len([*step.object_keys()]) == sum(20 // limit for limit in range(1, 101))
+
+
+def chunk_moves(made: Plan) -> list[tuple[str, set[str]]]:
+    """What is done to chunks, by their names."""
+    doomed = [("delete", step) for step in made.doomed]
+    uploaded = [("upload", step) for step in made.generations]
+    return [
+        (done, {key[-6:-5] for key in step.object_keys() if f"/{keys.CHUNKS}/" in key}) for done, step in (*doomed, *uploaded)
+    ]  # fmt: skip
+
+
+def test_a_chunk_that_is_there_is_not_uploaded() -> None:
+    made = plan(manifest({LIST: "c2"}), record(manifest({LIST: "c1"})), RULES)
+    assert chunk_moves(made) == [("upload", {"z"})]
+    assert made.steps == 2
+
+
+def test_a_chunk_goes_with_the_last_generation_that_names_it() -> None:
+    old = (retired("c3", LONG_AGO), retired("c4", LONG_AGO), retired("c2"))
+    made = plan(manifest({LIST: "c1"}), record(manifest({LIST: "c1"}, old=old)), RULES)
+    assert chunk_moves(made) == [("delete", set()), ("delete", {"w"})]
+
+
+def test_no_chunk_is_deleted_twice() -> None:
+    old = (retired("c2", LONG_AGO), retired("c3", LONG_AGO))
+    made = plan(manifest({LIST: "c4"}), record(manifest({LIST: "c4"}, old=old)), RULES)
+    assert chunk_moves(made) == [("delete", {"y", "z"}), ("delete", {"x"})]
+
+
+def test_chunks_of_a_generation_that_is_in_doubt_are_uploaded_again() -> None:
+    before = manifest({LIST: "c1"}, old=(retired("c2", partial=True),))
+    assert chunk_moves(plan(manifest({LIST: "c2"}), record(before), RULES)) == [("upload", {"z"})]
+    rules = Rules(NOW, LIFETIME, doubts=Doubts(generations=frozenset(((LIST, "c1"),))))
+    assert chunk_moves(plan(manifest({LIST: "c1"}), record(manifest({LIST: "c1"})), rules)) == [("upload", {"x", "y"})]
+
+
+def test_what_is_being_deleted_does_not_count_as_there() -> None:
+    before = record(manifest({LIST: "p1"}), doomed=(retired("c1"),))
+    made = plan(manifest({LIST: "c2"}), before, RULES)
+    assert chunk_moves(made) == [("delete", {"x"}), ("upload", {"y", "z"})]
 
 
 # Carried out on a model
@@ -246,29 +289,30 @@ def test_a_generation_is_counted_by_its_pages() -> None:
 
 @dataclass
 class Model:
-    """What lies in a store: digests of mutable objects by key, generations that are whole, and broken ones."""
+    """What lies in a store: digests of mutable objects by key, and the keys of immutable ones."""
 
     objects: dict[str, str]
-    whole: set[tuple[str, str]]
-    broken: set[tuple[str, str]]
+    immutable: set[str]
 
     def apply(self, made: Plan, built: Manifest) -> None:
         for step in made.withdrawals:
             self.objects.pop(step.key, None)
         for one in made.generations:
-            self.whole.add((one.list_name, one.one.generation))
-            self.broken.discard((one.list_name, one.one.generation))
+            self.immutable.update(one.object_keys())
         for step in made.uploads:
             self.objects[step.key] = built.objects[step.key]
         for step in made.deletions:
             self.objects.pop(step.key, None)
         for one in made.doomed:
-            self.whole.discard((one.list_name, one.one.generation))
-            self.broken.discard((one.list_name, one.one.generation))
+            self.immutable.difference_update(one.object_keys())
+
+
+def object_keys(known: generations.Known) -> set[str]:
+    return {key for (name, _), one in known.items() for key in generations.object_keys(name, one)}
 
 
 NAMES = (LIST, OTHER, "all/new")
-GENERATIONS = st.sampled_from(["p1", "p2", "p3", "p4"])
+GENERATIONS = st.sampled_from(["p1", "p2", "p3", *CHUNKS])
 STATES: list[tuple[MarketStatus, ...]] = [(), ("open",), ("closed",), ("closed", "open")]
 MARKETS = st.dictionaries(st.sampled_from([market_id(n) for n in (1, 2, 3)]), st.sampled_from(STATES))
 DOCUMENTS = (keys.SNAPSHOT, keys.BUILD, keys.first_page(LIST, 1), keys.first_page(OTHER, 7))
@@ -305,11 +349,20 @@ def stores(draw: st.DrawFn) -> tuple[Published, Model]:
         lying.pop(key, None)
         if digest := draw(st.sampled_from([*"abc", ""])):
             lying[key] = digest
-    partial = {(one.list, one.generation) for one in known if one.partial}
-    there = {(one.list, one.generation) for one in doomed if draw(st.booleans())}
-    whole = (currents | {(one.list, one.generation) for one in known}) - partial
     noted = built.model_copy(update={"retired": known, "complete": not is_unfinished})
-    return record(noted, tuple(touched) if is_unfinished else None, doomed), Model(lying, whole, partial | there)
+    published = record(noted, tuple(touched) if is_unfinished else None, doomed)
+    return published, Model(lying, draw(lying_about(published)))
+
+
+@st.composite
+def lying_about(draw: st.DrawFn, published: Published) -> set[str]:
+    """Whatever is whole is there, and of what is not any part may be."""
+    built = published.built
+    partial = {(one.list, one.generation) for one in built.retired if one.partial}
+    whole = object_keys({pair: one for pair, one in built.generations().items() if pair not in partial})
+    doomed = {(one.list, one.generation): one for one in published.doomed}
+    others = object_keys(built.generations() | doomed) - whole
+    return whole | {key for key in sorted(others) if draw(st.booleans())}
 
 
 @settings(max_examples=400, deadline=None)
@@ -323,12 +376,12 @@ def test_a_plan_carried_out_gives_the_build_and_what_is_retained(
     made = plan(built, published, Rules(NOW, LIFETIME, purges))
     model.apply(made, built)
     assert model.objects == built.objects
-    current_ones = {(name, one.generation) for name, one in built.lists.items()}
-    kept = {(one.list, one.generation) for one in made.final.retired}
-    assert current_ones <= model.whole
-    assert model.whole | model.broken == made.final.generations().keys() == current_ones | kept
+    kept = {(one.list, one.generation): one for one in made.final.retired}
+    whole = {pair: one for pair, one in kept.items() if not one.partial}
+    assert object_keys(built.current() | whole) <= model.immutable <= object_keys(built.current() | kept)
+    assert made.final.generations().keys() == built.current().keys() | kept.keys()
     assert made.final.lists == built.lists
-    assert kept <= published.built.generations().keys()
+    assert kept.keys() <= published.built.generations().keys()
     assert not (purges and kept)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from generator import takedown
+from generator import chunks, takedown
 from generator.blocked import Blocked
 from tests.faults import State, fast_folder
 from tests.publish_faults import (
@@ -64,6 +64,13 @@ def change(scene: Scene) -> Case:
     return Case([old], scene.arguments("publish", "b"), [old.state, new.state], new)
 
 
+def move(scene: Scene) -> Case:
+    old = scene.site("a", 0)
+    scene.layouts["b"] = chunks.LAYOUT
+    new = scene.site("b", 1, m1={"question": "Edited?"}, m6=None)
+    return Case([old], scene.arguments("publish", "b", "--allow-shrink"), [old.state, new.state], new, hidden=(6,))
+
+
 def withdrawal(scene: Scene) -> Case:
     old = scene.site("a", 0, m1={"question": "Other?"})
     later = scene.site("b", 1)
@@ -110,7 +117,7 @@ def repair(scene: Scene) -> Case:
     )
 
 
-CASES = (first, change, withdrawal, expiry, purge, withdrawn_by_command, repair)
+CASES = (first, change, move, withdrawal, expiry, purge, withdrawn_by_command, repair)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)

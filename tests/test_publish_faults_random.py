@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from generator import keys
+from generator import generations, keys
 from tests.faults import Fault, Reader, fast_folder
 from tests.publish_faults import (
     Found,
@@ -75,12 +75,14 @@ def test_two_hundred_random_kills_leave_nothing_behind(scene: Scene, victims: Vi
 
 
 def edited(scene: Scene, rng: random.Random, minute: int, hidden: int) -> Site:
-    """Another site, in one of three folders; one market may be withdrawn."""
+    """Another site, in one of three folders and either layout; one market may be withdrawn."""
     changes: dict[str, Mapping[str, Any] | None] = {
         f"m{number}": {"question": f"Question {number}, edition {minute}?"} for number in rng.sample(range(1, 10), 2)
     }
     changes |= {f"m{rng.randint(1, 9)}": {"status": rng.choice(("open", "closed"))}}
-    return scene.site(f"m{rng.randrange(3)}", minute, **changes | ({f"m{hidden}": None} if hidden else {}))
+    name = f"m{rng.randrange(3)}"
+    scene.layouts[name] = rng.choice(generations.LAYOUTS)
+    return scene.site(name, minute, **changes | ({f"m{hidden}": None} if hidden else {}))
 
 
 # ── at every file call ────────────────────────────────────────────────────────────────────────────────────────────
