@@ -24,13 +24,15 @@ def bucket(output: Path, port: int) -> Iterator[list[str]]:
             key = self.path.removeprefix("/store/a%20prefix/")
             found = (output / key).is_file() and key.startswith("v1/")
             body = (output / key).read_bytes() if found else b"<Error>AccessDenied</Error>"
-            self.send_response(200 if found else 403)
+            etag = f'"{hashlib.md5(body, usedforsecurity=False).hexdigest()}"'
+            is_known = found and self.headers["If-None-Match"] == etag
+            self.send_response(304 if is_known else 200 if found else 403)
             for name, value in (keys.headers(key) if found else {"Content-Type": "application/xml"}).items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(body)))
-            self.send_header("ETag", f'"{hashlib.md5(body, usedforsecurity=False).hexdigest()}"')
+            self.send_header("ETag", etag)
             self.end_headers()
-            if self.command == "GET":
+            if self.command == "GET" and not is_known:
                 self.wfile.write(body)
 
         do_HEAD = do_GET  # noqa: N815 - the name is the library's
