@@ -25,6 +25,14 @@ EXTENDED: Final[Mapping[str, str]] = {"variant": "extended", "categories": "poli
 #: Settings of each variant, for what is tested in both.
 VARIANTS: Final[Mapping[Variant, Mapping[str, str]]] = {"core": {}, "extended": EXTENDED}
 
+CHUNKED: Final = {"layout": "chunks"}
+#: What is tested after the core variant in the layout `pages`: the other three, by name.
+OTHER_BUILDS: Final[Mapping[str, Mapping[str, str]]] = {
+    "core-chunks": CHUNKED,
+    "extended-pages": EXTENDED,
+    "extended-chunks": {**EXTENDED, **CHUNKED},
+}
+
 #: Builds of the demo by variant, and by layout if it is not `pages`.
 Outputs: TypeAlias = Callable[..., Path]
 

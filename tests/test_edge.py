@@ -8,6 +8,7 @@ import pytest
 from generator import contract, edge
 from generator.config import Config
 from generator.contract import Variant
+from generator.generations import LAYOUTS
 from tests.bucket import bucket
 from tests.edges import http_mismatch, on_the_wire
 from tests.servers import connected, folder_for_anybody, free_port, nginx
@@ -52,8 +53,11 @@ def objects() -> Iterator[Path]:
         yield folder
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_nginx_before_a_bucket_answers_every_case_alike(variant: Variant, demo_folder: Path, objects: Path) -> None:
+def test_nginx_before_a_bucket_answers_every_case_alike(
+    variant: Variant, layout: str, demo_folder: Path, objects: Path
+) -> None:
     (objects / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
     port, store = free_port(), free_port()
     config = make_config(
@@ -62,6 +66,7 @@ def test_nginx_before_a_bucket_answers_every_case_alike(variant: Variant, demo_f
         rate_limit__requests=1_000_000,
         publish__target="s3://store/a prefix",
         publish__endpoint_url=f"http://127.0.0.1:{store}",
+        layout=layout,
         **VARIANTS[variant],
     )
     build_now(config)
