@@ -51,6 +51,31 @@ MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "a page may start anywhere": ("while (place.position % size !== 0) size -= 1;", ""),
     "folders hold fewer pages": ("place.position / size / 100", "place.position / size / 99"),
 }  # fmt: skip
+#: Rules of pages that are cut out of chunks.
+OF_WINDOWS: Final[Mapping[str, tuple[str, str]]] = {
+    "a cursor of chunks leads to a page": ('const isPage = place.generation[0] === "p";', "const isPage = true;"),
+    "heads are not asked for": ("  return head;", "  return page;"),
+    "what is gone is damaged": ("if (gone !== -1)", "if (gone === -2)"),
+    "a head is cut to its end": ("stop: Math.min(found.limit, size)", "stop: size"),
+    "a head may be shorter than it says": ("Math.min(head.count, 100)", "head.count"),
+    "the end is a place": ("found.position >= index.count", "found.position > index.count"),
+    "a page ends where the list does not": ("Math.min(found.position + found.limit, index.count)",
+                                            "Math.min(found.position + found.limit - 1, index.count)"),
+    "all chunks are whole": ("index.first + number * 100", "100 + number * 100"),
+    "the first chunk comes twice": ("let number = 1 + Math", "let number = 0 * Math"),
+    "a page has one chunk": ("at < end; number++", "at === found.position; number++"),
+    "a chunk is cut at its beginning": ("start: at - from", "start: 0"),
+    "a chunk is not cut at its end": ("stop: Math.min(end - from, size)", "stop: size"),
+    "the next cursor repeats an item": ("end += part.stop - part.start;", "end += part.stop - part.start - 1;"),
+    "the next cursor is another list's": ("digest(found.list + '/' +", "digest('all/new' + '/' +"),
+    "the next cursor is another generation's": ("const place = found.generation + end;",
+                                                "const place = 'c0000000000000000000' + end;"),
+    "the last page goes on": ("end === found.count ? 'null' :", "end === -1 ? 'null' :"),
+    "every page is a first one": ('found.position === 0 ? {"content-type"', 'true ? {"content-type"'),
+    "two chunks run into each other": ("pieces.join(',')", "pieces.join('')"),
+    "the last item keeps its comma": ("part.stop < part.size ? items.slice(0, -1) : items", "items"),
+    "the brackets are items": ("lines.slice(1 + part.start, 1 + part.stop)", "lines.slice(part.start, part.stop)"),
+}  # fmt: skip
 #: Rules that only the extended core has.
 OTHER: Final[Mapping[str, tuple[str, str]]] = {
     "ids keep their case": ("const id = reference.toLowerCase();", "const id = reference;"),
@@ -72,12 +97,17 @@ OTHER: Final[Mapping[str, tuple[str, str]]] = {
     "a category may have 101 letters": ("isSlug(text, 100)", "isSlug(text, 101)"),
     "a category has 99 letters at most": ("isSlug(text, 100)", "isSlug(text, 99)"),
     "an empty category is none": ("if (text === undefined) return '';", "if (!text) return '';"),
+    "a list without any pointer has lost a page": ("kind === FIRST || kind === HEAD", "kind === FIRST"),
     "a wrong category leaves the cursor to be checked": ("!sort || category === null ?", "!sort ?"),
 }  # fmt: skip
 
 
-def mutations(variant: Variant) -> Mapping[str, tuple[str, str]]:
-    return MUTATIONS if variant == "core" else OTHER
+#: What is changed in which core, by the layout and the variant of the build that shows it.
+MUTATED: Final[Mapping[tuple[str, Variant], tuple[str, Mapping[str, tuple[str, str]]]]] = {
+    ("pages", "core"): (CORES["core"], MUTATIONS),
+    ("pages", "extended"): (CORES["extended"], OTHER),
+    ("chunks", "core"): (CHUNKED["core"], OF_WINDOWS),
+}
 
 
 def sent(cases: list[Case]) -> list[Request]:
@@ -98,12 +128,14 @@ def test_every_case_of_the_table(engine: str, layout: str, variant: Variant, out
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
 
 
-@pytest.mark.parametrize("variant", CORES)
+@pytest.mark.parametrize(("layout", "variant"), MUTATED)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_table_notices_every_changed_rule(engine: str, variant: Variant, outputs: Outputs, tmp_path: Path) -> None:
-    output = outputs(variant)
-    cases, unnoticed, core = requests(output), [], CORES[variant]
-    for name, (rule, changed) in mutations(variant).items():
+def test_the_table_notices_every_changed_rule(
+    engine: str, layout: str, variant: Variant, outputs: Outputs, tmp_path: Path
+) -> None:
+    output = outputs(variant, layout)
+    cases, unnoticed, (core, mutations) = requests(output), [], MUTATED[layout, variant]
+    for name, (rule, changed) in mutations.items():
         assert core.count(rule) == 1, f"{name}: the core has no such text"
         try:
             results = ENGINES[engine](core.replace(rule, changed), sent(cases), tmp_path, output)
