@@ -320,6 +320,7 @@ class Builds:
     output: Path
     as_of: datetime = AS_OF
     kills: int = 0
+    layout: str = pages.LAYOUT
 
     def __post_init__(self) -> None:
         self._runner = Runner(self.world.folder / "build.log")
@@ -330,7 +331,7 @@ class Builds:
     def arguments(self, output: Path, as_of: datetime) -> list[str]:
         (self.world.folder / "config.yaml").touch()
         settings = {"source.url": f"sqlite:///{self.world.folder / 'markets.db'}", "output": output}
-        settings |= {"cursor.lifetime": 60}
+        settings |= {"cursor.lifetime": 60, "layout": self.layout}
         overrides = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
         config = str(self.world.folder / "config.yaml")
         return ["build", "--config", config, "--as-of", as_of.isoformat(), *overrides]

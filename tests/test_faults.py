@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from generator import keys
+from generator import generations, keys
 from generator.manifest import Manifest, lists_of
 from tests.faults import (
     LIMITS_WALKED,
@@ -258,6 +258,7 @@ def test_a_build_killed_from_outside_leaves_the_old_state_or_the_new(
         world.advance()
         states.append(world.state())
         builds.as_of += timedelta(seconds=20)
+        builds.layout = rng.choice(generations.LAYOUTS)
         pid = builds.begin()
         time.sleep(rng.uniform(0, 0.9 * duration))
         (os.killpg if number % 3 == 0 else os.kill)(pid, signal.SIGKILL)

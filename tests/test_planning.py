@@ -1,5 +1,6 @@
 """Plans, row by row as the tables have them; and carried out on a model of a store, whatever state it was left in."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -248,9 +249,12 @@ def chunk_moves(made: Plan) -> list[tuple[str, set[str]]]:
     """What is done to chunks, by their names."""
     doomed = [("delete", step) for step in made.doomed]
     uploaded = [("upload", step) for step in made.generations]
-    return [
-        (done, {key[-6:-5] for key in step.object_keys() if f"/{keys.CHUNKS}/" in key}) for done, step in (*doomed, *uploaded)
-    ]  # fmt: skip
+    return [(done, names(step.object_keys())) for done, step in (*doomed, *uploaded)]
+
+
+def names(objects: Iterator[str]) -> set[str]:
+    """Those of chunks."""
+    return {key[-6:-5] for key in objects if f"/{keys.CHUNKS}/" in key}
 
 
 def test_a_chunk_that_is_there_is_not_uploaded() -> None:
