@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from generator import (
     answers,
+    chunks,
     contract,
     cursor,
     edge_cloudflare,
@@ -48,21 +49,26 @@ class EdgeFile:
 
 
 def render(config: Config) -> Iterator[EdgeFile]:
-    """Every file of every edge."""
+    """Every file of every edge that can answer in the layout."""
     yield EdgeFile(ROUTER, router(config))
     yield from _nginx(config)
-    yield from _cloudfront(config)
+    # It rewrites URLs and reads no objects, so it has whole pages only.
+    if config.layout == pages.LAYOUT:
+        yield from _cloudfront(config)
     yield from _cloudflare(config)
 
 
 def router(config: Config) -> str:
     """The router core alone; its template says how to call it."""
-    return templates.rendered("router.js.j2", _router_values(config))
+    return templates.rendered("router.js.j2", _reader_values(config))
 
 
 def _nginx(config: Config) -> Iterator[EdgeFile]:
     folder = f"{FOLDER}/{nginx.FOLDER}"
-    yield EdgeFile(f"{folder}/{nginx.SCRIPT}", templates.rendered("nginx.js.j2", _router_values(config)))
+    yield EdgeFile(
+        f"{folder}/{nginx.SCRIPT}",
+        templates.rendered("nginx.js.j2", _reader_values(config) | {"objects": nginx.OBJECTS}),
+    )
     for name, values in nginx.configurations(config):
         yield EdgeFile(f"{folder}/{name}", templates.rendered("nginx.conf.j2", values))
 
@@ -80,7 +86,7 @@ def _cloudfront(config: Config) -> Iterator[EdgeFile]:
 
 
 def _cloudflare(config: Config) -> Iterator[EdgeFile]:
-    worker = templates.rendered("cloudflare.js.j2", edge_cloudflare.worker_values(config, _router_values(config)))
+    worker = templates.rendered("cloudflare.js.j2", edge_cloudflare.worker_values(config, _reader_values(config)))
     wrangler = templates.rendered("wrangler.jsonc.j2", edge_cloudflare.wrangler_values(config))
     for name, text in zip(edge_cloudflare.NAMES, (worker, wrangler), strict=True):
         yield EdgeFile(f"{FOLDER}/{edge_cloudflare.FOLDER}/{name}", text)
@@ -122,11 +128,32 @@ def _router_values(config: Config) -> dict[str, Any]:
         "check_length": cursor.CHECK_LENGTH,
         "generation_length": cursor.GENERATION_LENGTH,
         "position_length": cursor.POSITION_LENGTH,
-        "layout_letter": pages.LETTER,
+        "can_read": False,
+        "letters": pages.LETTER,
         "cors": answers.CORS,
         "sentences": sentences,
         "invalid": contract.invalid().error,
         "invalid_headers": answers.error_headers(HTTPStatus.BAD_REQUEST, config),
         "fixed_headers": {204: answers.PREFLIGHT} | {code: answers.error_headers(code, config) for code in errors},
         "fixed_bodies": {204: ""} | errors,
+    }
+
+
+def _reader_values(config: Config) -> dict[str, Any]:
+    """What the router core is told where objects can be read: of both layouts, and which one to ask for first."""
+    values, unavailable = _router_values(config), HTTPStatus.SERVICE_UNAVAILABLE
+    body = contract.encode(contract.ErrorResponse(error="temporarily unavailable")).decode()
+    return values | {
+        "can_read": True,
+        "is_cut": config.layout == chunks.LAYOUT,
+        "letters": pages.LETTER + chunks.LETTER,
+        "page_letter": pages.LETTER,
+        "head": keys.HEAD,
+        "index": keys.INDEX,
+        "chunks": keys.CHUNKS,
+        "chunk_size": chunks.SIZE,
+        "first_headers": {"content-type": keys.CONTENT_TYPE, "cache-control": keys.MUTABLE},
+        "later_headers": {"content-type": keys.CONTENT_TYPE, "cache-control": keys.IMMUTABLE},
+        "fixed_headers": values["fixed_headers"] | {unavailable: answers.error_headers(unavailable, config)},
+        "fixed_bodies": values["fixed_bodies"] | {unavailable: body},
     }

@@ -75,8 +75,3 @@ def test_what_some_runtime_lacks_is_refused_wherever_it_stands(code: str) -> Non
 )
 def test_comments_strings_and_divisions_are_no_offence(code: str) -> None:
     assert findings(code) == []
-
-
-def test_the_core_is_small_enough_to_leave_room_for_an_adapter() -> None:
-    assert len(edge.router(Config()).encode()) < 8_000
-    assert len(edge.router(Config(variant="extended")).encode()) < 9_000
