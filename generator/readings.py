@@ -9,8 +9,10 @@ from typing import Any, Final
 
 from generator import contract
 from generator.catalog import Catalog, Market
-from generator.contract import OrderBookLevel, PublicRecentFill
-from generator.detail import Detail, Point
+from generator.contract import OrderBookLevel
+from generator.detail import Detail
+from generator.fills import Fill
+from generator.history import Point
 
 #: The page holds so many bytes of list items, which are some ten thousand markets,
 ITEM_BYTES: Final = 5_000_000
@@ -88,7 +90,7 @@ def _levels(levels: Sequence[OrderBookLevel]) -> list[Any]:
     return [len(levels), *([level.price, level.amount] for level in levels[:LEVELS])]
 
 
-def _fills(fills: Sequence[PublicRecentFill]) -> list[Any]:
+def _fills(fills: Sequence[Fill]) -> list[Any]:
     return [len(fills), *([fill.timestamp, fill.price, fill.amount, fill.shares] for fill in fills[:FILLS])]
 
 

@@ -12,8 +12,8 @@ MODULES = {path.stem: ast.parse(path.read_text("utf-8")) for path in sorted(GENE
 
 #: The only modules that may import each library.
 OWNERS = {
-    "sqlalchemy": {"source", "demo"},
-    "sqlite3": {"source"},
+    "sqlalchemy": {"database", "demo", "statements"},
+    "sqlite3": {"database"},
     "psycopg": set[str](),
     "yaml": {"config"},
     "click": {"cli", "cli_check", "cli_job", "cli_plan"},
@@ -43,7 +43,10 @@ MAY_IMPORT = {
     "slugs": {"keys", "quarantine", "rows"},
     "catalog": {"contract", "slugs"},
     "remarks": {"catalog", "config", "quarantine"},
-    "detail": {"config", "contract", "quarantine", "rows"},
+    "columns": {"contract"},
+    "fills": {"columns", "quarantine", "rows"},
+    "history": {"columns", "quarantine", "rows"},
+    "detail": {"columns", "config", "contract", "fills", "history", "quarantine", "rows"},
     "pages": {"contract", "cursor", "keys"},
     "manifest": {"contract", "keys"},
     "openapi_texts": {"config", "contract"},
@@ -60,7 +63,7 @@ MAY_IMPORT = {
         "answers", "config", "contract", "cursor", "edge_cloudflare", "edge_cloudfront", "keys", "nginx",
         "pages", "slugs", "templates",
     },
-    "readings": {"catalog", "contract", "detail"},
+    "readings": {"catalog", "contract", "detail", "fills", "history"},
     "inspector": {"config", "contract", "edge", "keys", "openapi", "pages", "readings", "templates"},
     "prices": {"config", "errors", "settings"},
     "estimate": {"contract", "manifest", "pages", "prices"},
@@ -68,8 +71,13 @@ MAY_IMPORT = {
     "logs": set(),
     "report": {"estimate", "manifest", "metrics", "pages", "quarantine", "relations"},
     "workers": {"errors"},
-    "streams": {"errors", "rows"},
-    "source": {"catalog", "config", "detail", "errors", "quarantine", "relations", "rows", "slugs", "streams"},
+    "streams": {"errors"},
+    "database": {"config", "errors"},
+    "statements": {"relations"},
+    "source": {
+        "catalog", "config", "database", "detail", "fills", "quarantine", "relations", "rows", "slugs", "statements",
+        "streams",
+    },
     "demo_texts": {"contract"},
     "demo_lives": {"contract", "demo_texts"},
     "demo_markets": {"contract", "demo_lives", "demo_texts"},
@@ -147,10 +155,10 @@ MAY_IMPORT = {
 }  # fmt: skip
 #: Modules that do no I/O, know no clock and draw no lots: what they return depends on what they are given.
 PURE = {
-    "answers", "catalog", "check", "contract", "cursor", "demo_texts", "detail", "edge_cloudflare",
-    "edge_cloudfront", "errors", "estimate", "findings", "guards", "keys", "manifest", "nginx", "openapi",
-    "openapi_examples", "openapi_schemas", "openapi_texts", "pages", "planning", "quarantine", "readings", "record",
-    "relations", "remarks", "render", "rows", "slugs", "streams",
+    "answers", "catalog", "check", "columns", "contract", "cursor", "demo_texts", "detail", "edge_cloudflare",
+    "edge_cloudfront", "errors", "estimate", "fills", "findings", "guards", "history", "keys", "manifest", "nginx",
+    "openapi", "openapi_examples", "openapi_schemas", "openapi_texts", "pages", "planning", "quarantine",
+    "readings", "record", "relations", "remarks", "render", "rows", "slugs", "streams",
 }  # fmt: skip
 IMPURE_LIBRARIES = {"os", "pathlib", "random", "shutil", "socket", "subprocess", "sys", "tempfile", "time", "secrets"}
 
