@@ -1,7 +1,7 @@
 """Whole columns of database values → wire values at once, where every value is plainly good. Pure.
 
 `rows` judges row by row and says what is wrong; a database holds millions of rows of which nothing is. Each function
-here returns exactly what `rows` would make of the values, or raises UnusualError when there is one that it must look at.
+here returns exactly what `rows` would make of the values, or raises UnusualError when there is one to be looked at.
 """
 
 import re

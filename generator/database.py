@@ -122,6 +122,8 @@ def _begin(connection: sa.Connection, instant: str | None) -> None:
     connection.exec_driver_sql("SET LOCAL TIME ZONE 'UTC'")
     connection.exec_driver_sql("SET LOCAL datestyle = 'ISO'")
     connection.exec_driver_sql("SET LOCAL extra_float_digits = 3")
+    # The connection that others share the instant of waits for them.
+    connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
 
 
 def _cause(error: Exception, config: Config) -> str:

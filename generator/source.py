@@ -96,14 +96,12 @@ class Reading:
         hidden = self._transaction.number(self._statements.count_markets()) - ids.total()
         return Catalog(self._unique(markets, ids), as_of=now, hidden=hidden, refused_slugs=known.refused)
 
-    def ranges(self, size: int) -> list[Range]:
-        """All markets of the catalog that was read, in ranges of at most `size`, in the order of the database."""
-        starts = self._spelled[::size]
-        ends = [*starts[1:], None]
-        return [
-            Range(start if place else None, end, size)
-            for place, (start, end) in enumerate(zip(starts, ends, strict=True))
-        ]
+    def ranges(self, count: int) -> list[Range]:
+        """All markets of the catalog that was read, in at most `count` ranges, in the order of the database."""
+        size = max(1, -(-len(self._spelled) // max(1, count)))
+        starts = self._spelled[size::size]
+        bounds = zip([None, *starts], [*starts, None], strict=True)
+        return [Range(start, end) for start, end in bounds]
 
     def details(self, catalog: Catalog, within: Range = EVERYTHING) -> Iterator[MarketRows]:
         """Read each market of the catalog with the rows of its detail; consume one before taking the next."""

@@ -20,12 +20,11 @@ _AS_GIVEN: Final = sa.types.NullType()
 class Range:
     """The markets from `start` up to but not including `end`, ids as the database spells and sorts them.
 
-    None is no bound. There are about `count` of them.
+    None is no bound.
     """
 
     start: str | None = None
     end: str | None = None
-    count: int = 0
 
 
 EVERYTHING: Final = Range()

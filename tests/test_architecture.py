@@ -92,8 +92,11 @@ MAY_IMPORT = {
     "store_s3": {"keys", "store", "store_obstore", "store_s3_connection", "store_s3_deletions", "store_s3_errors"},
     "stores": {"config", "errors", "store", "store_directory", "store_s3"},
     "output": {"contract", "disk", "errors", "keys", "manifest", "pages"},
+    "details": {
+        "catalog", "config", "detail", "errors", "output", "quarantine", "readings", "render", "source", "staging",
+    },
     "build": {
-        "blocked", "catalog", "check", "config", "detail", "edge", "errors", "estimate", "guards", "inspector",
+        "blocked", "catalog", "check", "config", "details", "edge", "errors", "estimate", "guards", "inspector",
         "keys", "manifest", "output", "pages", "prices", "readings", "remarks", "render", "report", "settings",
         "source", "staging", "workers",
     },

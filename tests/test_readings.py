@@ -54,7 +54,7 @@ def test_members_of_fx_families_are_marked() -> None:
 def test_no_text_can_end_the_element_that_holds_the_data() -> None:
     text = "</script><!-- <b>"
     made = Readings(catalog(public_market(1, question=text)))
-    made.add(shown(1, question=text, description=text))
+    made.keep(made.taken(shown(1, question=text, description=text)))
     assert b"<" not in made.encoded()
     assert held(made)["items"][0]["question"] == text
     assert held(made)["readings"][0]["description"] == text
@@ -71,7 +71,7 @@ def test_only_the_most_popular_have_readings() -> None:
     count = readings.READINGS + 5
     made = Readings(catalog(*[public_market(number, trader_count=number) for number in range(count)]))
     for number in range(count):
-        made.add(shown(number))
+        made.keep(made.taken(shown(number)))
     assert {one["id"] for one in held(made)["readings"]} == {market_id(number) for number in range(5, count)}
 
 
