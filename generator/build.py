@@ -21,6 +21,7 @@ from generator import (
     prices,
     remarks,
     render,
+    room,
     source,
     staging,
     workers,
@@ -147,6 +148,7 @@ class _Run:
         """Put everything aside that is not in place yet: lists in forked workers, details meanwhile here."""
         categories = render.offered(catalog, self.config)
         lists = render.lists(catalog, categories)
+        room.require(self.folder.path(""), self.config, catalog, lists, self.previous)
         details = Details(self.config, self.folder, catalog, readings, reading)
         self.progress.start(len(lists) + details.count())
         staged_lists, ranges = self._stage(lists, details)
@@ -176,12 +178,15 @@ class _Run:
             return staging.stage_list(self.folder, known, unit)
 
         units: list[Unit] = [*lists, *details.ranges()]
-        with workers.Crew(stage, units, _work, workers.available(), details.close) as crew:
+        crew = workers.Crew(stage, units, _work, workers.available(), details.close)
+        with crew, self.folder.written_ahead() as ahead:
             if not details.ranges():
                 ranges += map(self._advanced, details.stage_rest(ranges))
             for result in map(self._advanced, crew.results()):
                 if isinstance(result, StagedList):
                     staged_lists.append(result)
+                    if result.first_pages.changed:
+                        ahead.begin()
                 elif isinstance(result, StagedRange):
                     ranges.append(result)
         ranges += details.stage_rest(ranges)

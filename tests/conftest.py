@@ -11,7 +11,7 @@ from generator import demo
 from generator.quarantine import Quarantine
 from tests.support import AS_OF, EXTENDED, Outputs, build_now, create_database, make_config
 
-pytest_plugins = ["tests.postgres", "tests.publishing", "tests.s3_servers"]
+pytest_plugins = ["tests.disks", "tests.postgres", "tests.publishing", "tests.s3_servers"]
 
 
 @pytest.fixture

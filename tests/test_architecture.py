@@ -97,8 +97,8 @@ MAY_IMPORT = {
     },
     "build": {
         "blocked", "catalog", "check", "config", "details", "edge", "errors", "estimate", "guards", "inspector",
-        "keys", "manifest", "output", "pages", "prices", "readings", "remarks", "render", "report", "settings",
-        "source", "staging", "workers",
+        "keys", "manifest", "output", "pages", "prices", "readings", "remarks", "render", "report", "room",
+        "settings", "source", "staging", "workers",
     },
     "preview": {"answers", "config", "contract", "edge", "errors", "inspector", "keys"},
     "apply": {"errors", "keys", "ledger", "manifest", "output", "pages", "planning", "store", "transfer"},
@@ -110,10 +110,11 @@ MAY_IMPORT = {
         "blocked", "catalog", "config", "detail", "estimate", "manifest", "output", "pages", "quarantine",
         "render", "source",
     },
+    "room": {"catalog", "config", "disk", "errors", "estimate", "keys", "manifest", "pages"},
     "findings": {"errors"},
     "check_build": {
-        "build", "check", "config", "disk", "errors", "estimate", "findings", "guards", "measure", "prices",
-        "quarantine", "source",
+        "build", "check", "config", "disk", "errors", "findings", "guards", "measure", "prices", "quarantine",
+        "room", "source",
     },
     "check_store": {
         "caches", "config", "contract", "errors", "findings", "manifest", "publish", "record", "store", "stores",
