@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import sqlite3
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +88,8 @@ def test_categories_are_a_remedy_where_there_are_any(site: Path, disk: Disk) -> 
 def test_what_a_list_needs_is_told_exactly(count: int) -> None:
     bodies = [public_market(number).body for number in range(count)]
     made = pages.Generation(ItemList("all/new", bodies))
-    folders = list(made.folders())
-    written = [*map(made.first, pages.LIMITS), *(body for folder in folders for _, body in folder.pages)]
+    folders = [[body for _, body in folder.pages] for folder in made.folders()]
+    written = [*map(made.first, pages.LIMITS), *chain.from_iterable(folders)]
     names = frozenset(["all/new"])
     site = Site((ListSize("all/new", count, sum(map(len, bodies))),), 0, 0)
     need = room.needed(site, Change(names, names, 0, 0), pages.LAYOUT)
