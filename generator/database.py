@@ -46,7 +46,7 @@ def transaction(config: Config, instant: str | None = None) -> Iterator["Transac
         with engine.connect() as connection:
             _begin(connection, instant)
             remedy = "`public-markets check` looks closer"
-            yield Transaction(connection)
+            yield Transaction(connection, instant or _instant(connection))
     except (SQLAlchemyError, driver.Error) as error:
         raise SourceError(f"{describe(config)}: {_cause(error, config)}; {remedy}") from error
     finally:
@@ -126,6 +126,24 @@ def _begin(connection: sa.Connection, instant: str | None) -> None:
     connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
 
 
+def _instant(connection: sa.Connection) -> str | None:
+    """What makes others see what this transaction sees.
+
+    PostgreSQL exports its snapshot. In SQLite's rollback modes nobody can write while this transaction reads, so
+    others may read the file as it is; locks are not for them to take, as a fork shares SQLite's idea of them. In WAL
+    mode a second reader may see a later instant.
+    """
+    if connection.dialect.name == "sqlite":
+        mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar_one()
+        return _AS_IT_IS if mode in {"delete", "truncate", "persist"} else None
+    try:
+        return str(connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one())
+    except DBAPIError:  # what speaks PostgreSQL's protocol need not have it; the transaction is lost with it
+        connection.rollback()
+        _begin(connection, None)
+        return None
+
+
 def _cause(error: Exception, config: Config) -> str:
     """The database's own words, without statement, parameters and password."""
     text = " ".join(str(getattr(error, "orig", None) or error).split())
@@ -136,25 +154,11 @@ def _cause(error: Exception, config: Config) -> str:
 class Transaction:
     """An open transaction."""
 
-    def __init__(self, connection: sa.Connection) -> None:
+    def __init__(self, connection: sa.Connection, instant: str | None) -> None:
         self._connection = connection
         self.dialect = connection.dialect.name
-
-    def instant(self) -> str | None:
-        """What another process needs to see the same instant while this transaction is open; None if none can.
-
-        PostgreSQL exports its snapshot. In SQLite's rollback modes nobody can write while this transaction reads, so
-        others may read the file as it is; locks are not for them to take, as a fork shares SQLite's idea of them. In
-        WAL mode a second reader may see a later instant.
-        """
-        if self.dialect == "sqlite":
-            mode = self._connection.exec_driver_sql("PRAGMA journal_mode").scalar_one()
-            return _AS_IT_IS if mode in {"delete", "truncate", "persist"} else None
-        try:
-            with self._connection.begin_nested():  # an error must not end the transaction
-                return str(self._connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one())
-        except DBAPIError:
-            return None
+        #: What another process needs to see the same instant while this transaction is open; None if none can.
+        self.instant = instant
 
     def rows(self, statement: sa.Select[Any]) -> Iterator[Row]:
         """The rows as a stream, as the driver makes them: SQLAlchemy's own cost as much as reading does."""

@@ -60,7 +60,7 @@ class Reading:
 
     def instant(self) -> str | None:
         """What `reading` needs in another process to see the same instant; None if none can."""
-        return self._transaction.instant()
+        return self._transaction.instant
 
     def columns(self, relation: str) -> dict[str, tuple[str, frozenset[Kind]]] | None:
         """The type of each column and the kinds it can hold; None when there is no such relation."""
