@@ -4,14 +4,13 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from typing import Protocol
+from math import inf
+from typing import Protocol, TypeAlias, TypeVar
 
 from generator import (
     __version__,
     blocked,
     check,
-    detail,
     edge,
     estimate,
     generations,
@@ -23,12 +22,14 @@ from generator import (
     prices,
     remarks,
     render,
+    room,
     source,
     staging,
     workers,
 )
 from generator.catalog import Catalog, Market
 from generator.config import Config
+from generator.details import Details, StagedRange
 from generator.estimate import Basis, Change, ListSize, Site, Terms
 from generator.manifest import Manifest, Shelf, States
 from generator.output import Output
@@ -36,7 +37,12 @@ from generator.pages import LIMITS, ItemList, page_count
 from generator.readings import Readings
 from generator.report import Report
 from generator.settings import shaping
+from generator.source import Range
 from generator.staging import Rendered, Staged, StagedList
+
+Result = TypeVar("Result")
+#: What a worker stages at a time.
+Unit: TypeAlias = ItemList | Range
 
 
 class Progress(Protocol):
@@ -132,22 +138,15 @@ class _Run:
         """Put everything aside that is not in place yet: lists in forked workers, details meanwhile here."""
         categories = render.offered(catalog, self.config)
         lists = render.lists(catalog, categories)
-        self.progress.start(len(lists) + len(catalog.markets))
-        known = self.previous.generations() if self.previous else {}
+        room.require(self.folder.path(""), self.config, catalog, lists, self.previous)
+        details = Details(self.config, self.folder, catalog, readings, reading)
+        self.progress.start(len(lists) + details.count())
+        staged_lists, ranges = self._stage(lists, details)
         staged = Staged()
-        stage_list = partial(staging.stage_list, self.folder, self.config.layout, known)
-        with workers.Crew(stage_list, lists, _work, workers.available()) as crew:
-            for shown in reading.details(catalog):
-                made = detail.read(shown, self.config, self.report.quarantine)
-                for artifact in render.market_detail(made):
-                    staged.put(self.folder, artifact)
-                readings.add(made)
-                self.progress.advance()
-            staged_lists = []
-            for result in crew.results():
-                staged_lists.append(result)
-                self.progress.advance()
-        staged_lists.sort(key=lambda one: one.name)
+        for part in ranges:
+            staged.add(part.staged)
+            self.report.quarantine.add(part.quarantine)
+            readings.keep(part.readings)
         for artifact in render.documents(catalog, self.config):
             staged.put(self.folder, artifact)
         for one in staged_lists:
@@ -157,6 +156,36 @@ class _Run:
         self.report.site = _site(lists, staged_lists, staged)
         record = self._record(catalog, staged_lists, staged)
         return Rendered(staged_lists, staged, record, _states(catalog, categories))
+
+    def _stage(self, lists: list[ItemList], details: Details) -> tuple[list[StagedList], list[StagedRange]]:
+        """Put lists and details aside, in forked workers as far as possible."""
+        known = self.previous.generations() if self.previous else {}
+        staged_lists, ranges = list[StagedList](), list[StagedRange]()
+
+        def stage(unit: Unit) -> StagedList | StagedRange | Range:
+            if isinstance(unit, Range):
+                return details.stage_apart(unit)
+            return staging.stage_list(self.folder, self.config.layout, known, unit)
+
+        units: list[Unit] = [*lists, *details.ranges()]
+        crew = workers.Crew(stage, units, _work, workers.available(), details.close)
+        with crew, self.folder.written_ahead() as ahead:
+            if not details.ranges():
+                ranges += map(self._advanced, details.stage_rest(ranges))
+            for result in map(self._advanced, crew.results()):
+                if isinstance(result, StagedList):
+                    staged_lists.append(result)
+                    if result.first_pages.changed:
+                        ahead.begin()
+                elif isinstance(result, StagedRange):
+                    ranges.append(result)
+        ranges += details.stage_rest(ranges)
+        staged_lists.sort(key=lambda one: one.name)
+        return staged_lists, details.in_order(ranges)
+
+    def _advanced(self, result: Result) -> Result:
+        self.progress.advance()
+        return result
 
     def _record(self, catalog: Catalog, lists: list[StagedList], staged: Staged) -> Manifest:
         return Manifest(
@@ -223,9 +252,9 @@ class _Run:
                 self.folder.move(name)
 
 
-def _work(items: ItemList) -> int:
-    """What a list costs to write, in either layout, in no unit."""
-    return page_count(len(items.items)) + len(LIMITS)
+def _work(unit: Unit) -> float:
+    """What it costs, in no unit. Details go first: nobody knows whether a list will cost anything at all."""
+    return inf if isinstance(unit, Range) else page_count(len(unit.items)) + len(LIMITS)
 
 
 def _states(catalog: Catalog, offered: Collection[str]) -> States:

@@ -3,7 +3,6 @@
 It reads the database as a build does, and writes nothing.
 """
 
-import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
@@ -13,12 +12,13 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from generator import check, disk, estimate, guards, prices, source
+from generator import check, disk, guards, prices, room, source
 from generator.config import Config
 from generator.errors import PublicMarketsError
 from generator.findings import Finding, error, fine, refused, warning
 from generator.measure import Left, Measured, Measurement, Progress
 from generator.quarantine import Quarantine, Rejection
+from generator.room import Need
 from generator.source import Reading
 
 #: So many reasons are told, and so many rows of each are named; a build's report names them all.
@@ -89,19 +89,16 @@ class BuildCheck:
         yield from self._room(existing)
 
     def _room(self, place: Path) -> Iterator[Finding]:
-        wanted = self._changed()
-        found = os.statvfs(place)
-        if found.f_files and found.f_favail < wanted:
-            yield error(
-                f"{place}: {wanted} files are to be written, and its file system has room for {found.f_favail} "
-                f"(df -i); make room, or {_ELSEWHERE}"
-            )
-        else:
-            yield fine(f"{self._config.output}: can be written")
+        lacking = self._need().lacking(place)
+        yield (
+            error(f"{lacking}; {room.remedy(self._config)}")
+            if lacking
+            else fine(f"{self._config.output}: can be written")
+        )
 
-    def _changed(self) -> int:
+    def _need(self) -> Need:
         measured = self.measured
-        return estimate.changed_objects(measured.site, measured.change).get(self._config.layout, 0) if measured else 0
+        return room.needed(measured.site, measured.change, self._config.layout) if measured else Need(0, 0)
 
 
 def _bad_rows(quarantine: Quarantine) -> Iterator[Finding]:

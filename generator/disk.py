@@ -7,8 +7,10 @@ import ctypes
 import errno
 import os
 import secrets
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
+from types import TracebackType
+from typing import Final, NamedTuple, Self
 
 #: Linux can sync one file system; os.sync waits for every disk of the machine, whoever writes to it.
 _SYNCFS: Final = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
@@ -25,6 +27,51 @@ def sync(folder: Path) -> None:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(folder))
     finally:
         os.close(handle)
+
+
+class Room(NamedTuple):
+    """What a file system has left: bytes, files (None where it sets no limit); and the bytes of a block."""
+
+    bytes: int
+    files: int | None
+    block: int
+
+
+def room(folder: Path) -> Room:
+    """What this user may still write to the folder's file system."""
+    found = os.statvfs(folder)
+    is_root = os.geteuid() == 0  # what is reserved is reserved for root
+    files = (found.f_ffree if is_root else found.f_favail) if found.f_files else None
+    return Room((found.f_bfree if is_root else found.f_bavail) * found.f_frsize, files, found.f_frsize)
+
+
+class WriteAhead:
+    """Has what is still being made written to the disk meanwhile, so that the sync that must be waited for is short."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._thread = ThreadPoolExecutor(1)
+        self._begun: Future[None] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def begin(self) -> None:
+        """Begin to write what is there, unless that is going on."""
+        if _SYNCFS is None or (self._begun and not self._begun.done()):
+            return
+        self._check()
+        self._begun = self._thread.submit(sync, self._folder)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self._thread.shutdown()
+        if error is None:
+            self._check()
+
+    def _check(self) -> None:
+        # The system tells of bytes that it could not write only once, maybe here.
+        if self._begun:
+            self._begun.result()
 
 
 def write(handle: int, body: bytes) -> None:

@@ -61,7 +61,7 @@ class Change:
     led: frozenset[str]
     objects: int
     minutes: float
-    chunks: Mapping[str, int] = field(default_factory=dict)
+    chunks: Mapping[str, int | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +204,15 @@ def page_bytes(site: Site) -> int:
 def changed_objects(site: Site, change: Change) -> dict[str, int]:
     """How many objects a change replaces, for every layout."""
     return {name: round(_load(layout, site, change).puts) - RECORD_PUTS for name, layout in _LAYOUTS.items()}
+
+
+def written(site: Site, change: Change, layout: str) -> tuple[int, int]:
+    """How many objects a change writes, and their bytes; those that belong to no list are of equal size."""
+    made = {one.name: _LAYOUTS[layout].objects(one) for one in site.lists}
+    new, led = [made[name] for name in change.new], [made[name] for name in change.led]
+    count = sum(one.immutable for one in new) + sum(one.mutable for one in led) + change.objects
+    size = sum(one.immutable_bytes for one in new) + sum(one.mutable_bytes for one in led)
+    return count, size + site.bytes * change.objects // max(1, site.objects)
 
 
 def objects(site: Site, layout: str) -> int:

@@ -3,7 +3,7 @@
 A site that moves from one layout to the other keeps generations of both for as long as walks may be in them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -52,6 +52,13 @@ def entrance(layout: str, list_name: str, limit: int) -> str:
 def chunk_keys(known: Known) -> set[str]:
     """The keys of all chunks that these generations are made of."""
     return set(chain.from_iterable(_chunks(list_name, one) for (list_name, _), one in known.items()))
+
+
+def new_chunks(one: Generation, there: Collection[str]) -> int | None:
+    """How many chunks of a generation are not among those `there`, by their keys; None where it has no chunks."""
+    if isinstance(one, pages.Generation):
+        return None
+    return sum(keys.chunk(one.list_name, name) not in there for name in one.chunks)
 
 
 def total(known: Known) -> int:

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from generator import blocked, chunks, detail, estimate, generations, keys, manifest, output, render
+from generator import blocked, detail, estimate, generations, manifest, output, render
 from generator.catalog import Catalog
 from generator.config import Config
 from generator.estimate import Change, Cost, ListSize, Site
@@ -88,7 +88,7 @@ class Measurement:
         yield render.build_record(catalog, self.config, {one.name: len(one.items) for one in lists}, categories)
 
     def _change(self, previous: Manifest, catalog: Catalog, lists: Iterable[ItemList], objects: int) -> Change:
-        new, led, new_chunks = set(), set(), {}
+        new, led, new_chunks = set(), set(), dict[str, int | None]()
         known = previous.generations()
         there = generations.chunk_keys(known)
         for items in lists:
@@ -96,8 +96,7 @@ class Measurement:
             current = previous.lists.get(items.name)
             if (items.name, generation.name) not in known:
                 new.add(items.name)
-                if isinstance(generation, chunks.Generation):
-                    new_chunks[items.name] = len({keys.chunk(items.name, one) for one in generation.chunks} - there)
+                new_chunks[items.name] = generations.new_chunks(generation, there)
             if current is None or current.generation != generation.name:
                 led.add(items.name)
             self.progress.advance()

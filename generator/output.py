@@ -193,6 +193,10 @@ class Output:
         """Have everything that was put aside on the disk, before anything leads to it."""
         disk.sync(self._staging)
 
+    def written_ahead(self) -> disk.WriteAhead:
+        """What brings that to the disk while more is put aside."""
+        return disk.WriteAhead(self._staging)
+
     def move(self, key: str) -> None:
         """Move an object or a generation from aside into its place, at once."""
         target = self._root / key

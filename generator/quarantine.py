@@ -36,6 +36,13 @@ class Quarantine:
         if rejection in self._rows or len(self._rows) < NAMED_AT_MOST:
             self._rows[rejection] += 1
 
+    def add(self, other: "Quarantine") -> None:
+        """Take over what another one collected."""
+        for rejection, count in other:
+            if rejection in self._rows or len(self._rows) < NAMED_AT_MOST:
+                self._rows[rejection] += count
+        self._totals.update(other._totals)  # noqa: SLF001 - of the same class
+
     def total(self, relation: str | None = None) -> int:
         """How many rows of `relation`, or of all relations, were left out."""
         return self._totals.total() if relation is None else self._totals[relation]

@@ -3,14 +3,16 @@
 Both are bounded, so that a page of any catalog opens at once; the rest is in the published files. Pure.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from generator import contract
 from generator.catalog import Catalog, Market
-from generator.contract import OrderBookLevel, PublicRecentFill
-from generator.detail import Detail, Point
+from generator.contract import OrderBookLevel
+from generator.detail import Detail
+from generator.fills import Fill
+from generator.history import Point
 
 #: The page holds so many bytes of list items, which are some ten thousand markets,
 ITEM_BYTES: Final = 5_000_000
@@ -24,17 +26,20 @@ DESCRIPTION: Final = 400
 
 
 class Readings:
-    """The readings of one build; `add` takes every market's detail and keeps what the page has room for."""
+    """The readings of one build; `taken` makes them, wherever details are read, and `keep` collects them."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._markets = sorted(catalog.markets, key=_popularity)
         self._wanted = {market.item.id for market in self._markets[:READINGS]}
         self._kept: list[bytes] = []
 
-    def add(self, shown: Detail) -> None:
-        """Keep a reading of the market if it is among the most popular."""
-        if shown.market.id in self._wanted:
-            self._kept.append(contract.encode(reading(shown)))
+    def taken(self, shown: Detail) -> list[bytes]:
+        """A reading of the market if it is among the most popular."""
+        return [contract.encode(reading(shown))] if shown.market.id in self._wanted else []
+
+    def keep(self, readings: Iterable[bytes]) -> None:
+        """Put these readings into the page."""
+        self._kept += readings
 
     def encoded(self) -> bytes:
         """Everything the page's scripts work with, as JSON; every `<` in it is escaped, so no text can end an element.
@@ -88,7 +93,7 @@ def _levels(levels: Sequence[OrderBookLevel]) -> list[Any]:
     return [len(levels), *([level.price, level.amount] for level in levels[:LEVELS])]
 
 
-def _fills(fills: Sequence[PublicRecentFill]) -> list[Any]:
+def _fills(fills: Sequence[Fill]) -> list[Any]:
     return [len(fills), *([fill.timestamp, fill.price, fill.amount, fill.shares] for fill in fills[:FILLS])]
 
 

@@ -5,9 +5,6 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from pydantic import ValidationError
-
-from generator import rows
 from generator.errors import SourceError
 
 
@@ -42,16 +39,3 @@ class Groups:
             raise SourceError(
                 f"{self._relation}: rows of market {self._owner!r} came out of order; ids that differ only in case?"
             )
-
-
-def count_window(fills: Iterable[Sequence[Any]], start: str, end: str) -> int:
-    """How many different fills, of those that keep the contract, lie in (start, end]; both are wire timestamps."""
-    seen = set()
-    for row in fills:
-        try:
-            fill = rows.fill(row)
-        except ValidationError:
-            continue  # reported when the market's detail is read
-        if start < fill.timestamp <= end:
-            seen.add(fill.id)
-    return len(seen)

@@ -3,19 +3,22 @@
 Threads would not do: making files is system calls and small byte strings, which Python runs one at a time.
 """
 
-import heapq
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 from generator.errors import OutputError
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
+
+#: So many numbers, each of so many bytes, fit into any system's pipe. Of more units, each number stands for several.
+_NUMBERS: Final = 4_000
+_WIDTH: Final = 4
 
 _FORK = multiprocessing.get_context("fork")
 
@@ -28,24 +31,34 @@ def available() -> int:
 class Crew(Generic[Unit, Result]):
     """Runs `work` on every unit in `count` processes, while the caller does something else.
 
-    Units are shared out beforehand, the costliest first, each to the worker with the least to do: no queue, so a
-    worker needs nothing from its parent, and ends by itself when the parent is gone.
+    The costliest unit is begun first, and whoever has done one takes the next: what a unit really costs need not be
+    known. Their numbers wait in a pipe that was filled beforehand, so a worker needs nothing from its parent, and
+    ends by itself when the parent is gone. `at_end` is run by each worker when it ends.
     """
 
     def __init__(
-        self, work: Callable[[Unit], Result], units: Sequence[Unit], cost: Callable[[Unit], int], count: int
+        self,
+        work: Callable[[Unit], Result],
+        units: Sequence[Unit],
+        cost: Callable[[Unit], float],
+        count: int,
+        at_end: Callable[[], None] = lambda: None,
     ) -> None:
         self._processes = []
         self._connections: list[Connection[Any, Any]] = []
-        for share in _shares(units, cost, count):
+        waiting = sorted(units, key=cost, reverse=True)
+        numbers = _filled_pipe(min(len(waiting), _NUMBERS))
+        for _ in range(min(count, len(waiting))):
             receiver, sender = _FORK.Pipe(duplex=False)
             receivers = (*self._connections, receiver)
-            process = _FORK.Process(target=_run, args=(work, share, sender, receivers, os.getpid()))
+            taken = _take(waiting, numbers, os.getpid())
+            process = _FORK.Process(target=_run, args=(work, taken, sender, receivers, at_end))
             process.start()
             # Only the worker may hold the sending end: its death then reads as the end of the pipe.
             sender.close()
             self._processes.append(process)
             self._connections.append(receiver)
+        os.close(numbers)
 
     def __enter__(self) -> "Crew[Unit, Result]":
         return self
@@ -77,33 +90,39 @@ class Crew(Generic[Unit, Result]):
                     yield message
 
 
-def _shares(units: Sequence[Unit], cost: Callable[[Unit], int], count: int) -> list[list[Unit]]:
-    """Share out the units so that no worker has much more to do than another."""
-    loads: list[tuple[int, int]] = [(0, worker) for worker in range(count)]
-    shares: list[list[Unit]] = [[] for _ in range(count)]
-    for unit in sorted(units, key=cost, reverse=True):
-        load, worker = loads[0]
-        shares[worker].append(unit)
-        heapq.heapreplace(loads, (load + cost(unit), worker))
-    return [share for share in shares if share]
+def _filled_pipe(count: int) -> int:
+    """The reading end of a pipe that holds the numbers below `count`, and then ends."""
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "wb") as file:
+        file.writelines(number.to_bytes(_WIDTH) for number in range(count))
+    return reader
+
+
+def _take(waiting: Sequence[Unit], numbers: int, parent: int) -> Iterator[Unit]:
+    """Units that nobody else takes, until there is none left or the parent is gone."""
+    stride = min(len(waiting), _NUMBERS)
+    while number := os.read(numbers, _WIDTH):
+        for unit in waiting[int.from_bytes(number) :: stride]:
+            if os.getppid() != parent:
+                return
+            yield unit
 
 
 def _run(
     work: Callable[[Unit], Result],
-    share: list[Unit],
+    units: Iterator[Unit],
     sender: "Connection[Any, Any]",
     receivers: "Sequence[Connection[Any, Any]]",
-    parent: int,
+    at_end: Callable[[], None],
 ) -> None:
     # Only the parent may hold the receiving ends: its death then breaks the pipe, also for a worker that waits in it.
     for receiver in receivers:
         receiver.close()
     with suppress(BrokenPipeError):
         try:
-            for unit in share:
-                if os.getppid() != parent:
-                    return
+            for unit in units:
                 sender.send(work(unit))
+            at_end()
             sender.send(None)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again in the parent
             sender.send(error)

@@ -12,11 +12,11 @@ MODULES = {path.stem: ast.parse(path.read_text("utf-8")) for path in sorted(GENE
 
 #: The only modules that may import each library.
 OWNERS = {
-    "sqlalchemy": {"source", "demo"},
-    "sqlite3": {"source"},
+    "sqlalchemy": {"database", "demo", "statements"},
+    "sqlite3": {"database"},
     "psycopg": set[str](),
     "yaml": {"config"},
-    "click": {"cli", "cli_check", "cli_job", "cli_plan"},
+    "click": {"cli", "cli_build", "cli_check", "cli_job", "cli_plan", "cli_publish", "cli_serve", "cli_takedown"},
     "multiprocessing": {"workers"},
     "fcntl": {"output", "store_directory"},
     "werkzeug": {"preview", "preview_app"},
@@ -43,7 +43,10 @@ MAY_IMPORT = {
     "slugs": {"keys", "quarantine", "rows"},
     "catalog": {"contract", "slugs"},
     "remarks": {"catalog", "config", "quarantine"},
-    "detail": {"config", "contract", "quarantine", "rows"},
+    "columns": {"contract"},
+    "fills": {"columns", "quarantine", "rows"},
+    "history": {"columns", "quarantine", "rows"},
+    "detail": {"columns", "config", "contract", "fills", "history", "quarantine", "rows"},
     "pages": {"contract", "cursor", "keys"},
     "chunks": {"contract", "cursor", "keys", "pages"},
     "manifest": {"contract", "keys"},
@@ -62,7 +65,7 @@ MAY_IMPORT = {
         "answers", "chunks", "config", "contract", "cursor", "edge_cloudflare", "edge_cloudfront", "keys", "nginx",
         "pages", "slugs", "templates",
     },
-    "readings": {"catalog", "contract", "detail"},
+    "readings": {"catalog", "contract", "detail", "fills", "history"},
     "inspector": {"chunks", "config", "contract", "edge", "keys", "openapi", "pages", "readings", "templates"},
     "prices": {"config", "errors", "settings"},
     "estimate": {"chunks", "contract", "manifest", "pages", "prices"},
@@ -70,8 +73,13 @@ MAY_IMPORT = {
     "logs": set(),
     "report": {"estimate", "generations", "manifest", "metrics", "pages", "quarantine", "relations"},
     "workers": {"errors"},
-    "streams": {"errors", "rows"},
-    "source": {"catalog", "config", "detail", "errors", "quarantine", "relations", "rows", "slugs", "streams"},
+    "streams": {"errors"},
+    "database": {"config", "errors"},
+    "statements": {"relations"},
+    "source": {
+        "catalog", "config", "database", "detail", "fills", "quarantine", "relations", "rows", "slugs", "statements",
+        "streams",
+    },
     "demo_texts": {"contract"},
     "demo_lives": {"contract", "demo_texts"},
     "demo_markets": {"contract", "demo_lives", "demo_texts"},
@@ -86,10 +94,13 @@ MAY_IMPORT = {
     "store_s3": {"keys", "store", "store_obstore", "store_s3_connection", "store_s3_deletions", "store_s3_errors"},
     "stores": {"config", "errors", "store", "store_directory", "store_s3"},
     "output": {"contract", "disk", "errors", "generations", "keys", "manifest", "pages"},
+    "details": {
+        "catalog", "config", "detail", "errors", "output", "quarantine", "readings", "render", "source", "staging",
+    },
     "build": {
-        "blocked", "catalog", "check", "config", "detail", "edge", "estimate", "generations", "guards", "inspector",
-        "keys", "manifest", "output", "pages", "prices", "readings", "remarks", "render", "report", "settings",
-        "source", "staging", "workers",
+        "blocked", "catalog", "check", "config", "details", "edge", "estimate", "generations", "guards", "inspector",
+        "keys", "manifest", "output", "pages", "prices", "readings", "remarks", "render", "report", "room",
+        "settings", "source", "staging", "workers",
     },
     "preview": {"config", "edge", "errors", "preview_app", "preview_router"},
     "preview_app": {"answers", "config", "contract", "edge", "inspector", "keys", "preview_router"},
@@ -100,12 +111,13 @@ MAY_IMPORT = {
     "caches": {"config", "contract", "errors"},
     "guards": {"catalog", "errors", "manifest", "quarantine"},
     "measure": {
-        "blocked", "catalog", "chunks", "config", "detail", "estimate", "generations", "keys", "manifest", "output",
-        "pages", "quarantine", "render", "source",
+        "blocked", "catalog", "config", "detail", "estimate", "generations", "manifest", "output", "pages",
+        "quarantine", "render", "source",
     },
+    "room": {"catalog", "config", "disk", "errors", "estimate", "generations", "keys", "manifest", "pages"},
     "findings": {"errors"},
     "check_build": {
-        "check", "config", "disk", "errors", "estimate", "findings", "guards", "measure", "prices", "quarantine",
+        "check", "config", "disk", "errors", "findings", "guards", "measure", "prices", "quarantine", "room",
         "source",
     },
     "check_store": {
@@ -144,18 +156,26 @@ MAY_IMPORT = {
         "render", "staging", "store", "transfer", "walks",
     },
     "process": set(),
-    "cli": {
-        "blocked", "build", "cli_check", "cli_job", "cli_plan", "config", "contract", "demo", "errors", "generations",
-        "inspector", "keys", "logs", "manifest", "output", "planning", "preview", "publish", "record", "refusals",
-        "report", "source", "store", "stores", "takedown",
+    "cli_build": {
+        "build", "cli_job", "config", "contract", "demo", "errors", "generations", "inspector", "keys", "logs",
+        "output", "report", "source",
     },
+    "cli_publish": {
+        "blocked", "build", "cli_build", "cli_job", "config", "errors", "logs", "output", "planning", "publish",
+        "refusals", "store", "stores", "takedown",
+    },
+    "cli_serve": {"cli_job", "config", "preview"},
+    "cli_takedown": {
+        "blocked", "cli_job", "config", "logs", "manifest", "publish", "record", "stores", "takedown",
+    },
+    "cli": set(),  # it imports a command's module by its name, when the command is used
 }  # fmt: skip
 #: Modules that do no I/O, know no clock and draw no lots: what they return depends on what they are given.
 PURE = {
-    "answers", "catalog", "check", "chunks", "contract", "cursor", "demo_texts", "detail", "edge_cloudflare",
-    "edge_cloudfront", "errors", "estimate", "findings", "generations", "guards", "keys", "manifest", "nginx",
+    "answers", "catalog", "check", "columns", "contract", "cursor", "demo_texts", "detail", "edge_cloudflare",
+    "edge_cloudfront", "errors", "estimate", "fills", "findings", "guards", "history", "keys", "manifest", "nginx",
     "openapi", "openapi_examples", "openapi_schemas", "openapi_texts", "pages", "planning", "quarantine",
-    "readings", "record", "relations", "remarks", "render", "rows", "slugs", "streams", "walks",
+    "readings", "record", "relations", "remarks", "render", "rows", "slugs", "streams",
 }  # fmt: skip
 IMPURE_LIBRARIES = {"os", "pathlib", "random", "shutil", "socket", "subprocess", "sys", "tempfile", "time", "secrets"}
 

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from generator import rows
 from generator.contract import OrderBook, PublicMarketDetail
-from generator.detail import GRID, MarketRows, Point, history, order_book, read, recent_fills, thin
+from generator.detail import MarketRows, order_book, read
+from generator.fills import recent
+from generator.history import GRID, Point, history, thin
 from generator.quarantine import Quarantine
 from tests.support import FX_MEMBER, NOW, fill_id, make_config, market_id, market_row
 
@@ -91,7 +93,7 @@ def fill(number: int, created_at: str, amount: float = 1.0) -> tuple[Any, ...]:
 
 
 def shown_fills(fills: Iterable[tuple[Any, ...]], limit: int, quarantine: Quarantine) -> list[int]:
-    return [int(shown.id[:8], 16) for shown in recent_fills(fills, limit, quarantine)]
+    return [int(shown.id[:8], 16) for shown in recent(fills, limit, quarantine)]
 
 
 @settings(deadline=None, max_examples=150)

@@ -15,9 +15,13 @@ import pytest
 from generator import keys
 from generator.errors import OutputError
 from generator.manifest import FORMAT
+from tests.disks import Disk
 from tests.faults import Reader, World, check_whole, fast_folder
 from tests.programs import unavailable
 from tests.support import AS_OF, ROOT, build_now, files, make_config, market_id
+
+#: How a refusal before anything is written begins.
+NO_ROOM = "no space left on device for this build: "
 
 
 @pytest.fixture
@@ -71,41 +75,6 @@ def check_untouched(before: dict[str, bytes], output: Path) -> None:
 # ── disks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Disk:
-    """A file system of our own, in a namespace that a shell keeps open."""
-
-    def __init__(self, place: Path) -> None:
-        place.mkdir()
-        self._place = place
-        self._shell = subprocess.Popen(
-            ["unshare", "-rm", "sh"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        #: Where the others see it.
-        self.path = Path(f"/proc/{self._shell.pid}/root{place}")
-
-    def mount(self, options: str) -> None:
-        """Mount a file system in memory, or mount it in another way."""
-        assert self._shell.stdin
-        assert self._shell.stdout
-        try:
-            self._shell.stdin.write(f"mount -t tmpfs -o {options} none '{self._place}' && echo mounted\n")
-            self._shell.stdin.flush()
-        except BrokenPipeError:
-            unavailable("unshare -rm is refused here: no disk can be filled")
-        answer = self._shell.stdout.readline()
-        if answer != "mounted\n":
-            unavailable(f"no file system can be mounted here ({answer.strip()}): no disk can be filled")
-
-    def close(self) -> None:
-        self._shell.communicate(timeout=20)
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Disk]:
-    with closing(Disk(tmp_path / "disk")) as disk:
-        yield disk
-
-
 def test_a_full_disk_changes_nothing(world: World, disk: Disk) -> None:
     disk.mount("size=128m")
     output = built(world, disk.path / "output")
@@ -116,7 +85,7 @@ def test_a_full_disk_changes_nothing(world: World, disk: Disk) -> None:
     for left in (0, 1_000_000):
         with ballast.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, free - left)
-        check_refused(command(world, output), output, "no space left on device; make room, or choose another folder")
+        check_refused(command(world, output), output, NO_ROOM, "to be written", "make room, or choose another folder")
         check_untouched(before, output)
         ballast.unlink()
     result = command(world, output)
@@ -142,13 +111,13 @@ def test_a_disk_without_inodes_changes_nothing(world: World, disk: Disk) -> None
     before = files(output, "")
     assert 4500 < len(before) < 9000
     world.advance()
-    check_refused(command(world, output), output, "no space left on device; make room")
+    check_refused(command(world, output), output, NO_ROOM, "files (df -i); make room")
     check_untouched(before, output)
 
 
 def test_a_disk_that_is_full_from_the_beginning_gets_nothing(world: World, disk: Disk) -> None:
     disk.mount("size=1m")
-    check_refused(command(world, disk.path / "output"), disk.path / "output", "no space left on device; make room")
+    check_refused(command(world, disk.path / "output"), disk.path / "output", NO_ROOM, "(df -h); make room")
     assert [path.name for path in (disk.path / "output").iterdir()] == [".lock"]
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from generator import readings, rows
 from generator.catalog import Catalog, Market
-from generator.contract import OrderBook, OrderBookLevel, PublicRecentFill
+from generator.contract import OrderBook, OrderBookLevel
 from generator.detail import Detail
+from generator.fills import Fill
 from generator.readings import DESCRIPTION, FILLS, LEVELS, POINTS, Readings
 from tests.support import FX_MEMBER, NOW, fill_id, market_id, market_row, public_market
 
@@ -24,8 +25,7 @@ def shown(number: int = 1, points: int = 0, levels: int = 0, fills: int = 0, **c
         market=rows.market(market_row(number, **columns), fx=None, fills24h=0, as_of=NOW),
         order_book=OrderBook(bids=side, asks=side),
         recent_fills=[
-            PublicRecentFill(id=fill_id(number), amount=1.0, shares=2.0, price=None, timestamp=NOW)
-            for number in range(fills)
+            Fill(id=fill_id(number), amount=1.0, shares=2.0, price=None, timestamp=NOW) for number in range(fills)
         ],
         points=[
             (f"2026-01-{1 + at // 1440:02}T{at // 60 % 24:02}:{at % 60:02}:00.000Z", at / 9999) for at in range(points)
@@ -54,7 +54,7 @@ def test_members_of_fx_families_are_marked() -> None:
 def test_no_text_can_end_the_element_that_holds_the_data() -> None:
     text = "</script><!-- <b>"
     made = Readings(catalog(public_market(1, question=text)))
-    made.add(shown(1, question=text, description=text))
+    made.keep(made.taken(shown(1, question=text, description=text)))
     assert b"<" not in made.encoded()
     assert held(made)["items"][0]["question"] == text
     assert held(made)["readings"][0]["description"] == text
@@ -71,7 +71,7 @@ def test_only_the_most_popular_have_readings() -> None:
     count = readings.READINGS + 5
     made = Readings(catalog(*[public_market(number, trader_count=number) for number in range(count)]))
     for number in range(count):
-        made.add(shown(number))
+        made.keep(made.taken(shown(number)))
     assert {one["id"] for one in held(made)["readings"]} == {market_id(number) for number in range(5, count)}
 
 

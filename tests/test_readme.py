@@ -9,18 +9,23 @@ import pytest
 from generator.cli import main
 from tests.support import ROOT
 
+CONTEXT: Final = click.Context(main)
 README: Final = (ROOT / "README.md").read_text("utf-8")
+
+
+COMMANDS: Final = {name: main.get_command(CONTEXT, name) for name in main.list_commands(CONTEXT)}
 
 
 def options() -> Iterator[tuple[str, str]]:
     """Every option that is not hidden, with its command."""
-    for name, command in main.commands.items():
+    for name, command in COMMANDS.items():
+        assert command is not None, name
         for parameter in command.params:
             if isinstance(parameter, click.Option) and not parameter.hidden:
                 yield name, parameter.opts[0]
 
 
-@pytest.mark.parametrize("name", main.commands)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_readme_lists_every_command(name: str) -> None:
     assert f"| `public-markets {name}" in README
 
@@ -31,5 +36,5 @@ def test_readme_tells_of_every_option(name: str, option: str) -> None:
 
 
 def test_every_command_says_what_it_does() -> None:
-    assert len(main.commands) == 8
-    assert all(command.help for command in main.commands.values())
+    assert len(COMMANDS) == 8
+    assert all(command and command.help for command in COMMANDS.values())

@@ -215,6 +215,13 @@ def insert_three_markets(into: sqlite3.Connection) -> None:
     insert_fx_member(into, market_id=market_id(4))
 
 
+def insert_many_markets(into: sqlite3.Connection) -> None:
+    """Three, and so many more that their details are shared out among processes."""
+    insert_three_markets(into)
+    for number in range(100, 250):
+        insert_market(into, number)
+
+
 def assert_unseen_until_the_next_build(settings: Config, meddler: Silent) -> None:
     """Build undisturbed, then while the meddler writes, then after it."""
     build_now(settings)
@@ -233,7 +240,7 @@ def assert_unseen_until_the_next_build(settings: Config, meddler: Silent) -> Non
 def test_postgresql_shows_a_build_one_instant(
     tmp_path: Path, make_postgres: Callable[..., Postgres], database: sqlite3.Connection
 ) -> None:
-    insert_three_markets(database)
+    insert_many_markets(database)
     served = make_postgres()
     served.copy(tmp_path / "markets.db")
 
@@ -247,8 +254,37 @@ def test_postgresql_shows_a_build_one_instant(
     assert meddler.written
 
 
+def test_processes_share_an_instant_of_postgresql_and_a_server_that_lets_in_only_one_is_read_by_one(
+    tmp_path: Path, make_postgres: Callable[..., Postgres], database: sqlite3.Connection
+) -> None:
+    insert_many_markets(database)
+    served = make_postgres()
+    served.copy(tmp_path / "markets.db")
+    served.connection.execute("CREATE ROLE lonely LOGIN PASSWORD 'alone' CONNECTION LIMIT 1")
+    served.connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO lonely")
+    seen = Onlooker(served)
+    settings = make_config(tmp_path, source__url=served.url)
+    build.build(settings, build.Clock(AS_OF, is_set=True), allowed=build.Allowed(), progress=seen)
+    lonely = served.url.replace(served.url.split("//")[1].split("@")[0], "lonely:alone")
+    build_now(make_config(tmp_path, source__url=lonely, output=tmp_path / "alone"))
+    assert_same_files(settings.output, tmp_path / "alone")
+    assert seen.most > 1
+
+
+class Onlooker(Silent):
+    """Counts the connections of a build while it goes on."""
+
+    def __init__(self, served: Postgres) -> None:
+        self._served = served
+        self.most = 0
+
+    def advance(self) -> None:
+        count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'public-markets'"
+        self.most = max(self.most, self._served.connection.execute(count).fetchone()[0])
+
+
 def test_sqlite_with_a_write_ahead_log_shows_a_build_one_instant(tmp_path: Path, database: sqlite3.Connection) -> None:
-    insert_three_markets(database)
+    insert_many_markets(database)
     assert database.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
 
     def write() -> None:
@@ -295,7 +331,7 @@ class PatientMeddler(Silent):
 def test_sqlite_with_a_rollback_journal_lets_writers_wait_until_the_build_has_read(
     tmp_path: Path, database: sqlite3.Connection
 ) -> None:
-    insert_three_markets(database)
+    insert_many_markets(database)
     assert database.execute("PRAGMA journal_mode").fetchone() == ("delete",)
     settings = make_config(tmp_path)
     build_now(settings)

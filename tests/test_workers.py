@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -49,6 +50,11 @@ def flood(unit: int) -> bytes:
     return bytes(1_000_000)
 
 
+def rest(unit: float) -> tuple[int, float]:
+    time.sleep(unit)
+    return os.getpid(), unit
+
+
 def nap(unit: int) -> int:
     time.sleep(3600)  # nobody waits for the end of it: a test that does will be noticed
     return unit
@@ -68,19 +74,34 @@ def test_every_unit_gives_its_result_once(units: int, count: int) -> None:
 
 
 def test_units_are_worked_on_in_other_processes_and_no_more_than_there_are_units() -> None:
-    with Crew(whose, [1, 1, 1], cost, 8) as crew:
+    with Crew(rest, [0.3, 0.3, 0.3], lambda _: 1, 8) as crew:
         workers = [process for process, _ in crew.results()]
     assert len(set(workers)) == 3
     assert os.getpid() not in workers
 
 
-def test_no_worker_has_much_more_to_do_than_another() -> None:
-    units = [100, *[10] * 10, *[1] * 100]
-    loads: dict[int, int] = {}
-    with Crew(whose, units, cost, 3) as crew:
+def test_who_is_done_takes_the_next_unit_whatever_it_was_said_to_cost() -> None:
+    units = [0.5, *[0.01] * 20]
+    done: dict[int, list[float]] = {}
+    with Crew(rest, units, lambda _: 1, 2) as crew:
         for process, unit in crew.results():
-            loads[process] = loads.get(process, 0) + unit
-    assert sorted(loads.values()) == [100, 100, 100]
+            done.setdefault(process, []).append(unit)
+    assert sorted(map(len, done.values())) == [1, 20]
+
+
+def test_more_units_than_a_pipe_holds_are_all_done() -> None:
+    with Crew(double, range(100_001), cost, 3) as crew:
+        assert sum(crew.results()) == 2 * sum(range(100_001))
+
+
+def test_a_worker_ends_what_it_opened(tmp_path: Path) -> None:
+    def leave_a_trace() -> None:
+        (tmp_path / str(os.getpid())).touch()
+
+    with Crew(whose, [1, 2, 3], cost, 2, leave_a_trace) as crew:
+        workers = {process for process, _ in crew.results()}
+    assert {int(path.name) for path in tmp_path.iterdir()} >= workers
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_the_costliest_unit_is_begun_first() -> None:
