@@ -5,7 +5,7 @@ from one packed file to files.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -68,17 +68,14 @@ def listing(url: str, output: Path) -> Command:
 
 def _competitors(workshop: Workshop, urls: dict[str, str], reference: Path) -> Iterator[Competitor]:
     for name, url in urls.items():
-        yield Competitor(name, lambda output, url=url: building(workshop, url, output))
+        yield Competitor(name, partial(building, workshop, url))
     yield Competitor(_LISTS, lambda output: listing(urls[_BUILD], output))
     yield Competitor(_COPY, lambda output: Command(["cp", "-r", reference, output]))
     yield Competitor(_COPY_LISTS, lambda output: Command(["cp", "-r", reference / LISTS, output]))
     if program := packed.compiled(workshop):
         index, bodies = packed.pack(reference / LISTS, workshop.new("pack").parent)
         for name, processes in ((_C, 1), (_C_TWO, 2)):
-            yield Competitor(
-                name,
-                lambda output, processes=processes: packed.creating(program, index, bodies, output, processes),
-            )
+            yield Competitor(name, partial(packed.creating, program, index, bodies, processes))
 
 
 def _check(reference: Path, name: str, output: Path) -> None:
@@ -103,7 +100,7 @@ def _table(results: Results) -> Iterator[str]:
         is_run = not name.startswith("start-up")
         c_ratio = compared(name, _C) if is_run and base == _COPY_LISTS and _C in results else ""
         rows.append([name, compared(name, base) if is_run else "", c_ratio, *figures(runs)])
-    yield from table(["", "× cp -r (without start-up)", "× C program, 1 process", *TOOK], rows)
+    yield from table(["", "x cp -r (without start-up)", "x C program, 1 process", *TOOK], rows)
 
 
 def _goals(results: Results) -> Iterator[Goal]:
@@ -117,7 +114,7 @@ def _goals(results: Results) -> Iterator[Goal]:
             yield Goal(f"{name}, peak MiB of a process", _peak(results[name]), 150)
 
 
-def _peak(runs: list[Measured]) -> float:
+def _peak(runs: Sequence[Measured]) -> float:
     return max(run.rss_mib for run in runs)
 
 

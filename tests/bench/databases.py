@@ -87,12 +87,14 @@ def trade(path: Path, share: float) -> int:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN")
         (public,) = connection.execute(f"SELECT count(*) FROM markets WHERE {_VISIBLE}").fetchone()
-        found = connection.execute(f"SELECT id FROM markets WHERE {_VISIBLE} AND status = 'open' ORDER BY id").fetchall()
+        found = connection.execute(
+            f"SELECT id FROM markets WHERE {_VISIBLE} AND status = 'open' ORDER BY id"
+        ).fetchall()
         chosen = random.Random(1).sample(found, round(public * share))  # noqa: S311 - the same markets every time
         for number, (market_id,) in zip(count(1), chosen, strict=False):
             connection.execute(
-                "UPDATE markets SET prob = min(0.98, prob + 0.01), volume = volume + 10, trader_count = trader_count + 1,"
-                " last_activity_at = ? WHERE id = ?",
+                "UPDATE markets SET prob = min(0.98, prob + 0.01), volume = volume + 10, "
+                "trader_count = trader_count + 1, last_activity_at = ? WHERE id = ?",
                 [moment, market_id],
             )
             insert_fill(connection, number, market_id=market_id, created_at=moment)
@@ -124,6 +126,8 @@ def uniform(path: Path, *, markets: int, points: int, fills: int) -> Path:
             for side, first in (("bid", 0.4), ("ask", 0.6)):
                 for step in range(3):
                     price = round(first + step / 100, 2)
-                    insert_order(connection, market_id=owner, side=side, price=price, amount=round(rng.random() * 90, 2))
+                    insert_order(
+                        connection, market_id=owner, side=side, price=price, amount=round(rng.random() * 90, 2)
+                    )
         connection.execute("COMMIT")
     return path

@@ -129,7 +129,7 @@ def _table(rounds: list[dict[str, _Built]], idle: list[Measured]) -> Iterator[st
         ]
         for name in rounds[0]
     ]
-    yield from table(["", "× full build", "files written ÷ all", "without start-up s", *TOOK], rows)
+    yield from table(["", "x full build", "files written ÷ all", "without start-up s", *TOOK], rows)
     yield f"\nStart-up: {median(one.wall_s for one in idle):.2f} s, subtracted in the first and the third column."
 
 

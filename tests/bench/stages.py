@@ -7,7 +7,6 @@ Prints, as JSON, what the stage took without the start of Python: wall seconds, 
 """
 
 import json
-
 import sys
 import tempfile
 import time

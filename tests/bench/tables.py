@@ -62,7 +62,7 @@ def figures(runs: Sequence[Measured]) -> list[str]:
     seconds = [run.wall_s for run in runs]
     return [
         f"{median(seconds):.2f}",
-        f"{min(seconds):.2f}–{max(seconds):.2f}",
+        f"{min(seconds):.2f}..{max(seconds):.2f}",
         f"{median(run.cpu_s for run in runs):.2f}",
         f"{max(run.rss_mib for run in runs):.0f}",
     ]
