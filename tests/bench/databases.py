@@ -2,19 +2,16 @@
 
 import random
 import sqlite3
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from generator import demo
 from generator.relations import RELATIONS
 from tests import postgres
-from tests.bench.workshop import Workshop, say
+from tests.bench.workshop import Workshop, provided, say
 from tests.support import (
     AS_OF,
     create_database,
@@ -52,16 +49,9 @@ def url(path: Path) -> str:
     return f"sqlite:///{path}"
 
 
-@contextmanager
-def postgresql(workshop: Workshop) -> Iterator[postgres.Server | None]:
+def postgresql(workshop: Workshop) -> AbstractContextManager[postgres.Server | None]:
     """A server for the block; None, said loudly, where there is no PostgreSQL."""
-    with ExitStack() as stack:
-        server = None
-        try:
-            server = stack.enter_context(postgres.running())
-        except pytest.skip.Exception as error:
-            workshop.lacks(f"PostgreSQL ({error})", "`make test-deps` installs it")
-        yield server
+    return provided(workshop, "PostgreSQL", "`make test-deps` installs it", postgres.running())
 
 
 def copied(server: postgres.Server, path: Path) -> str:

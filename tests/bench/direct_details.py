@@ -151,7 +151,8 @@ def details(cursor: Cursor) -> Iterator[Detail]:
         accepts = status == "open" and closes > AS_OF and row[14] is None
         market = Market(
             owner.lower(), question, status, prob, volume, closes, resolution, wire(created),
-            resolved and wire(resolved), wire(active), traders, recent, accepts, row[11], row[12], row[13], row[14], fx.get(owner),
+            resolved and wire(resolved), wire(active), traders, recent, accepts,
+            row[11], row[12], row[13], row[14], fx.get(owner),
         )  # fmt: skip
         yield Detail(market, Book(levels(book, "bid"), levels(book, "ask")), trades[:50], history)
 

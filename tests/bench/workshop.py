@@ -14,14 +14,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
+
+import pytest
 
 from tests.bench.tables import Measured
 from tests.support import ROOT
+
+_T = TypeVar("_T")
 
 #: ext4 without a journal does not use an inode again for a minute after its deletion, and searches past it meanwhile.
 _REST_S: Final = 65
@@ -178,6 +182,18 @@ def opened(options: Options) -> Iterator[Workshop]:
     finally:
         say("deleting what the benchmark made")
         shutil.rmtree(root, ignore_errors=True)
+
+
+@contextmanager
+def provided(workshop: Workshop, what: str, remedy: str, server: AbstractContextManager[_T]) -> Iterator[_T | None]:
+    """Run a server of the tests for the block; None, said loudly, where it is not installed."""
+    with ExitStack() as stack:
+        running = None
+        try:
+            running = stack.enter_context(server)
+        except pytest.skip.Exception as error:
+            workshop.lacks(f"{what} ({error})", remedy)
+        yield running
 
 
 def say(sentence: str) -> None:
