@@ -19,7 +19,7 @@ MARKETS: Final = (100, 1_000, 5_000, 10_000)
 
 @dataclass(frozen=True)
 class Site:
-    """A build of so many markets. `blocks` is what its files take of the disk, in bytes; `puts` are of a first publish."""
+    """A build of so many markets. `blocks` is what it takes of the disk, in bytes; `puts` are of a first publish."""
 
     markets: int
     taken: Measured

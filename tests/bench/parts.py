@@ -12,6 +12,7 @@ from tests.support import ROOT
 
 Part = Callable[[Workshop], Iterator[str]]
 _FOLDER: Final = ROOT / ".bench"
+_AWS: Final = str(ROOT / ".venv-bench" / "bin" / "aws")
 
 
 def main(*parts: Part, arguments: Sequence[str] | None = None) -> None:
@@ -47,7 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", type=Path, default=_FOLDER, help="on the file system to measure (default: .bench)")
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies the markets; 0.1 tries the benchmark")
     parser.add_argument("--long", dest="is_long", action="store_true", help="measure what takes longest, too")
-    parser.add_argument("--aws", default="aws", help="the AWS command line; a version manager's shim costs extra")
+    parser.add_argument("--aws", default=_AWS, help="the AWS command line (default: of .venv-bench)")
 
 
 def _parser() -> argparse.ArgumentParser:
