@@ -21,7 +21,9 @@ PARTS: Final[dict[str, parts.Part]] = {
 def main() -> None:
     """Measure what was asked for."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("part", nargs="*", choices=[*PARTS, []], default=[], help=f"of {', '.join(PARTS)}; all")
+    parser.add_argument(
+        "part", nargs="*", choices=[*PARTS, []], default=[], metavar="PART", help=f"of {', '.join(PARTS)}; all"
+    )
     parts.add_options(parser)
     options = vars(parser.parse_args())
     names = options.pop("part") or PARTS

@@ -95,7 +95,14 @@ class Buckets:
         if self.program is None:
             return None
         with self.running(0) as server:
-            command = [self.program, "ask", server.url.rpartition(":")[2], str(_CEILING), str(_SIZE), str(clients)]
+            command: list[str | Path] = [
+                self.program,
+                "ask",
+                server.url.rpartition(":")[2],
+                str(_CEILING),
+                str(_SIZE),
+                str(clients),
+            ]
             began = time.perf_counter()
             subprocess.run(command, check=True)
             return _CEILING / (time.perf_counter() - began)

@@ -77,7 +77,7 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
 
 def _exponents(sites: Sequence[Site]) -> Iterator[str]:
     for name, chosen in (("all sizes", sites), ("the two largest", sites[-2:])):
-        values = {
+        values: dict[str, Sequence[float]] = {
             "files": [one.files for one in chosen],
             "bytes": [one.size for one in chosen],
             "seconds": [one.work_s for one in chosen],

@@ -39,8 +39,7 @@ def run(workshop: Workshop) -> Iterator[str]:
     """Measure, with the same bytes asked of everybody."""
     markets = workshop.options.markets(MARKETS)
     path = databases.lifelike(workshop, markets)
-    data = workshop.root / "lists.json"
-    data.write_text(json.dumps(_lists(path)), "utf-8")
+    data = written_lists(workshop, path)
     reference = workshop.new("reference")
     say(f"list pages of {markets} markets by other generators")
     workshop.measured(listing(databases.url(path), reference))
@@ -58,20 +57,28 @@ def run(workshop: Workshop) -> Iterator[str]:
     yield "- all wrote the same bytes, which was checked file by file"
 
 
-def _lists(path: Path) -> list[dict[str, object]]:
-    """Every list with its name, its generation, and its encoded items as texts."""
-    settings = config.load(path.with_name("config.yaml"), overrides=[f"source.url=sqlite:///{path}"], environ={})
+def written_lists(workshop: Workshop, path: Path) -> Path:
+    """A file with every list: its name, its generation, and its encoded items as texts."""
+    settings = config.load(workshop.root / "config.yaml", overrides=[f"source.url={databases.url(path)}"], environ={})
     with source.reading(settings, Quarantine()) as reading:
         found = render.lists(reading.catalog(AS_OF), ())
-    return [
+    lists = [
         {"name": one.name, "generation": Generation(one).name, "items": [item.decode() for item in one.items]}
         for one in found
     ]
+    data = workshop.root / "lists.json"
+    data.write_text(json.dumps(lists), "utf-8")
+    return data
+
+
+def scripted(data: Path, output: Path) -> Command:
+    """The naive script."""
+    return Command([sys.executable, _HERE / "naive.py", data, output])
 
 
 def _competitors(workshop: Workshop, url: str, data: Path) -> Iterator[Competitor]:
     yield Competitor(_OURS, lambda output: listing(url, output))
-    yield Competitor(_SCRIPT, lambda output: Command([sys.executable, _HERE / "naive.py", data, output]))
+    yield Competitor(_SCRIPT, partial(scripted, data))
     if node := workshop.program("node", "plain Node and Eleventy; `make test-deps` installs it"):
         yield Competitor(_NODE, lambda output: Command([node, _HERE / "node" / "plain.js", data, output]))
         if (eleventy := _MODULES / "@11ty" / "eleventy" / "cmd.cjs").exists():
@@ -101,7 +108,7 @@ def _eleventy(node: str, program: Path, data: Path, output: Path) -> Command:
     site = output.parent / "site"
     shutil.copytree(_HERE / "node" / "eleventy", site)
     site.joinpath("node_modules").symlink_to(_MODULES)
-    arguments = [node, program, "--quiet", "--input", "pages", "--output", output]
+    arguments: list[str | Path] = [node, program, "--quiet", "--input", "pages", "--output", output]
     return Command(arguments, cwd=site, environ={"LISTS": str(data), "PAGES": str(_HERE / "node" / "pages.js")})
 
 

@@ -85,11 +85,11 @@ def _built(workshop: Workshop, url: str, output: Path) -> _Built:
     report = json.loads(output.joinpath("report.json").read_bytes())
     summary = taken.said.splitlines()[-1]
     # The report of a build that changed nothing is left alone, so its own words count.
-    run = {**report["run"], **_counted(summary)}
+    run = {**report["run"], **counted(summary)}
     return _Built(taken, run, len(report["lists"]))
 
 
-def _counted(summary: str) -> dict[str, int]:
+def counted(summary: str) -> dict[str, int]:
     """How many files the summary line says were written and unchanged."""
     words = summary.replace(",", "").split()
     return {

@@ -155,7 +155,7 @@ def _replaced(text: str, pattern: str, replacement: str) -> str:
 def _loaded(wrk: str, port: int, targets: Path, output: Path) -> _Load:
     """Let wrk ask for all targets for some seconds."""
     script = Path(__file__).with_name("targets.lua")
-    command = [
+    command: list[str | Path] = [
         wrk, "-t1", f"-c{_CONNECTIONS}", f"-d{_SECONDS}s", "--latency", "-s", script, f"http://127.0.0.1:{port}",
     ]  # fmt: skip
     before = _cpu_s(output)

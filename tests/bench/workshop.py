@@ -209,7 +209,7 @@ def product(*arguments: str | Path, folder: Path, **settings: object) -> Command
 
 
 def start_up(folder: Path) -> Competitor:
-    """What the product takes to do nothing: Python, and everything it imports."""
+    """What the product takes to say its version: the start of Python, and what it imports in any case."""
     return Competitor("start-up (--version)", lambda _: Command([*PYTHON, "generator", "--version"], cwd=folder))
 
 
