@@ -96,13 +96,12 @@ def test_everybody_runs_once_a_round_in_a_folder_that_is_new(workshop: Workshop)
 
 
 def test_what_a_run_took_is_that_of_the_hungriest_process_and_of_all_of_them_together(workshop: Workshop) -> None:
-    child = "x = bytearray(200 << 20); sum(range(5_000_000))"
+    child = "import time; x = bytearray(200 << 20)\nwhile time.process_time() < 0.5: pass"
     parent = f"import subprocess, sys; [subprocess.run([sys.executable, '-c', {child!r}]) for _ in '12']; print('done')"
-    alone = workshop.measured(Command([sys.executable, "-c", child]))
-    both = workshop.measured(Command([sys.executable, "-c", parent]))
-    assert both.said == "done\n"
-    assert 200 < both.rss_mib < 300
-    assert both.cpu_s > 1.2 * alone.cpu_s
+    taken = workshop.measured(Command([sys.executable, "-c", parent]))
+    assert taken.said == "done\n"
+    assert 200 < taken.rss_mib < 300
+    assert taken.cpu_s > 1
 
 
 def test_a_command_that_fails_ends_the_benchmark(workshop: Workshop) -> None:
