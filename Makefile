@@ -7,7 +7,7 @@ BIN := .venv/bin
 MARKETS ?= 400
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test lint types tests coverage bless bench-publish test-deps clean
+.PHONY: help demo serve test lint types tests coverage bless bench bench-deps test-deps clean
 
 help:  ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -38,8 +38,8 @@ coverage: .venv/test tests/node/node_modules/ready  ## Show which lines no test 
 bless: .venv/test  ## Accept what changed in the golden tree and the config schema
 	BLESS=1 $(BIN)/python -m pytest -q tests/test_golden.py tests/test_config.py
 
-bench-publish: .venv/test  ## Measure publishing beside `aws s3 sync`
-	$(BIN)/python -m tests.bench.publish
+bench: .venv/test .venv-bench/ready tests/bench/node/node_modules/ready  ## Measure beside other ways; ONLY="build publish" picks parts, OPTIONS go along
+	$(BIN)/python -m tests.bench $(ONLY) $(OPTIONS)
 
 test-deps:  ## Install the system packages the tests can use (Debian, as root)
 	apt-get update -qq
@@ -47,8 +47,11 @@ test-deps:  ## Install the system packages the tests can use (Debian, as root)
 	  radosgw ceph-mon ceph-osd ceph-common chromium fonts-dejavu-core
 	command -v npm >/dev/null || apt-get install -y -qq --no-install-recommends nodejs npm
 
+bench-deps: test-deps  ## Install what `make bench` compares with, too (Debian, as root)
+	apt-get install -y -qq --no-install-recommends gcc libc6-dev rclone wrk
+
 clean:  ## Remove what was installed, built and made up
-	rm -rf .venv tests/node/node_modules output demo.db .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bench .bench tests/node/node_modules tests/bench/node/node_modules output demo.db .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/bin/uv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; name one with PYTHON=…")'
@@ -66,4 +69,13 @@ clean:  ## Remove what was installed, built and made up
 # What needs these programs says so and is skipped where there is no npm.
 tests/node/node_modules/ready: tests/node/package.json tests/node/package-lock.json
 	@if command -v npm >/dev/null; then npm ci --prefix tests/node --silent --no-audit --no-fund; else mkdir -p $(@D); fi
+	@touch $@
+
+.venv-bench/ready: .venv/bin/uv tests/bench/requirements.txt
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-bench
+	$(BIN)/uv pip install --quiet --python .venv-bench/bin/python --requirements tests/bench/requirements.txt
+	@touch $@
+
+tests/bench/node/node_modules/ready: tests/bench/node/package.json tests/bench/node/package-lock.json
+	@if command -v npm >/dev/null; then npm ci --prefix tests/bench/node --silent --no-audit --no-fund; else mkdir -p $(@D); fi
 	@touch $@

@@ -60,6 +60,13 @@ class Server:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
     """A PostgreSQL server with password authentication; without PostgreSQL the test is skipped, or fails in CI."""
+    with running() as server:
+        yield server
+
+
+@contextmanager
+def running() -> Iterator[Server]:
+    """The same for whoever is no test, until the end of the block."""
     initdb, program = (_program(name) for name in ("initdb", "postgres"))
     folder = Path(tempfile.mkdtemp(prefix="public-markets-postgres-"))
     try:

@@ -1,53 +1,62 @@
 """How long a publish takes beside other ways to upload the same files: `python -m tests.bench.publish`.
 
-It makes a demo of some 10,000 objects and has every client bring them to the tests' S3 server, which is a process of
-its own: all of them, again without a change, and with 1 % changed. Rounds go through the clients in random order; the
-table shows medians. The server is written in Python, so it bounds the fastest client. Run it on a quiet machine.
+It makes a demo of some 10,000 objects and has every client bring them to an S3 server in memory: all of them, again
+without a change, and with 1 % changed. Client and server share the machine; CPU time and memory are the client's alone.
 """
 
-import argparse
-import json
 import os
 import random
-import shlex
 import shutil
 import sqlite3
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Final
 
+from tests.bench import databases, parts
+from tests.bench.buckets import Buckets, Counts
+from tests.bench.tables import TOOK, Goal, Measured, figures, ratio, table, walls
+from tests.bench.workshop import Command, Workshop, say
+from tests.bench.workshop import product as product_command
 from tests.s3_server import BUCKET
-from tests.s3_servers import SeparateServer, separate_s3_server
-from tests.support import NOW, ROOT, files, insert_order, run
+from tests.support import NOW, ROOT, files, insert_order
 
 _MARKETS: Final = 150
-_ROUNDS: Final = 5
 _LATENCIES_S: Final = (0.0, 0.02)
 _CHANGED: Final = 0.01
+_DATABASE: Final = "published.db"
 _BEFORE: Final = "before"
 _AFTER: Final = "after"
+_LONGER: Final = " as it is told by the source that the description names, and in the manner it names?"
 #: What each client does in turn, and the folder that it publishes.
 _STEPS: Final = {"first": _BEFORE, "unchanged": _BEFORE, "1 % changed": _AFTER}
+_OURS: Final = "product"
+_BOTO3: Final = "product, by boto3"
+_S5CMD: Final = "s5cmd sync"
+_RCLONE: Final = "rclone sync"
 _AWS: Final = "aws s3 sync"
-_CLIENTS: Final = ("public-markets (obstore)", "public-markets (boto3)", _AWS)
+#: What takes minutes: measured in one round only, without --long.
+_SLOW: Final = (_AWS, _BOTO3)
+_AT_ONCE: Final = 32
+_REQUESTS_OF_UNCHANGED: Final = 5
 #: Where AWS clients look, so that nothing of the user's own gets in.
 _ENVIRONMENT: Final = {
     "AWS_ACCESS_KEY_ID": "bench",
     "AWS_SECRET_ACCESS_KEY": "bench",
     "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_REGION": "us-east-1",
     "AWS_CONFIG_FILE": os.devnull,
     "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     "AWS_EC2_METADATA_DISABLED": "true",
-    "PYTHONPATH": str(ROOT),
+    "RCLONE_CONFIG": "",
 }
+
+#: The folder of a state, the URL of a server → how to publish the one to the other.
+Client = Callable[[Path, str], Command]
 
 
 @dataclass(frozen=True)
@@ -60,33 +69,61 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What a run took. CPU time and memory are the client's alone."""
+class Published:
+    """What a run took, and what the server saw of it."""
 
-    wall_s: float
-    cpu_s: float
-    rss_mib: float
-    requests: int
-    uploaded: int
+    taken: Measured
+    counts: Counts
+
+
+Results = Mapping[Case, Sequence[Published]]
+
+
+def run(workshop: Workshop) -> Iterator[str]:
+    """Measure every client behind every latency."""
+    objects, changed, size = make_site(workshop)
+    buckets = Buckets.compiled(workshop)
+    found = _measured(workshop, buckets, dict(_clients(workshop)))
+    yield f"## Publishing {objects:,} objects of {size / objects / 1e3:.1f} KB on average, and {changed} changed ones"
+    for latency_s in _LATENCIES_S:
+        yield f"\n### {latency_s * 1000:.0f} ms of latency\n"
+        yield from _table({case: runs for case, runs in found.items() if case.latency_s == latency_s})
+    yield ""
+    yield from (goal.line() for goal in _goals(found))
+    ceilings = ((clients, buckets.ceiling(clients)) for clients in (1, _AT_ONCE))
+    yield from (
+        f"- the server takes {most:,.0f} puts/s from {n} plain sockets of a C program" for n, most in ceilings if most
+    )
+    yield f"- {', '.join(_SLOW)}: {_rounds_of(workshop, _AWS)} round(s); the others {workshop.options.rounds}"
 
 
 # ── what is published ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def make_site(folder: Path, markets: int) -> tuple[int, int]:
-    """Build two states in `folder`; returns how many objects the first has, and how many differ in the second."""
-    folder.joinpath("config.yaml").touch()
-    _succeed("demo", "--markets", markets, "--as-of", NOW, "--set", f"output={_BEFORE}", cwd=folder)
-    # With their times, by which `aws s3 sync` tells what changed.
-    shutil.copytree(folder / _BEFORE, folder / _AFTER)
-    before = files(folder / _BEFORE)
-    _change_details(folder / "demo.db", round(len(before) * _CHANGED))
-    _succeed("build", "--as-of", NOW, "--set", f"output={_AFTER}", cwd=folder)
-    changed = {key for key, body in files(folder / _AFTER).items() if before.get(key) != body}
+def make_site(workshop: Workshop) -> tuple[int, int, int]:
+    """Build two states; returns the objects of the first, how many differ in the second, the bytes of the first."""
+    say("building what is published")
+    database = workshop.root / _DATABASE
+    shutil.copyfile(databases.lifelike(workshop, workshop.options.markets(_MARKETS)), database)
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        # Objects of some 8 KB, as those of a thousand markets are, without so many of them.
+        connection.execute("UPDATE markets SET question = question || ?", [_LONGER])
+    _build(workshop, database, _BEFORE)
+    # With their times, by which the others tell what changed.
+    shutil.copytree(workshop.root / _BEFORE, workshop.root / _AFTER)
+    before = files(workshop.root / _BEFORE)
+    _change_details(database, round(len(before) * _CHANGED))
+    _build(workshop, database, _AFTER)
+    changed = {key for key, body in files(workshop.root / _AFTER).items() if before.get(key) != body}
     for key in changed:
         # As if it had been built after the first state was published.
-        os.utime(folder / _AFTER / key, (time.time() + 86_400,) * 2)
-    return len(before), len(changed)
+        os.utime(workshop.root / _AFTER / key, (time.time() + 86_400,) * 2)
+    return len(before), len(changed), sum(map(len, before.values()))
+
+
+def _build(workshop: Workshop, database: Path, state: str) -> None:
+    settings = {"source__url": databases.url(database), "output": workshop.root / state}
+    workshop.measured(product_command("build", "--as-of", NOW, folder=workshop.root, **settings))
 
 
 def _change_details(database: Path, count: int) -> None:
@@ -97,105 +134,120 @@ def _change_details(database: Path, count: int) -> None:
             insert_order(connection, market_id=market_id)
 
 
-def _succeed(*arguments: str | int, cwd: Path) -> None:
-    done = run(*map(str, arguments), cwd=cwd)
-    if done.returncode:
-        raise SystemExit(done.stderr)
+# ── the clients ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _clients(workshop: Workshop) -> Iterator[tuple[str, Client]]:
+    yield _OURS, lambda state, url: _ours(state, url, "obstore")
+    yield _BOTO3, lambda state, url: _ours(state, url, "boto3")
+    ready = "`make .venv-bench/ready` installs it"
+    # The program itself, not the Python script that starts it.
+    s5cmd = next((ROOT / ".venv-bench" / "lib").glob("python*/site-packages/s5cmd/bin/s5cmd"), None)
+    if s5cmd:
+        yield _S5CMD, lambda state, url: _s5cmd(s5cmd, state, url)
+    else:
+        workshop.lacks(_S5CMD, ready)
+    if rclone := workshop.program("rclone", f"{_RCLONE}; `make bench-deps` installs it"):
+        yield _RCLONE, lambda state, url: _rclone(rclone, state, url)
+    if aws := shutil.which(workshop.options.aws):
+        yield _AWS, lambda state, url: _aws(aws, state, url)
+    else:
+        workshop.lacks(_AWS, f"{ready}; or name it with --aws")
+
+
+def _ours(state: Path, url: str, client: str) -> Command:
+    command = product_command(
+        "publish",
+        folder=state.parent,
+        source__url=databases.url(state.parent / _DATABASE),
+        output=state,
+        publish__target=f"s3://{BUCKET}/site",
+        publish__endpoint_url=url,
+        publish__client=client,
+    )
+    return replace(command, environ=_ENVIRONMENT)
+
+
+def _s5cmd(program: Path, state: Path, url: str) -> Command:
+    arguments: list[str | Path] = [program, "--endpoint-url", url, "--log", "error", "sync", "--delete"]
+    return Command([*arguments, f"{state}/v1/", f"s3://{BUCKET}/site/v1/"], state.parent, _ENVIRONMENT)
+
+
+def _rclone(program: str, state: Path, url: str) -> Command:
+    """Without its checks: by what the server's list says, no look before an upload, none after it."""
+    # rclone cannot start with a bundle of certificates, which is nothing it would need here.
+    arguments = [
+        program, "sync", f"{state}/v1", f":s3:{BUCKET}/site/v1", "--s3-provider", "Other", "--s3-list-version", "2",
+        "--s3-env-auth", "--s3-endpoint", url, "--s3-no-check-bucket", "--s3-no-head", "--ignore-checksum", "--update",
+        "--use-server-modtime", "--fast-list", "--retries", "1",
+        "--transfers", str(_AT_ONCE), "--checkers", str(_AT_ONCE),
+    ]  # fmt: skip
+    return Command(arguments, state.parent, {**_ENVIRONMENT, "AWS_CA_BUNDLE": ""})
+
+
+def _aws(program: str, state: Path, url: str) -> Command:
+    arguments = [program, "s3", "sync", f"{state}/v1", f"s3://{BUCKET}/site/v1", "--delete", "--only-show-errors"]
+    return Command([*arguments, "--endpoint-url", url], state.parent, _ENVIRONMENT)
 
 
 # ── how it is measured ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def rounds(folder: Path, clients: Iterable[str], count: int, aws: str) -> Iterator[tuple[Case, Measured]]:
-    """Measure every step of every client behind every latency, `count` times."""
-    pairs = [*product(clients, _LATENCIES_S)]
-    for number in range(count):
-        random.shuffle(pairs)
-        for client, latency_s in pairs:
-            _say(f"round {number + 1} of {count}: {client}, {latency_s * 1000:.0f} ms")
-            with separate_s3_server() as server:
-                server.behave(latency_s=latency_s)
+def _rounds_of(workshop: Workshop, client: str) -> int:
+    return 1 if client in _SLOW and not workshop.options.is_long else workshop.options.rounds
+
+
+def _measured(workshop: Workshop, buckets: Buckets, clients: Mapping[str, Client]) -> Results:
+    results: dict[Case, list[Published]] = {Case(*one): [] for one in product(clients, _LATENCIES_S, _STEPS)}
+    for number in range(workshop.options.rounds):
+        pairs = [one for one in product(clients, _LATENCIES_S) if number < _rounds_of(workshop, one[0])]
+        for client, latency_s in random.sample(pairs, len(pairs)):
+            said = []
+            with buckets.running(latency_s) as server:
                 for step, state in _STEPS.items():
-                    command = _command(client, folder / state, server.url, aws)
-                    yield Case(client, latency_s, step), _measured(command, folder, server)
-
-
-def _command(client: str, state: Path, url: str, aws: str) -> list[str]:
-    if client == _AWS:
-        return [
-            aws, "s3", "sync", f"{state}/v1", f"s3://{BUCKET}/site/v1", "--delete", "--only-show-errors",
-            "--endpoint-url", url,
-        ]  # fmt: skip
-    settings = {
-        "output": state,
-        "publish.target": f"s3://{BUCKET}/site",
-        "publish.endpoint_url": url,
-        "publish.client": client.partition("(")[2].rstrip(")"),
-    }
-    overrides = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
-    return [sys.executable, "-m", "generator", "publish", *overrides]
-
-
-def _measured(command: list[str], folder: Path, server: SeparateServer) -> Measured:
-    seen = len(server.log())
-    measure = [sys.executable, "-m", "tests.bench.measure"]
-    environment = {**os.environ, **_ENVIRONMENT}
-    done = subprocess.run([*measure, *command], cwd=folder, env=environment, stdout=subprocess.PIPE, check=False)
-    if done.returncode:
-        raise SystemExit(f"{shlex.join(command)} ended with {done.returncode}")
-    asked = server.log()[seen:]
-    uploaded = sum(one["operation"] == "PutObject" and "/v1/" in one["key"] for one in asked)
-    return Measured(**json.loads(done.stdout), requests=len(asked), uploaded=uploaded)
+                    seen = server.counts()
+                    taken = workshop.measured(clients[client](workshop.root / state, server.url))
+                    results[Case(client, latency_s, step)].append(Published(taken, server.counts() - seen))
+                    said.append(f"{taken.wall_s:.2f} s")
+            place = f"round {number + 1} of {workshop.options.rounds}"
+            say(f"  {place}: {client}, {latency_s * 1000:.0f} ms: {', '.join(said)}")
+    return results
 
 
 # ── what is told ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def table(results: Mapping[Case, list[Measured]]) -> Iterator[str]:
-    """The medians as a Markdown table."""
-    yield "| client | latency | publish | wall s | objects/s | CPU s | peak RSS MiB | requests |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for one, found in results.items():
-        uploaded = median(each.uploaded for each in found)
-        wall_s = median(each.wall_s for each in found)
-        figures = [
-            f"{wall_s:.2f}",
-            f"{uploaded / wall_s:,.0f}" if uploaded else "",
-            f"{median(each.cpu_s for each in found):.2f}",
-            f"{median(each.rss_mib for each in found):.0f}",
-            f"{median(each.requests for each in found):,.0f}",
-        ]
-        yield f"| {one.client} | {one.latency_s * 1000:.0f} ms | {one.step} | {' | '.join(figures)} |"
+def _table(results: Results) -> Iterator[str]:
+    rows = []
+    for case, runs in results.items():
+        ours = results[Case(_OURS, case.latency_s, case.step)]
+        wall_s = median(one.taken.wall_s for one in runs)
+        puts = median(one.counts.puts for one in runs)
+        relative = wall_s / median(one.taken.wall_s for one in ours)
+        rows.append([
+            f"{case.client}, {case.step}",
+            f"{relative:.2f}",
+            f"{puts / wall_s:,.0f}" if puts > 1 else "",
+            f"{median(one.counts.requests for one in runs):,.0f}",
+            f"{puts:,.0f}",
+            *figures([one.taken for one in runs]),
+        ])  # fmt: skip
+    yield from table(["", "wall x product", "objects/s", "requests", "puts", *TOOK], rows)
 
 
-def _say(sentence: str) -> None:
-    sys.stderr.write(f"{sentence}\n")
-
-
-def _present(aws: str) -> Iterator[str]:
-    for client in _CLIENTS:
-        if client == _AWS and shutil.which(aws) is None:
-            _say(f"NOT MEASURED: {_AWS}, because there is no program {aws}; install awscli or name it with --aws")
-        else:
-            yield client
-
-
-def main() -> None:
-    """Measure, and print the table."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.publish", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=_ROUNDS)
-    parser.add_argument("--markets", type=int, default=_MARKETS, help="of the demo; 150 make some 10,000 objects")
-    parser.add_argument("--aws", default="aws", help="the AWS command line; a version manager's shim costs extra")
-    options = parser.parse_args()
-    clients = [*_present(options.aws)]
-    results: dict[Case, list[Measured]] = {Case(*one): [] for one in product(clients, _LATENCIES_S, _STEPS)}
-    with tempfile.TemporaryDirectory() as name:
-        objects, changed = make_site(Path(name), options.markets)
-        for one, measured in rounds(Path(name), clients, options.rounds, options.aws):
-            results[one].append(measured)
-    lines = [f"{objects} objects, {changed} of them changed; medians of {options.rounds} rounds.", "", *table(results)]
-    sys.stdout.write("\n".join([*lines, ""]))
+def _goals(found: Results) -> Iterator[Goal]:
+    for latency_s in _LATENCIES_S:
+        behind = f"behind {latency_s * 1000:.0f} ms"
+        unchanged = found[Case(_OURS, latency_s, "unchanged")]
+        most = max(one.counts.requests for one in unchanged)
+        yield Goal(f"requests of a publish without a change, {behind}", most, _REQUESTS_OF_UNCHANGED)
+        ours, theirs = (found.get(Case(client, latency_s, "first")) for client in (_OURS, _S5CMD))
+        if ours and theirs:
+            runs = [[one.taken for one in each] for each in (ours, theirs)]
+            yield Goal(f"first publish ÷ s5cmd's, wall, {behind}", ratio(walls(runs[0]), walls(runs[1])), 1)
+            cpu = [[one.cpu_s for one in each] for each in runs]
+            yield Goal(f"first publish ÷ s5cmd's, CPU, {behind}", ratio(*cpu), 1)
 
 
 if __name__ == "__main__":
-    main()
+    parts.main(run)

@@ -1,0 +1,34 @@
+"""All benchmarks, or some: `python -m tests.bench [PART…]`. Tables go to stdout, progress to stderr."""
+
+import argparse
+from typing import Final
+
+from tests.bench import build, details, growth, parts, peers, publish, rebuild, serving
+from tests.bench.workshop import Options
+
+#: In the order in which they run.
+PARTS: Final[dict[str, parts.Part]] = {
+    "build": build.run,
+    "rebuild": rebuild.run,
+    "peers": peers.run,
+    "details": details.run,
+    "publish": publish.run,
+    "serving": serving.run,
+    "growth": growth.run,
+}
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument(
+        "part", nargs="*", choices=[*PARTS, []], default=[], metavar="PART", help=f"of {', '.join(PARTS)}; all"
+    )
+    parts.add_options(parser)
+    options = vars(parser.parse_args())
+    names = options.pop("part") or PARTS
+    parts.report([PARTS[name] for name in names], Options(**options))
+
+
+if __name__ == "__main__":
+    main()

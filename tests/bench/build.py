@@ -1,0 +1,129 @@
+"""A full build beside `cp -r` of what it makes and a C program that creates the same files.
+
+`python -m tests.bench.build`. The product goes from the database to files; cp goes from files to files, the C program
+from one packed file to files.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from generator.keys import LISTS
+from tests.bench import databases, packed, parts
+from tests.bench.tables import TOOK, Goal, Measured, Results, figures, ratio, table, walls
+from tests.bench.workshop import PYTHON, Command, Competitor, Workshop, product, same_files, say, start_up
+from tests.support import NOW
+
+MARKETS: Final = (1_000, 5_000)
+_LISTS: Final = "list pages, from SQLite"
+_BUILD: Final = "build from SQLite"
+_BUILD_POSTGRESQL: Final = "build from PostgreSQL"
+_COPY_LISTS: Final = "cp -r of the list pages"
+_COPY: Final = "cp -r of the whole output"
+_COPY_SYNCED: Final = "cp -r of the whole output, then sync"
+_C: Final = "C program, 1 process"
+_C_TWO: Final = "C program, 2 processes"
+
+
+def run(workshop: Workshop) -> Iterator[str]:
+    """Measure, size by size."""
+    yield "## Full build"
+    with databases.postgresql(workshop) as server:
+        for number in MARKETS:
+            markets = workshop.options.markets(number)
+            path = databases.lifelike(workshop, markets)
+            urls = {_BUILD: databases.url(path)}
+            if server:
+                say("copying the database to PostgreSQL")
+                urls[_BUILD_POSTGRESQL] = databases.copied(server, path)
+            yield from _size(workshop, markets, urls)
+
+
+def _size(workshop: Workshop, markets: int, urls: dict[str, str]) -> Iterator[str]:
+    say(f"full build of {markets} markets")
+    reference = workshop.new("reference")
+    workshop.measured(building(workshop, urls[_BUILD], reference))
+    site, run_ = json.loads(reference.joinpath("report.json").read_bytes()), workshop.race
+    results = run_([*_competitors(workshop, urls, reference), start_up(workshop.root)], partial(_check, reference))
+    files = sum(1 for path in reference.rglob("*") if path.is_file())
+    size = sum(path.stat().st_size for path in reference.rglob("*"))
+    yield f"\n### {markets:,} markets: {files:,} files, {size / 1e9:.2f} GB\n"
+    yield from _table(results)
+    yield ""
+    yield from (goal.line() for goal in _goals(results))
+    stages = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in site["run"]["seconds"].items())
+    yield f"- stages of a build from SQLite: {stages}"
+
+
+def building(workshop: Workshop, url: str, output: Path) -> Command:
+    """A build by the product's command line."""
+    return product("build", "--as-of", NOW, folder=workshop.root, source__url=url, output=output)
+
+
+def listing(url: str, output: Path) -> Command:
+    """The list pages alone, by the product's stages."""
+    return Command([*PYTHON, "tests.bench.stages", "lists", url, output])
+
+
+def _competitors(workshop: Workshop, urls: dict[str, str], reference: Path) -> Iterator[Competitor]:
+    for name, url in urls.items():
+        yield Competitor(name, partial(building, workshop, url))
+    yield Competitor(_LISTS, lambda output: listing(urls[_BUILD], output))
+    yield Competitor(_COPY, lambda output: Command(["cp", "-r", reference, output]))
+    yield Competitor(_COPY_SYNCED, lambda output: _synced_copy(reference, output))
+    yield Competitor(_COPY_LISTS, lambda output: Command(["cp", "-r", reference / LISTS, output]))
+    if program := packed.compiled(workshop):
+        index, bodies = packed.pack(reference / LISTS, workshop.new("pack").parent)
+        for name, processes in ((_C, 1), (_C_TWO, 2)):
+            yield Competitor(name, partial(packed.creating, program, index, bodies, processes))
+
+
+def _synced_copy(reference: Path, output: Path) -> Command:
+    """A build ends on the disk; a plain cp ends in memory."""
+    return Command(["sh", "-c", 'cp -r "$0" "$1" && sync -f "$1"', reference, output])
+
+
+def _check(reference: Path, name: str, output: Path) -> None:
+    """Whether everybody made the same; what a build says of itself differs by its duration."""
+    if name in (_BUILD, _BUILD_POSTGRESQL):
+        same_files(reference / "v1", output / "v1")
+    elif name == _LISTS:
+        same_files(reference / LISTS, output / LISTS)
+    elif output.exists():
+        same_files(reference if name in (_COPY, _COPY_SYNCED) else reference / LISTS, output)
+
+
+def _table(results: Results) -> Iterator[str]:
+    def compared(name: str, other: str) -> str:
+        off = results["start-up (--version)"] if name in (_LISTS, _BUILD, _BUILD_POSTGRESQL) else []
+        whole = ratio(walls(results[name]), walls(results[other]))
+        return f"{whole:.2f}" + (f" ({ratio(walls(results[name], off), walls(results[other])):.2f})" if off else "")
+
+    rows = []
+    for name, runs in results.items():
+        base = _COPY if name in (_BUILD, _BUILD_POSTGRESQL, _COPY, _COPY_SYNCED) else _COPY_LISTS
+        is_run = not name.startswith("start-up")
+        c_ratio = compared(name, _C) if is_run and base == _COPY_LISTS and _C in results else ""
+        rows.append([name, compared(name, base) if is_run else "", c_ratio, *figures(runs)])
+    yield from table(["", "x cp -r (without start-up)", "x C program, 1 process", *TOOK], rows)
+
+
+def _goals(results: Results) -> Iterator[Goal]:
+    lists = walls(results[_LISTS])
+    yield Goal("list pages ÷ cp -r of them", ratio(lists, walls(results[_COPY_LISTS])), 0.6)
+    if _C in results:
+        yield Goal("list pages ÷ C program, 1 process", ratio(lists, walls(results[_C])), 1.6)
+    for name in (_BUILD, _BUILD_POSTGRESQL):
+        if name in results:
+            yield Goal(f"{name} ÷ cp -r of all", ratio(walls(results[name]), walls(results[_COPY])), 0.8)
+            yield Goal(f"{name}, peak MiB of a process", _peak(results[name]), 150)
+
+
+def _peak(runs: Sequence[Measured]) -> float:
+    return max(run.rss_mib for run in runs)
+
+
+if __name__ == "__main__":
+    parts.main(run)

@@ -1,0 +1,123 @@
+"""The databases that are read: lifelike ones of any size on SQLite and PostgreSQL, and what happens in them."""
+
+import random
+import sqlite3
+from contextlib import AbstractContextManager, closing
+from datetime import timedelta
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from generator import demo
+from generator.relations import RELATIONS
+from tests import postgres
+from tests.bench.workshop import Workshop, provided, say
+from tests.support import (
+    AS_OF,
+    create_database,
+    insert_fill,
+    insert_fx_member,
+    insert_market,
+    insert_order,
+    insert_point,
+)
+
+_TYPES: Final = {
+    "id": "uuid",
+    "text": "text",
+    "number": "double precision",
+    "integer": "integer",
+    "boolean": "boolean",
+    "timestamp": "timestamptz",
+    "date": "date",
+}
+_TIME: Final = "%Y-%m-%d %H:%M:%S.%f"
+_VISIBLE: Final = "approval = 'approved' AND is_listed"
+
+
+def lifelike(workshop: Workshop, markets: int) -> Path:
+    """The demo's database of so many markets, made once."""
+    path = workshop.root / f"demo-{markets}.db"
+    if not path.exists():
+        say(f"making up {markets} markets")
+        demo.seed(path, as_of=AS_OF, markets=markets)
+    return path
+
+
+def url(path: Path) -> str:
+    """What `source.url` is for an SQLite file."""
+    return f"sqlite:///{path}"
+
+
+def postgresql(workshop: Workshop) -> AbstractContextManager[postgres.Server | None]:
+    """A server for the block; None, said loudly, where there is no PostgreSQL."""
+    return provided(workshop, "PostgreSQL", "`make test-deps` installs it", postgres.running())
+
+
+def copied(server: postgres.Server, path: Path) -> str:
+    """Copy an SQLite database to the server, with indexes by market; returns its URL."""
+    name = server.create_database()
+    with closing(sqlite3.connect(path)) as source, server.connect(name) as connection, connection.cursor() as cursor:
+        for relation, columns in RELATIONS.items():
+            typed = ", ".join(f"{column} {_TYPES[kind]}" for column, kind in columns.items())
+            cursor.execute(f"CREATE TABLE {relation} ({typed})")
+            truths = {number for number, kind in enumerate(columns.values()) if kind == "boolean"}
+            with cursor.copy(f"COPY {relation} ({', '.join(columns)}) FROM STDIN") as copy:
+                for row in source.execute(f"SELECT {', '.join(columns)} FROM {relation}"):
+                    copy.write_row([bool(v) if number in truths else v for number, v in enumerate(row)])
+            key = "id" if relation == "markets" else "market_id"
+            cursor.execute(f"CREATE INDEX ON {relation} ({key})")
+        cursor.execute("ANALYZE")
+    return server.url(name)
+
+
+def trade(path: Path, share: float) -> int:
+    """Let so large a share of the public markets, open ones, be traded in once; returns how many they are."""
+    moment = (AS_OF - timedelta(seconds=1)).strftime(_TIME)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN")
+        (public,) = connection.execute(f"SELECT count(*) FROM markets WHERE {_VISIBLE}").fetchone()
+        found = connection.execute(
+            f"SELECT id FROM markets WHERE {_VISIBLE} AND status = 'open' ORDER BY id"
+        ).fetchall()
+        chosen = random.Random(1).sample(found, round(public * share))  # noqa: S311 - the same markets every time
+        for number, (market_id,) in zip(count(1), chosen, strict=False):
+            connection.execute(
+                "UPDATE markets SET prob = min(0.98, prob + 0.01), volume = volume + 10, "
+                "trader_count = trader_count + 1, last_activity_at = ? WHERE id = ?",
+                [moment, market_id],
+            )
+            insert_fill(connection, number, market_id=market_id, created_at=moment)
+            insert_point(connection, moment, market_id=market_id)
+        connection.execute("COMMIT")
+    return len(chosen)
+
+
+def uniform(path: Path, *, markets: int, points: int, fills: int) -> Path:
+    """A database of markets that are alike, all members of FX families: no list shows them, so details are all work.
+
+    Each has 200 points or so, 20 fills or so, and six open orders.
+    """
+    rng = random.Random(1)  # noqa: S311 - the same rows every time
+    start, span = AS_OF - timedelta(days=300), timedelta(days=290)
+    with closing(create_database(path)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute("BEGIN")
+        for number in range(1, markets + 1):
+            owner = insert_market(connection, number, prob=round(rng.random(), 4))
+            insert_fx_member(connection, market_id=owner)
+            times = [(start + span * step / points).strftime(_TIME) for step in range(points)]
+            histories = [(owner, time, round(rng.random(), 4)) for time in times]
+            connection.executemany("INSERT INTO probabilities VALUES (?, ?, ?)", histories)
+            for step in range(fills):
+                created_at = (start + span * step / fills).strftime(_TIME)
+                price = round(rng.uniform(0.01, 0.99), 3)
+                insert_fill(connection, number * fills + step, market_id=owner, created_at=created_at, price=price)
+            for side, first in (("bid", 0.4), ("ask", 0.6)):
+                for step in range(3):
+                    price = round(first + step / 100, 2)
+                    insert_order(
+                        connection, market_id=owner, side=side, price=price, amount=round(rng.random() * 90, 2)
+                    )
+        connection.execute("COMMIT")
+    return path

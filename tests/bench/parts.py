@@ -1,0 +1,57 @@
+"""The command line of the benchmarks: which parts, how many rounds, where."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.bench import machine
+from tests.bench.workshop import Options, Workshop, opened
+from tests.support import ROOT
+
+Part = Callable[[Workshop], Iterator[str]]
+_FOLDER: Final = ROOT / ".bench"
+_AWS: Final = str(ROOT / ".venv-bench" / "bin" / "aws")
+
+
+def main(*parts: Part, arguments: Sequence[str] | None = None) -> None:
+    """Run these parts and print what they found, as Markdown."""
+    options = _parser().parse_args(arguments)
+    report(parts, Options(**vars(options)))
+
+
+def report(parts: Sequence[Part], options: Options) -> None:
+    """Measure part after part; a line is printed when it is known."""
+    with opened(options) as workshop:
+        _print("# Benchmarks", "", *machine.described(workshop.root))
+        _print(f"- medians of {options.rounds} rounds, competitors in random order; ratios are of runs in one round")
+        if options.scale != 1:
+            _print(f"- **with {options.scale:g} times the markets that figures are published for: no result**")
+        for part in parts:
+            _print("")
+            for line in part(workshop):
+                _print(line)
+        if workshop.missing:
+            _print("", "## Not measured", "", *(f"- {sentence}" for sentence in workshop.missing))
+
+
+def _print(*lines: str) -> None:
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What every part can be told."""
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--folder", type=Path, default=_FOLDER, help="on the file system to measure (default: .bench)")
+    parser.add_argument("--scale", type=float, default=1.0, help="multiplies the markets; 0.1 tries the benchmark")
+    parser.add_argument("--long", dest="is_long", action="store_true", help="measure what takes longest, too")
+    parser.add_argument("--aws", default=_AWS, help="the AWS command line (default: of .venv-bench)")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Measures one part; `python -m tests.bench` measures all.")
+    add_options(parser)
+    return parser

@@ -1,0 +1,135 @@
+"""The same list pages by other generators: Hugo, Eleventy, plain Node, a naive Python script.
+
+`python -m tests.bench.peers`. The peers get what costs the product its time for nothing: every list in its order with
+its items encoded, in one JSON file. They have to join items, mint cursors and write files. The product starts at the
+database.
+"""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from generator import config, render, source
+from generator.keys import LISTS
+from generator.pages import Generation
+from generator.quarantine import Quarantine
+from tests.bench import databases, parts
+from tests.bench.build import listing
+from tests.bench.tables import TOOK, Goal, Results, figures, ratio, shown, table, walls
+from tests.bench.workshop import Command, Competitor, Workshop, same_files, say, start_up
+from tests.support import AS_OF, ROOT
+
+MARKETS: Final = 1_000
+_OURS: Final = "product, from SQLite"
+_SCRIPT: Final = "naive Python script"
+_NODE: Final = "plain Node"
+_ELEVENTY: Final = "Eleventy"
+_HUGO: Final = "Hugo"
+_HERE: Final = Path(__file__).parent
+_MODULES: Final = _HERE / "node" / "node_modules"
+#: What the product is to be faster by.
+_GOALS: Final = {_HUGO: 10.0, _ELEVENTY: 10.0, _SCRIPT: 5.0}
+
+
+def run(workshop: Workshop) -> Iterator[str]:
+    """Measure, with the same bytes asked of everybody."""
+    markets = workshop.options.markets(MARKETS)
+    path = databases.lifelike(workshop, markets)
+    data = written_lists(workshop, path)
+    reference = workshop.new("reference")
+    say(f"list pages of {markets} markets by other generators")
+    workshop.measured(listing(databases.url(path), reference))
+    competitors = [*_competitors(workshop, databases.url(path), data), start_up(workshop.root)]
+    results = workshop.race(competitors, partial(_check, reference / LISTS))
+    files = sum(1 for one in (reference / LISTS).rglob("*") if one.is_file())
+    yield f"## The list pages of {markets:,} markets by other generators: {files:,} files"
+    yield ""
+    yield from _table(results)
+    yield ""
+    for name, limit in _GOALS.items():
+        if name in results:
+            found = ratio(walls(results[name]), walls(results[_OURS]))
+            yield Goal(f"{name} ÷ product", found, limit, is_least=True).line()
+    yield "- all wrote the same bytes, which was checked file by file"
+
+
+def written_lists(workshop: Workshop, path: Path) -> Path:
+    """A file with every list: its name, its generation, and its encoded items as texts."""
+    settings = config.load(workshop.root / "config.yaml", overrides=[f"source.url={databases.url(path)}"], environ={})
+    with source.reading(settings, Quarantine()) as reading:
+        found = render.lists(reading.catalog(AS_OF), ())
+    lists = [
+        {"name": one.name, "generation": Generation(one).name, "items": [item.decode() for item in one.items]}
+        for one in found
+    ]
+    data = workshop.root / "lists.json"
+    data.write_text(json.dumps(lists), "utf-8")
+    return data
+
+
+def scripted(data: Path, output: Path) -> Command:
+    """The naive script."""
+    return Command([sys.executable, _HERE / "naive.py", data, output])
+
+
+def _competitors(workshop: Workshop, url: str, data: Path) -> Iterator[Competitor]:
+    yield Competitor(_OURS, lambda output: listing(url, output))
+    yield Competitor(_SCRIPT, partial(scripted, data))
+    if node := workshop.program("node", "plain Node and Eleventy; `make test-deps` installs it"):
+        yield Competitor(_NODE, lambda output: Command([node, _HERE / "node" / "plain.js", data, output]))
+        if (eleventy := _MODULES / "@11ty" / "eleventy" / "cmd.cjs").exists():
+            yield Competitor(_ELEVENTY, lambda output: _eleventy(node, eleventy, data, output))
+        else:
+            workshop.lacks("Eleventy", "`make tests/bench/node/node_modules/ready` installs it")
+    if hugo := _hugo_program():
+        yield Competitor(_HUGO, lambda output: _hugo(hugo, data, output))
+    else:
+        workshop.lacks("Hugo", "`make .venv-bench/ready` installs it")
+
+
+def _hugo_program() -> Path | None:
+    """The program itself, not the Python script that starts it."""
+    return next((ROOT / ".venv-bench" / "lib").glob("python*/site-packages/hugo/binaries/hugo"), None)
+
+
+def _hugo(program: Path, data: Path, output: Path) -> Command:
+    site = output.parent / "site"
+    shutil.copytree(_HERE / "hugo", site)
+    site.joinpath("data").mkdir()
+    shutil.copyfile(data, site / "data" / "lists.json")
+    return Command([program, "--quiet", "--source", site, "--destination", output], cwd=site)
+
+
+def _eleventy(node: str, program: Path, data: Path, output: Path) -> Command:
+    site = output.parent / "site"
+    shutil.copytree(_HERE / "node" / "eleventy", site)
+    site.joinpath("node_modules").symlink_to(_MODULES)
+    arguments: list[str | Path] = [node, program, "--quiet", "--input", "pages", "--output", output]
+    return Command(arguments, cwd=site, environ={"LISTS": str(data), "PAGES": str(_HERE / "node" / "pages.js")})
+
+
+def _check(reference: Path, name: str, output: Path) -> None:
+    if name == _OURS:
+        same_files(reference, output / LISTS)
+    elif output.exists():
+        same_files(reference, output)
+    elif not name.startswith("start-up"):
+        raise SystemExit(f"{name}: wrote nothing to {output}")
+
+
+def _table(results: Results) -> Iterator[str]:
+    ours, idle = walls(results[_OURS]), results["start-up (--version)"]
+    rows = []
+    for name, runs in results.items():
+        without = shown(ratio(walls(runs), walls(results[_OURS], idle)))
+        is_run = not name.startswith("start-up")
+        rows.append([name, *([shown(ratio(walls(runs), ours)), without] if is_run else ["", ""]), *figures(runs)])
+    yield from table(["", "x product", "x product without its start-up", *TOOK], rows)
+
+
+if __name__ == "__main__":
+    parts.main(run)

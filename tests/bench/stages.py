@@ -1,0 +1,108 @@
+"""The product's own stages, alone, as processes: the one place of the benchmarks that knows the product's inside.
+
+    python -m tests.bench.stages lists URL OUTPUT      database → every list page, in its place; nothing else
+    python -m tests.bench.stages details URL FILE      database → every detail, one after the other into one file
+
+Prints, as JSON, what the stage took without the start of Python: wall seconds, CPU seconds, how much was made.
+"""
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from generator import config, detail, keys, output, render, source, staging, workers
+from generator.config import Config
+from generator.output import Output
+from generator.pages import LIMITS, ItemList, page_count
+from generator.quarantine import Quarantine
+from tests.support import AS_OF
+
+
+def lists(settings: Config) -> int:
+    """Read the catalog, put every list page aside in forked workers, and move all into place; returns their number."""
+    with source.reading(settings, Quarantine()) as reading:
+        catalog = reading.catalog(AS_OF)
+    items = render.lists(catalog, ())
+    pages = 0
+    with output.locked(settings.output) as folder:
+        stage_list = partial(staging.stage_list, folder, {})
+        with workers.Crew(stage_list, items, _files, workers.available()) as crew:
+            for staged in crew.results():
+                pages += len(staged.first_pages.changed) + page_count(staged.current.count)
+                _move(folder, staged)
+    return pages
+
+
+def _files(items: ItemList) -> int:
+    return page_count(len(items.items)) + len(LIMITS)
+
+
+def _move(folder: Output, staged: staging.StagedList) -> None:
+    folder.move(keys.generation_prefix(staged.name, staged.current.generation))
+    for key in staged.first_pages.changed:
+        folder.move(key)
+
+
+def details(settings: Config) -> Iterator[bytes]:
+    """The detail of every market, encoded; the catalog, which lists need as well, is read before the first."""
+    quarantine = Quarantine()
+    with source.reading(settings, quarantine) as reading:
+        catalog = reading.catalog(AS_OF)
+        yield b""
+        for shown in reading.details(catalog):
+            yield detail.read(shown, settings, quarantine).body()
+
+
+def write_details(settings: Config, file: Path) -> dict[str, Any]:
+    """Write them line by line; what the catalog takes is told apart."""
+    with file.open("wb") as lines, _taken() as catalog:
+        bodies = details(settings)
+        next(bodies)
+        catalog.end()
+        with _taken() as took:
+            made = sum(lines.write(body + b"\n") > 0 for body in bodies)
+        return {"made": made, "catalog_cpu_s": catalog.cpu_s, "wall_s": took.wall_s, "cpu_s": took.cpu_s}
+
+
+class _Stopwatch:
+    def __init__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+        self.wall_s = self.cpu_s = 0.0
+
+    def end(self) -> None:
+        self.wall_s, self.cpu_s = time.perf_counter() - self._wall, time.process_time() - self._cpu
+
+
+@contextmanager
+def _taken() -> Iterator[_Stopwatch]:
+    watch = _Stopwatch()
+    yield watch
+    if not watch.wall_s:
+        watch.end()
+
+
+def _settings(url: str, folder: Path) -> Config:
+    with tempfile.NamedTemporaryFile(suffix=".yaml") as file:
+        return config.load(Path(file.name), overrides=[f"output={folder}", f"source.url={url}"], environ={})
+
+
+def main() -> None:
+    """Run one stage and tell."""
+    stage, url, place = sys.argv[1:]
+    if stage == "lists":
+        with _taken() as took:
+            made = lists(_settings(url, Path(place)))
+        told = {"made": made, "wall_s": took.wall_s}
+    else:
+        told = write_details(_settings(url, Path(place).parent), Path(place))
+    sys.stdout.write(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()
