@@ -1,7 +1,7 @@
 """Whether a disk has room for what a build puts aside, which is asked before anything is written.
 
-What a build needs is told from below, so that none is refused that would fit: exactly for the pages or chunks of lists that
-have no generation yet; of details, those of markets that were not published before, each at least as long as its item
+What a build needs is told from below, so that none is refused that would fit: exactly for the pages or chunks of lists
+that have no generation yet; of details, those of markets that were not published before, each at least as long as its item
 in a list. What is in place and stays takes nothing, what is replaced is there twice for a moment.
 """
 
@@ -66,9 +66,10 @@ def _new(layout: str, lists: Sequence[ItemList], before: Manifest | None) -> dic
 
 def remedy(config: Config) -> str:
     """What helps where there is no room."""
-    fewer = ", or restrict `categories`" if config.variant == "extended" else ""
-    other = ", or set `layout: chunks`" if config.layout == pages.LAYOUT else ""
-    return f"make room, or choose another folder with --set output=…{fewer}{other}"
+    ways = ["make room", "choose another folder with --set output=…"]
+    ways += ["restrict `categories`"] if config.variant == "extended" else []
+    ways += ["set `layout: chunks`"] if config.layout == pages.LAYOUT else []
+    return f"{', '.join(ways[:-1])}, or {ways[-1]}"
 
 
 def needed(site: Site, change: Change, layout: str) -> Need:

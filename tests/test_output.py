@@ -85,7 +85,7 @@ def test_a_full_disk_changes_nothing(world: World, disk: Disk) -> None:
     for left in (0, 1_000_000):
         with ballast.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, free - left)
-        check_refused(command(world, output), output, NO_ROOM, "to be written", "make room, or choose another folder")
+        check_refused(command(world, output), output, NO_ROOM, "to be written", "make room, choose another folder")
         check_untouched(before, output)
         ballast.unlink()
     result = command(world, output)

@@ -46,7 +46,7 @@ def test_a_disk_with_too_few_files_left_is_refused_and_one_with_enough_is_not(si
     wanted, _ = taken(site / "output")
     disk.mount(f"size=1g,nr_inodes={wanted * 9 // 10}")
     said = refused(site, disk.path / "output")
-    assert said.endswith("files (df -i); make room, or choose another folder with --set output=…")
+    assert said.endswith("files (df -i); make room, choose another folder with --set output=…, or set `layout: chunks`")
     (needed,) = re.findall(r"([\d,]+) files and", said)
     assert wanted * 0.95 < int(needed.replace(",", "")) <= wanted
     disk.mount(f"remount,nr_inodes={wanted * 11 // 10 + 100}")
@@ -81,7 +81,9 @@ def test_a_rebuild_needs_room_for_what_is_new_only(site: Path, database: sqlite3
 
 def test_categories_are_a_remedy_where_there_are_any(site: Path, disk: Disk) -> None:
     disk.mount("size=1m")
-    assert refused(site, disk.path / "output", variant="extended").endswith(", or restrict `categories`")
+    assert refused(site, disk.path / "output", variant="extended").endswith(
+        ", restrict `categories`, or set `layout: chunks`"
+    )
 
 
 @pytest.mark.parametrize("count", [0, 1, 100, 101, 250])
