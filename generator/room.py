@@ -1,8 +1,8 @@
 """Whether a disk has room for what a build puts aside, which is asked before anything is written.
 
 What a build needs is told from below, so that none is refused that would fit: exactly for the pages or chunks of lists
-that have no generation yet; of details, those of markets that were not published before, each at least as long as its item
-in a list. What is in place and stays takes nothing, what is replaced is there twice for a moment.
+that have no generation yet; of details, those of markets that were not published before, each at least as long as its
+item in a list. What is in place and stays takes nothing, what is replaced is there twice for a moment.
 """
 
 from collections.abc import Mapping, Sequence

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from generator import config, detail, keys, output, pages, render, source, staging, workers
+from generator import config, detail, keys, output, render, source, staging, workers
 from generator.config import Config
 from generator.output import Output
 from generator.pages import LIMITS, ItemList, page_count
@@ -31,7 +31,7 @@ def lists(settings: Config) -> int:
     items = render.lists(catalog, ())
     pages = 0
     with output.locked(settings.output) as folder:
-        stage_list = partial(staging.stage_list, folder, pages.LAYOUT, {})
+        stage_list = partial(staging.stage_list, folder, settings.layout, {})
         with workers.Crew(stage_list, items, _files, workers.available()) as crew:
             for staged in crew.results():
                 pages += len(staged.first_pages.changed) + page_count(staged.current.count)
