@@ -3,7 +3,7 @@
 import argparse
 from typing import Final
 
-from tests.bench import build, details, growth, parts, peers, publish, rebuild, serving
+from tests.bench import build, details, growth, layouts, parts, peers, publish, rebuild, serving
 from tests.bench.workshop import Options
 
 #: In the order in which they run.
@@ -15,6 +15,7 @@ PARTS: Final[dict[str, parts.Part]] = {
     "publish": publish.run,
     "serving": serving.run,
     "growth": growth.run,
+    "layouts": layouts.run,
 }
 
 

@@ -57,9 +57,9 @@ def _size(workshop: Workshop, markets: int, urls: dict[str, str]) -> Iterator[st
     yield f"- stages of a build from SQLite: {stages}"
 
 
-def building(workshop: Workshop, url: str, output: Path) -> Command:
+def building(workshop: Workshop, url: str, output: Path, **settings: str) -> Command:
     """A build by the product's command line."""
-    return product("build", "--as-of", NOW, folder=workshop.root, source__url=url, output=output)
+    return product("build", "--as-of", NOW, folder=workshop.root, source__url=url, output=output, **settings)
 
 
 def listing(url: str, output: Path) -> Command:
