@@ -86,7 +86,9 @@ class Reading:
             own = rows.categories(categories.of(key), self._quarantine)
             extras = rows.Extras(known.usable.get(key), own) if self._is_extended else None
             try:
-                wire = rows.market(row, fx=fx.get(key), fills24h=fills24h.get(key, 0), as_of=now, extras=extras)
+                wire = rows.market(
+                    row, fx=fx.get(str(key).lower()), fills24h=fills24h.get(key, 0), as_of=now, extras=extras
+                )
             except ValidationError as error:
                 self._quarantine.reject("markets", key, rows.reason(error), row["question"] or "")
             else:
@@ -126,16 +128,15 @@ class Reading:
         return [market for market in markets if counts[market.item.id] == 1]
 
     def _fx_members(self) -> dict[str, Mapping[str, Any]]:
-        """The public FX membership of each market, by the market's id as the database spells it.
+        """The public FX membership of each market, by the market's id in lower case.
 
         A membership that breaks the contract takes its market along, which is validated with it: left out alone, it
         would put the market into the lists, where members of public families must not be. For the same reason ids are
         matched in whatever case they are spelled.
         """
         members: dict[str, Mapping[str, Any]] = {}
-        for row in self._transaction.rows(
-            self._statements.of_visible("fx_members", *_FX, order=("week_start", "title"), exact=False)
-        ):
+        statement = self._statements.of_visible_in_any_case("fx_members", *_FX, order=("week_start", "title"))
+        for row in self._transaction.rows(statement):
             if row[0] in members:
                 self._quarantine.reject("fx_members", row[0], "market_id: the market is a member of a family already")
             else:

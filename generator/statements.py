@@ -59,34 +59,36 @@ class Statements:
         order: tuple[str, ...] = (),
         window: tuple[str, Any, Any] | None = None,
         within: Range = EVERYTHING,
-        exact: bool = True,
     ) -> sa.Select[Any]:
-        """Select the public rows of visible markets: the market's id, then `columns`; in the order of `markets`.
-
-        `exact` joins ids as they are spelled, by the index; otherwise case does not matter.
-        """
+        """Select the public rows of visible markets: the market's id, then `columns`; in the order of `markets`."""
         markets, relation = self._relation("markets").alias("m"), self._relation(name).alias("r")
         owner = self._selected(markets, "markets", "id")
         statement = (
             sa.select(owner[0].label("owner"), *self._selected(relation, name, *columns))
-            .join_from(relation, markets, self._same_market(relation, name, markets, exact=exact))
+            .join_from(relation, markets, relation.c.market_id == markets.c.id)
             .where(self._visible(markets, within))
             .order_by(markets.c.id, *(relation.c[column] for column in order))
         )
-        if "is_public" in relation.c:
-            statement = statement.where(relation.c.is_public.is_(sa.true()))
+        statement = _only_public(statement, relation)
         if window:
             column, start, end = window
             statement = statement.where(relation.c[column] >= start, relation.c[column] < end)
         return statement
 
-    def _same_market(
-        self, relation: sa.FromClause, name: str, markets: sa.FromClause, *, exact: bool
-    ) -> sa.ColumnElement[bool]:
-        if exact:
-            return relation.c.market_id == markets.c.id
-        ids = self._selected(relation, name, "market_id")[0], self._selected(markets, "markets", "id")[0]
-        return sa.func.lower(ids[0]) == sa.func.lower(ids[1])
+    def of_visible_in_any_case(self, name: str, *columns: str, order: tuple[str, ...]) -> sa.Select[Any]:
+        """Like `of_visible`, but ids match in whatever case they are spelled, and come in lower case.
+
+        A set of ids and no join: SQLite has no index for what a function makes of an id, and would compare all pairs.
+        """
+        markets, relation = self._relation("markets").alias("m"), self._relation(name).alias("r")
+        owner = sa.func.lower(self._selected(relation, name, "market_id")[0])
+        ids = sa.select(sa.func.lower(self._selected(markets, "markets", "id")[0]))
+        statement = (
+            sa.select(owner.label("owner"), *self._selected(relation, name, *columns))
+            .where(owner.in_(ids.where(self._visible(markets, EVERYTHING))))
+            .order_by(*(relation.c[column] for column in order))
+        )
+        return _only_public(statement, relation)
 
     def _relation(self, name: str) -> sa.TableClause:
         columns = (
@@ -118,6 +120,10 @@ class Statements:
             else relation.c[column]
             for column in columns
         ]
+
+
+def _only_public(statement: sa.Select[Any], relation: sa.FromClause) -> sa.Select[Any]:
+    return statement.where(relation.c.is_public.is_(sa.true())) if "is_public" in relation.c else statement
 
 
 def kinds(column: sa.types.TypeEngine[Any], dialect: str) -> frozenset[Kind]:
