@@ -134,7 +134,7 @@ class Reading:
         """
         members: dict[str, Mapping[str, Any]] = {}
         for row in self._transaction.rows(
-            self._statements.of_visible("fx_members", *_FX, order=("week_start", "title"), exact=False)
+            self._statements.of_visible_in_any_case("fx_members", *_FX, order=("week_start", "title"))
         ):
             if row[0] in members:
                 self._quarantine.reject("fx_members", row[0], "market_id: the market is a member of a family already")

@@ -59,34 +59,39 @@ class Statements:
         order: tuple[str, ...] = (),
         window: tuple[str, Any, Any] | None = None,
         within: Range = EVERYTHING,
-        exact: bool = True,
     ) -> sa.Select[Any]:
-        """Select the public rows of visible markets: the market's id, then `columns`; in the order of `markets`.
-
-        `exact` joins ids as they are spelled, by the index; otherwise case does not matter.
-        """
+        """Select the public rows of visible markets: the market's id, then `columns`; in the order of `markets`."""
         markets, relation = self._relation("markets").alias("m"), self._relation(name).alias("r")
         owner = self._selected(markets, "markets", "id")
         statement = (
             sa.select(owner[0].label("owner"), *self._selected(relation, name, *columns))
-            .join_from(relation, markets, self._same_market(relation, name, markets, exact=exact))
+            .join_from(relation, markets, relation.c.market_id == markets.c.id)
             .where(self._visible(markets, within))
             .order_by(markets.c.id, *(relation.c[column] for column in order))
         )
-        if "is_public" in relation.c:
-            statement = statement.where(relation.c.is_public.is_(sa.true()))
         if window:
             column, start, end = window
             statement = statement.where(relation.c[column] >= start, relation.c[column] < end)
-        return statement
+        return self._public(statement, relation)
 
-    def _same_market(
-        self, relation: sa.FromClause, name: str, markets: sa.FromClause, *, exact: bool
-    ) -> sa.ColumnElement[bool]:
-        if exact:
-            return relation.c.market_id == markets.c.id
-        ids = self._selected(relation, name, "market_id")[0], self._selected(markets, "markets", "id")[0]
-        return sa.func.lower(ids[0]) == sa.func.lower(ids[1])
+    def of_visible_in_any_case(self, name: str, *columns: str, order: tuple[str, ...]) -> sa.Select[Any]:
+        """The same, where the relation may spell an id in another case than the market does."""
+        markets, relation = self._relation("markets").alias("m"), self._relation(name).alias("r")
+        lowered = sa.func.lower(*self._selected(markets, "markets", "id")).label("lowered")
+        # Materialized, or SQLite makes no index for it and compares every row with every market.
+        visible = sa.select(markets.c.id, lowered).where(self._visible(markets, EVERYTHING)).cte("visible")
+        visible = visible.prefix_with("MATERIALIZED")
+        owner = self._selected(visible, "markets", "id")[0].label("owner")
+        lowered_owner = sa.func.lower(*self._selected(relation, name, "market_id"))
+        statement = (
+            sa.select(owner, *self._selected(relation, name, *columns))
+            .join_from(relation, visible, lowered_owner == visible.c.lowered)
+            .order_by(visible.c.id, *(relation.c[column] for column in order))
+        )
+        return self._public(statement, relation)
+
+    def _public(self, statement: sa.Select[Any], relation: sa.FromClause) -> sa.Select[Any]:
+        return statement.where(relation.c.is_public.is_(sa.true())) if "is_public" in relation.c else statement
 
     def _relation(self, name: str) -> sa.TableClause:
         columns = (
