@@ -10,6 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from itertools import islice
 from math import inf, isnan, nextafter
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from generator.contract import PRICE_MAX, PRICE_MIN
@@ -20,12 +21,15 @@ BATCH: Final = 2_000
 GREATEST: Final = nextafter(inf, 0)
 
 _NUMBERS: Final = frozenset((float, int, Decimal))
-_SECONDS: Final = r"\d{4}-\d\d-\d\d[ T](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d"
-#: SQLite's microseconds, and history has millions of them.
-_MICROSECONDS: Final = re.compile(rf"(?:{_SECONDS}\.\d{{6}}\n)*", re.ASCII)
+#: SQLite's microseconds, and history has millions of them: told by their shape, as patterns take five times as long.
+_TIME_OF_ZEROS: Final = b"0000-00-00 00:00:00.000000\n"
 #: PostgreSQL's, whose fraction ends with its last digit; and RFC 3339 in UTC.
-_UTC: Final = re.compile(rf"(?:{_SECONDS}(?:\.\d{{1,6}})?(?:\+00(?::00)?|Z)?\n)*", re.ASCII)
-_AS_ZEROS: Final = bytes.maketrans(b"123456789abcdef", b"0" * 15)
+_UTC: Final = re.compile(r"(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:\+00(?::00)?|Z)?\n)*", re.ASCII)
+#: What UTC may end with, and what brings a time without it to milliseconds, by its length.
+_NO_OFFSETS: Final = ("+00:00\n", "+00\n", "Z\n")
+_PADDING: Final = MappingProxyType({19: ".000", 21: "00", 22: "0"})
+_TIME_AS_ZEROS: Final = bytes.maketrans(b"123456789T", b"000000000 ")
+_HEX_AS_ZEROS: Final = bytes.maketrans(b"123456789abcdef", b"0" * 15)
 _UUID_OF_ZEROS: Final = b"00000000-0000-0000-0000-000000000000\n"
 
 Row = TypeVar("Row")
@@ -44,26 +48,49 @@ def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 def timestamps(values: Sequence[Any]) -> list[str]:
     """Times as `rows.timestamp` brings them to the wire."""
+    lines = _lines(values)
+    times = values
+    if _as_zeros(lines, _TIME_AS_ZEROS) == _TIME_OF_ZEROS * len(values):
+        _require_moments(times, lines)
+        return [f"{time[:10]}T{time[11:23]}Z" for time in times]
+    if not _UTC.fullmatch(lines) or lines.count("\n") != len(values):
+        raise UnusualError
+    for offset in _NO_OFFSETS:
+        lines = lines.replace(offset, "\n")
+    times = lines.split("\n")[:-1]
+    _require_moments(times, lines)
+    return [f"{time[:10]}T{time[11:23]}{_PADDING.get(len(time), '')}Z" for time in times]
+
+
+def _lines(values: Sequence[Any]) -> str:
     try:
-        text = "\n".join((*values, ""))
-        moments = [*map(datetime.fromisoformat, values)]  # refuses days that are in no calendar
-    except (TypeError, ValueError):
+        return "\n".join((*values, ""))
+    except TypeError:
         raise UnusualError from None
-    if _MICROSECONDS.fullmatch(text):
-        return [f"{value[:10]}T{value[11:23]}Z" for value in values]
-    if _UTC.fullmatch(text):
-        return [f"{moment.isoformat(timespec='milliseconds')[:23]}Z" for moment in moments]
-    raise UnusualError
+
+
+def _as_zeros(lines: str, table: bytes) -> bytes:
+    try:
+        return lines.encode().translate(table)
+    except ValueError:
+        raise UnusualError from None
+
+
+def _require_moments(times: Sequence[str], lines: str) -> None:
+    """Refuse what is in no calendar and on no clock."""
+    if " 24:" in lines or "T24:" in lines:  # a moment of the next day, since Python 3.13
+        raise UnusualError
+    try:
+        for _ in map(datetime.fromisoformat, times):
+            pass
+    except ValueError:
+        raise UnusualError from None
 
 
 def uuids(values: Sequence[Any]) -> list[str]:
     """UUIDs as `rows.uuid` brings them to the wire."""
-    try:
-        lines = "\n".join((*values, "")).lower()
-        zeros = lines.encode().translate(_AS_ZEROS)
-    except (TypeError, ValueError):
-        raise UnusualError from None
-    if zeros != _UUID_OF_ZEROS * len(values):
+    lines = _lines(values).lower()
+    if _as_zeros(lines, _HEX_AS_ZEROS) != _UUID_OF_ZEROS * len(values):
         raise UnusualError
     return lines.split("\n")[:-1]
 

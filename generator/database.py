@@ -4,10 +4,10 @@ It knows which statements a driver needs and no relation of ours. Rows come as t
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote
@@ -162,10 +162,13 @@ class Transaction:
 
     def rows(self, statement: sa.Select[Any]) -> Iterator[Row]:
         """The rows as a stream, as the driver makes them: SQLAlchemy's own cost as much as reading does."""
+        return chain.from_iterable(self._readable(statement))
+
+    def _readable(self, statement: sa.Select[Any]) -> Iterator[Iterable[Row]]:
         done = 0
         try:
             for batch in self._batches(statement):
-                yield from batch
+                yield batch
                 done += len(batch)
         except sqlite3.OperationalError as error:
             if not str(error).startswith(_UNREADABLE):
@@ -174,8 +177,7 @@ class Transaction:
             # refuses. Only then, as it doubles the time that reading takes.
             driver: Any = self._connection.connection.dbapi_connection
             driver.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
-            again = (row for batch in self._batches(statement) for row in batch)
-            yield from islice(again, done, None)
+            yield islice(chain.from_iterable(self._batches(statement)), done, None)
 
     def _batches(self, statement: sa.Select[Any]) -> Iterator[list[Row]]:
         result = self._connection.execute(statement, execution_options={"stream_results": True})

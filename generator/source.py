@@ -82,13 +82,12 @@ class Reading:
         markets, ids = list[Market](), Counter[str]()
         for row in self._markets():
             key = row["id"]
-            ids[str(key).lower()] += 1
+            plain = str(key).lower()
+            ids[plain] += 1
             own = rows.categories(categories.of(key), self._quarantine)
             extras = rows.Extras(known.usable.get(key), own) if self._is_extended else None
             try:
-                wire = rows.market(
-                    row, fx=fx.get(str(key).lower()), fills24h=fills24h.get(key, 0), as_of=now, extras=extras
-                )
+                wire = rows.market(row, fx=fx.get(plain), fills24h=fills24h.get(key, 0), as_of=now, extras=extras)
             except ValidationError as error:
                 self._quarantine.reject("markets", key, rows.reason(error), row["question"] or "")
             else:
@@ -135,8 +134,9 @@ class Reading:
         matched in whatever case they are spelled.
         """
         members: dict[str, Mapping[str, Any]] = {}
-        statement = self._statements.of_visible_in_any_case("fx_members", *_FX, order=("week_start", "title"))
-        for row in self._transaction.rows(statement):
+        for row in self._transaction.rows(
+            self._statements.of_visible_in_any_case("fx_members", *_FX, order=("week_start", "title"))
+        ):
             if row[0] in members:
                 self._quarantine.reject("fx_members", row[0], "market_id: the market is a member of a family already")
             else:

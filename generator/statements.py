@@ -69,26 +69,28 @@ class Statements:
             .where(self._visible(markets, within))
             .order_by(markets.c.id, *(relation.c[column] for column in order))
         )
-        statement = _only_public(statement, relation)
         if window:
             column, start, end = window
             statement = statement.where(relation.c[column] >= start, relation.c[column] < end)
-        return statement
+        return self._public(statement, relation)
 
     def of_visible_in_any_case(self, name: str, *columns: str, order: tuple[str, ...]) -> sa.Select[Any]:
-        """Like `of_visible`, but ids match in whatever case they are spelled, and come in lower case.
+        """The same, where the relation may spell an id in another case than the market does; ids come in lower case.
 
         A set of ids and no join: SQLite has no index for what a function makes of an id, and would compare all pairs.
         """
         markets, relation = self._relation("markets").alias("m"), self._relation(name).alias("r")
-        owner = sa.func.lower(self._selected(relation, name, "market_id")[0])
-        ids = sa.select(sa.func.lower(self._selected(markets, "markets", "id")[0]))
+        owner = sa.func.lower(*self._selected(relation, name, "market_id"))
+        visible = sa.select(sa.func.lower(*self._selected(markets, "markets", "id")))
         statement = (
             sa.select(owner.label("owner"), *self._selected(relation, name, *columns))
-            .where(owner.in_(ids.where(self._visible(markets, EVERYTHING))))
+            .where(owner.in_(visible.where(self._visible(markets, EVERYTHING))))
             .order_by(*(relation.c[column] for column in order))
         )
-        return _only_public(statement, relation)
+        return self._public(statement, relation)
+
+    def _public(self, statement: sa.Select[Any], relation: sa.FromClause) -> sa.Select[Any]:
+        return statement.where(relation.c.is_public.is_(sa.true())) if "is_public" in relation.c else statement
 
     def _relation(self, name: str) -> sa.TableClause:
         columns = (
@@ -120,10 +122,6 @@ class Statements:
             else relation.c[column]
             for column in columns
         ]
-
-
-def _only_public(statement: sa.Select[Any], relation: sa.FromClause) -> sa.Select[Any]:
-    return statement.where(relation.c.is_public.is_(sa.true())) if "is_public" in relation.c else statement
 
 
 def kinds(column: sa.types.TypeEngine[Any], dialect: str) -> frozenset[Kind]:

@@ -102,3 +102,18 @@ def test_a_row_is_named_as_people_call_it(quarantine: Quarantine) -> None:
     rejection, _ = next(iter(quarantine))
     assert rejection.title.startswith("Will it\\nsnow? !!!")
     assert len(rejection.title) <= 80
+
+
+def test_what_several_collected_is_as_if_one_had(quarantine: Quarantine) -> None:
+    parts = [Quarantine(), Quarantine()]
+    for number in range(3 * NAMED_AT_MOST // 2):
+        for collector in (quarantine, parts[number // NAMED_AT_MOST]):
+            collector.reject("fills", f"{number:06}", "amount: bad")
+            collector.reject("orders", "000001", "price: bad")
+    whole = Quarantine()
+    for part in parts:
+        whole.add(part)
+    assert (whole.total("fills"), whole.total("orders")) == (quarantine.total("fills"), quarantine.total("orders"))
+    assert len(list(whole)) == NAMED_AT_MOST
+    assert whole.unnamed() == quarantine.unnamed()
+    assert {row for row, _ in whole} == {row for row, _ in quarantine}
