@@ -36,6 +36,8 @@ NAMES: Final = (
     *(f"{FOLDER}/{edge_cloudflare.FOLDER}/{name}" for name in edge_cloudflare.NAMES),
 )
 
+#: Of both layouts: a site that moves from one to the other has cursors of either.
+_LETTERS: Final = pages.LETTER + chunks.LETTER
 #: What `encodeURIComponent` leaves alone besides letters, digits, `-` and `_` (ECMA-262).
 _UNRESERVED: Final = ".!~*'()"
 
@@ -49,12 +51,10 @@ class EdgeFile:
 
 
 def render(config: Config) -> Iterator[EdgeFile]:
-    """Every file of every edge that can answer in the layout."""
+    """Every file of every edge."""
     yield EdgeFile(ROUTER, router(config))
     yield from _nginx(config)
-    # It rewrites URLs and reads no objects, so it has whole pages only.
-    if config.layout == pages.LAYOUT:
-        yield from _cloudfront(config)
+    yield from _cloudfront(config)
     yield from _cloudflare(config)
 
 
@@ -74,14 +74,20 @@ def _nginx(config: Config) -> Iterator[EdgeFile]:
 
 
 def _cloudfront(config: Config) -> Iterator[EdgeFile]:
+    is_cut = config.layout == chunks.LAYOUT
     values = _router_values(config) | edge_cloudfront.function_values(config)
-    function = templates.rendered("cloudfront.js.j2", values)
-    origin_response = templates.rendered(
-        "cloudfront-origin-response.js.j2", edge_cloudfront.origin_response_values(config)
-    )
-    stack = edge_cloudfront.stack_values(config, function=function, origin_response=origin_response)
-    texts = function, origin_response, templates.rendered("cloudformation.yaml.j2", stack)
-    for name, text in zip(edge_cloudfront.NAMES, texts, strict=True):
+    if is_cut:
+        values |= {"names_windows": True, "letters": _LETTERS}
+    responding = edge_cloudfront.origin_response_values(config)
+    functions = {
+        edge_cloudfront.FUNCTION: templates.rendered("cloudfront.js.j2", values),
+        edge_cloudfront.ORIGIN_RESPONSE: templates.rendered("cloudfront-origin-response.js.j2", responding),
+    }
+    if is_cut:
+        cutting = _window_values() | edge_cloudfront.origin_request_values(config)
+        functions[edge_cloudfront.ORIGIN_REQUEST] = templates.rendered("cloudfront-origin-request.js.j2", cutting)
+    stack = templates.rendered("cloudformation.yaml.j2", edge_cloudfront.stack_values(config, functions))
+    for name, text in {**functions, edge_cloudfront.STACK: stack}.items():
         yield EdgeFile(f"{FOLDER}/{edge_cloudfront.FOLDER}/{name}", text)
 
 
@@ -129,7 +135,9 @@ def _router_values(config: Config) -> dict[str, Any]:
         "generation_length": cursor.GENERATION_LENGTH,
         "position_length": cursor.POSITION_LENGTH,
         "can_read": False,
+        "names_windows": False,
         "letters": pages.LETTER,
+        "page_letter": pages.LETTER,
         "cors": answers.CORS,
         "sentences": sentences,
         "invalid": contract.invalid().error,
@@ -142,18 +150,28 @@ def _router_values(config: Config) -> dict[str, Any]:
 def _reader_values(config: Config) -> dict[str, Any]:
     """What the router core is told where objects can be read: of both layouts, and which one to ask for first."""
     values, unavailable = _router_values(config), HTTPStatus.SERVICE_UNAVAILABLE
-    body = contract.encode(contract.ErrorResponse(error="temporarily unavailable")).decode()
-    return values | {
-        "can_read": True,
-        "is_cut": config.layout == chunks.LAYOUT,
-        "letters": pages.LETTER + chunks.LETTER,
-        "page_letter": pages.LETTER,
+    return (
+        values
+        | _window_values()
+        | {
+            "can_read": True,
+            "is_cut": config.layout == chunks.LAYOUT,
+            "letters": _LETTERS,
+            "fixed_headers": values["fixed_headers"] | {unavailable: answers.error_headers(unavailable, config)},
+            "fixed_bodies": values["fixed_bodies"] | {unavailable: answers.UNAVAILABLE},
+        }
+    )
+
+
+def _window_values() -> dict[str, Any]:
+    """What is told to whatever cuts pages out of chunks."""
+    return {
+        "lists": keys.LISTS,
         "head": keys.HEAD,
         "index": keys.INDEX,
         "chunks": keys.CHUNKS,
         "chunk_size": chunks.SIZE,
+        "check_length": cursor.CHECK_LENGTH,
         "first_headers": {"content-type": keys.CONTENT_TYPE, "cache-control": keys.MUTABLE},
         "later_headers": {"content-type": keys.CONTENT_TYPE, "cache-control": keys.IMMUTABLE},
-        "fixed_headers": values["fixed_headers"] | {unavailable: answers.error_headers(unavailable, config)},
-        "fixed_bodies": values["fixed_bodies"] | {unavailable: body},
     }

@@ -58,7 +58,7 @@ MAY_IMPORT = {
     "render": {"catalog", "config", "contract", "detail", "generations", "keys", "openapi", "openapi_schemas", "pages"},
     "answers": {"config", "contract", "keys"},
     "nginx": {"answers", "config", "contract", "keys"},
-    "edge_cloudfront": {"answers", "config", "contract", "keys"},
+    "edge_cloudfront": {"answers", "chunks", "config", "contract", "keys"},
     "edge_cloudflare": {"answers", "config", "keys"},
     "templates": set(),
     "edge": {
