@@ -35,6 +35,7 @@ _FULL: Final = 0.4
 _SLOW_S: Final = 60e-6
 _PROBES: Final = 2_000
 _PATIENCE_S: Final = 180
+START_UP: Final = "start-up (--version)"
 PYTHON: Final = (sys.executable, "-m")
 
 
@@ -210,7 +211,7 @@ def product(*arguments: str | Path, folder: Path, **settings: object) -> Command
 
 def start_up(folder: Path) -> Competitor:
     """What the product takes to say its version: the start of Python, and what it imports in any case."""
-    return Competitor("start-up (--version)", lambda _: Command([*PYTHON, "generator", "--version"], cwd=folder))
+    return Competitor(START_UP, lambda _: Command([*PYTHON, "generator", "--version"], cwd=folder))
 
 
 def same_files(reference: Path, output: Path) -> None:
