@@ -16,6 +16,7 @@ from tests.bench.buckets import Buckets, Server
 from tests.bench.growth import exponent, weighed
 from tests.bench.tables import Goal, Measured, ratio, shown, table, walls
 from tests.bench.workshop import PYTHON, Command, Competitor, Options, Workshop, opened, same_files
+from tests.support import NOW
 
 
 @pytest.fixture
@@ -171,7 +172,7 @@ def test_the_loop_of_cursors_makes_the_details_of_the_product(workshop: Workshop
     path = databases.uniform(workshop.root / "uniform.db", markets=3, points=20, fills=5)
     made = {name: workshop.new(name) for name in ("stages", "direct_details")}
     for name, output in made.items():
-        stage = ["details"] if name == "stages" else []
+        stage = ["details", NOW] if name == "stages" else []
         workshop.measured(Command([*PYTHON, f"tests.bench.{name}", *stage, databases.url(path), output]))
     bodies = [output.read_bytes() for output in made.values()]
     assert bodies[0].count(b"\n") == 3

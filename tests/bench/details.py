@@ -1,17 +1,16 @@
 """What details cost beside a loop of driver cursors and msgspec without any check: `python -m tests.bench.details`."""
 
-import json
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Final
 
 from tests.bench import databases, parts
-from tests.bench.build import building
-from tests.bench.tables import TOOK, Goal, Measured, Results, figures, ratio, shown, table
+from tests.bench.build import building, worked
+from tests.bench.tables import TOOK, Goal, Results, figures, ratio, shown, table
 from tests.bench.workshop import PYTHON, Command, Competitor, Workshop, same_files, say
+from tests.support import NOW
 
 MARKETS: Final = 10_000
 POINTS: Final = 200
@@ -42,24 +41,18 @@ def run(workshop: Workshop) -> Iterator[str]:
 def _on(workshop: Workshop, name: str, url: str, markets: int) -> Iterator[str]:
     ours, loop = f"product, details from {name}", f"cursors and msgspec, {name}"
     competitors = [
-        Competitor(ours, lambda output: Command([*PYTHON, "tests.bench.stages", "details", url, output])),
+        Competitor(ours, lambda output: Command([*PYTHON, "tests.bench.stages", "details", NOW, url, output])),
         Competitor(loop, lambda output: Command([*PYTHON, "tests.bench.direct_details", url, output])),
         Competitor(f"whole build from {name}", lambda output: building(workshop, url, output)),
     ]
     made: list[Path] = []
     results = workshop.race(competitors, partial(_check, made))
-    told = {one: [_told(run) for run in runs] for one, runs in results.items() if not one.startswith("whole")}
+    told = {one: worked(runs) for one, runs in results.items() if not one.startswith("whole")}
     yield f"\n### From {name}\n"
     yield from _table(results, told, markets)
     yield ""
     cpu = [[run.cpu_s for run in told[one]] for one in (ours, loop)]
     yield Goal(f"CPU time of the product's details ÷ the loop's, {name}", ratio(*cpu), 1.3).line()
-
-
-def _told(taken: Measured) -> Measured:
-    """What the process says of its work, without the start of Python."""
-    said = json.loads(taken.said)
-    return replace(taken, wall_s=said["wall_s"], cpu_s=said["cpu_s"])
 
 
 def _check(made: list[Path], name: str, output: Path) -> None:

@@ -39,7 +39,7 @@ _BOTO3: Final = "product, by boto3"
 _S5CMD: Final = "s5cmd sync"
 _RCLONE: Final = "rclone sync"
 _AWS: Final = "aws s3 sync"
-#: What takes minutes: measured in one round only, without --long.
+#: What takes minutes: measured in one round, without --long.
 _SLOW: Final = (_AWS, _BOTO3)
 _AT_ONCE: Final = 32
 _REQUESTS_OF_UNCHANGED: Final = 5
@@ -94,7 +94,8 @@ def run(workshop: Workshop) -> Iterator[str]:
     yield from (
         f"- the server takes {most:,.0f} puts/s from {n} plain sockets of a C program" for n, most in ceilings if most
     )
-    yield f"- {', '.join(_SLOW)}: {_rounds_of(workshop, _AWS)} round(s); the others {workshop.options.rounds}"
+    if not workshop.options.is_long:
+        yield f"- {_AWS} in one round only, since it takes minutes, and {_BOTO3} not at all: add --long"
 
 
 # ── what is published ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -139,7 +140,8 @@ def _change_details(database: Path, count: int) -> None:
 
 def _clients(workshop: Workshop) -> Iterator[tuple[str, Client]]:
     yield _OURS, lambda state, url: _ours(state, url, "obstore")
-    yield _BOTO3, lambda state, url: _ours(state, url, "boto3")
+    if workshop.options.is_long:
+        yield _BOTO3, lambda state, url: _ours(state, url, "boto3")
     ready = "`make .venv-bench/ready` installs it"
     # The program itself, not the Python script that starts it.
     s5cmd = next((ROOT / ".venv-bench" / "lib").glob("python*/site-packages/s5cmd/bin/s5cmd"), None)

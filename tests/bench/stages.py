@@ -1,17 +1,19 @@
 """The product's own stages, alone, as processes: the one place of the benchmarks that knows the product's inside.
 
-    python -m tests.bench.stages lists URL OUTPUT      database → every list page, in its place; nothing else
-    python -m tests.bench.stages details URL FILE      database → every detail, one after the other into one file
+    python -m tests.bench.stages lists AS_OF URL OUTPUT      database → every list page, in its place; nothing else
+    python -m tests.bench.stages details AS_OF URL FILE      database → every detail, one after the other into one file
 
 Prints, as JSON, what the stage took without the start of Python: wall seconds, CPU seconds, how much was made.
 """
 
 import json
+import resource
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,13 +23,12 @@ from generator.config import Config
 from generator.output import Output
 from generator.pages import LIMITS, ItemList, page_count
 from generator.quarantine import Quarantine
-from tests.support import AS_OF
 
 
-def lists(settings: Config) -> int:
+def lists(settings: Config, as_of: datetime) -> int:
     """Read the catalog, put every list page aside in forked workers, and move all into place; returns their number."""
     with source.reading(settings, Quarantine()) as reading:
-        catalog = reading.catalog(AS_OF)
+        catalog = reading.catalog(as_of)
     items = render.lists(catalog, ())
     pages = 0
     with output.locked(settings.output) as folder:
@@ -49,20 +50,20 @@ def _move(folder: Output, staged: staging.StagedList) -> None:
         folder.move(key)
 
 
-def details(settings: Config) -> Iterator[bytes]:
+def details(settings: Config, as_of: datetime) -> Iterator[bytes]:
     """The detail of every market, encoded; the catalog, which lists need as well, is read before the first."""
     quarantine = Quarantine()
     with source.reading(settings, quarantine) as reading:
-        catalog = reading.catalog(AS_OF)
+        catalog = reading.catalog(as_of)
         yield b""
         for shown in reading.details(catalog):
             yield detail.read(shown, settings, quarantine).body()
 
 
-def write_details(settings: Config, file: Path) -> dict[str, Any]:
+def write_details(settings: Config, as_of: datetime, file: Path) -> dict[str, Any]:
     """Write them line by line; what the catalog takes is told apart."""
     with file.open("wb") as lines, _taken() as catalog:
-        bodies = details(settings)
+        bodies = details(settings, as_of)
         next(bodies)
         catalog.end()
         with _taken() as took:
@@ -72,11 +73,17 @@ def write_details(settings: Config, file: Path) -> dict[str, Any]:
 
 class _Stopwatch:
     def __init__(self) -> None:
-        self._wall, self._cpu = time.perf_counter(), time.process_time()
+        self._wall, self._cpu = time.perf_counter(), _cpu_s()
         self.wall_s = self.cpu_s = 0.0
 
     def end(self) -> None:
-        self.wall_s, self.cpu_s = time.perf_counter() - self._wall, time.process_time() - self._cpu
+        self.wall_s, self.cpu_s = time.perf_counter() - self._wall, _cpu_s() - self._cpu
+
+
+def _cpu_s() -> float:
+    """CPU time of this process and of the workers it has waited for."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 @contextmanager
@@ -94,13 +101,14 @@ def _settings(url: str, folder: Path) -> Config:
 
 def main() -> None:
     """Run one stage and tell."""
-    stage, url, place = sys.argv[1:]
+    stage, as_of, url, place = sys.argv[1:]
+    moment = datetime.fromisoformat(as_of)
     if stage == "lists":
         with _taken() as took:
-            made = lists(_settings(url, Path(place)))
-        told = {"made": made, "wall_s": took.wall_s}
+            made = lists(_settings(url, Path(place)), moment)
+        told = {"made": made, "wall_s": took.wall_s, "cpu_s": took.cpu_s}
     else:
-        told = write_details(_settings(url, Path(place).parent), Path(place))
+        told = write_details(_settings(url, Path(place).parent), moment, Path(place))
     sys.stdout.write(json.dumps(told))
 
 

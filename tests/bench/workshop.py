@@ -29,12 +29,13 @@ _T = TypeVar("_T")
 
 #: ext4 without a journal does not use an inode again for a minute after its deletion, and searches past it meanwhile.
 _REST_S: Final = 65
-#: Deleted trees are a rest's work when less than this share of what was free at the beginning is left.
-_FULL: Final = 0.4
+#: Old trees are deleted when less than this share of what was free at the beginning is left.
+_LEFT: Final = 0.4
 #: What creating an empty file takes at most on a file system at ease, how many are tried, how long to wait for it.
 _SLOW_S: Final = 60e-6
 _PROBES: Final = 2_000
 _PATIENCE_S: Final = 180
+START_UP: Final = "start-up (--version)"
 PYTHON: Final = (sys.executable, "-m")
 
 
@@ -160,10 +161,10 @@ class Workshop:
 
     def rest_if_full(self) -> None:
         """Delete what earlier rounds left when the disk fills up, and wait until the file system is over it."""
-        if self._room() > self._free * (1 - _FULL):
+        if self._room() > self._free * _LEFT:
             return
         say("  deleting what earlier rounds left, then a rest for the file system")
-        shutil.rmtree(self._trees)
+        remove(self._trees)
         self._trees.mkdir()
         os.sync()
         time.sleep(_REST_S)
@@ -181,7 +182,7 @@ def opened(options: Options) -> Iterator[Workshop]:
         yield Workshop(options, root)
     finally:
         say("deleting what the benchmark made")
-        shutil.rmtree(root, ignore_errors=True)
+        remove(root)
 
 
 @contextmanager
@@ -194,6 +195,11 @@ def provided(workshop: Workshop, what: str, remedy: str, server: AbstractContext
         except pytest.skip.Exception as error:
             workshop.lacks(f"{what} ({error})", remedy)
         yield running
+
+
+def remove(tree: Path) -> None:
+    """Delete a tree of maybe millions of files."""
+    subprocess.run(["rm", "-rf", tree], check=True)
 
 
 def say(sentence: str) -> None:
@@ -210,7 +216,7 @@ def product(*arguments: str | Path, folder: Path, **settings: object) -> Command
 
 def start_up(folder: Path) -> Competitor:
     """What the product takes to say its version: the start of Python, and what it imports in any case."""
-    return Competitor("start-up (--version)", lambda _: Command([*PYTHON, "generator", "--version"], cwd=folder))
+    return Competitor(START_UP, lambda _: Command([*PYTHON, "generator", "--version"], cwd=folder))
 
 
 def same_files(reference: Path, output: Path) -> None:
