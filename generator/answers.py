@@ -15,6 +15,8 @@ PREFLIGHT: Final = {
     "access-control-allow-headers": "*",
     "access-control-max-age": "86400",
 }
+#: Where a store failed, or an object in it is damaged.
+UNAVAILABLE: Final = contract.encode(contract.ErrorResponse(error="temporarily unavailable")).decode()
 #: A market may become public at any moment, so nobody keeps its 404 for long.
 _BRIEFLY: Final = "public, max-age=10"
 _KEPT: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from generator import (
     answers,
+    chunks,
     contract,
     cursor,
     edge_cloudflare,
@@ -35,6 +36,8 @@ NAMES: Final = (
     *(f"{FOLDER}/{edge_cloudflare.FOLDER}/{name}" for name in edge_cloudflare.NAMES),
 )
 
+#: Of both layouts: a site that moves from one to the other has cursors of either.
+_LETTERS: Final = pages.LETTER + chunks.LETTER
 #: What `encodeURIComponent` leaves alone besides letters, digits, `-` and `_` (ECMA-262).
 _UNRESERVED: Final = ".!~*'()"
 
@@ -57,30 +60,39 @@ def render(config: Config) -> Iterator[EdgeFile]:
 
 def router(config: Config) -> str:
     """The router core alone; its template says how to call it."""
-    return templates.rendered("router.js.j2", _router_values(config))
+    return templates.rendered("router.js.j2", _reader_values(config))
 
 
 def _nginx(config: Config) -> Iterator[EdgeFile]:
     folder = f"{FOLDER}/{nginx.FOLDER}"
-    yield EdgeFile(f"{folder}/{nginx.SCRIPT}", templates.rendered("nginx.js.j2", _router_values(config)))
+    yield EdgeFile(
+        f"{folder}/{nginx.SCRIPT}",
+        templates.rendered("nginx.js.j2", _reader_values(config) | {"objects": nginx.OBJECTS}),
+    )
     for name, values in nginx.configurations(config):
         yield EdgeFile(f"{folder}/{name}", templates.rendered("nginx.conf.j2", values))
 
 
 def _cloudfront(config: Config) -> Iterator[EdgeFile]:
+    is_cut = config.layout == chunks.LAYOUT
     values = _router_values(config) | edge_cloudfront.function_values(config)
-    function = templates.rendered("cloudfront.js.j2", values)
-    origin_response = templates.rendered(
-        "cloudfront-origin-response.js.j2", edge_cloudfront.origin_response_values(config)
-    )
-    stack = edge_cloudfront.stack_values(config, function=function, origin_response=origin_response)
-    texts = function, origin_response, templates.rendered("cloudformation.yaml.j2", stack)
-    for name, text in zip(edge_cloudfront.NAMES, texts, strict=True):
+    if is_cut:
+        values |= {"names_windows": True, "letters": _LETTERS}
+    responding = edge_cloudfront.origin_response_values(config)
+    functions = {
+        edge_cloudfront.FUNCTION: templates.rendered("cloudfront.js.j2", values),
+        edge_cloudfront.ORIGIN_RESPONSE: templates.rendered("cloudfront-origin-response.js.j2", responding),
+    }
+    if is_cut:
+        cutting = _window_values() | edge_cloudfront.origin_request_values(config)
+        functions[edge_cloudfront.ORIGIN_REQUEST] = templates.rendered("cloudfront-origin-request.js.j2", cutting)
+    stack = templates.rendered("cloudformation.yaml.j2", edge_cloudfront.stack_values(config, functions))
+    for name, text in {**functions, edge_cloudfront.STACK: stack}.items():
         yield EdgeFile(f"{FOLDER}/{edge_cloudfront.FOLDER}/{name}", text)
 
 
 def _cloudflare(config: Config) -> Iterator[EdgeFile]:
-    worker = templates.rendered("cloudflare.js.j2", edge_cloudflare.worker_values(config, _router_values(config)))
+    worker = templates.rendered("cloudflare.js.j2", edge_cloudflare.worker_values(config, _reader_values(config)))
     wrangler = templates.rendered("wrangler.jsonc.j2", edge_cloudflare.wrangler_values(config))
     for name, text in zip(edge_cloudflare.NAMES, (worker, wrangler), strict=True):
         yield EdgeFile(f"{FOLDER}/{edge_cloudflare.FOLDER}/{name}", text)
@@ -122,11 +134,44 @@ def _router_values(config: Config) -> dict[str, Any]:
         "check_length": cursor.CHECK_LENGTH,
         "generation_length": cursor.GENERATION_LENGTH,
         "position_length": cursor.POSITION_LENGTH,
-        "layout_letter": pages.LETTER,
+        "can_read": False,
+        "names_windows": False,
+        "letters": pages.LETTER,
+        "page_letter": pages.LETTER,
         "cors": answers.CORS,
         "sentences": sentences,
         "invalid": contract.invalid().error,
         "invalid_headers": answers.error_headers(HTTPStatus.BAD_REQUEST, config),
         "fixed_headers": {204: answers.PREFLIGHT} | {code: answers.error_headers(code, config) for code in errors},
         "fixed_bodies": {204: ""} | errors,
+    }
+
+
+def _reader_values(config: Config) -> dict[str, Any]:
+    """What the router core is told where objects can be read: of both layouts, and which one to ask for first."""
+    values, unavailable = _router_values(config), HTTPStatus.SERVICE_UNAVAILABLE
+    return (
+        values
+        | _window_values()
+        | {
+            "can_read": True,
+            "is_cut": config.layout == chunks.LAYOUT,
+            "letters": _LETTERS,
+            "fixed_headers": values["fixed_headers"] | {unavailable: answers.error_headers(unavailable, config)},
+            "fixed_bodies": values["fixed_bodies"] | {unavailable: answers.UNAVAILABLE},
+        }
+    )
+
+
+def _window_values() -> dict[str, Any]:
+    """What is told to whatever cuts pages out of chunks."""
+    return {
+        "lists": keys.LISTS,
+        "head": keys.HEAD,
+        "index": keys.INDEX,
+        "chunks": keys.CHUNKS,
+        "chunk_size": chunks.SIZE,
+        "check_length": cursor.CHECK_LENGTH,
+        "first_headers": {"content-type": keys.CONTENT_TYPE, "cache-control": keys.MUTABLE},
+        "later_headers": {"content-type": keys.CONTENT_TYPE, "cache-control": keys.IMMUTABLE},
     }

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from generator import answers, contract, keys
+from generator import answers, keys
 from generator.config import Config
 
 #: The folder of Cloudflare's files.
@@ -30,20 +30,18 @@ _PERIODS: Final = (10, 60)
 def worker_values(config: Config, router: Mapping[str, Any]) -> dict[str, Any]:
     """What the Worker is told; `router` is what the router core is told on every edge."""
     _, period = limit(config)
-    too_many = answers.error_headers(HTTPStatus.TOO_MANY_REQUESTS, config) | {"retry-after": str(period)}
+    waits = {HTTPStatus.TOO_MANY_REQUESTS: str(period), HTTPStatus.SERVICE_UNAVAILABLE: str(_PERIODS[0])}
+    timed = {
+        status.value: answers.error_headers(status, config) | {"retry-after": wait} for status, wait in waits.items()
+    }
     return {
         **router,
-        "fixed_headers": router["fixed_headers"] | {HTTPStatus.TOO_MANY_REQUESTS.value: too_many},
+        "fixed_headers": router["fixed_headers"] | timed,
         "root": _target(config)[1],
         "cache_root": f"{config.base_url}/",
         "content_type": keys.CONTENT_TYPE,
         "immutable": keys.IMMUTABLE,
         "mutable": keys.MUTABLE,
-        "unavailable_headers": {
-            **answers.error_headers(HTTPStatus.SERVICE_UNAVAILABLE, config),
-            "retry-after": str(_PERIODS[0]),
-        },
-        "unavailable_body": contract.encode(contract.ErrorResponse(error="temporarily unavailable")).decode(),
     }
 
 

@@ -6,16 +6,20 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-from generator import answers, contract, keys
+from generator import answers, chunks, contract, keys
 from generator.config import Config
 
 #: The folder of CloudFront's files.
 FOLDER: Final = "cloudfront"
 FUNCTION: Final = "function.js"
 ORIGIN_RESPONSE: Final = "origin-response.js"
+#: In the layout `chunks` only.
+ORIGIN_REQUEST: Final = "origin-request.js"
 STACK: Final = "template.yaml"
-NAMES: Final = (FUNCTION, ORIGIN_RESPONSE, STACK)
+NAMES: Final = (FUNCTION, ORIGIN_RESPONSE, ORIGIN_REQUEST, STACK)
 
+#: Where the stack must be, and so its bucket.
+_REGION: Final = "us-east-1"
 _RUNTIME: Final = "nodejs22.x"
 #: The windows WAF can count in, in seconds, and its bounds for a limit (AWS WAF Developer Guide, rate-based rules).
 _WAF_WINDOWS: Final = (60, 120, 300, 600)
@@ -42,11 +46,28 @@ def origin_response_values(config: Config) -> dict[str, Any]:
     }
 
 
-def stack_values(config: Config, *, function: str, origin_response: str) -> dict[str, Any]:
-    """What the CloudFormation template is told; the two functions are rendered code."""
+def origin_request_values(config: Config) -> dict[str, Any]:
+    """What the Lambda@Edge function that cuts pages is told beside what is told to whatever cuts them."""
+    page_gone = contract.encode(contract.invalid("cursor", variant=config.variant)).decode()
+    bad, unavailable = HTTPStatus.BAD_REQUEST, HTTPStatus.SERVICE_UNAVAILABLE
+    return {
+        "region": _REGION,
+        "root": _root(config),
+        "prefix": _target(config)[1],
+        "first": keys.FIRST,
+        "chunk_letter": chunks.LETTER,
+        "cors": answers.CORS,
+        "gone_headers": answers.error_headers(bad, config),
+        "page_gone": page_gone,
+        "unavailable_headers": answers.error_headers(unavailable, config),
+        "unavailable": answers.UNAVAILABLE,
+    }
+
+
+def stack_values(config: Config, functions: Mapping[str, str]) -> dict[str, Any]:
+    """What the CloudFormation template is told; the functions are rendered code by the names of their files."""
     bucket, prefix = _target(config)
-    # CloudFormation keeps a version of a Lambda function as it is, whatever becomes of its code: a new name, a new one.
-    version = hashlib.sha256(f"{_RUNTIME}\n{origin_response}".encode()).hexdigest()
+    origin_response, origin_request = functions[ORIGIN_RESPONSE], functions.get(ORIGIN_REQUEST)
     limit, window = waf_limit(config.rate_limit.requests, answers.window_seconds(config))
     too_many = answers.error_headers(HTTPStatus.TOO_MANY_REQUESTS, config) | answers.CORS
     del too_many["content-type"]  # WAF sets it, from the kind of the body
@@ -59,10 +80,13 @@ def stack_values(config: Config, *, function: str, origin_response: str) -> dict
         "methods": answers.METHODS.split(", "),
         "exposed": answers.CORS["access-control-expose-headers"].split(", "),
         "preflight_seconds": int(answers.PREFLIGHT["access-control-max-age"]),
-        "function": function,
+        "function": functions[FUNCTION],
         "origin_response": origin_response,
+        "origin_request": origin_request,
+        "lists": f"/{_in_policy(prefix)}{keys.LISTS}/*",
         "runtime": _RUNTIME,
-        "version": version[:_VERSION_LENGTH],
+        "version": _version(origin_response),
+        "request_version": _version(origin_request or ""),
         "requests": config.rate_limit.requests,
         "window": answers.window_seconds(config),
         "waf_limit": limit,
@@ -77,6 +101,11 @@ def waf_limit(requests: int, seconds: int) -> tuple[int, int]:
     window = next((one for one in _WAF_WINDOWS if one >= seconds), _WAF_WINDOWS[-1])
     least, most = _WAF_LIMITS
     return min(max(-(-requests * window // seconds), least), most), window
+
+
+def _version(code: str) -> str:
+    """A name that changes with the code: CloudFormation keeps a version as it was published."""
+    return hashlib.sha256(f"{_RUNTIME}\n{code}".encode()).hexdigest()[:_VERSION_LENGTH]
 
 
 def _target(config: Config) -> tuple[str | None, str]:

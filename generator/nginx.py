@@ -16,6 +16,10 @@ LOCAL: Final = "nginx.conf"
 BUCKET: Final = "bucket.conf"
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+#: Where the router reads objects; no reader gets there.
+OBJECTS: Final = "/-/objects/"
+#: An object that the router reads has at most a hundred items; more than this is refused.
+_LARGEST: Final = "16m"
 #: Behind whatever speaks TLS.
 _PLAIN_PORT: Final = 8080
 
@@ -36,7 +40,9 @@ def _values(config: Config) -> dict[str, Any]:
         "requests": config.rate_limit.requests,
         "window": answers.window_seconds(config),
         "rate_per_minute": rate_per_minute(config.rate_limit.requests, answers.window_seconds(config)),
-        "immutable_keys": f"~^{re.escape(keys.LISTS)}/[^/]+/[^/]+/(?!{keys.FIRST}/)",
+        "immutable_keys": f"~^{re.escape(keys.LISTS)}/[^/]+/[^/]+/(?!{keys.FIRST}/|{re.escape(keys.HEAD)}$)",
+        "objects": OBJECTS,
+        "largest": _LARGEST,
         "immutable": keys.IMMUTABLE,
         "mutable": keys.MUTABLE,
         "cors": answers.CORS,
