@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -123,17 +124,21 @@ def as_url(path: str) -> str:
     return quote("/" + "/".join(kept), safe="/%:@!$&'()*+,;=-._~|[]^")
 
 
-def as_handed_over(cases: Sequence[Case], core: str, folder: Path) -> list[Case]:
+def as_handed_over(cases: Sequence[Case], core: str, folder: Path, output: Path) -> list[Case]:
     """The cases with what the router must answer to the path it gets to see."""
     changed = [case for case in cases if as_url(case.path) != case.path]
-    results = in_quickjs(core, [(case.method, as_url(case.path), case.query) for case in changed], folder)
+    results = in_quickjs(core, [(case.method, as_url(case.path), case.query) for case in changed], folder, output)
     renamed = {case: _as_found(case, result) for case, result in zip(changed, results, strict=True)}
     return [renamed.get(case, case) for case in cases]
 
 
 def _as_found(case: Case, result: Any) -> Case:
+    result = result.get("settled", result)
     if "key" in result:
         return replace(case, status=200, statuses=frozenset([200]), key=result["key"])
+    if result["status"] == HTTPStatus.OK:
+        is_first = result["headers"]["cache-control"] == keys.MUTABLE
+        return replace(case, status=200, statuses=frozenset([200]), page=result["body"].encode(), is_first=is_first)
     details = json.loads(result["body"]).get("details", []) if result["body"] else []
     named = tuple(detail["path"][0] for detail in details)
     return replace(case, status=result["status"], statuses=frozenset([result["status"]]), key=None, invalid=named)

@@ -7,6 +7,7 @@ policy, as none is documented for answers that a function makes: they must be ri
 
 import hashlib
 import json
+import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from urllib.parse import unquote
 from generator import edge, edge_cloudfront, keys
 from generator.config import Config
 from generator.settings import Publish
+from tests.cloudflare import NODE_FOLDER
 from tests.edges import Case
 from tests.programs import require
 
@@ -28,6 +30,7 @@ Event: TypeAlias = dict[str, Any]
 FOLDER: Final = f"{edge.FOLDER}/{edge_cloudfront.FOLDER}"
 PLAIN: Final = Config()
 EXTENDED: Final = Config(variant="extended")
+CHUNKED: Final = Config(layout="chunks")
 IN_BUCKET: Final = Config(publish=Publish(target="s3://markets-example/read api/v1/"))
 #: Every character that means something to JavaScript, YAML, URLs or IAM.
 AWKWARD: Final = Config(
@@ -35,6 +38,7 @@ AWKWARD: Final = Config(
     publish=Publish(target='s3://markets-example/it\'s "${x}" <b>*?#%\\ é: - /|>/'),
 )
 
+ORIGIN: Final = {"s3": {"authMethod": "none", "domainName": "markets.s3.us-east-1.amazonaws.com", "path": ""}}
 _READ_ONLY: Final = ("content-length", "host", "transfer-encoding", "via")
 _READ_ONLY_AT_ORIGIN: Final = ("transfer-encoding", "via")
 _DISALLOWED: Final = re.compile(
@@ -66,7 +70,7 @@ Promise.all(tasks.map(exports.handler)).then(results => fs.writeFileSync(%s, JSO
 
 def rendered(config: Config) -> Mapping[str, str]:
     files = {file.name: file.text for file in edge.render(config)}
-    return {name: files[f"{FOLDER}/{name}"] for name in edge_cloudfront.NAMES}
+    return {name: files[f"{FOLDER}/{name}"] for name in edge_cloudfront.NAMES if f"{FOLDER}/{name}" in files}
 
 
 class RefusedError(Exception):
@@ -84,13 +88,18 @@ class Answer:
 
 @dataclass(frozen=True)
 class CloudFront:
-    """A distribution with its two functions before a bucket; `root` is the path of the keys, `folder` for scripts."""
+    """A distribution with its functions before a bucket; `root` is the path of the keys, `folder` for scripts.
+
+    With `origin_request`, the function that cuts pages, `store` is the endpoint of the S3 server that it reads.
+    """
 
     function: str
     origin_response: str
     root: str
     output: Path
     folder: Path
+    origin_request: str = ""
+    store: str = ""
 
     def answers(self, cases: Sequence[Case], program: str, query: Query) -> list[Answer]:
         """Every case's answer, the functions run by `program` and by Node."""
@@ -121,7 +130,26 @@ class CloudFront:
             check_origin_result(event["Records"][0]["cf"]["response"], result)
         return results
 
+    def origin_requests(self, requests: Sequence[Event]) -> list[Event]:
+        """What the function on requests to the origin returns for each: the request, or an answer."""
+        given = [{"clientIp": "198.51.100.11", "querystring": "", "headers": {}, "origin": ORIGIN} for _ in requests]
+        for one, request in zip(given, requests, strict=True):
+            one |= {"method": request["method"], "uri": request["uri"]}
+        config = {"distributionId": "EDFDVBD6EXAMPLE", "eventType": "origin-request", "requestId": "EXAMPLE"}
+        events = [{"Records": [{"cf": {"config": config, "request": one}}]} for one in given]
+        results = self._run("node", self.origin_request, _RUN_LAMBDA, events)
+        for one, result in zip(given, results, strict=True):
+            check_origin_request_result(one, result)
+        return results
+
     def _origin(self, requests: Sequence[Event]) -> list[Answer]:
+        if not self.origin_request:
+            return self._bucket(requests)
+        made = self.origin_requests(requests)
+        passed = iter(self._bucket([one for one in made if "status" not in one]))
+        return [_generated(one) if "status" in one else next(passed) for one in made]
+
+    def _bucket(self, requests: Sequence[Event]) -> list[Answer]:
         objects = [self._read(request["uri"]) for request in requests]
         events = [
             origin_event(request["method"], request["uri"], *bucket_response(*found))
@@ -147,11 +175,17 @@ class CloudFront:
         given, returned, file = (self.folder / name for name in ("given.json", "returned.json", "script.js"))
         given.write_text(json.dumps(tasks), "utf-8")
         file.write_text(code + runner % (json.dumps(str(given)), json.dumps(str(returned))), "utf-8")
-        done = subprocess.run([path, file], capture_output=True, text=True, check=False, timeout=60)
+        own = self._environment()
+        done = subprocess.run([path, file], env=own, capture_output=True, text=True, check=False, timeout=60)
         if done.returncode:
             raise RefusedError(f"{program}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
         results: list[Event] = json.loads(returned.read_text("utf-8"))
         return results
+
+    def _environment(self) -> Mapping[str, str]:
+        """As Lambda has it: the SDK at hand, a key, and here another S3."""
+        key = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_ENDPOINT_URL_S3": self.store}
+        return {**os.environ, **key, "NODE_PATH": str(NODE_FOLDER / "node_modules")}
 
 
 def viewer_event(method: str, path: str, query: str) -> Event:
@@ -174,11 +208,10 @@ def viewer_event(method: str, path: str, query: str) -> Event:
 def origin_event(method: str, uri: str, status: int, phrase: str, headers: Mapping[str, str]) -> Event:
     """The event of an origin's response."""
     shown = {name.lower(): [{"key": name, "value": value}] for name, value in headers.items()}
-    origin = {"s3": {"authMethod": "none", "domainName": "markets.s3.us-east-1.amazonaws.com", "path": ""}}
     request = {"clientIp": "198.51.100.11", "method": method, "uri": uri, "querystring": "", "headers": {}}
     response = {"status": str(status), "statusDescription": phrase, "headers": shown}
     config = {"distributionId": "EDFDVBD6EXAMPLE", "eventType": "origin-response", "requestId": "EXAMPLE"}
-    return {"Records": [{"cf": {"config": config, "request": request | {"origin": origin}, "response": response}}]}
+    return {"Records": [{"cf": {"config": config, "request": request | {"origin": ORIGIN}, "response": response}}]}
 
 
 def bucket_response(key: str, body: bytes | None) -> tuple[int, str, Mapping[str, str]]:
@@ -241,11 +274,29 @@ def check_origin_result(before: Event, result: Event) -> None:
             raise RefusedError("headers of the body that was replaced")
 
 
+def check_origin_request_result(request: Event, result: Event) -> None:
+    """Refuse what CloudFront would of a Lambda@Edge function on a request to the origin, which may not change here."""
+    if "status" not in result:
+        if result != request:
+            raise RefusedError(f"the request was changed: {result}")
+        return
+    if result.keys() - {"status", "statusDescription", "headers", "body", "bodyEncoding"}:
+        raise RefusedError(f"no field of a response: {result.keys()}")
+    check_origin_result({"headers": {}}, {name: value for name, value in result.items() if name != "body"})
+    if len(json.dumps(result, ensure_ascii=False).encode()) > _LARGEST_ORIGIN_ANSWER:
+        raise RefusedError("an answer larger than 1 MB")
+
+
 def _check_header(name: str, value: object) -> None:
     if not _HEADER_NAME.fullmatch(name) or not isinstance(value, str) or not _HEADER_VALUE.fullmatch(value):
         raise RefusedError(f"no header: {name}: {value!r}")
     if _DISALLOWED.fullmatch(name):
         raise RefusedError(f"{name} is CloudFront's own")
+
+
+def _generated(result: Event) -> Answer:
+    headers = {name: values[0]["value"] for name, values in result["headers"].items()}
+    return Answer(int(result["status"]), headers, result["body"].encode())
 
 
 def _viewer_answer(result: Event) -> Answer:

@@ -3,13 +3,15 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from generator import demo
+from generator.contract import Variant
 from generator.quarantine import Quarantine
-from tests.support import AS_OF, EXTENDED, Outputs, build_now, create_database, make_config
+from tests.support import AS_OF, EXTENDED, VARIANTS, Outputs, build_now, create_database, make_config
 
 pytest_plugins = ["tests.postgres", "tests.publishing", "tests.s3_servers"]
 
@@ -43,10 +45,19 @@ def extended_output(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="session")
-def outputs(request: pytest.FixtureRequest) -> Outputs:
-    """Builds of the demo by variant, made when they are asked for. Read only."""
+def outputs(request: pytest.FixtureRequest, demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Outputs:
+    """Builds of the demo by variant and layout, made when they are asked for. Read only."""
     names = {"core": "demo_output", "extended": "extended_output"}
-    return lambda variant: Path(request.getfixturevalue(names[variant]))
+
+    @cache
+    def chunked(variant: Variant) -> Path:
+        output = tmp_path_factory.mktemp("chunked") / "output"
+        build_now(make_config(demo_folder, output=output, layout="chunks", **VARIANTS[variant]))
+        return output
+
+    return lambda variant, layout="pages": (
+        Path(request.getfixturevalue(names[variant])) if layout == "pages" else chunked(variant)
+    )
 
 
 @pytest.fixture(scope="session")

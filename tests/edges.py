@@ -19,14 +19,19 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import parse_qs
 
-from generator import answers, contract, cursor, keys
+from generator import answers, chunks, contract, cursor, keys
 from generator.config import Config
 from generator.contract import Variant
+from tests import lists
 
 TABLES: Final = Path(__file__).parent / "cases"
+#: An index and two chunks.
+MOST_READS: Final = 3
 
 #: Rules of the core, each with a change that the table must show on whatever runs it.
 CHANGED_RULES: Final = (
@@ -49,7 +54,11 @@ CHANGED_RULES_BY_VARIANT: Final[tuple[tuple[Variant, str, str], ...]] = (
 
 @dataclass(frozen=True)
 class Case:
-    """A request and its answer. `key` with an error status: the router names an object that does not exist."""
+    """A request and its answer. `key` with an error status: the router names an object that does not exist.
+
+    In the layout `chunks` the key names what a page is cut from: `page` has its bytes, and `is_first` tells which
+    headers it has.
+    """
 
     method: str
     path: str
@@ -62,6 +71,8 @@ class Case:
     #: Holds what no HTTP request line can.
     core_only: bool
     variant: Variant = "core"
+    page: bytes | None = None
+    is_first: bool = False
 
     @property
     def target(self) -> str:
@@ -93,17 +104,35 @@ def on_the_wire(output: Path) -> list[Case]:
 def _case(row: Mapping[str, Any], build: "_Build") -> Case:
     method, _, target = str(build.fill(row["request"])).partition(" ")
     path, _, query = target.partition("?")
+    key = build.fill(row["key"]) if "key" in row else None
+    is_first = key is not None and keys.is_first_page(key)
+    is_cut = build.is_chunked and key is not None and (is_first or _is_in_chunks(key))
     return Case(
         method=method,
         path=path,
         query=query,
         status=row["status"],
-        key=build.fill(row["key"]) if "key" in row else None,
+        key=_cut_from(str(key)) if is_cut else key,
+        page=build.page(str(key), query) if is_cut and row["status"] == HTTPStatus.OK else None,
+        is_first=is_first,
         invalid=tuple(_named(one, build.variant) for one in row.get("invalid", ())),
         statuses=frozenset(row.get("server", [row["status"]])),
         core_only=row.get("core_only", False),
         variant=build.variant,
     )
+
+
+def _cut_from(page: str) -> str:
+    """The key of the first object that is read for a page, where pages are cut."""
+    status, sort, generation, *_ = page.removeprefix(f"{keys.LISTS}/").split("/")
+    name = f"{status}/{sort}"
+    return keys.head(name) if generation == keys.FIRST else keys.index(name, generation)
+
+
+def _is_in_chunks(key: str) -> bool:
+    """Whether the key is that of a page, were its generation not in chunks."""
+    parts = key.removeprefix(f"{keys.LISTS}/").split("/")
+    return key.startswith(f"{keys.LISTS}/") and parts[2].startswith(chunks.LETTER)
 
 
 def _named(parameter: str, variant: Variant) -> str:
@@ -117,6 +146,8 @@ class _Build:
     def __init__(self, output: Path) -> None:
         manifest = json.loads((output / "manifest.json").read_text("utf-8"))
         self.variant: Variant = manifest["variant"]
+        self.is_chunked = manifest["layout"] == chunks.LAYOUT
+        self._output = output
         self._generations = {name: current["generation"] for name, current in manifest["lists"].items()}
         # An id with letters, so that its spellings differ.
         self._market = next(one for one in sorted(manifest["markets"]) if one != one.upper())
@@ -147,6 +178,14 @@ class _Build:
         name, *words = rest.partition(">>")[0].split(" ")
         return before + self._meanings[name](*words) + self.fill(rest.partition(">>")[2])
 
+    def page(self, key: str, query: str) -> bytes:
+        """What a request gets where pages are cut: never fewer items than it asks for, unless the list has no more."""
+        parts = key.removeprefix(f"{keys.LISTS}/").removesuffix(".json").split("/")
+        name, generation = "/".join(parts[:2]), self._generations["/".join(parts[:2])]
+        limit = int(parse_qs(query).get("limit", [str(contract.LIMIT_DEFAULT)])[0])
+        position = 0 if keys.is_first_page(key) else int(parts[-1])
+        return lists.page(lists.source(self._output, name), generation, position, limit)
+
     def _mint(self, name: str, *place: str) -> str:
         position = place[-1]
         generation = place[0] if len(place) > 1 else f"@{name}"
@@ -159,6 +198,12 @@ class _Build:
 @cache
 def _headers(status: int) -> Mapping[str, str]:
     return {**answers.error_headers(status, Config()), **answers.CORS}
+
+
+def _page_headers(case: Case) -> Mapping[str, str]:
+    """As of an object of the layout `pages`; names as the core writes them."""
+    control = keys.MUTABLE if case.is_first else keys.IMMUTABLE
+    return {"content-type": keys.CONTENT_TYPE, "cache-control": control, **answers.CORS}
 
 
 def expected_body(case: Case) -> str:
@@ -179,12 +224,15 @@ def change_rule(script: Path, rule: str, changed: str) -> None:
 
 
 def mismatch(case: Case, result: Mapping[str, Any]) -> str | None:
-    """What is wrong with what the core made of the case: `route`'s result, with `missing` of its key, if it has one."""
-    answer = result.get("missing") if case.key and case.status != 200 else result
-    if result.get("key") != case.key:
+    """What is wrong with what the core made of the case, as engines.py has it."""
+    answer = result.get("settled", result)
+    if next(iter(result.get("asked", [])), None) != case.key:
         return f"{case}: {result}"
+    if case.page is not None:
+        is_right = answer.get("body") == case.page.decode() and answer["headers"].items() >= _page_headers(case).items()
+        return None if is_right and len(result["asked"]) <= MOST_READS else f"{case}: {result}"
     if case.status == 200:
-        return None
+        return None if answer == {"key": case.key} else f"{case}: {result}"
     if not answer or answer.get("status") != case.status:
         return f"{case}: {answer}"
     if case.status == 204:
@@ -204,7 +252,9 @@ def http_mismatch(case: Case, status: int, headers: Mapping[str, str], body: byt
         return f"{problem}: CORS"
     if status == 204:
         return None if not body and headers.get("access-control-allow-methods") == answers.METHODS else problem
-    if status == 200:
+    if status == 200 and case.page is not None:
+        wanted, named = case.page, _page_headers(case)
+    elif status == 200:
         wanted, named = (output / str(case.key)).read_bytes(), keys.headers(str(case.key))
     elif status == case.status:
         wanted, named = expected_body(case).encode(), dict(_headers(status))

@@ -35,7 +35,7 @@ class Client:
     """One kept connection to a server on this machine."""
 
     def __init__(self, port: int) -> None:
-        self._port = port
+        self.port = port
         self._connection: socket.socket | None = None
 
     def send(self, method: str, target: str, **headers: str) -> Answer:
@@ -51,7 +51,7 @@ class Client:
 
     def _exchange(self, request: bytes, method: str) -> Answer:
         if self._connection is None:
-            self._connection = socket.create_connection(("127.0.0.1", self._port), timeout=10)
+            self._connection = socket.create_connection(("127.0.0.1", self.port), timeout=10)
         self._connection.sendall(request)
         response = http.client.HTTPResponse(self._connection, method=method)
         response.begin()

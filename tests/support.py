@@ -25,8 +25,16 @@ EXTENDED: Final[Mapping[str, str]] = {"variant": "extended", "categories": "poli
 #: Settings of each variant, for what is tested in both.
 VARIANTS: Final[Mapping[Variant, Mapping[str, str]]] = {"core": {}, "extended": EXTENDED}
 
-#: Builds of the demo by variant.
-Outputs: TypeAlias = Callable[[Variant], Path]
+CHUNKED: Final = {"layout": "chunks"}
+#: What is tested after the core variant in the layout `pages`: the other three, by name.
+OTHER_BUILDS: Final[Mapping[str, Mapping[str, str]]] = {
+    "core-chunks": CHUNKED,
+    "extended-pages": EXTENDED,
+    "extended-chunks": {**EXTENDED, **CHUNKED},
+}
+
+#: Builds of the demo by variant, and by layout if it is not `pages`.
+Outputs: TypeAlias = Callable[..., Path]
 
 #: A valid membership of an FX family, as it is in the database and on its way to the wire.
 FX_MEMBER: Final[Mapping[str, Any]] = {

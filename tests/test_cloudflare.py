@@ -4,7 +4,7 @@ import gzip
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from itertools import repeat
 from pathlib import Path
@@ -15,10 +15,10 @@ import pytest
 from generator import answers, contract, cursor, edge, edge_cloudflare, keys
 from generator.contract import Variant
 from tests.cloudflare import Site, as_handed_over, mismatches, serving, write
-from tests.edges import CHANGED_RULES_BY_VARIANT, change_rule, on_the_wire
+from tests.edges import CHANGED_RULES_BY_VARIANT, Case, change_rule, on_the_wire
 from tests.servers import Answer
 from tests.serving import walk
-from tests.support import EXTENDED, VARIANTS, Outputs, make_config
+from tests.support import OTHER_BUILDS, VARIANTS, Outputs, make_config
 
 #: Of the table's cases; a few more are answered by workerd itself.
 CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}
@@ -55,6 +55,13 @@ def strict(demo_folder: Path, demo_output: Path, tmp_path: Path) -> Iterator[Sit
         wanted = keys.SNAPSHOT, next(key for key in walked_keys(demo_output) if keys.is_immutable(key))
         running.put(wanted, prefix=PREFIX, has_headers=False)
         yield running
+
+
+def wanted(cases: Sequence[Case], output: Path) -> set[str]:
+    """The keys of what is needed to answer the cases: the objects themselves, and all from which pages are cut."""
+    named = {str(case.key) for case in cases if case.status == HTTPStatus.OK and case.key}
+    chunked = (output / keys.LISTS).rglob(f"{keys.CHUNKS}/*/*.json")
+    return {*named, *(path.relative_to(output).as_posix() for path in chunked)}
 
 
 def manifest(output: Path) -> Any:
@@ -95,20 +102,22 @@ def test_every_case_of_the_table(site: Site, demo_folder: Path, demo_output: Pat
     core = edge.router(make_config(demo_folder))
     cases = [case for case in on_the_wire(demo_output) if case.method not in UNKNOWN_METHODS]
     assert len(cases) >= CASES["core"]
-    handed_over = as_handed_over(cases, core, tmp_path)
+    handed_over = as_handed_over(cases, core, tmp_path, demo_output)
     assert sum(case != seen for case, seen in zip(cases, handed_over, strict=True)) >= RESPELT
     wrong = mismatches(site, handed_over, demo_output)
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
 
 
-def test_every_case_of_the_extended_variant(demo_folder: Path, extended_output: Path, tmp_path: Path) -> None:
-    settings = make_config(demo_folder, rate_limit__requests=1_000_000, **EXTENDED)
-    cases = [case for case in on_the_wire(extended_output) if case.method not in UNKNOWN_METHODS]
-    assert len(cases) >= CASES["extended"]
-    handed_over = as_handed_over(cases, edge.router(settings), tmp_path)
-    with serving(write(settings, tmp_path), extended_output) as running:
-        running.put(sorted({str(case.key) for case in handed_over if case.status == HTTPStatus.OK and case.key}))
-        wrong = mismatches(running, handed_over, extended_output)
+@pytest.mark.parametrize("build", OTHER_BUILDS)
+def test_every_case_of_other_builds(build: str, demo_folder: Path, outputs: Outputs, tmp_path: Path) -> None:
+    output = outputs(*build.split("-"))
+    settings = make_config(demo_folder, rate_limit__requests=1_000_000, **OTHER_BUILDS[build])
+    cases = [case for case in on_the_wire(output) if case.method not in UNKNOWN_METHODS]
+    assert len(cases) >= CASES[cases[0].variant]
+    handed_over = as_handed_over(cases, edge.router(settings), tmp_path, output)
+    with serving(write(settings, tmp_path), output) as running:
+        running.put(sorted(wanted(handed_over, output)))
+        wrong = mismatches(running, handed_over, output)
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
 
 
@@ -132,7 +141,7 @@ def test_a_changed_rule_is_noticed(  # noqa: PLR0917 - three are a table's colum
     change_rule(tmp_path / edge_cloudflare.WORKER, rule, mutation)
     # Most rules of the core show in answers without an object, for which the bucket can stay empty.
     cases = [case for case in on_the_wire(output) if case.method not in UNKNOWN_METHODS]
-    cases = as_handed_over(cases, edge.router(settings), tmp_path)
+    cases = as_handed_over(cases, edge.router(settings), tmp_path, output)
     asked = [case for case in cases if variant == "extended" or case.status != HTTPStatus.OK]
     with serving(wrangler, output) as running:
         running.put(sorted({str(case.key) for case in asked if case.status == HTTPStatus.OK and case.key}))

@@ -11,7 +11,7 @@ import yaml
 from generator import answers, edge, edge_cloudfront
 from generator.config import Config
 from generator.settings import Publish, RateLimit
-from tests.cloudfront import AWKWARD, EXTENDED, FOLDER, IN_BUCKET, PLAIN, rendered
+from tests.cloudfront import AWKWARD, CHUNKED, EXTENDED, FOLDER, IN_BUCKET, PLAIN, rendered
 from tests.programs import require
 
 NOT_FOUND = answers.error_bodies()[404]
@@ -41,7 +41,12 @@ def properties(config: Config, name: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "config", [PLAIN, IN_BUCKET, AWKWARD, EXTENDED, AWKWARD.model_copy(update={"variant": "extended"})]
+    "config",
+    [
+        *(PLAIN, IN_BUCKET, AWKWARD, EXTENDED, CHUNKED),
+        AWKWARD.model_copy(update={"variant": "extended"}),
+        AWKWARD.model_copy(update={"variant": "extended", "layout": "chunks"}),
+    ],
 )
 def test_the_files_fit(config: Config) -> None:
     files = rendered(config)
@@ -50,7 +55,7 @@ def test_the_files_fit(config: Config) -> None:
     assert len(files["template.yaml"].encode()) <= 51_200  # a template that need not lie in S3
 
 
-@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD])
+@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD, AWKWARD.model_copy(update={"layout": "chunks"})])
 def test_cfn_lint_has_nothing_to_say(config: Config, tmp_path: Path) -> None:
     assert cfn_lint(rendered(config)["template.yaml"], tmp_path) == (0, "")
 
@@ -69,9 +74,11 @@ def cfn_lint(template: str, folder: Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD])
+@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD, AWKWARD.model_copy(update={"layout": "chunks"})])
 def test_the_template_holds_the_functions_as_they_are(config: Config) -> None:
     files = rendered(config)
+    if config.layout == "chunks":
+        assert properties(config, "OriginRequest")["Code"]["ZipFile"] == files["origin-request.js"]
     assert properties(config, "Router")["FunctionCode"] == files["function.js"]
     assert properties(config, "OriginResponse")["Code"]["ZipFile"] == files["origin-response.js"]
 
@@ -83,6 +90,21 @@ def test_changed_code_makes_a_new_version() -> None:
     distribution = properties(PLAIN, "Distribution")["DistributionConfig"]
     (association,) = distribution["DefaultCacheBehavior"]["LambdaFunctionAssociations"]
     assert association == {"EventType": "origin-response", "LambdaFunctionARN": {"Ref": versions[0][0]}}
+
+
+def test_in_chunks_a_function_before_the_bucket_may_read_lists_and_no_more() -> None:
+    config = CHUNKED.model_copy(update={"publish": Publish(target="s3://markets-example/a*b")})
+    (policy,) = properties(config, "OriginRequestRole")["Policies"]
+    (allowed,) = policy["PolicyDocument"]["Statement"]
+    assert (allowed["Effect"], allowed["Action"]) == ("Allow", "s3:GetObject")
+    lists = "/a${*}b/v1/public/markets/lists/*"
+    assert allowed["Resource"] == {"Join": ["", [{"GetAtt": "Bucket.Arn"}, lists]]}
+    behavior = properties(config, "Distribution")["DistributionConfig"]["DefaultCacheBehavior"]
+    (version,) = [name for name in stack(config)["Resources"] if name.startswith("OriginRequestVersion")]
+    assert {"EventType": "origin-request", "LambdaFunctionARN": {"Ref": version}} in behavior[
+        "LambdaFunctionAssociations"
+    ]
+    assert "OriginRequest" not in stack(PLAIN)["Resources"]
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,16 @@
 """What `build` renders for the edges, and the nginx that takes its objects from a bucket."""
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from generator import contract, edge, keys
+from generator import contract, edge
 from generator.config import Config
 from generator.contract import Variant
+from generator.generations import LAYOUTS
+from generator.settings import Publish
+from tests.bucket import bucket
 from tests.edges import http_mismatch, on_the_wire
 from tests.servers import connected, folder_for_anybody, free_port, nginx
 from tests.support import VARIANTS, build_now, make_config
@@ -27,6 +27,11 @@ def test_the_core_answers_with_the_contracts_bytes() -> None:
 def test_rendering_again_gives_the_same_text() -> None:
     assert list(edge.render(Config())) == list(edge.render(Config()))
     assert {file.name for file in edge.render(Config())} <= set(edge.NAMES)
+
+
+def test_every_name_that_may_be_there_is_rendered_by_some_settings() -> None:
+    publish = Publish(target="s3://bucket/p", endpoint_url="http://127.0.0.1:9")
+    assert {file.name for file in edge.render(Config(layout="chunks", publish=publish))} == set(edge.NAMES)
 
 
 def test_a_build_writes_what_changed_and_takes_away_what_is_not_rendered_any_more(
@@ -54,44 +59,11 @@ def objects() -> Iterator[Path]:
         yield folder
 
 
-@contextmanager
-def bucket(output: Path, port: int) -> Iterator[list[str]]:
-    """A store that says 403 of what it does not have, as one does that may not be listed; yields what it was asked."""
-    asked: list[str] = []
-
-    class Objects(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            key = self.path.removeprefix("/store/a%20prefix/")
-            found = (output / key).is_file() and key.startswith("v1/")
-            body = (output / key).read_bytes() if found else b"<Error>AccessDenied</Error>"
-            self.send_response(200 if found else 403)
-            for name, value in (keys.headers(key) if found else {"Content-Type": "application/xml"}).items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(body)
-
-        do_HEAD = do_GET  # noqa: N815 - the name is the library's
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as above
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", port), Objects) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield asked
-        finally:
-            server.shutdown()
-            thread.join()
-
-
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_nginx_before_a_bucket_answers_every_case_alike(variant: Variant, demo_folder: Path, objects: Path) -> None:
+def test_nginx_before_a_bucket_answers_every_case_alike(
+    variant: Variant, layout: str, demo_folder: Path, objects: Path
+) -> None:
     (objects / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
     port, store = free_port(), free_port()
     config = make_config(
@@ -100,6 +72,7 @@ def test_nginx_before_a_bucket_answers_every_case_alike(variant: Variant, demo_f
         rate_limit__requests=1_000_000,
         publish__target="s3://store/a prefix",
         publish__endpoint_url=f"http://127.0.0.1:{store}",
+        layout=layout,
         **VARIANTS[variant],
     )
     build_now(config)

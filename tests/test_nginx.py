@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
+from itertools import repeat
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +19,8 @@ from generator.contract import Variant
 from tests.edges import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
 from tests.faults import wait_until
 from tests.servers import Client, connected, folder_for_anybody, free_port, nginx
-from tests.support import AS_OF, EXTENDED, VARIANTS, build_now, make_config
+from tests.serving import ids, in_order, page, target, walk
+from tests.support import AS_OF, CHUNKED, OTHER_BUILDS, VARIANTS, build_now, make_config
 
 CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}
 MARKETS: Final = f"/{keys.MARKETS}"
@@ -31,7 +33,7 @@ def built(database: Path, **settings: str) -> Iterator[tuple[Path, int]]:
         (folder / "markets.db").write_bytes(database.read_bytes())
         port = free_port()
         url = f"http://127.0.0.1:{port}"
-        build_now(make_config(folder, base_url=url, rate_limit__requests=1_000_000, **settings))
+        build_now(make_config(folder, base_url=url, **{"rate_limit__requests": 1_000_000, **settings}))
         yield folder / "output", port
 
 
@@ -61,9 +63,10 @@ def test_every_case_of_the_table(output: Path, client: Client) -> None:
     assert mismatches(output, client) == []
 
 
-def test_every_case_of_the_extended_variant(demo_folder: Path) -> None:
+@pytest.mark.parametrize("build", OTHER_BUILDS)
+def test_every_case_of_other_builds(build: str, demo_folder: Path) -> None:
     with (
-        built(demo_folder / "markets.db", **EXTENDED) as (output, port),
+        built(demo_folder / "markets.db", **OTHER_BUILDS[build]) as (output, port),
         nginx(output, port),
         connected(port) as client,
     ):
@@ -76,6 +79,55 @@ def test_a_changed_rule_is_noticed(variant: Variant, rule: str, changed: str, de
         change_rule(output / "edge" / nginx_values.FOLDER / nginx_values.SCRIPT, rule, changed)
         with nginx(output, port), connected(port) as client:
             assert 0 < len(mismatches(output, client)) < CASES[variant]
+
+
+#: Of pages that are cut; each shows in answers that have them.
+CUT_RULES: Final = (
+    ("proceed(r, cut(found, texts, digest))", "send(r, fixed(404))"),
+    ("if (reply.status === 403 || reply.status === 404) return null;", ""),
+    ("r.return(reply.status, reply.body);", "r.return(200, reply.body);"),
+)
+
+
+@pytest.mark.parametrize(("rule", "changed"), CUT_RULES)
+def test_a_changed_rule_of_pages_that_are_cut_is_noticed(rule: str, changed: str, demo_folder: Path) -> None:
+    with built(demo_folder / "markets.db", **CHUNKED) as (output, port):
+        change_rule(output / "edge" / nginx_values.FOLDER / nginx_values.SCRIPT, rule, changed)
+        with nginx(output, port), connected(port) as client:
+            assert 0 < len(mismatches(output, client)) < CASES["core"]
+
+
+def test_a_running_nginx_goes_along_when_its_site_moves_to_the_other_layout_and_back(demo_folder: Path) -> None:
+    with built(demo_folder / "markets.db") as (output, port), nginx(output, port), connected(port) as client:
+        url = f"http://127.0.0.1:{port}"
+
+        def rebuild(hours: int, **settings: str) -> None:
+            as_of = AS_OF + timedelta(hours=hours)
+            build_now(make_config(output.parent, base_url=url, rate_limit__requests=1_000_000, **settings), as_of)
+
+        started = [page(client, status="all", sort="new", limit=7)]
+        for hours, (settings, letter) in enumerate((({}, "p"), (CHUNKED, "c"), ({}, "p"), (CHUNKED, "c")), start=1):
+            rebuild(hours, **settings)
+            wait_until(lambda letter=letter: page(client, limit=7)["nextCursor"][10] == letter, 10)  # type: ignore[misc]
+            started.append(page(client, status="all", sort="new", limit=7))
+        whole = in_order(output.parent / "markets.db", "all", "new")
+        for first in started:
+            rest = walk(client, repeat(7), first["nextCursor"], status="all", sort="new")
+            assert ids(first) + rest == whole
+
+
+def test_the_reads_that_a_page_needs_are_no_requests_of_the_reader(demo_folder: Path) -> None:
+    with (
+        built(demo_folder / "markets.db", rate_limit__requests="20", rate_limit__window="60 s", **CHUNKED) as (
+            output,
+            port,
+        ),
+        nginx(output, port),
+        connected(port) as client,
+    ):
+        place = page(client, status="all", sort="new", limit=20)["nextCursor"]
+        later = target(status="all", sort="new", limit=100, cursor=place)
+        assert [client.send("GET", later).status for _ in range(30)].count(200) in (20, 21)
 
 
 def test_a_list_without_a_first_page_is_unknown(demo_folder: Path) -> None:

@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 
 from generator import answers, contract, demo, edge, inspector, keys
 from generator.contract import SORTS, STATUS_FILTERS, Variant
-from generator.preview import RateLimit
+from generator.preview_app import RateLimit
 from tests.edges import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
 from tests.servers import Client, connected
 from tests.serving import MARKETS, UNLIMITED, Served, ids, in_order, page, served, target, walk
-from tests.support import AS_OF, VARIANTS, build_now, make_config, run
+from tests.support import AS_OF, OTHER_BUILDS, VARIANTS, Outputs, build_now, make_config, run
 
 CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}
 #: Here `serve` has its own pages where an edge has nothing.
@@ -94,9 +94,11 @@ def test_every_case_of_the_table(demo_output: Path, client: Client) -> None:
     assert mismatches(demo_output, client) == []
 
 
-def test_every_case_of_the_extended_variant(extended_output: Path) -> None:
-    with served(extended_output.parent, *UNLIMITED) as server, connected(server.port) as client:
-        assert mismatches(extended_output, client) == []
+@pytest.mark.parametrize("build", OTHER_BUILDS)
+def test_every_case_of_other_builds(build: str, outputs: Outputs) -> None:
+    output = outputs(*build.split("-"))
+    with served(output.parent, *UNLIMITED) as server, connected(server.port) as client:
+        assert mismatches(output, client) == []
 
 
 @pytest.mark.parametrize(("variant", "rule", "changed"), CHANGED_RULES_BY_VARIANT)

@@ -9,12 +9,16 @@ import pytest
 from generator import cursor, edge, keys, pages, slugs
 from generator.config import Config
 from generator.contract import LIMIT_MAX, LIMIT_MIN, Variant
+from generator.generations import LAYOUTS
 from tests.edges import Case, mismatch, requests
 from tests.engines import ENGINES, Request, in_quickjs
 from tests.support import Outputs
 
 CORES: Final[Mapping[Variant, str]] = {variant: edge.router(Config(variant=variant)) for variant in get_args(Variant)}
-CASES: Final[Mapping[Variant, int]] = {"core": 710, "extended": 880}
+CHUNKED: Final[Mapping[Variant, str]] = {
+    variant: edge.router(Config(variant=variant, layout="chunks")) for variant in get_args(Variant)
+}
+CASES: Final[Mapping[Variant, int]] = {"core": 720, "extended": 890}
 
 #: One rule of the core each, and what it is changed to.
 MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
@@ -25,7 +29,8 @@ MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "ids keep their case": ("path.slice(MARKETS.length + 1).toLowerCase()", "path.slice(MARKETS.length + 1)"),
     "hyphens may stand anywhere": (" || text[13] !== '-'", ""),
     "any letter is a hex digit": ("if (parseInt(piece, 16).toString(16) !== piece) return false;", ""),
-    "a missing page is a 404": ("return refuse([isFirst ? 'category' : 'cursor']);", "return fixed(404);"),
+    "a missing page is a 404": ("return refuse([kind === FIRST || kind === HEAD ? 'category' : 'cursor']);",
+                                "return fixed(404);"),
     "a missing market is a 400": ("!== 0) return fixed(404);", "!== 0) return refuse(['cursor']);"),
     "the last of repeated parameters wins": ("name in given || value === ''", "value === ''"),
     "empty parameters count as absent": ("given[name] = name in", "if (value !== '') given[name] = name in"),
@@ -39,12 +44,37 @@ MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "archives are sorted like open markets": ('"archive":"ended"', '"archive":"popular"'),
     "the check is not checked": (".slice(0, CHECK) !== check", ".slice(0, CHECK) === 'x'"),
     "the check does not bind the list": ("digest(name + '/' + generation", "digest('open/popular/' + generation"),
-    "another layout's cursor is served": ("""generation[0] !== "p" || """, ""),
+    "any letter is a layout's": (""""pc".indexOf(generation[0]) === -1 || """, ""),
     "position 0 is a place": ("position < 1", "position < 0"),
     "positions may have ten digits": ("cursor.length > START + 9", "cursor.length > START + 10"),
     "a page may step over": ("limit - place.position % limit", "limit"),
     "a page may start anywhere": ("while (place.position % size !== 0) size -= 1;", ""),
     "folders hold fewer pages": ("place.position / size / 100", "place.position / size / 99"),
+}  # fmt: skip
+#: Rules of pages that are cut out of chunks.
+OF_WINDOWS: Final[Mapping[str, tuple[str, str]]] = {
+    "a cursor of chunks leads to a page": ('const isPage = place.generation[0] === "p";', "const isPage = true;"),
+    "heads are not asked for": ("  return head;", "  return page;"),
+    "what is gone is damaged": ("if (gone !== -1)", "if (gone === -2)"),
+    "a head is cut to its end": ("stop: Math.min(found.limit, size)", "stop: size"),
+    "a head may be shorter than it says": ("Math.min(head.count, 100)", "head.count"),
+    "the end is a place": ("found.position >= index.count", "found.position > index.count"),
+    "a page ends where the list does not": ("Math.min(found.position + found.limit, index.count)",
+                                            "Math.min(found.position + found.limit - 1, index.count)"),
+    "all chunks are whole": ("index.first + number * 100", "100 + number * 100"),
+    "the first chunk comes twice": ("let number = 1 + Math", "let number = 0 * Math"),
+    "a page has one chunk": ("at < end; number++", "at === found.position; number++"),
+    "a chunk is cut at its beginning": ("start: at - from", "start: 0"),
+    "a chunk is not cut at its end": ("stop: Math.min(end - from, size)", "stop: size"),
+    "the next cursor repeats an item": ("end += part.stop - part.start;", "end += part.stop - part.start - 1;"),
+    "the next cursor is another list's": ("digest(found.list + '/' +", "digest('all/new' + '/' +"),
+    "the next cursor is another generation's": ("const place = found.generation + end;",
+                                                "const place = 'c0000000000000000000' + end;"),
+    "the last page goes on": ("end === found.count ? 'null' :", "end === -1 ? 'null' :"),
+    "every page is a first one": ('found.position === 0 ? {"content-type"', 'true ? {"content-type"'),
+    "two chunks run into each other": ("pieces.join(',')", "pieces.join('')"),
+    "the last item keeps its comma": ("part.stop < part.size ? items.slice(0, -1) : items", "items"),
+    "the brackets are items": ("lines.slice(1 + part.start, 1 + part.stop)", "lines.slice(part.start, part.stop)"),
 }  # fmt: skip
 #: Rules that only the extended core has.
 OTHER: Final[Mapping[str, tuple[str, str]]] = {
@@ -67,12 +97,17 @@ OTHER: Final[Mapping[str, tuple[str, str]]] = {
     "a category may have 101 letters": ("isSlug(text, 100)", "isSlug(text, 101)"),
     "a category has 99 letters at most": ("isSlug(text, 100)", "isSlug(text, 99)"),
     "an empty category is none": ("if (text === undefined) return '';", "if (!text) return '';"),
+    "a list without any pointer has lost a page": ("kind === FIRST || kind === HEAD", "kind === FIRST"),
     "a wrong category leaves the cursor to be checked": ("!sort || category === null ?", "!sort ?"),
 }  # fmt: skip
 
 
-def mutations(variant: Variant) -> Mapping[str, tuple[str, str]]:
-    return MUTATIONS if variant == "core" else OTHER
+#: What is changed in which core, by the layout and the variant of the build that shows it.
+MUTATED: Final[Mapping[tuple[str, Variant], tuple[str, Mapping[str, tuple[str, str]]]]] = {
+    ("pages", "core"): (CORES["core"], MUTATIONS),
+    ("pages", "extended"): (CORES["extended"], OTHER),
+    ("chunks", "core"): (CHUNKED["core"], OF_WINDOWS),
+}
 
 
 def sent(cases: list[Case]) -> list[Request]:
@@ -80,23 +115,30 @@ def sent(cases: list[Case]) -> list[Request]:
 
 
 @pytest.mark.parametrize("variant", CORES)
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_case_of_the_table(engine: str, variant: Variant, outputs: Outputs, tmp_path: Path) -> None:
-    cases = requests(outputs(variant))
-    results = ENGINES[engine](CORES[variant], sent(cases), tmp_path)
+def test_every_case_of_the_table(engine: str, layout: str, variant: Variant, outputs: Outputs, tmp_path: Path) -> None:
+    output = outputs(variant, layout)
+    cases = requests(output)
+    core = CORES[variant] if layout == "pages" else CHUNKED[variant]
+    results = ENGINES[engine](core, sent(cases), tmp_path, output)
     assert len(results) == len(cases) >= CASES[variant]
+    assert sum(case.page is not None for case in cases) >= (0 if layout == "pages" else 150)
     wrong = [found for case, result in zip(cases, results, strict=True) if (found := mismatch(case, result))]
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
 
 
-@pytest.mark.parametrize("variant", CORES)
+@pytest.mark.parametrize(("layout", "variant"), MUTATED)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_table_notices_every_changed_rule(engine: str, variant: Variant, outputs: Outputs, tmp_path: Path) -> None:
-    cases, unnoticed, core = requests(outputs(variant)), [], CORES[variant]
-    for name, (rule, changed) in mutations(variant).items():
+def test_the_table_notices_every_changed_rule(
+    engine: str, layout: str, variant: Variant, outputs: Outputs, tmp_path: Path
+) -> None:
+    output = outputs(variant, layout)
+    cases, unnoticed, (core, mutations) = requests(output), [], MUTATED[layout, variant]
+    for name, (rule, changed) in mutations.items():
         assert core.count(rule) == 1, f"{name}: the core has no such text"
         try:
-            results = ENGINES[engine](core.replace(rule, changed), sent(cases), tmp_path)
+            results = ENGINES[engine](core.replace(rule, changed), sent(cases), tmp_path, output)
         except RuntimeError:
             continue  # the engine gave up on a case, which is a failure of the harness, too
         if not any(mismatch(case, result) for case, result in zip(cases, results, strict=True)):

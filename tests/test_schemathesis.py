@@ -27,8 +27,9 @@ BUDGET = 20
 REQUESTS = 200
 
 
-#: What is between the router and the fuzzer is the same in both variants, so one server is enough for the second.
-SERVED = (("serve", "core"), ("nginx", "core"), ("serve", "extended"))
+#: What is between the router and the fuzzer is the same in both variants, so one server is enough for the second; and
+#: in the layout `chunks` there is more of it.
+SERVED = (("serve", "core", "chunks"), ("nginx", "core", "chunks"), ("serve", "extended", "pages"))
 
 
 @pytest.fixture(params=SERVED, ids="-".join)
@@ -38,9 +39,10 @@ def address(request: pytest.FixtureRequest, demo_folder: Path) -> Iterator[str]:
         folder = stack.enter_context(folder_for_anybody())
         (folder / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
         port = free_port()
-        server, variant = request.param
+        server, variant, layout = request.param
         url = f"http://127.0.0.1:{port}"
-        build_now(make_config(folder, base_url=url, rate_limit__requests=1_000_000, **VARIANTS[variant]))
+        settings = {"layout": layout, **VARIANTS[variant]}
+        build_now(make_config(folder, base_url=url, rate_limit__requests=1_000_000, **settings))
         if server == "nginx":
             stack.enter_context(nginx(folder / "output", port))
         else:
