@@ -14,6 +14,7 @@ from generator.config import Config
 from generator.contract import Variant
 from tests.cloudfront import (
     AWKWARD,
+    CHUNKED,
     EXTENDED,
     IN_BUCKET,
     PLAIN,
@@ -126,7 +127,7 @@ def test_a_mutation_of_the_origin_response_turns_the_table_red(
     assert is_red(lambda: mismatches(mutant, requests(demo_output), "node", "raw"))
 
 
-@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD, EXTENDED])
+@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD, EXTENDED, CHUNKED])
 def test_the_function_keeps_to_what_cloudfront_runs(config: Config) -> None:
     before, line, after = rendered(config)["function.js"].partition("const crypto = require('crypto');\n")
     assert line, "the only module"

@@ -9,6 +9,7 @@ from generator import contract, edge
 from generator.config import Config
 from generator.contract import Variant
 from generator.generations import LAYOUTS
+from generator.settings import Publish
 from tests.bucket import bucket
 from tests.edges import http_mismatch, on_the_wire
 from tests.servers import connected, folder_for_anybody, free_port, nginx
@@ -26,6 +27,11 @@ def test_the_core_answers_with_the_contracts_bytes() -> None:
 def test_rendering_again_gives_the_same_text() -> None:
     assert list(edge.render(Config())) == list(edge.render(Config()))
     assert {file.name for file in edge.render(Config())} <= set(edge.NAMES)
+
+
+def test_every_name_that_may_be_there_is_rendered_by_some_settings() -> None:
+    publish = Publish(target="s3://bucket/p", endpoint_url="http://127.0.0.1:9")
+    assert {file.name for file in edge.render(Config(layout="chunks", publish=publish))} == set(edge.NAMES)
 
 
 def test_a_build_writes_what_changed_and_takes_away_what_is_not_rendered_any_more(

@@ -22,7 +22,8 @@ from generator.manifest import Manifest
 from generator.openapi_schemas import BuildRecord
 from generator.pages import page_count
 from generator.relations import RELATIONS
-from tests.support import AS_OF, build_now, files, make_config
+from tests import lists
+from tests.support import AS_OF, Outputs, build_now, files, make_config
 
 Row = dict[str, Any]
 CANARY = b"CANARY"
@@ -384,3 +385,36 @@ def test_a_change_of_one_market_leaves_lists_without_it_alone(forty: Path) -> No
     # What was replaced stays for the walks that are in it.
     assert {key for key in earlier if keys.is_immutable(key)} <= later.keys()
     assert list(walk(later, "all/new", 7)) == list(walk(earlier, "all/new", 7))
+
+
+# ── the other layout ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def chunked(outputs: Outputs) -> Path:
+    return outputs("core", "chunks")
+
+
+def test_the_layout_changes_how_lists_lie_there_and_nothing_else(published: dict[str, bytes], chunked: Path) -> None:
+    ours, theirs = ({key for key in found if "/lists/" not in key} for found in (files(chunked), published))
+    assert ours == theirs
+    assert {key for key in ours if (chunked / key).read_bytes() != published[key]} == {keys.BUILD, keys.OPENAPI}
+
+
+def test_a_list_has_the_same_items_in_either_layout(demo_output: Path, chunked: Path) -> None:
+    names = Manifest.model_validate_json((chunked / "manifest.json").read_bytes()).lists
+    assert len(names) == len(STATUS_FILTERS) * len(SORTS)
+    for name in names:
+        assert lists.source(chunked, name) == lists.source(demo_output, name)
+
+
+def test_no_byte_of_the_other_layout_is_private(chunked: Path) -> None:
+    everything = files(chunked, "")
+    assert sum(f"/{keys.CHUNKS}/" in name for name in everything) > 20
+    assert [name for name, content in everything.items() if CANARY in content or CANARY.lower() in content] == []
+
+
+def test_builds_of_the_other_layout_into_fresh_folders_give_the_same_bytes(demo_folder: Path, chunked: Path) -> None:
+    again = chunked.parent / "again"
+    build_now(make_config(demo_folder, output=again, layout="chunks"))
+    assert fingerprint(again) == fingerprint(chunked)

@@ -4,6 +4,7 @@ import pytest
 
 from generator import edge
 from generator.config import Config
+from generator.generations import LAYOUTS
 from tests.router_lint import FORBIDDEN, findings
 
 #: One sample at least for every rule.
@@ -48,8 +49,10 @@ REFUSED: Final = {
 }
 
 
-def test_the_core_keeps_to_what_every_runtime_has() -> None:
-    assert findings(edge.router(Config())) == []
+@pytest.mark.parametrize("variant", ["core", "extended"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_core_keeps_to_what_every_runtime_has(layout: str, variant: str) -> None:
+    assert findings(edge.router(Config.model_validate({"layout": layout, "variant": variant}))) == []
 
 
 def test_every_rule_has_a_sample() -> None:

@@ -130,6 +130,17 @@ def test_a_page_may_begin_and_end_anywhere_around_a_border(edge: Site, generatio
     assert asked > 150
 
 
+def test_items_may_be_long(edge: Site) -> None:
+    texts = (f"{i} " + "ü🙂" * 5_000 for i in range(250))
+    one = ItemList("all/popular", tuple(contract.encode({"question": text}) for text in texts))
+    generation = edge.put(one)[one.name]
+    for position in (0, 150):
+        place = cursor.mint(one.name, generation, position) if position else None
+        page = edge.ask(one.name, 100, place).body
+        assert page == lists.page(one, generation, position, 100)
+        assert len(page) > 3_000_000
+
+
 def test_readers_at_the_same_time_do_not_disturb_each_other(edge: Site) -> None:
     port = edge.client.port
 
