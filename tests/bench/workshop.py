@@ -156,8 +156,8 @@ class Workshop:
     def ease(self) -> str:
         """Whether the file system was at ease, as a sentence."""
         took = sorted(round(one * 1e6) for one in self.created_s)
-        if not took or took[-1] <= _SLOW_S * 1e6:
-            return f"before each round creating a file took at most {took[-1] if took else 0} us: as it should be"
+        if took[-1] <= _SLOW_S * 1e6:
+            return f"before each round creating a file took at most {took[-1]} us: as it should be"
         return (
             f"before a round creating a file took {took[0]} to {took[-1]} us, more than {_SLOW_S * 1e6:.0f}: somebody "
             "deleted files or worked, **so figures of builds are not to be trusted**"
