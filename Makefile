@@ -44,11 +44,11 @@ bench: .venv/test .venv-bench/ready tests/bench/node/node_modules/ready  ## Meas
 test-deps:  ## Install the system packages the tests can use (Debian, as root)
 	apt-get update -qq
 	apt-get install -y -qq --no-install-recommends postgresql util-linux nginx libnginx-mod-http-js njs systemd \
-	  radosgw ceph-mon ceph-osd ceph-common chromium fonts-dejavu-core
+	  radosgw ceph-mon ceph-osd ceph-common chromium fonts-dejavu-core gcc libc6-dev
 	command -v npm >/dev/null || apt-get install -y -qq --no-install-recommends nodejs npm
 
 bench-deps: test-deps  ## Install what `make bench` compares with, too (Debian, as root)
-	apt-get install -y -qq --no-install-recommends gcc libc6-dev rclone wrk
+	apt-get install -y -qq --no-install-recommends rclone wrk
 
 clean:  ## Remove what was installed, built and made up
 	rm -rf .venv .venv-bench .bench tests/node/node_modules tests/bench/node/node_modules output demo.db .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -117,6 +117,14 @@ def test_a_program_that_is_missing_is_said_loudly(workshop: Workshop, capsys: py
     assert sentence in capsys.readouterr().err
 
 
+def test_a_file_system_that_was_slow_spoils_the_figures_aloud(workshop: Workshop) -> None:
+    workshop.created_s = [10e-6, 20e-6]
+    assert workshop.ease() == "before each round creating a file took at most 20 us: as it should be"
+    workshop.created_s.append(400e-6)
+    assert "took 10 to 400 us" in workshop.ease()
+    assert "not to be trusted" in workshop.ease()
+
+
 def test_a_folder_with_other_bytes_is_not_the_same(tmp_path: Path) -> None:
     for name, text in (("one", "x"), ("same", "x"), ("other", "y")):
         folder = tmp_path / name

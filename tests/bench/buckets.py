@@ -66,7 +66,7 @@ class Buckets:
     def compiled(cls, workshop: Workshop) -> "Buckets":
         """Compile the server."""
         compiler = workshop.program(
-            "cc", "publishing goes to the tests' server, which bounds fast clients; `make bench-deps` installs gcc"
+            "cc", "publishing goes to the tests' server, which bounds fast clients; `make test-deps` installs gcc"
         )
         if compiler is None:
             return cls(None)

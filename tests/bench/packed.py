@@ -12,7 +12,7 @@ _SOURCE: Final = Path(__file__).with_name("create_files.c")
 
 def compiled(workshop: Workshop) -> Path | None:
     """The program; None, said loudly, where there is no compiler."""
-    compiler = workshop.program("cc", "the C program is not compiled; `make bench-deps` installs gcc")
+    compiler = workshop.program("cc", "the C program is not compiled; `make test-deps` installs gcc")
     if compiler is None:
         return None
     program = workshop.root / "create_files"

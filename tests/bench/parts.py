@@ -32,6 +32,8 @@ def report(parts: Sequence[Part], options: Options) -> None:
             _print("")
             for line in part(workshop):
                 _print(line)
+        if workshop.created_s:
+            _print("", f"File system: {workshop.ease()}.")
         if workshop.missing:
             _print("", "## Not measured", "", *(f"- {sentence}" for sentence in workshop.missing))
 
