@@ -25,8 +25,6 @@ _BATCH: Final = 2_000
 _CONNECT_TIMEOUT_S: Final = 10
 #: How long to wait for a writer of the same SQLite file.
 _LOCK_TIMEOUT_S: Final = 30
-#: What names the instant of an SQLite transaction to others: the file as it is, which nobody may change meanwhile.
-_AS_IT_IS: Final = "immutable"
 #: What sqlite3 says of bytes that are no UTF-8; it is an error of its own and has no code.
 _UNREADABLE: Final = "Could not decode to UTF-8"
 
@@ -39,6 +37,7 @@ def transaction(config: Config, instant: str | None = None) -> Iterator["Transac
 
     `instant` is what another process's transaction, which must still be open, gave for its own.
     """
+    file = _file(config)
     engine = _engine(config, instant)
     driver: Any = engine.dialect.loaded_dbapi
     remedy = "check source.url, and whether this user may connect to it from here"
@@ -46,7 +45,10 @@ def transaction(config: Config, instant: str | None = None) -> Iterator["Transac
         with engine.connect() as connection:
             _begin(connection, instant)
             remedy = "`public-markets check` looks closer"
-            yield Transaction(connection, instant or _instant(connection))
+            is_in_place = file == _file(config)
+            if instant and not (is_in_place and file in {None, instant}):
+                raise SourceError(f"{describe(config)}: another file has taken its place; run again")
+            yield Transaction(connection, instant or (_instant(connection, file) if is_in_place else None))
     except (SQLAlchemyError, driver.Error) as error:
         raise SourceError(f"{describe(config)}: {_cause(error, config)}; {remedy}") from error
     finally:
@@ -105,7 +107,7 @@ def _sqlite_creator(path: Path, instant: str | None) -> partial[sqlite3.Connecti
             f"source.url: {path}: no such database file; set source.url to yours, or run `public-markets demo`"
         )
     # Read only, so that a typo cannot create a file. No implicit transactions: `_begin` opens the only one.
-    uri = f"file:{quote(str(path.resolve()))}?mode=ro" + (f"&{instant}=1" if instant else "")
+    uri = f"file:{quote(str(path.resolve()))}?mode=ro" + ("&immutable=1" if instant else "")
     return partial(sqlite3.connect, uri, uri=True, isolation_level=None, timeout=_LOCK_TIMEOUT_S)
 
 
@@ -126,7 +128,17 @@ def _begin(connection: sa.Connection, instant: str | None) -> None:
     connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
 
 
-def _instant(connection: sa.Connection) -> str | None:
+def _file(config: Config) -> str | None:
+    """Which file the SQLite database is, as another may take its place under the same name; None if there is none."""
+    path = sqlite_path(config)
+    try:
+        found = path and path.stat()
+    except OSError:
+        return None
+    return f"{found.st_dev}:{found.st_ino}" if found else None
+
+
+def _instant(connection: sa.Connection, file: str | None) -> str | None:
     """What makes others see what this transaction sees.
 
     PostgreSQL exports its snapshot. In SQLite's rollback modes nobody can write while this transaction reads, so
@@ -135,7 +147,7 @@ def _instant(connection: sa.Connection) -> str | None:
     """
     if connection.dialect.name == "sqlite":
         mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar_one()
-        return _AS_IT_IS if mode in {"delete", "truncate", "persist"} else None
+        return file if mode in {"delete", "truncate", "persist"} else None
     try:
         return str(connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one())
     except DBAPIError:  # what speaks PostgreSQL's protocol need not have it; the transaction is lost with it

@@ -9,8 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+import click
+
 from generator import build, config, demo, rows
 from generator.catalog import Market
+from generator.cli import main
 from generator.config import Config
 from generator.contract import Variant
 from generator.report import Report
@@ -46,6 +49,13 @@ FX_MEMBER: Final[Mapping[str, Any]] = {
     "threshold_value": 1.08,
     "direction": "gte",
 }
+
+
+def all_commands() -> dict[str, click.Command]:
+    """Every command by its name."""
+    context = click.Context(main)
+    found = {name: main.get_command(context, name) for name in main.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
 
 
 class Silent:

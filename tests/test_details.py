@@ -1,7 +1,9 @@
 """Details are read by several processes where all of them see one instant, by one where not, with the same result."""
 
+import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -100,3 +102,16 @@ def test_what_no_worker_could_read_is_read_here(site: Path) -> None:
         return [*details.stage_rest(())]
 
     assert len(staged(make_config(site), use)) == 3
+
+
+def test_a_file_that_took_the_databases_place_is_not_read_beside_it(site: Path, database: sqlite3.Connection) -> None:
+    def use(details: Details) -> list[StagedRange | Range]:
+        (site / "markets.db").rename(site / "old.db")
+        shutil.copy(site / "old.db", site / "markets.db")
+        with closing(sqlite3.connect(site / "markets.db")) as later:
+            later.execute("UPDATE markets SET question = 'later'")
+            later.commit()
+        assert [details.stage_apart(within) for within in details.ranges()] == details.ranges()
+        return []
+
+    staged(make_config(site), use)

@@ -125,7 +125,7 @@ PRUNING = both("discard", 1, 2, 3, 5, 8)
 CLEARING = [Fault("clear", number) for number in (1, 2, 40)]
 STAGING = [
     *(Fault("create", number) for number in (1, 3, 5)),
-    *(Fault("mkdir", number) for number in (1, 3)),
+    *(Fault("mkdir", number) for number in (1, 2)),
     *(Fault("create", number, who="worker", victim="main") for number in range(1, 2000, 220)),
     *(Fault("mkdir", number, who="worker", victim="main") for number in (1, 2, 50, 400)),
 ]

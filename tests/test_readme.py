@@ -6,20 +6,17 @@ from typing import Final
 import click
 import pytest
 
-from generator.cli import main
-from tests.support import ROOT
+from tests.support import ROOT, all_commands
 
-CONTEXT: Final = click.Context(main)
 README: Final = (ROOT / "README.md").read_text("utf-8")
 
 
-COMMANDS: Final = {name: main.get_command(CONTEXT, name) for name in main.list_commands(CONTEXT)}
+COMMANDS: Final = all_commands()
 
 
 def options() -> Iterator[tuple[str, str]]:
     """Every option that is not hidden, with its command."""
     for name, command in COMMANDS.items():
-        assert command is not None, name
         for parameter in command.params:
             if isinstance(parameter, click.Option) and not parameter.hidden:
                 yield name, parameter.opts[0]
@@ -37,4 +34,4 @@ def test_readme_tells_of_every_option(name: str, option: str) -> None:
 
 def test_every_command_says_what_it_does() -> None:
     assert len(COMMANDS) == 8
-    assert all(command and command.help for command in COMMANDS.values())
+    assert all(command.help for command in COMMANDS.values())

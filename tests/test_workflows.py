@@ -15,13 +15,13 @@ import pytest
 import yaml
 
 from generator import config
-from generator.cli import main
 from generator.store_directory import Directory
 from tests.programs import require
-from tests.support import ROOT, run
+from tests.support import ROOT, all_commands, run
 
 Node = dict[str, Any]
 PROGRAM: Final = "public-markets"
+COMMANDS: Final = all_commands()
 README: Final = (ROOT / "README.md").read_text("utf-8")
 #: Scalars are text here, `on` included.
 WORKFLOWS: Final[dict[str, Node]] = {
@@ -63,7 +63,7 @@ def commands(script: str) -> Iterator[list[str]]:
 def parse(words: list[str]) -> click.Context:
     """Have the command line read the words, and run nothing."""
     name, *arguments = words
-    return main.commands[name].make_context(name, arguments)
+    return COMMANDS[name].make_context(name, arguments)
 
 
 # ── GitHub ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -142,7 +142,7 @@ def test_packages_are_installed_before_there_are_credentials() -> None:
 
 def test_every_option_that_a_run_offers_exists() -> None:
     offered = REBUILD["on"]["workflow_dispatch"]["inputs"]["option"]["options"]
-    known = {name for option in main.commands["rebuild"].params for name in option.opts}
+    known = {name for option in COMMANDS["rebuild"].params for name in option.opts}
     assert len(offered) == 8
     assert {*offered} - {""} <= known
 
@@ -230,7 +230,7 @@ def test_every_command_that_readme_shows_is_understood() -> None:
 
 
 def test_the_table_of_commands_is_complete() -> None:
-    assert {*re.findall(rf"^\| `{PROGRAM} (\w+)", README, re.MULTILINE)} == main.commands.keys()
+    assert {*re.findall(rf"^\| `{PROGRAM} (\w+)", README, re.MULTILINE)} == COMMANDS.keys()
 
 
 def test_the_cron_line_builds_and_publishes(tmp_path: Path) -> None:
