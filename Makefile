@@ -6,6 +6,9 @@ UV_VERSION := 0.13.8
 BIN := .venv/bin
 MARKETS ?= 400
 
+# Set where images are built; it would have Python compile every library at every start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test lint types tests coverage bless bench bench-deps test-deps clean
 
@@ -59,11 +62,11 @@ clean:  ## Remove what was installed, built and made up
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
 .venv/run: .venv/bin/uv pyproject.toml uv.lock
-	$(BIN)/uv sync --quiet --frozen --inexact --no-dev --all-extras
+	$(BIN)/uv sync --quiet --frozen --compile-bytecode --inexact --no-dev --all-extras
 	@touch $@
 
 .venv/test: .venv/bin/uv pyproject.toml uv.lock
-	$(BIN)/uv sync --quiet --frozen --inexact --all-extras
+	$(BIN)/uv sync --quiet --frozen --compile-bytecode --inexact --all-extras
 	@touch $@ .venv/run
 
 # What needs these programs says so and is skipped where there is no npm.

@@ -63,11 +63,15 @@ class Applier:
 
     def upload_generations(self, plan: Plan) -> None:
         """Upload every page or chunk of the new generations; nothing leads to them yet."""
+        sizes = dict.fromkeys((step.list_name for step in plan.generations), 0)
+        # As one stream: between two of them most connections would wait for the last answers.
+        objects = ((step, key) for step in plan.generations for key in step.object_keys())
+        for list_name, size in self._each(self._put_immutable, objects):
+            sizes[list_name] += size
         for step in plan.generations:
-            size = sum(self._each(partial(self._put_immutable, step), step.object_keys()))
-            if not step.shared and size != step.one.bytes:
+            if not step.shared and sizes[step.list_name] != step.one.bytes:
                 raise self._altered(keys.generation_prefix(step.list_name, step.one.generation))
-            self.tally.uploaded_bytes += size
+            self.tally.uploaded_bytes += sizes[step.list_name]
             self.tally.uploaded += step.objects
 
     def replace(self, plan: Plan) -> dict[str, str]:
@@ -95,12 +99,13 @@ class Applier:
             self.ledger.keep()
             yield result
 
-    def _put_immutable(self, step: GenerationStep, key: str) -> int:
+    def _put_immutable(self, of: tuple[GenerationStep, str]) -> tuple[str, int]:
+        step, key = of
         body = self.folder.body(key)
         if not generations.is_intact(step.list_name, step.one, key, body):
             raise self._altered(key)
         put_once(self.store, key, body, If.ALWAYS, self.ledger.require)
-        return len(body)
+        return step.list_name, len(body)
 
     def _altered(self, place: str) -> OutputError:
         return OutputError(f"{self.folder.path(place)}: altered since it was built; build again into a new folder")

@@ -30,7 +30,7 @@ _EXPIRED: Final = datetime(2000, 1, 1, tzinfo=UTC)
 class Uploads:
     """Puts into the bucket of a connection. Only the sync API is used: the other one can abort a process at its end."""
 
-    parallel: Final = 64
+    parallel: Final = 128
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
