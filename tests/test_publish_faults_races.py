@@ -306,8 +306,8 @@ def test_a_look_at_the_record_does_not_lengthen_a_lease(scene: Scene) -> None:
 def test_what_prepares_for_longer_than_its_lease_is_done_all_the_same(scene: Scene) -> None:
     site = scene.site("a", 0)
     scene.publish(site)
-    scene.server.behaviour.change({"latency_s": 0.15})  # several requests before the first put
-    config = scene.config("elsewhere", publish__lease="1 s")
+    scene.server.behaviour.change({"latency_s": 0.45})  # several requests before the first put
+    config = scene.config("elsewhere", publish__lease="3 s")
     words = Blocked().told([market_id(7)], is_blocked=True, now=NOW)
     told: list[str] = []
 
