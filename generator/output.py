@@ -199,18 +199,21 @@ class Output:
 
     def move(self, key: str) -> None:
         """Move an object or a generation from aside into its place, at once."""
-        target = self._root / key
+        aside, target = self._staging / key, self._root / key
         try:
-            (self._staging / key).replace(target)
+            aside.replace(target)
         except FileNotFoundError:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            (self._staging / key).replace(target)
+            self._move_anew(aside, target)
         except OSError:
             if not target.is_dir():
                 raise
             # A generation that no manifest knows, from a build that was killed: nobody walks in it.
             self.discard(target)
-            (self._staging / key).replace(target)
+            self._move_anew(aside, target)
+
+    def _move_anew(self, aside: Path, target: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        aside.replace(target)
 
     def save(self, name: str, content: bytes) -> None:
         """Replace a record of this folder, for good even if the power fails."""

@@ -16,6 +16,14 @@ from tests.support import AS_OF, EXTENDED, VARIANTS, Outputs, build_now, create_
 pytest_plugins = ["tests.disks", "tests.postgres", "tests.publishing", "tests.s3_servers"]
 
 
+#: What takes longest. It begins first, so that no worker is left alone with it at the end.
+LONGEST = ("test_faults", "test_publish_faults_races", "test_publish_faults_takedowns", "test_publish_faults_random")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.path.stem.startswith(LONGEST))
+
+
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """An empty database at `tmp_path`/markets.db, where `make_config(tmp_path)` looks for it."""

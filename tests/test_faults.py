@@ -274,13 +274,16 @@ def test_a_build_killed_from_outside_leaves_the_old_state_or_the_new(
 
 
 def test_the_command_itself_killed_from_outside(world: World, builds: Builds, reader: Reader) -> None:
-    builds.build()
+    begun = time.monotonic()
+    with spawn(builds) as process:
+        assert process.wait() == 0
+    duration = time.monotonic() - begun
     died, states = 0, [world.state()]
-    for moment in (0.4, 0.6, 0.7, 0.8, 0.9, 1.0):
+    for share in (0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
         world.advance()
         states.append(world.state())
         with spawn(builds) as process:
-            time.sleep(moment)
+            time.sleep(share * duration)
             process.kill()
             died += process.wait() == -signal.SIGKILL
         reader.check(*states)

@@ -21,7 +21,7 @@ from tests.support import make_config
 
 KEY = "v1/public/markets/snapshot.json"
 IMMUTABLE = keys.page("open/new", "g1", 20, 20)
-THREADS = 64
+THREADS = 128
 
 
 def named(parameter: tuple[str, str, str]) -> str:
@@ -300,7 +300,7 @@ def test_a_path_means_a_directory_and_an_address_a_bucket(make: Callable[..., St
     assert (bucket.name, [*s3.objects()]) == (f"s3://{s3.name}/some/prefix", [f"some/prefix/{KEY}"])
 
 
-@pytest.mark.parametrize(("client", "threads"), [("obstore", 64), ("boto3", 16)])
+@pytest.mark.parametrize(("client", "threads"), [("obstore", 128), ("boto3", 16)])
 def test_the_configuration_names_the_client(
     client: str, threads: int, make: Callable[..., Store], s3: S3Server
 ) -> None:
