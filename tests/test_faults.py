@@ -329,7 +329,8 @@ def test_what_a_power_cut_tears_is_not_trusted(world: World, builds: Builds, rea
         for path in builds.output.rglob("*.json")
         if path.relative_to(builds.output).as_posix() not in known and path.parent != builds.output
     ]
-    assert len(torn) > 1000
+    # The disk is written to from the first list on; that one has a hundred first pages, and others.
+    assert len(torn) > 100
     for path in rng.sample(torn, 500):
         os.truncate(path, rng.randrange(path.stat().st_size))
     reader.check(old)
