@@ -331,7 +331,7 @@ def test_what_a_power_cut_tears_is_not_trusted(world: World, builds: Builds, rea
     ]
     # The disk is written to from the first list on; that one has a hundred first pages, and others.
     assert len(torn) > 100
-    for path in rng.sample(torn, 500):
+    for path in rng.sample(torn, min(500, len(torn))):
         os.truncate(path, rng.randrange(path.stat().st_size))
     reader.check(old)
     repair(builds, reader, is_fresh_compared=True)
