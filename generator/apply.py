@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby, islice
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from generator import generations, keys, manifest
 from generator.errors import OutputError, StoreError
@@ -12,6 +12,7 @@ from generator.ledger import Ledger
 from generator.manifest import Manifest
 from generator.output import Output
 from generator.planning import GenerationStep, Plan, Reason, Step
+from generator.progress import Progress
 from generator.store import Condition, ConditionFailedError, If, Store
 from generator.transfer import each, persist, put_once
 
@@ -22,16 +23,6 @@ Result = TypeVar("Result")
 _BATCH: Final = 1_000
 #: Somebody may be replacing objects by hand this very moment.
 _ATTEMPTS: Final = 5
-
-
-class Progress(Protocol):
-    """Told how many steps there are, and of each one that is done."""
-
-    def start(self, steps: int) -> None:
-        """Expect so many steps."""
-
-    def advance(self) -> None:
-        """Count one as done."""
 
 
 @dataclass

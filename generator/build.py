@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import inf
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from generator import (
     __version__,
@@ -34,6 +34,7 @@ from generator.estimate import Basis, Change, ListSize, Site, Terms
 from generator.manifest import Manifest, Shelf, States
 from generator.output import Output
 from generator.pages import LIMITS, ItemList, page_count
+from generator.progress import Progress
 from generator.readings import Readings
 from generator.report import Report
 from generator.settings import shaping
@@ -43,16 +44,6 @@ from generator.staging import Rendered, Staged, StagedList
 Result = TypeVar("Result")
 #: What a worker stages at a time.
 Unit: TypeAlias = ItemList | Range
-
-
-class Progress(Protocol):
-    """Told how many steps there are, and of each one that is done."""
-
-    def start(self, steps: int) -> None:
-        """Expect so many steps."""
-
-    def advance(self) -> None:
-        """Count one as done."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from generator import check, disk, guards, prices, room, source
 from generator.config import Config
 from generator.errors import PublicMarketsError
 from generator.findings import Finding, error, fine, refused, warning
-from generator.measure import Left, Measured, Measurement, Progress
+from generator.measure import Left, Measured, Measurement
+from generator.progress import Progress
 from generator.quarantine import Quarantine, Rejection
 from generator.room import Need
 from generator.source import Reading

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
 
 from generator import blocked, detail, estimate, generations, manifest, output, render
 from generator.catalog import Catalog
@@ -12,19 +11,10 @@ from generator.config import Config
 from generator.estimate import Change, Cost, ListSize, Site
 from generator.manifest import Manifest
 from generator.pages import ItemList
+from generator.progress import Progress
 from generator.quarantine import Quarantine
 from generator.render import Artifact
 from generator.source import Reading
-
-
-class Progress(Protocol):
-    """Told how many steps there are, and of each one that is done."""
-
-    def start(self, steps: int) -> None:
-        """Expect so many steps."""
-
-    def advance(self) -> None:
-        """Count one as done."""
 
 
 @dataclass(frozen=True)

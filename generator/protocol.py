@@ -19,7 +19,7 @@ from functools import partial
 from typing import Final
 
 from generator import blocked, caches, generations, manifest, planning
-from generator.apply import Applier, Progress, Tally
+from generator.apply import Applier, Tally
 from generator.audit import audit
 from generator.config import Config
 from generator.contract import API_VERSION
@@ -28,6 +28,7 @@ from generator.ledger import Ledger
 from generator.manifest import Manifest, Retired
 from generator.output import Output
 from generator.planning import NO_DOUBTS, Doubts, GenerationStep, Plan, Rules
+from generator.progress import Progress
 from generator.record import Published
 from generator.store import Store
 from generator.transfer import persist, probe

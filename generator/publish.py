@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from generator import blocked, estimate, generations, output, prices, refusals, staging, withdraw
-from generator.apply import Progress, Tally
+from generator.apply import Tally
 from generator.blocked import Blocked
 from generator.config import Config
 from generator.errors import StoreError
@@ -16,6 +16,7 @@ from generator.manifest import Manifest
 from generator.metrics import Samples
 from generator.output import Output
 from generator.planning import Plan
+from generator.progress import Progress
 from generator.protocol import Content, Publisher, Target
 from generator.refusals import Permissions
 from generator.store import DryRun, Store, UnavailableError

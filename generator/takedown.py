@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from generator import blocked, output, rows, withdraw
-from generator.apply import Progress, Tally
+from generator.apply import Tally
 from generator.blocked import Blocked
 from generator.config import Config
 from generator.errors import BusyError, OutputError, PublicMarketsError
 from generator.ledger import Ledger
 from generator.manifest import Manifest, Slugs
 from generator.output import Output
+from generator.progress import Progress
 from generator.protocol import Content, Publisher, Target
 from generator.publish import answering
 from generator.store import Store

@@ -69,6 +69,7 @@ MAY_IMPORT = {
     "inspector": {"chunks", "config", "contract", "edge", "keys", "openapi", "pages", "readings", "templates"},
     "prices": {"config", "errors", "settings"},
     "estimate": {"chunks", "contract", "manifest", "pages", "prices"},
+    "progress": set(),
     "metrics": {"disk"},
     "logs": set(),
     "report": {"estimate", "generations", "manifest", "metrics", "pages", "quarantine", "relations"},
@@ -99,26 +100,28 @@ MAY_IMPORT = {
     },
     "build": {
         "blocked", "catalog", "check", "config", "details", "edge", "estimate", "generations", "guards", "inspector",
-        "keys", "manifest", "output", "pages", "prices", "readings", "remarks", "render", "report", "room",
-        "settings", "source", "staging", "workers",
+        "keys", "manifest", "output", "pages", "prices", "progress", "readings", "remarks", "render", "report",
+        "room", "settings", "source", "staging", "workers",
     },
     "preview": {"config", "edge", "errors", "preview_app", "preview_router"},
     "preview_app": {"answers", "config", "contract", "edge", "inspector", "keys", "preview_router"},
     "preview_router": {"config", "edge", "errors"},
-    "apply": {"errors", "generations", "keys", "ledger", "manifest", "output", "planning", "store", "transfer"},
+    "apply": {
+        "errors", "generations", "keys", "ledger", "manifest", "output", "planning", "progress", "store", "transfer",
+    },
     "audit": {"contract", "generations", "manifest", "output", "planning", "record", "store", "transfer"},
     "blocked": {"errors", "manifest", "output", "record", "store", "transfer"},
     "caches": {"config", "contract", "errors"},
     "guards": {"catalog", "errors", "manifest", "quarantine"},
     "measure": {
         "blocked", "catalog", "config", "detail", "estimate", "generations", "manifest", "output", "pages",
-        "quarantine", "render", "source",
+        "progress", "quarantine", "render", "source",
     },
     "room": {"catalog", "config", "disk", "errors", "estimate", "generations", "keys", "manifest", "pages"},
     "findings": {"errors"},
     "check_build": {
-        "check", "config", "disk", "errors", "findings", "guards", "measure", "prices", "quarantine", "room",
-        "source",
+        "check", "config", "disk", "errors", "findings", "guards", "measure", "prices", "progress", "quarantine",
+        "room", "source",
     },
     "check_store": {
         "caches", "config", "contract", "errors", "findings", "manifest", "publish", "record", "store", "stores",
@@ -134,11 +137,11 @@ MAY_IMPORT = {
     "planning": {"generations", "keys", "manifest", "record"},
     "protocol": {
         "apply", "audit", "blocked", "caches", "config", "contract", "errors", "generations", "ledger", "manifest",
-        "output", "planning", "record", "store", "transfer",
+        "output", "planning", "progress", "record", "store", "transfer",
     },
     "publish": {
         "apply", "blocked", "config", "errors", "estimate", "generations", "ledger", "manifest", "metrics", "output",
-        "planning", "prices", "protocol", "refusals", "staging", "store", "withdraw",
+        "planning", "prices", "progress", "protocol", "refusals", "staging", "store", "withdraw",
     },
     "record": {"manifest"},
     "refusals": {
@@ -146,8 +149,8 @@ MAY_IMPORT = {
     },
     "staging": {"chunks", "generations", "keys", "manifest", "output", "pages", "render"},
     "takedown": {
-        "apply", "blocked", "config", "errors", "ledger", "manifest", "output", "protocol", "publish", "rows",
-        "store", "withdraw",
+        "apply", "blocked", "config", "errors", "ledger", "manifest", "output", "progress", "protocol", "publish",
+        "rows", "store", "withdraw",
     },
     "transfer": {"store"},
     "walks": {"chunks", "contract", "cursor", "errors", "keys", "pages"},
