@@ -13,7 +13,10 @@ from generator.contract import Variant
 from generator.quarantine import Quarantine
 from tests.support import AS_OF, EXTENDED, VARIANTS, Outputs, build_now, create_database, make_config
 
-pytest_plugins = ["tests.disks", "tests.postgres", "tests.publishing", "tests.s3_servers"]
+pytest_plugins = [
+    "tests.disks", "tests.postgres", "tests.publish_faults", "tests.publish_strikes", "tests.publishing",
+    "tests.s3_servers",
+]  # fmt: skip
 
 
 #: What takes longest. It begins first, so that no worker is left alone with it at the end.

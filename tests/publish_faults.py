@@ -4,10 +4,12 @@
 import random
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
+
+import pytest
 
 from generator import build, keys, manifest, output, pages, record
 from generator.config import Config
@@ -20,10 +22,11 @@ from generator.refusals import Permissions
 from generator.store import Store
 from generator.stores import open_store
 from tests import publish_sites
-from tests.faults import GoneError, Reader, State, expected_keys
+from tests.faults import GoneError, Reader, State, expected_keys, fast_folder
 from tests.publish_sites import LISTS, Site
 from tests.s3_bucket import Bucket, Conditions, RefusedError
 from tests.s3_server import S3Server
+from tests.stores import use_credentials
 from tests.support import Silent, make_config, market_id
 
 PREFIX: Final = "api/"
@@ -121,6 +124,13 @@ class Scene:
     def pass_time(self, seconds: float) -> None:
         """Move the store's clock."""
         self.server.behaviour.clock_offset_s += seconds
+
+
+@pytest.fixture
+def scene(tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    use_credentials(monkeypatch)
+    with fast_folder(tmp_path) as folder:
+        yield Scene(folder, s3)
 
 
 def publish_site(site: Site, store: Store, **options: Any) -> Outcome:

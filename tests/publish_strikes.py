@@ -5,9 +5,11 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Final
+
+import pytest
 
 from generator import blocked, keys, record
 from generator.contract import API_VERSION
@@ -182,3 +184,9 @@ class Victims:
                 yield self._runner.end
             finally:
                 os.kill(pid[0], signal.SIGCONT)
+
+
+@pytest.fixture
+def victims(scene: Scene) -> Iterator[Victims]:
+    with closing(Victims(scene)) as victims:
+        yield victims

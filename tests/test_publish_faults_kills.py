@@ -1,15 +1,13 @@
 """Publishers killed at any request: readers see whole lists, and the next run finishes the work."""
 
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
 from generator import chunks, takedown
 from generator.blocked import Blocked
-from tests.faults import State, fast_folder
+from tests.faults import State
 from tests.publish_faults import (
     LIFETIME_S,
     Scene,
@@ -20,22 +18,7 @@ from tests.publish_faults import (
 )
 from tests.publish_sites import Site, without
 from tests.publish_strikes import Victims, places
-from tests.s3_server import S3Server
-from tests.stores import use_credentials
 from tests.support import NOW, Silent, market_id
-
-
-@pytest.fixture
-def scene(tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
-    use_credentials(monkeypatch)
-    with fast_folder(tmp_path) as folder:
-        yield Scene(folder, s3)
-
-
-@pytest.fixture
-def victims(scene: Scene) -> Iterator[Victims]:
-    with closing(Victims(scene)) as victims:
-        yield victims
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,12 @@
 import hashlib
 import random
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from generator import generations, keys
-from tests.faults import Fault, Reader, fast_folder
+from tests.faults import Fault, Reader
 from tests.publish_faults import (
     Found,
     Scene,
@@ -24,23 +21,7 @@ from tests.publish_faults import (
 )
 from tests.publish_sites import LISTS, Site
 from tests.publish_strikes import ANY, Strike, Victims
-from tests.s3_server import S3Server
-from tests.stores import use_credentials
 from tests.support import files
-
-
-@pytest.fixture
-def scene(tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
-    use_credentials(monkeypatch)
-    with fast_folder(tmp_path) as folder:
-        yield Scene(folder, s3)
-
-
-@pytest.fixture
-def victims(scene: Scene) -> Iterator[Victims]:
-    with closing(Victims(scene)) as victims:
-        yield victims
-
 
 # ── at random, one after the other ────────────────────────────────────────────────────────────────────────────────
 

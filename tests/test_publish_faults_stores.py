@@ -18,7 +18,7 @@ from generator.refusals import Permissions
 from generator.store import If, Store
 from generator.store_directory import Directory
 from generator.stores import open_store
-from tests.faults import Reader, fast_folder
+from tests.faults import Reader
 from tests.publish_faults import (
     LIFETIME_S,
     PREFIX,
@@ -33,19 +33,11 @@ from tests.publish_faults import (
 )
 from tests.publish_sites import LISTS, Site, make, markets, without
 from tests.publish_strikes import Victims
-from tests.s3_server import S3Server
 from tests.stores import use_credentials
 from tests.support import NOW, Silent, make_config, market_id
 
 if TYPE_CHECKING:
     from tests.s3_servers import Endpoint
-
-
-@pytest.fixture
-def scene(tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
-    use_credentials(monkeypatch)
-    with fast_folder(tmp_path) as folder:
-        yield Scene(folder, s3)
 
 
 @pytest.fixture

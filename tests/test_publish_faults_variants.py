@@ -4,11 +4,10 @@ The same rounds with the real publisher pass.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -22,7 +21,7 @@ from generator.manifest import Manifest
 from generator.planning import Plan
 from generator.protocol import Content, Publisher, Target
 from generator.store import Condition, If, Store, Stored, UnavailableError
-from tests.faults import GoneError, fast_folder
+from tests.faults import GoneError
 from tests.publish_faults import (
     LEASE_S,
     Scene,
@@ -34,20 +33,11 @@ from tests.publish_faults import (
 from tests.publish_sites import LISTS, Site
 from tests.publish_strikes import Strike, Watch, label
 from tests.s3_behaviour import APPLIED_BUT_FAILED, Fault
-from tests.s3_server import S3Server
 from tests.s3_wire import Answer, Request
-from tests.stores import use_credentials
 from tests.support import NOW, Silent, market_id
 
 #: A breach that one race in three hides is hidden by one test in a hundred thousand.
 _TRIES: Final = 10
-
-
-@pytest.fixture
-def scene(tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
-    use_credentials(monkeypatch)
-    with fast_folder(tmp_path) as folder:
-        yield Scene(folder, s3)
 
 
 # ── the broken parts ──────────────────────────────────────────────────────────────────────────────────────────────
