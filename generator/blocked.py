@@ -10,17 +10,13 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from generator.errors import OutputError, StoreError
+from generator.errors import OutputError
 from generator.manifest import Record
 from generator.output import Output
-from generator.record import instant
-from generator.store import ConditionFailedError, If, Store
-from generator.transfer import persist, put_once
+from generator.times import instant
 
 KEY: Final = "blocked.json"
 FORMAT: Final = 1
-#: Somebody else may be faster a few times.
-_ATTEMPTS: Final = 20
 
 
 class Word(Record):
@@ -65,49 +61,21 @@ def held(folder: Output) -> Blocked:
     """The copy in the output folder."""
     content = folder.read(KEY)
     try:
-        return Blocked() if content is None else _decoded(content)
+        return Blocked() if content is None else decoded(content)
     except ValueError as error:
-        raise OutputError(_unreadable(str(folder.path(KEY)), error)) from error
+        raise OutputError(unreadable(str(folder.path(KEY)), error)) from error
 
 
-def read(store: Store) -> Blocked:
-    """The list in the store."""
-    return _read(store)[0]
-
-
-def change(store: Store, local: Blocked) -> Blocked:
-    """Merge what `local` says into the store's list, whoever else changes it meanwhile; returns the outcome."""
-    for _ in range(_ATTEMPTS):
-        found, etag = _read(store)
-        wanted = found.merged(local)
-        if wanted == found:
-            return found
-        try:
-            put_once(store, KEY, wanted.encoded(), etag or If.ABSENT)
-        except ConditionFailedError:
-            continue
-        return wanted
-    raise StoreError(f"{store.name}: {KEY} changes all the time; who else writes it? run again")
-
-
-def _read(store: Store) -> tuple[Blocked, str | None]:
-    stored = persist(lambda: store.get(KEY))
-    if stored is None:
-        return Blocked(), None
-    try:
-        return _decoded(stored.body), stored.etag
-    except ValueError as error:
-        raise StoreError(_unreadable(f"{store.name}: {KEY}", error)) from error
-
-
-def _decoded(content: bytes) -> Blocked:
+def decoded(content: bytes) -> Blocked:
+    """Read the list; raise ValueError for what is damaged or of another format."""
     blocked = Blocked.model_validate_json(content)
     if blocked.format != FORMAT:
         raise ValueError(f"format {blocked.format}, this program knows {FORMAT}")
     return blocked
 
 
-def _unreadable(place: str, error: ValueError) -> str:
+def unreadable(place: str, error: ValueError) -> str:
+    """What is wrong with a list that cannot be read, and what helps."""
     problem = f"damaged ({error.error_count()} mistakes)" if isinstance(error, ValidationError) else str(error)
     return (
         f"{place}: {problem}; without it taken-down markets would come back. "

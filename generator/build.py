@@ -13,6 +13,7 @@ from generator import (
     check,
     edge,
     estimate,
+    files,
     generations,
     guards,
     inspector,
@@ -84,8 +85,8 @@ def build_into(folder: Output, config: Config, clock: Clock, *, allowed: Allowed
         run.publish(rendered)
         run.put_edge()
     run.estimate(rendered, terms)
-    if report.says_more_than(folder.read(output.REPORT)):
-        folder.save(output.REPORT, report.encoded())
+    if report.says_more_than(folder.read(files.REPORT)):
+        folder.save(files.REPORT, report.encoded())
     run.put_inspection(readings)
     return report
 
@@ -207,7 +208,7 @@ class _Run:
         written = {*rendered.staged.changed}
         rewritten = {market_id for market_id in now if keys.detail(market_id) in written}
         self.report.compare(previous.as_of if previous else "", before, now, rewritten)
-        self.report.remember(self.folder.read(output.REPORT), now)
+        self.report.remember(self.folder.read(files.REPORT), now)
 
     def _count(self, final: Manifest, rendered: Rendered) -> None:
         new = rendered.new_generations()
@@ -219,7 +220,7 @@ class _Run:
 
     def estimate(self, rendered: Rendered, terms: Terms) -> None:
         """Say what publishing such builds costs, from what this one changed and from what is known of earlier ones."""
-        known = estimate.of_report(self.folder.read(output.REPORT))
+        known = estimate.of_report(self.folder.read(files.REPORT))
         basis = known.basis if known else Basis()
         change = _change(self.previous, rendered)
         if change:
@@ -237,7 +238,7 @@ class _Run:
 
     def put_inspection(self, readings: Readings) -> None:
         """Bring the pages for people up to date. They tell what the report in the folder does, whoever wrote it."""
-        report = json.loads(self.folder.read(output.REPORT) or b"{}")
+        report = json.loads(self.folder.read(files.REPORT) or b"{}")
         for name, body in inspector.render(self.config, report, readings):
             if self.folder.put(name, body):
                 self.folder.move(name)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, TypeVar
 
-from generator import caches, manifest, publish, record, stores
+from generator import caches, manifest, publish, record, stores, times
 from generator.config import Config
 from generator.contract import API_VERSION
 from generator.errors import CheckError, StoreError
@@ -41,7 +41,7 @@ def require_fresh(config: Config) -> str:
     store = stores.open_store(config)
     with publish.answering(store):
         published = persist(partial(_published, store))
-        now = record.instant(persist(store.now))
+        now = times.instant(persist(store.now))
     if published is None:
         raise CheckError(f"{store.name}: nothing is published there; run `public-markets rebuild`")
     told = f"{store.name}: {_told(published, now)}"
@@ -62,7 +62,7 @@ class _StoreCheck:
     def record(self) -> Iterator[Finding]:
         """Whether the store answers, and what it says is published."""
         name = self._store.name
-        published, now = self._asked(lambda: (_published(self._store), record.instant(self._store.now())))
+        published, now = self._asked(lambda: (_published(self._store), times.instant(self._store.now())))
         if published is None:
             yield from self._strangers()
             return

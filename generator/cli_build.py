@@ -5,7 +5,7 @@ from typing import Final
 
 import click
 
-from generator import build, contract, demo, generations, inspector, keys, logs, output, source
+from generator import build, contract, demo, files, generations, keys, logs, source
 from generator.cli_job import Job, MeasuredJob, as_of_option, note, now, shown
 from generator.config import Config
 from generator.errors import SourceError
@@ -53,7 +53,7 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
     _build(settings, instant, build.Allowed(shrink=False, invalid=False))
     first = generations.entrance(settings.layout, keys.list_name("open", "popular"), contract.LIMIT_DEFAULT)
     click.echo(f"look at {settings.output / first}: the default request is answered from it")
-    click.echo(f"open {settings.output / inspector.PAGE} in a browser: what was built, what was left out and why")
+    click.echo(f"open {settings.output / files.INSPECTION} in a browser: what was built, what was left out and why")
 
 
 def _build(settings: Config, clock: build.Clock, allowed: build.Allowed) -> None:
@@ -78,10 +78,10 @@ def tell(report: Report) -> None:
         times = f" ({count} rows)" if count > 1 else ""
         LOG.warning("left out of %s: %s: %s%s", row.relation, row.key, row.reason, times)
     if len(rejections) > _NAMED_ON_STDERR:
-        LOG.warning("and %d more, all in %s", len(rejections) - _NAMED_ON_STDERR, output.REPORT)
+        LOG.warning("and %d more, all in %s", len(rejections) - _NAMED_ON_STDERR, files.REPORT)
     for remark in report.remarks[:_NAMED_ON_STDERR]:
         LOG.warning("%s", remark)
     if len(report.remarks) > _NAMED_ON_STDERR:
-        LOG.warning("and %d more such remarks, all in %s", len(report.remarks) - _NAMED_ON_STDERR, output.REPORT)
+        LOG.warning("and %d more such remarks, all in %s", len(report.remarks) - _NAMED_ON_STDERR, files.REPORT)
     for market_id in report.withdrawn[:_NAMED_ON_STDERR]:
         LOG.warning("withdrawn: market %s is not public any more", market_id)

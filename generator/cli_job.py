@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import click
 
-from generator import config, logs, metrics, rows, slugs
+from generator import config, ids, logs, metrics, slugs
 from generator.errors import PublicMarketsError
 from generator.logs import LOG
 from generator.metrics import sample
@@ -54,7 +54,7 @@ class Reference(click.ParamType[str]):
         """Read an id as it is published, in lower case; leave a slug as it is."""
         text = str(value)
         with suppress(ValueError):
-            return rows.uuid(text)
+            return ids.uuid(text)
         if not slugs.can_be_reference(text):
             self.fail(f"{value!r} is no market's id or slug; write a UUID, as the market's page has it", param, ctx)
         return text

@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from generator import blocked, build, logs, output, publish, takedown
+from generator import blocked, build, files, logs, output, publish, takedown
 from generator.cli_build import allow_invalid_option, allow_shrink_option, clock, tell
 from generator.cli_job import MeasuredJob, as_of_option, note, shown
 from generator.config import Config
@@ -79,8 +79,8 @@ def _workplace(settings: Config, target: Store, *, is_dry: bool) -> Iterator[tup
         with output.locked(folder.scratch()) as scratch:
             scratch.save(blocked.KEY, words.encoded())
             # What is known of earlier builds is what this one is estimated by.
-            if report := folder.read(output.REPORT):
-                scratch.save(output.REPORT, report)
+            if report := folder.read(files.REPORT):
+                scratch.save(files.REPORT, report)
             yield scratch, words.ids()
 
 

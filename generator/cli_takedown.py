@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import click
 
-from generator import blocked, logs, publish, record, takedown
+from generator import logs, publish, store_blocked, takedown, times
 from generator.blocked import Blocked
 from generator.cli_job import Job, Reference, now, shown
 from generator.config import Config
@@ -21,7 +21,7 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool) 
 
     REF is a market's id, or its slug where slugs are published. Without any, tell which markets are kept out.
     """
-    instant = record.instant(now())
+    instant = times.instant(now())
 
     def told(words: Blocked, slugs: Callable[[], Slugs]) -> Blocked:
         ids = takedown.named(markets, slugs)
@@ -41,7 +41,7 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool) 
 def _take_down_published(settings: Config, told: Callable[[Blocked, Callable[[], Slugs]], Blocked]) -> Blocked:
     target = open_store(settings)
     with publish.answering(target):
-        words = told(blocked.read(target), lambda: takedown.published_slugs(target, settings))
+        words = told(store_blocked.read(target), lambda: takedown.published_slugs(target, settings))
     with shown("publishing") as bar:
         tally = takedown.from_store(target, settings, words, bar, logs.notice)
     for warning in tally.warnings:

@@ -88,7 +88,7 @@ def _require_moments(times: Sequence[str], lines: str) -> None:
 
 
 def uuids(values: Sequence[Any]) -> list[str]:
-    """UUIDs as `rows.uuid` brings them to the wire."""
+    """UUIDs as `ids.uuid` brings them to the wire."""
     lines = _lines(values).lower()
     if _as_zeros(lines, _HEX_AS_ZEROS) != _UUID_OF_ZEROS * len(values):
         raise UnusualError

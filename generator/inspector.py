@@ -16,20 +16,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from generator import chunks, contract, edge, keys, openapi, templates
+from generator import chunks, contract, edge, files, keys, openapi, templates
 from generator.config import Config
 from generator.pages import LIMITS
 from generator.readings import Readings
-
-PAGE: Final = "index.html"
-DOCUMENTATION: Final = "api.html"
-#: Somebody else's program, as its project published it; templates/vendor/rapidoc tells its version and licence.
-_VENDOR: Final = "vendor/rapidoc"
-RENDERER: Final = f"{_VENDOR}/rapidoc-min.js"
-#: Every file that is rendered here, by its name in the output folder.
-NAMES: Final = (
-    PAGE, DOCUMENTATION, RENDERER, f"{_VENDOR}/rapidoc-min.js.LICENSE.txt", f"{_VENDOR}/LICENSE.txt"
-)  # fmt: skip
 
 #: Rows that long tables and lists show at a time.
 SHOWN: Final = 200
@@ -43,10 +33,10 @@ _RELATIONS: Final = ("markets", "fx_members", "orders", "fills", "probabilities"
 
 def render(config: Config, report: Mapping[str, Any], readings: Readings) -> Iterator[tuple[str, bytes]]:
     """Every file with its bytes; `report` is what report.json says."""
-    yield PAGE, _page(config, report, readings).encode()
-    yield DOCUMENTATION, _documentation(config).encode()
-    for name in NAMES:
-        if name.startswith(_VENDOR):
+    yield files.INSPECTION, _page(config, report, readings).encode()
+    yield files.DOCUMENTATION, _documentation(config).encode()
+    for name in files.PAGES:
+        if name.startswith(files.VENDOR):
             yield name, templates.plain(name).encode()
 
 
@@ -74,7 +64,7 @@ def _texts(config: Config, report: Mapping[str, Any], readings: Readings) -> dic
         "lists": lists,
         "relations": [one for one in _RELATIONS if any(row["relation"] == one for row in report["quarantined"])],
         "documents": {"openapi.json": keys.OPENAPI, "build.json": keys.BUILD, "snapshot": keys.SNAPSHOT}.items(),
-        "documentation": DOCUMENTATION,
+        "documentation": files.DOCUMENTATION,
         "detail": keys.detail,
         "details_folder": keys.DETAILS,
         "statuses": contract.STATUS_FILTERS,
@@ -143,9 +133,9 @@ def _documentation(config: Config) -> str:
         "script": script,
         "title": f"{document['info']['title']} {document['info']['version']}",
         "content": _json(document),
-        "page": PAGE,
+        "page": files.INSPECTION,
         "document": keys.OPENAPI,
-        "renderer": RENDERER,
+        "renderer": files.RENDERER,
     }
     return templates.rendered("inspection/api.html.j2", values)
 

@@ -15,8 +15,9 @@ from pydantic import ValidationError
 
 from generator import process, record
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
-from generator.record import Published, Work, instant
+from generator.record import Published, Work
 from generator.store import ConditionFailedError, If, Store, UnavailableError
+from generator.times import instant
 from generator.transfer import persist, put_once
 
 #: The store's clock is told in whole seconds.

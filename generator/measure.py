@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from generator import blocked, detail, estimate, generations, manifest, output, render
+from generator import blocked, detail, estimate, files, generations, manifest, output, render
+from generator.artifact import Artifact
 from generator.catalog import Catalog
 from generator.config import Config
 from generator.estimate import Change, Cost, ListSize, Site
@@ -13,7 +14,6 @@ from generator.manifest import Manifest
 from generator.pages import ItemList
 from generator.progress import Progress
 from generator.quarantine import Quarantine
-from generator.render import Artifact
 from generator.source import Reading
 
 
@@ -39,7 +39,7 @@ class Left:
     def within(cls, root: Path) -> "Left":
         """Read it from an output folder."""
         with output.looked_at(root) as folder:
-            cost = estimate.of_report(folder.read(output.REPORT))
+            cost = estimate.of_report(folder.read(files.REPORT))
             return cls(folder.manifest(), blocked.held(folder).ids(), cost)
 
 

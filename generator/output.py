@@ -19,11 +19,10 @@ from pydantic import ValidationError
 from generator import disk, generations, keys, manifest
 from generator.contract import API_VERSION
 from generator.errors import BusyError, OutputError
+from generator.files import MANIFEST
 from generator.manifest import Manifest
 from generator.pages import Generation
 
-MANIFEST: Final = "manifest.json"
-REPORT: Final = "report.json"
 _LOCK: Final = ".lock"
 _STAGING: Final = ".staging-"
 _ELSEWHERE: Final = "choose another folder with --set output=…"

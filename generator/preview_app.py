@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from werkzeug.datastructures import Accept
 from werkzeug.http import parse_accept_header, parse_etags
 
-from generator import answers, contract, edge, inspector, keys
+from generator import answers, contract, edge, files, keys
 from generator.config import Config
 from generator.preview_router import Found, Router
 
@@ -146,14 +146,14 @@ class Preview:
             return Answer(HTTPStatus.FOUND, {"location": PAGE_PATH}, b"")
         if not path.startswith(PAGE_PATH):
             return None
-        name = path.removeprefix(PAGE_PATH) or inspector.PAGE
+        name = path.removeprefix(PAGE_PATH) or files.INSPECTION
         content_type = _PAGE_TYPES.get(Path(name).suffix, "text/plain; charset=utf-8")
-        if name not in inspector.NAMES:
+        if name not in files.PAGES:
             body, content_type = self._read(name) if _KEY.fullmatch(name) else None, keys.CONTENT_TYPE
         elif (self._output / name).is_file():
             body = (self._output / name).read_bytes()
         else:
-            body = _links(self._markets, self._documents) if name == inspector.PAGE else None
+            body = _links(self._markets, self._documents) if name == files.INSPECTION else None
         headers = {"content-type": content_type, "cache-control": "no-store"}
         return Answer(HTTPStatus.OK, headers, body) if body is not None else None
 

@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from generator import blocked, caches, generations, manifest, planning
+from generator import caches, generations, manifest, planning, store_blocked
 from generator.apply import Applier, Tally
 from generator.audit import audit
 from generator.config import Config
@@ -181,7 +181,7 @@ class Publisher:
         """The markets just published that a takedown has barred since; it may have found the record held."""
         if not plan.shows_markets or self._is_dry:
             return frozenset()
-        return blocked.read(self._store).ids() & plan.final.markets.keys()
+        return store_blocked.read(self._store).ids() & plan.final.markets.keys()
 
     def _finish(self, plan: Plan) -> None:
         published = self._record()

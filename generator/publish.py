@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from generator import blocked, estimate, generations, output, prices, refusals, staging, withdraw
+from generator import blocked, estimate, files, generations, prices, refusals, staging, store_blocked, withdraw
 from generator.apply import Tally
 from generator.blocked import Blocked
 from generator.config import Config
@@ -82,7 +82,7 @@ def recall(folder: Output, store: Store) -> Blocked:
     """Bring the blocked lists of folder and store together: a build must leave out what was taken down elsewhere."""
     local = blocked.held(folder)
     with answering(store):
-        merged = blocked.change(store, local)
+        merged = store_blocked.change(store, local)
     if merged != local:
         folder.save(blocked.KEY, merged.encoded())
     return merged
@@ -91,7 +91,7 @@ def recall(folder: Output, store: Store) -> Blocked:
 def foretell(folder: Output, store: Store) -> Blocked:
     """What the two blocked lists say together; nothing is changed."""
     with answering(store):
-        return blocked.held(folder).merged(blocked.read(store))
+        return blocked.held(folder).merged(store_blocked.read(store))
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Publication:
 
     def _refuse_costly(self, built: Manifest) -> None:
         if not self.options.allowed.cost:
-            cost = estimate.of_report(self.folder.read(output.REPORT))
+            cost = estimate.of_report(self.folder.read(files.REPORT))
             known = prices.load(self.config)
             refusals.refuse_costly(cost, self.config, known, frozenset(built.markets))
 

@@ -5,7 +5,6 @@ left behind is known to the next one.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Final
 
 from generator import manifest
@@ -64,8 +63,3 @@ def decoded(content: bytes) -> Published:
     if found != FORMAT:
         raise ValueError(f"format {found}, this program knows {FORMAT}")
     return Published.model_validate_json(content)
-
-
-def instant(moment: datetime) -> str:
-    """A time as records have it; text order is time order."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

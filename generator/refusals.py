@@ -7,8 +7,9 @@ from generator import estimate, generations, keys, manifest, prices
 from generator.config import Config
 from generator.errors import CostError, GuardError
 from generator.estimate import Cost
+from generator.files import REPORT
 from generator.manifest import Manifest
-from generator.output import REPORT, Output
+from generator.output import Output
 from generator.planning import Plan
 from generator.prices import Place, Prices
 from generator.record import Published

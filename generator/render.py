@@ -10,23 +10,14 @@ Catalog in, artifacts out. It knows neither the database nor the disk.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from generator import __version__, contract, keys, openapi
+from generator.artifact import Artifact
 from generator.catalog import Catalog
 from generator.config import Config
 from generator.detail import Detail
-from generator.generations import Generation
 from generator.openapi_schemas import BuildRecord, Category
 from generator.pages import ItemList
-
-
-@dataclass(frozen=True, slots=True)
-class Artifact:
-    """One mutable object: its key and its bytes."""
-
-    key: str
-    body: bytes
 
 
 def offered(catalog: Catalog, config: Config) -> dict[str, str]:
@@ -57,11 +48,6 @@ def documents(catalog: Catalog, config: Config) -> Iterator[Artifact]:
     for status, body in contract.FIXED_ERRORS.items():
         yield Artifact(keys.error(status), contract.encode(body))
     yield Artifact(keys.OPENAPI, contract.encode(openapi.document(config)))
-
-
-def first_pages(generation: Generation) -> Iterator[Artifact]:
-    """The objects with which walks of the list begin."""
-    return (Artifact(key, body) for key, body in generation.first_pages())
 
 
 def build_record(

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import BeforeValidator, ValidationError
 
-from generator import contract
+from generator import contract, ids
 from generator.quarantine import Quarantine, shown
 
 #: Sums of floats end a hair beyond their bound; that much is a rounding error and no bad row.
@@ -23,7 +23,6 @@ TOLERANCE: Final = 1e-9
 _TIME = re.compile(
     r"\d{4}-\d\d-\d\d[ Tt](?!24)\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d(?::?\d\d){0,2})?", re.ASCII
 )
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _MICROSECONDS: Final = len("2026-01-31 12:00:00.000000")
 
 
@@ -52,14 +51,6 @@ def day(value: Any) -> str:
         return date.fromisoformat(value).isoformat()
     except (TypeError, ValueError):
         raise ValueError("not a date such as 2026-01-31") from None
-
-
-def uuid(value: Any) -> str:
-    """Bring a UUID to lower case."""
-    lowered = value.lower() if isinstance(value, str) else ""
-    if not _UUID.fullmatch(lowered):
-        raise ValueError("not a UUID")
-    return lowered
 
 
 def number(value: Any) -> float:
@@ -120,7 +111,7 @@ def optional(convert: Any) -> BeforeValidator:
 
 _Time = Annotated[contract.Timestamp, BeforeValidator(timestamp)]
 _Day = Annotated[contract.Day, BeforeValidator(day)]
-_Uuid = Annotated[contract.Uuid, BeforeValidator(uuid)]
+_Uuid = Annotated[contract.Uuid, BeforeValidator(ids.uuid)]
 _Probability = Annotated[contract.Probability, BeforeValidator(probability)]
 _Amount = Annotated[contract.NonNegative, BeforeValidator(number)]
 _Text = Annotated[str, BeforeValidator(text)]

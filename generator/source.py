@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from generator import database, rows, slugs, statements
+from generator import database, market_slugs, rows, statements
 from generator.catalog import Catalog, Market
 from generator.config import Config
 from generator.database import Transaction, describe, sqlite_path
@@ -77,7 +77,7 @@ class Reading:
     def catalog(self, as_of: datetime) -> Catalog:
         """Read every visible market; those that break the contract go to the quarantine."""
         fx, fills24h, now = self._fx_members(), self._count_fills(as_of), rows.timestamp(as_of.isoformat())
-        known = slugs.references(self._slugs() if self._is_extended else ())
+        known = market_slugs.references(self._slugs() if self._is_extended else ())
         categories = self._groups("market_categories", *_CATEGORIES, is_wanted=self._is_extended)
         markets, ids = list[Market](), Counter[str]()
         for row in self._markets():

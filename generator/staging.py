@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from generator import chunks, generations, keys, manifest, output, pages, render
+from generator import chunks, files, generations, keys, manifest, pages
+from generator.artifact import Artifact
 from generator.generations import Generation, Known
 from generator.manifest import Current, Manifest, States
 from generator.output import Output
 from generator.pages import ItemList
-from generator.render import Artifact
 
 
 @dataclass
@@ -94,8 +94,8 @@ def stage_list(folder: Output, layout: str, known: Known, items: ItemList) -> St
     if current is None or not _is_in_place(folder, generation):
         current, new = _put(folder, generation)
     staged = Staged()
-    for artifact in render.first_pages(generation):
-        staged.put(folder, artifact)
+    for key, body in generation.first_pages():
+        staged.put(folder, Artifact(key, body))
     return StagedList(generation.list_name, current.as_current(), new, staged)
 
 
@@ -139,11 +139,11 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
         folder.sync()
         if before is None:
             # From now on what lies under v1/ is known to be ours, even if this very first build is killed.
-            folder.save(output.MANIFEST, previous.encoded())
+            folder.save(files.MANIFEST, previous.encoded())
         for key in (key for market_id in withdrawn for key in previous.details(market_id)):
             folder.discard_key(key)
         _move(folder, previous, rendered)
-        folder.save(output.MANIFEST, final.encoded())
+        folder.save(files.MANIFEST, final.encoded())
     leftovers = list(folder.unknown(final))
     for path in leftovers:
         folder.discard(path)
@@ -154,7 +154,7 @@ def purge_retired(folder: Output, before: Manifest) -> Manifest:
     """Delete every generation that is not current; walks in them end."""
     after = before.model_copy(update={"retired": ()})
     if after != before:
-        folder.save(output.MANIFEST, after.encoded())
+        folder.save(files.MANIFEST, after.encoded())
         for path in list(folder.unknown(after)):
             folder.discard(path)
     return after
@@ -167,6 +167,6 @@ def _move(folder: Output, previous: Manifest, rendered: Rendered) -> None:
             folder.move(key)
     record = rendered.record
     intent = manifest.intend(previous, new, rendered.states, record.as_of, record.slugs)
-    folder.save(output.MANIFEST, intent.encoded())
+    folder.save(files.MANIFEST, intent.encoded())
     for key in rendered.staged.changed:
         folder.move(key)

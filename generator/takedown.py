@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
-from generator import blocked, output, rows, withdraw
+from generator import blocked, ids, output, store_blocked, withdraw
 from generator.apply import Tally
 from generator.blocked import Blocked
 from generator.config import Config
@@ -36,7 +36,7 @@ Tell = Callable[[str], None]
 def from_store(store: Store, config: Config, words: Blocked, progress: Progress, tell: Tell) -> Tally:
     """Take every market that `words` or the store's own list bars out of the store."""
     with _opened(store, config, progress, tell) as opened:
-        return opened.take_out(blocked.change(store, words).ids())
+        return opened.take_out(store_blocked.change(store, words).ids())
 
 
 def hidden_from_store(
@@ -64,7 +64,7 @@ def named(references: Iterable[str], slugs: Callable[[], Slugs]) -> tuple[str, .
 
 def _id(reference: str) -> str | None:
     with suppress(ValueError):
-        return rows.uuid(reference)
+        return ids.uuid(reference)
     return None
 
 

@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from generator import contract, inspector, keys, staging, walks
+from generator import contract, files, keys, staging, walks
+from generator.artifact import Artifact
 from generator.errors import OutputError
 from generator.manifest import Manifest
 from generator.openapi_schemas import BuildRecord
 from generator.output import Output
 from generator.pages import ItemList
 from generator.record import Published
-from generator.render import Artifact
 from generator.staging import Rendered, Staged, StagedList
 from generator.store import Store
 from generator.transfer import each, persist
@@ -33,7 +33,7 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> No
     if before is None or not before.markets.keys() & ids:
         return
     # It shows what the markets said, and the next build makes it again.
-    folder.discard_key(inspector.PAGE)
+    folder.discard_key(files.INSPECTION)
     # A build that was killed leaves objects that the manifest does not describe.
     doubted = set() if before.complete else {*before.objects, *folder.strangers(before)}
     rendered = _Withdrawal(before, folder.read, frozenset(ids), frozenset(doubted)).rendered(folder, 1)

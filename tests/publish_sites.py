@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from generator import __version__, build, keys, output, render, staging
+from generator.artifact import Artifact
 from generator.catalog import Catalog, Market
 from generator.config import Config
 from generator.manifest import Manifest
 from generator.output import Output
-from generator.render import Artifact
 from generator.staging import Rendered, Staged, StagedList
 from tests.faults import LIMITS_WALKED, Seen, State
 from tests.support import AS_OF, files, market_id, public_market

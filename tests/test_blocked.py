@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator import blocked, output
+from generator import blocked, output, store_blocked
 from generator.blocked import Blocked, Word
 from generator.errors import OutputError, StoreError
 from tests.s3_behaviour import APPLIED_BUT_FAILED, Fault
@@ -87,37 +87,37 @@ def test_a_damaged_list_is_an_error_everywhere(content: str, tmp_path: Path, s3:
     with output.locked(tmp_path) as folder, pytest.raises(OutputError, match="taken-down markets would come back"):
         blocked.held(folder)
     with pytest.raises(StoreError, match=r"blocked\.json: damaged \(\d mistakes\); without it taken-down markets"):
-        blocked.read(store)
+        store_blocked.read(store)
     with pytest.raises(StoreError):
-        blocked.change(store, said(T1, "a"))
+        store_blocked.change(store, said(T1, "a"))
     assert s3.objects()["blocked.json"][0] == content.encode()
 
 
 def test_a_list_of_another_format_is_not_guessed_at(s3: S3Server) -> None:
     s3.bucket.put("blocked.json", b'{"format": 2, "markets": {}}', {}, Conditions())
     with pytest.raises(StoreError, match="format 2, this program knows 1"):
-        blocked.read(open_bucket(s3, "obstore"))
+        store_blocked.read(open_bucket(s3, "obstore"))
 
 
 def test_a_change_that_says_nothing_new_writes_nothing(s3: S3Server) -> None:
     store = open_bucket(s3, "obstore")
-    assert blocked.change(store, Blocked()) == Blocked()
-    blocked.change(store, said(T2, "a"))
+    assert store_blocked.change(store, Blocked()) == Blocked()
+    store_blocked.change(store, said(T2, "a"))
     for _ in range(2):
-        assert blocked.change(store, said(T1, "a", is_blocked=False)).ids() == {"a"}
+        assert store_blocked.change(store, said(T1, "a", is_blocked=False)).ids() == {"a"}
     assert s3.count("PutObject") == 1
 
 
 def test_many_at_once_lose_no_word(s3: S3Server) -> None:
     threads = [
-        threading.Thread(target=blocked.change, args=(open_bucket(s3, "boto3"), said(T1, f"market {number}")))
+        threading.Thread(target=store_blocked.change, args=(open_bucket(s3, "boto3"), said(T1, f"market {number}")))
         for number in range(8)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert blocked.read(open_bucket(s3, "obstore")).ids() == {f"market {number}" for number in range(8)}
+    assert store_blocked.read(open_bucket(s3, "obstore")).ids() == {f"market {number}" for number in range(8)}
 
 
 def test_a_lost_answer_is_no_rival(s3: S3Server) -> None:
@@ -127,7 +127,7 @@ def test_a_lost_answer_is_no_rival(s3: S3Server) -> None:
         return faults.pop() if request.operation == "PutObject" and faults else None
 
     s3.before = before
-    assert blocked.change(open_bucket(s3, "obstore"), said(T1, "a")).ids() == {"a"}
+    assert store_blocked.change(open_bucket(s3, "obstore"), said(T1, "a")).ids() == {"a"}
     assert json.loads(s3.objects()["blocked.json"][0])["markets"].keys() == {"a"}
 
 
@@ -141,4 +141,4 @@ def test_a_list_that_changes_all_the_time_is_given_up_on(s3: S3Server) -> None:
 
     s3.before = rival
     with pytest.raises(StoreError, match="changes all the time; who else writes it"):
-        blocked.change(open_bucket(s3, "obstore"), said(T1, "a"))
+        store_blocked.change(open_bucket(s3, "obstore"), said(T1, "a"))

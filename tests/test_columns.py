@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from generator import columns, rows
+from generator import columns, ids, rows
 from generator.columns import BATCH, GREATEST, UnusualError
 from tests.support import fill_id
 
@@ -61,7 +61,7 @@ def test_times_are_those_of_single_rows(values: list[Any]) -> None:
 @settings(deadline=None, max_examples=300)
 @given(st.lists(IDS, max_size=4))
 def test_uuids_are_those_of_single_rows(values: list[Any]) -> None:
-    agree(columns.uuids, rows.uuid, values)
+    agree(columns.uuids, ids.uuid, values)
 
 
 @settings(deadline=None, max_examples=500)

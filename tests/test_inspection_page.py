@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import pytest
 from playwright.sync_api import Browser, expect
 
-from generator import inspector, keys
+from generator import files, inspector, keys
 from generator.catalog import Catalog
 from generator.readings import Readings
 from generator.report import Report
@@ -301,7 +301,7 @@ def report_page(folder: Path, **report: Any) -> str:
     for name, body in inspector.render(make_config(folder), made, readings):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(body)
-    return (folder / inspector.PAGE).as_uri()
+    return (folder / files.INSPECTION).as_uri()
 
 
 def test_markets_that_were_taken_down_or_withdrawn_long_ago_are_told(tmp_path: Path, browser: Browser) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import pytest
 
 from generator import __version__, contract, inspector, keys, openapi, output, withdraw
+from generator import files as names
 from generator.catalog import Catalog
 from generator.readings import Readings
 from generator.report import Report
@@ -78,7 +79,7 @@ def test_a_build_that_finds_everything_in_place_leaves_the_pages_alone(
 ) -> None:
     insert_market(database)
     build_now(make_config(tmp_path))
-    places = [tmp_path / "output" / name for name in inspector.NAMES]
+    places = [tmp_path / "output" / name for name in names.PAGES]
     before = [(place.stat().st_ino, place.stat().st_mtime_ns) for place in places]
     build_now(make_config(tmp_path))
     assert [(place.stat().st_ino, place.stat().st_mtime_ns) for place in places] == before
@@ -87,7 +88,7 @@ def test_a_build_that_finds_everything_in_place_leaves_the_pages_alone(
 def test_pages_that_somebody_edited_or_deleted_are_as_they_were(tmp_path: Path, database: sqlite3.Connection) -> None:
     insert_market(database)
     build_now(make_config(tmp_path))
-    places = [tmp_path / "output" / name for name in inspector.NAMES]
+    places = [tmp_path / "output" / name for name in names.PAGES]
     before = [place.read_bytes() for place in places]
     places[0].write_text("edited")
     places[1].unlink()
@@ -236,4 +237,4 @@ def test_the_renderer_is_the_published_one_with_its_licences(tmp_path: Path) -> 
     assert {name for name in made if name.startswith("vendor/")} == {
         f"vendor/rapidoc/{path.name}" for path in folder.iterdir()
     } - {"vendor/rapidoc/README.md"}
-    assert hashlib.sha256(made[inspector.RENDERER].encode()).hexdigest() == RAPIDOC
+    assert hashlib.sha256(made[names.RENDERER].encode()).hexdigest() == RAPIDOC

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator import answers, contract, demo, edge, inspector, keys
+from generator import answers, contract, demo, edge, files, keys
 from generator.contract import SORTS, STATUS_FILTERS, Variant
 from generator.preview_app import RateLimit
 from tests.edges import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
@@ -294,8 +294,8 @@ def test_what_the_pages_link_to_is_below_them_as_it_is_on_disk(server: Served, c
     first = keys.first_page("open/new", 5)
     for name, content_type in (
         ("api.html", "text/html; charset=utf-8"),
-        (inspector.RENDERER, "text/javascript; charset=utf-8"),
-        (f"{inspector.RENDERER}.LICENSE.txt", "text/plain; charset=utf-8"),
+        (files.RENDERER, "text/javascript; charset=utf-8"),
+        (f"{files.RENDERER}.LICENSE.txt", "text/plain; charset=utf-8"),
         (first, keys.CONTENT_TYPE),
         (keys.OPENAPI, keys.CONTENT_TYPE),
     ):

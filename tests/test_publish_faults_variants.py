@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from generator import blocked, keys, output, record, withdraw
+from generator import blocked, keys, output, record, store_blocked, withdraw
 from generator.blocked import Blocked
 from generator.errors import PublicMarketsError
 from generator.generations import object_keys
@@ -207,7 +207,7 @@ class Variant:
             store = self.around(scene.store(site.config))
             ledger = self.ledger(store, site.config.publish.lease)
             try:
-                blocked.read(store)
+                store_blocked.read(store)
                 ledger.read()
                 ledger.refuse_if_busy()
                 target = Target(store, ledger, site.config)
@@ -311,7 +311,9 @@ def take_over(scene: Scene, variant: Variant) -> None:
 def take_down(scene: Scene, variant: Variant) -> None:
     _, new = sites_of(scene)
     words = Blocked().told([market_id(7)], is_blocked=True, now=NOW)
-    with Watch(Strike("Put build", 1), lambda: void(blocked.change(scene.store(new.config), words))).over(scene.server):
+    with Watch(Strike("Put build", 1), lambda: void(store_blocked.change(scene.store(new.config), words))).over(
+        scene.server
+    ):
         assert variant.publish(scene, new) == 0
     check_hidden(scene.objects(), 7)
 

@@ -7,7 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from generator.manifest import Manifest, Retired
-from generator.record import Published, Work, decoded, instant
+from generator.record import Published, Work, decoded
+from generator.times import instant
 
 BUILT = Manifest(
     complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", lists={}, retired=(),

@@ -131,9 +131,9 @@ def test_the_documents_are_the_snapshot_the_errors_and_the_interface_description
 
 def test_there_is_a_first_page_for_every_limit() -> None:
     (one,) = (one for one in render.lists(catalog(public_market(1), public_market(2)), ()) if one.name == "open/new")
-    pages = list(render.first_pages(Generation(one)))
-    assert [artifact.key for artifact in pages] == [keys.first_page("open/new", limit) for limit in range(1, 101)]
-    assert [len(json.loads(artifact.body)["items"]) for artifact in pages] == [1] + [2] * 99
+    pages = list(Generation(one).first_pages())
+    assert [key for key, _ in pages] == [keys.first_page("open/new", limit) for limit in range(1, 101)]
+    assert [len(json.loads(body)["items"]) for _, body in pages] == [1] + [2] * 99
 
 
 def test_the_build_record_says_what_readers_see(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Final, get_args
 
 import pytest
 
-from generator import cursor, edge, keys, pages, slugs
+from generator import cursor, edge, keys, market_slugs, pages
 from generator.config import Config
 from generator.contract import LIMIT_MAX, LIMIT_MIN, Variant
 from generator.generations import LAYOUTS
@@ -149,7 +149,7 @@ def test_the_table_notices_every_changed_rule(
 def test_the_router_takes_the_slugs_that_a_build_publishes_and_no_others(tmp_path: Path) -> None:
     letters = [chr(code) for code in range(0x300)] + ["\u212a", "\u017f", "\ud800", "🙂"]
     given = [f"a{letter}" for letter in letters] + ["a" * 255, "a" * 256, "snapshots"]
-    usable = {slug for slug in given if slugs.references([("id", slug)]).usable}
+    usable = {slug for slug in given if market_slugs.references([("id", slug)]).usable}
     results = in_quickjs(CORES["extended"], [("GET", f"/{keys.MARKETS}/{slug}", "") for slug in given], tmp_path)
     assert {slug for slug, result in zip(given, results, strict=True) if "key" in result} == usable
     assert len(usable) == 66

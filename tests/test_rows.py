@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from generator import contract, rows
+from generator import contract, ids, rows
 from tests.support import (
     AS_OF,
     FX_MEMBER,
@@ -138,7 +138,7 @@ def test_whatever_is_shown_has_the_one_form(suffix: str) -> None:
 
 
 def test_an_id_is_shown_in_lower_case() -> None:
-    assert rows.uuid("ABCDEF12-3456-7890-ABCD-EF1234567890") == "abcdef12-3456-7890-abcd-ef1234567890"
+    assert ids.uuid("ABCDEF12-3456-7890-ABCD-EF1234567890") == "abcdef12-3456-7890-abcd-ef1234567890"
     assert public_market(id="ABCDEF12-3456-7890-ABCD-EF1234567890").item.id == "abcdef12-3456-7890-abcd-ef1234567890"
 
 
@@ -152,7 +152,7 @@ def test_an_id_is_shown_in_lower_case() -> None:
 )
 def test_what_is_no_uuid_is_refused(stored: Any) -> None:
     with pytest.raises(ValueError, match="not a UUID"):
-        rows.uuid(stored)
+        ids.uuid(stored)
 
 
 @pytest.mark.parametrize(

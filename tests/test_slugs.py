@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator import contract, slugs
+from generator import contract, market_slugs, slugs
 from tests.support import market_id
 
 names = st.text(min_size=1, max_size=contract.CATEGORY_LENGTH)
@@ -75,8 +75,8 @@ def test_a_long_name_gets_a_slug_of_moderate_length() -> None:
 # ── markets ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def judged(*given_: object) -> slugs.References:
-    return slugs.references([(market_id(number), slug) for number, slug in enumerate(given_)])
+def judged(*given_: object) -> market_slugs.References:
+    return market_slugs.references([(market_id(number), slug) for number, slug in enumerate(given_)])
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_any_other_slug_is_refused_with_its_reason(slug: object, reason: str) ->
 
 
 def test_no_slug_is_no_reason_to_say_anything() -> None:
-    assert judged(None, "") == slugs.References({}, {})
+    assert judged(None, "") == market_slugs.References({}, {})
 
 
 def test_a_slug_of_two_markets_leads_to_neither_whatever_its_case() -> None:
@@ -128,4 +128,4 @@ def test_a_slug_that_is_refused_anyway_takes_none_from_others() -> None:
 
 def test_a_refusal_is_told_by_the_id_in_lower_case() -> None:
     upper = market_id(0xABC).upper()
-    assert slugs.references([(upper, "a b")]).refused.keys() == {upper.lower()}
+    assert market_slugs.references([(upper, "a b")]).refused.keys() == {upper.lower()}

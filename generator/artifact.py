@@ -1,0 +1,11 @@
+"""The local form of an object: what a build renders and the folder holds. Pure."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One mutable object: its key and its bytes."""
+
+    key: str
+    body: bytes

@@ -1,0 +1,14 @@
+"""The form of a market's id: a UUID, shown in lower case. Pure."""
+
+import re
+from typing import Any, Final
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+
+
+def uuid(value: Any) -> str:
+    """Bring a UUID to lower case."""
+    lowered = value.lower() if isinstance(value, str) else ""
+    if not _UUID.fullmatch(lowered):
+        raise ValueError("not a UUID")
+    return lowered
