@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from generator import disk
+from generator import filesystem
 
 #: Every metric with its help; all are gauges. Ages are for the reader to count: `time() - …_timestamp_seconds`.
 _HELP: Final = {
@@ -47,7 +47,7 @@ def update(path: Path, samples: Samples) -> None:
         before = dict(_parsed(path.read_text("utf-8", "replace")))
     except FileNotFoundError:
         before = {}
-    disk.replace(path, encoded(_merged(before, samples)).encode())
+    filesystem.replace(path, encoded(_merged(before, samples)).encode())
 
 
 def encoded(samples: Samples) -> str:

@@ -8,14 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from generator import demo
-from generator.contract import Variant
-from generator.quarantine import Quarantine
-from tests.support import AS_OF, EXTENDED, VARIANTS, Outputs, build_now, create_database, make_config
+from generator.api.contract import Variant
+from generator.demo.database import seed
+from generator.markets.quarantine import Quarantine
+from tests.support.builds import AS_OF, EXTENDED, VARIANTS, Outputs, build_now, make_config
+from tests.support.rows import create_database
 
 pytest_plugins = [
-    "tests.disks", "tests.postgres", "tests.publish_faults", "tests.publish_strikes", "tests.publishing",
-    "tests.s3_servers",
+    "tests.publish.faults.scene",
+    "tests.publish.faults.strikes",
+    "tests.support.disks",
+    "tests.support.postgres",
+    "tests.support.publishing",
+    "tests.support.s3.servers",
 ]  # fmt: skip
 
 
@@ -43,7 +48,7 @@ def quarantine() -> Quarantine:
 def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo's first 150 markets in markets.db, as `make_config` expects it. Read only."""
     folder = tmp_path_factory.mktemp("demo")
-    demo.seed(folder / "markets.db", as_of=AS_OF, markets=150)
+    seed(folder / "markets.db", as_of=AS_OF, markets=150)
     return folder
 
 

@@ -7,8 +7,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from generator import metrics
 from generator.metrics import sample
-from generator.relations import RELATIONS
-from tests.publishing import Site, hour
+from generator.source.relations import RELATIONS
+from tests.support.publishing import Site, hour
 
 FILE = "metrics.prom"
 

@@ -6,7 +6,7 @@ from typing import Final
 import click
 import pytest
 
-from tests.support import ROOT, all_commands
+from tests.support.builds import ROOT, all_commands
 
 README: Final = (ROOT / "README.md").read_text("utf-8")
 

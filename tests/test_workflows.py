@@ -14,10 +14,10 @@ import click
 import pytest
 import yaml
 
-from generator import config
-from generator.store_directory import Directory
-from tests.programs import require
-from tests.support import ROOT, all_commands, run
+from generator.config import loader
+from generator.publish.stores.directory import Directory
+from tests.support.builds import ROOT, all_commands, run
+from tests.support.programs import require
 
 Node = dict[str, Any]
 PROGRAM: Final = "public-markets"
@@ -30,7 +30,7 @@ WORKFLOWS: Final[dict[str, Node]] = {
 }
 REBUILD: Final = WORKFLOWS["rebuild.yml"]
 JOB: Final[Node] = REBUILD["jobs"]["rebuild"]
-SCHEDULE: Final = config.load(ROOT / "config.yaml", environ={}).schedule
+SCHEDULE: Final = loader.load(ROOT / "config.yaml", environ={}).schedule
 
 
 def jobs() -> list[Node]:
@@ -173,7 +173,7 @@ def test_what_the_workflow_sets_are_settings_and_all_that_it_needs() -> None:
     for name, value in given.items():
         source = "secrets" if name.endswith("SOURCE__URL") else "vars"
         assert value == (f"${{{{ {source}.{name} }}}}" if name != "OPTION" else "${{ inputs.option }}")
-    loaded = config.load(ROOT / "config.yaml", environ=values)
+    loaded = loader.load(ROOT / "config.yaml", environ=values)
     assert loaded.publish.target == "s3://markets"
     assert (loaded.publish.cloudfront_distribution, loaded.source.schema_) == (None, None)
 

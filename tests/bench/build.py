@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from generator.keys import LISTS
+from generator.api.keys import LISTS
 from tests.bench import databases, packed, parts
 from tests.bench.tables import TOOK, Goal, Measured, Results, figures, ratio, table, walls
 from tests.bench.workshop import PYTHON, START_UP, Command, Competitor, Workshop, product, same_files, say, start_up
-from tests.support import NOW
+from tests.support.builds import NOW
 
 MARKETS: Final = (1_000, 5_000)
 _LISTS: Final = "list pages, from SQLite"

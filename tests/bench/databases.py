@@ -8,19 +8,12 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from generator import demo
-from generator.relations import RELATIONS
-from tests import postgres
+from generator.demo.database import seed
+from generator.source.relations import RELATIONS
 from tests.bench.workshop import Workshop, provided, say
-from tests.support import (
-    AS_OF,
-    create_database,
-    insert_fill,
-    insert_fx_member,
-    insert_market,
-    insert_order,
-    insert_point,
-)
+from tests.support import postgres
+from tests.support.builds import AS_OF
+from tests.support.rows import create_database, insert_fill, insert_fx_member, insert_market, insert_order, insert_point
 
 _TYPES: Final = {
     "id": "uuid",
@@ -40,7 +33,7 @@ def lifelike(workshop: Workshop, markets: int) -> Path:
     path = workshop.root / f"demo-{markets}.db"
     if not path.exists():
         say(f"making up {markets} markets")
-        demo.seed(path, as_of=AS_OF, markets=markets)
+        seed(path, as_of=AS_OF, markets=markets)
     return path
 
 

@@ -10,7 +10,7 @@ from tests.bench import databases, parts
 from tests.bench.build import building, worked
 from tests.bench.tables import TOOK, Goal, Results, figures, ratio, shown, table
 from tests.bench.workshop import PYTHON, Command, Competitor, Workshop, same_files, say
-from tests.support import NOW
+from tests.support.builds import NOW
 
 MARKETS: Final = 10_000
 POINTS: Final = 200

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from generator.generations import LAYOUTS
+from generator.tree.layouts import LAYOUTS
 from tests.bench import databases, parts
 from tests.bench.build import building
 from tests.bench.rebuild import counted

@@ -8,7 +8,7 @@ from typing import Final
 
 from tests.bench import machine
 from tests.bench.workshop import Options, Workshop, opened
-from tests.support import ROOT
+from tests.support.builds import ROOT
 
 Part = Callable[[Workshop], Iterator[str]]
 _FOLDER: Final = ROOT / ".bench"

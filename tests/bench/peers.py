@@ -14,15 +14,17 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from generator import config, render, source
-from generator.keys import LISTS
-from generator.pages import Generation
-from generator.quarantine import Quarantine
+from generator.api.keys import LISTS
+from generator.builder import artifacts
+from generator.config import loader
+from generator.markets.quarantine import Quarantine
+from generator.source import reader
+from generator.tree.pages import Generation
 from tests.bench import databases, parts
 from tests.bench.build import listing, worked
 from tests.bench.tables import TOOK, Goal, Results, figures, ratio, shown, table, walls
 from tests.bench.workshop import Command, Competitor, Workshop, same_files, say
-from tests.support import AS_OF, ROOT
+from tests.support.builds import AS_OF, ROOT
 
 MARKETS: Final = 1_000
 _OURS: Final = "product, from SQLite"
@@ -63,9 +65,9 @@ def run(workshop: Workshop) -> Iterator[str]:
 
 def written_lists(workshop: Workshop, path: Path) -> Path:
     """A file with every list: its name, its generation, and its encoded items as texts."""
-    settings = config.load(workshop.root / "config.yaml", overrides=[f"source.url={databases.url(path)}"], environ={})
-    with source.reading(settings, Quarantine()) as reading:
-        found = render.lists(reading.catalog(AS_OF), ())
+    settings = loader.load(workshop.root / "config.yaml", overrides=[f"source.url={databases.url(path)}"], environ={})
+    with reader.reading(settings, Quarantine()) as reading:
+        found = artifacts.lists(reading.catalog(AS_OF), ())
     lists = [
         {"name": one.name, "generation": Generation(one).name, "items": [item.decode() for item in one.items]}
         for one in found

@@ -22,8 +22,9 @@ from tests.bench.buckets import Buckets, Counts
 from tests.bench.tables import TOOK, Goal, Measured, figures, ratio, table, walls
 from tests.bench.workshop import Command, Workshop, say
 from tests.bench.workshop import product as product_command
-from tests.s3_server import BUCKET
-from tests.support import NOW, ROOT, files, insert_order
+from tests.support.builds import NOW, ROOT, files
+from tests.support.rows import insert_order
+from tests.support.s3.server import BUCKET
 
 _MARKETS: Final = 150
 _LATENCIES_S: Final = (0.0, 0.02)

@@ -16,15 +16,15 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from generator import edge
-from generator.contract import SORTS, STATUS_FILTERS
-from generator.keys import DETAILS, MARKETS
+from generator.api.contract import SORTS, STATUS_FILTERS
+from generator.api.keys import DETAILS, MARKETS
+from generator.edge import render as edge
 from tests.bench import databases, parts
 from tests.bench.tables import Goal, shown, table
 from tests.bench.workshop import Workshop, product, provided, say
-from tests.engines import Request, in_quickjs
-from tests.servers import free_port, nginx
-from tests.support import NOW, make_config
+from tests.support.builds import NOW, make_config
+from tests.support.engines import Request, in_quickjs
+from tests.support.servers import free_port, nginx
 
 _MARKETS: Final = 400
 _SECONDS: Final = 4

@@ -18,22 +18,27 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from generator import config, detail, keys, output, render, source, staging, workers
-from generator.config import Config
-from generator.output import Output
-from generator.pages import LIMITS, ItemList, page_count
-from generator.quarantine import Quarantine
+from generator.api import keys
+from generator.builder import artifacts, worker_pool
+from generator.config import loader
+from generator.config.settings import Config
+from generator.markets import detail
+from generator.markets.quarantine import Quarantine
+from generator.source import reader
+from generator.tree import staging
+from generator.tree.folder import Output, locked
+from generator.tree.pages import LIMITS, ItemList, page_count
 
 
 def lists(settings: Config, as_of: datetime) -> int:
     """Read the catalog, put every list page aside in forked workers, and move all into place; returns their number."""
-    with source.reading(settings, Quarantine()) as reading:
+    with reader.reading(settings, Quarantine()) as reading:
         catalog = reading.catalog(as_of)
-    items = render.lists(catalog, ())
+    items = artifacts.lists(catalog, ())
     pages = 0
-    with output.locked(settings.output) as folder:
+    with locked(settings.output) as folder:
         stage_list = partial(staging.stage_list, folder, settings.layout, {})
-        with workers.Crew(stage_list, items, _files, workers.available()) as crew:
+        with worker_pool.Crew(stage_list, items, _files, worker_pool.available()) as crew:
             for staged in crew.results():
                 pages += len(staged.first_pages.changed) + page_count(staged.current.count)
                 _move(folder, staged)
@@ -53,7 +58,7 @@ def _move(folder: Output, staged: staging.StagedList) -> None:
 def details(settings: Config, as_of: datetime) -> Iterator[bytes]:
     """The detail of every market, encoded; the catalog, which lists need as well, is read before the first."""
     quarantine = Quarantine()
-    with source.reading(settings, quarantine) as reading:
+    with reader.reading(settings, quarantine) as reading:
         catalog = reading.catalog(as_of)
         yield b""
         for shown in reading.details(catalog):
@@ -96,7 +101,7 @@ def _taken() -> Iterator[_Stopwatch]:
 
 def _settings(url: str, folder: Path) -> Config:
     with tempfile.NamedTemporaryFile(suffix=".yaml") as file:
-        return config.load(Path(file.name), overrides=[f"output={folder}", f"source.url={url}"], environ={})
+        return loader.load(Path(file.name), overrides=[f"output={folder}", f"source.url={url}"], environ={})
 
 
 def main() -> None:

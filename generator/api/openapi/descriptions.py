@@ -1,0 +1,198 @@
+"""The prose of the OpenAPI document, for people who write clients. It knows no schema and no path."""
+
+from datetime import timedelta
+from typing import Final
+
+from generator.api import contract
+from generator.api.contract import Sort, StatusFilter, Variant
+from generator.config.settings import Config
+
+#: What each value of the list's `status` parameter selects.
+STATUSES: Final[dict[StatusFilter, str]] = {
+    "open": "Markets that are open.",
+    "archive": "Markets that are closed, resolved or cancelled.",
+    "closed": "Markets that closed and await their resolution.",
+    "resolved": "Markets that were resolved.",
+    "cancelled": "Markets that were cancelled.",
+    "all": "Markets in any state.",
+}
+
+#: What each value of the list's `sort` parameter compares.
+SORTS: Final[dict[Sort, str]] = {
+    "popular": "By `traderCount`, then by `volume`, highest first.",
+    "activity": "By `lastActivityAt`, latest first.",
+    "volume": "By `volume`, highest first.",
+    "new": "By `createdAt`, latest first.",
+    "ended": "By `resolvedAt` or, where that is null, by `closeTime`, latest first.",
+}
+
+#: What a property means: by `Model.property` where the meaning differs between models, else by its name.
+MEANINGS: Final[dict[str, str]] = {
+    "acceptingBets": "Whether the market is open, closes later than this data was read, and is not paused.",
+    "amount": "Money that changed hands.",
+    "asks": "Offers to sell, lowest price first.",
+    "asOf": "The instant whose data is published.",
+    "BuildRecord.categories": "The categories that have lists, by name and slug.",
+    "bids": "Offers to buy, highest price first.",
+    "categories": "Names of the market's categories, the primary one first.",
+    "category": "Name of the market's primary category; absent if it has none.",
+    "Category.name": "The name, as it stands in `category` and `categories`.",
+    "Category.slug": "What to pass as `category`.",
+    "closeTime": "When betting ends or ended.",
+    "closingSoonMarkets": "Open markets whose `closeTime` is to come, soonest first.",
+    "createdAt": "When the market was created.",
+    "creationSource": "Where the market was made; absent if that is not told.",
+    "description": "The public text of the resolution rules; null if there is none.",
+    "details": "The parameters at fault, when the request was invalid; otherwise absent.",
+    "direction": "Whether YES means at least (`gte`) or at most (`lte`) the threshold.",
+    "error": "What went wrong, for people; do not compare it.",
+    "fills24h": "Trades within the 24 hours before this data was read.",
+    "freshMarkets": "Open markets, newest first.",
+    "fxFamilyMember": "The market's place in a public FX family; null for all other markets.",
+    "generator": "Version of the program that made the files.",
+    "id": "The market's UUID, in lower case.",
+    "instrument": "The pair of currencies, or what else is priced.",
+    "items": "The markets of this page.",
+    "lastActivityAt": "When something last happened on the market.",
+    "layout": "How lists are stored; of no concern to readers.",
+    "lists": "How many markets each list holds, by `status/sort`.",
+    "market": "The market itself.",
+    "markets": "How many markets are public, members of FX families included.",
+    "message": "What is wrong with it.",
+    "nextCursor": "Pass it as `cursor` for the next page; null on the last page, and only there.",
+    "orderBook": "Open public orders, summed per price.",
+    "OrderBookLevel.amount": "What the orders at this price come to.",
+    "path": "The name of the parameter.",
+    "poolNo": "NO shares in the market maker's pool.",
+    "poolYes": "YES shares in the market maker's pool.",
+    "price": "Price of a YES share, as a probability.",
+    "prob": "Probability of YES.",
+    "probHistory": "How the probability went, oldest first.",
+    "PublicRecentFill.id": "The trade's UUID, in lower case.",
+    "PublicRecentFill.price": "Price of a share, as a probability; null if none is known.",
+    "question": "What the market asks.",
+    "recentFills": "The latest trades, newest first.",
+    "resolution": "How the market was resolved; null until then.",
+    "resolvedAt": "When the market was resolved or cancelled; null until then.",
+    "shares": "Shares that changed hands.",
+    "slug": "Can stand for the id in a path; absent if the market has none that can.",
+    "source": "Where the price is read.",
+    "sponsor": "Who sponsors the market; absent if nobody does.",
+    "status": "The state the market is in.",
+    "thresholdValue": "The price that decides.",
+    "timestamp": "When it was.",
+    "title": "Name of the FX family.",
+    "traderCount": "How many people traded.",
+    "tradingPauseReason": "Why trading is paused; null when it is not.",
+    "variant": "The form of the API that is published.",
+    "volume": "Money traded so far.",
+    "weekEnd": "Last day of the week in question.",
+    "weekStart": "First day of the week in question.",
+}
+
+
+def span(length: timedelta) -> str:
+    """The length of time in the largest unit that needs no fraction: `6 hours`, `90 seconds`."""
+    seconds = int(length.total_seconds())
+    units = (("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1))
+    name, size = next(unit for unit in units if seconds % unit[1] == 0)
+    return f"{seconds // size} {name}{'' if seconds == size else 's'}"
+
+
+def introduction(config: Config) -> str:
+    """What holds for every operation."""
+    limit = config.rate_limit
+    return f"""\
+Public data of a prediction market, for reading: no key, no token, no cookies.
+
+**Freshness.** The data is published anew about every {config.schedule} min, all of it as it was at one instant; \
+`getBuild` tells which. Times are RFC 3339 in UTC.
+
+**Caching.** Responses carry `ETag` and `Cache-Control`. A request with `If-None-Match` may be answered 304 without a \
+body.
+
+**Rate limit.** One address may make {limit.requests} requests in {span(limit.window)}; cached answers count. Beyond \
+that the answer is 429; wait as long as `Retry-After` says.
+
+**Requests.** Methods are GET and HEAD, and OPTIONS for browsers; any other is answered 405. Unknown query parameters \
+are ignored. A known one that is empty, repeated or malformed is answered 400. Paths are exact: a trailing slash is a \
+404.
+
+**Errors.** Every error has the same JSON body, `ErrorResponse`."""
+
+
+def listing(config: Config) -> str:
+    """What the list is, and how to walk it."""
+    search = (
+        "\n\nSearch, the parameter `q`, is not offered here and answered 400." if config.variant == "extended" else ""
+    )
+    return f"""\
+Lists public markets, a page at a time. Members of a public FX family are not listed; `getMarket` has them.
+
+To read a whole list, ask without `cursor`, then pass each `nextCursor` on until it is null. Such a walk stays in the \
+list as it was when the walk began, however often new data is published meanwhile: nothing is missing, nothing comes \
+twice. A list that has been replaced stays readable for {span(config.cursor.lifetime)} at least, unless something in \
+it had to be withdrawn; after that its cursors are answered 400, and the walk has to start again from the first \
+page.{search}"""
+
+
+def sorting() -> str:
+    """The published orders, which are total."""
+    defaults: dict[Sort, list[str]] = {}
+    for status, sort in contract.DEFAULT_SORT.items():
+        defaults.setdefault(sort, []).append(f"`{status}`")
+    lines = "\n".join(f"- `{sort}`: {SORTS[sort]}" for sort in contract.SORTS)
+    default = "; ".join(f"`{sort}` with status {', '.join(statuses)}" for sort, statuses in defaults.items())
+    return f"""\
+The order of the list. A sort never leaves a market out.
+
+{lines}
+
+Markets that compare equal follow by `id`, ascending: every order is total. Without this parameter: {default}."""
+
+
+STATUS: Final = "\n".join(
+    ["Which markets to list.", "", *(f"- `{status}`: {STATUSES[status]}" for status in contract.STATUS_FILTERS)]
+)
+LIMIT: Final = """\
+How many markets a page holds at most. It may change during a walk; some pages are then shorter, so only a null \
+`nextCursor` means the end."""
+CATEGORY: Final = """\
+The slug of a category: only its markets are listed. `getBuild` names every category that has lists with its slug. A \
+category whose name is made of lower-case ASCII letters, digits and single hyphens between them is its own slug. Any \
+other slug is made of the name's runs of ASCII letters and digits, in lower case and joined by hyphens, cut to 40 \
+characters and freed of hyphens at its end (`category` if nothing is left), two hyphens, and the first 10 hexadecimal \
+digits of the SHA-256 of the name in UTF-8."""
+MARKET_ID: Final = "The market's UUID, in upper or lower case."
+MARKET_REF: Final = "The market's UUID or its slug, in upper or lower case. Both give the same answer."
+
+
+def cursor(variant: Variant) -> str:
+    """What a cursor is, and what it is bound to."""
+    bound = "`status` and `sort`" if variant == "core" else "`status`, `sort` and `category`"
+    return f"""\
+The `nextCursor` of the page before; leave it out for the first page. It is opaque, and valid only with the {bound} of \
+the page it came from."""
+
+
+def build(variant: Variant) -> str:
+    """What the record of the build is for."""
+    use = "Tells monitors and mirrors how fresh the data is and how much of it there is."
+    of_categories = " It names the categories that can be listed; the lists of one are `status.category/sort`."
+    return use if variant == "core" else use + of_categories
+
+
+def snapshot(config: Config) -> str:
+    """What the landing page's groups are."""
+    return f"Small groups of open markets for a landing page, at most {config.snapshot.size} markets each."
+
+
+def detail(config: Config) -> str:
+    """What is told of one market, as this deployment is configured."""
+    shown = config.detail
+    book = "" if shown.order_book else " The order book is not published here: both sides are always empty."
+    return f"""\
+One public market. Members of FX families are found here, too. There are at most {shown.recent_fills} recent fills and \
+{shown.history_points} points of history; a longer history is thinned evenly in time, its ends always kept.{book}
+
+A market that is not public is answered exactly like one that does not exist."""

@@ -1,0 +1,260 @@
+"""The OpenAPI 3.1 document of the read API, from the contract's models. It reads no data and decides no answer.
+
+A generated client calls what stands here, so only what a request can meet is listed: HEAD, OPTIONS and 304 are told of
+in words, because as operations and responses they would only blur the types of the others.
+"""
+
+from typing import Any, Final
+
+from generator import __version__
+from generator.api import contract, keys, slugs
+from generator.api.contract import Variant
+from generator.api.openapi import descriptions as texts
+from generator.api.openapi import examples
+from generator.api.openapi.schemas import BuildRecord, Category, Json, ref, schemas
+from generator.config.settings import Config
+
+#: Version of the interface (contract §9), not of this program.
+VERSION: Final = "1.0.0"
+
+
+def document(config: Config) -> Json:
+    """The whole document, as JSON values."""
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Public Markets Read API",
+            "summary": "Public data of a prediction market.",
+            "description": texts.introduction(config),
+            "version": VERSION,
+        },
+        "servers": [{"url": config.base_url}],
+        "security": [],
+        "tags": [
+            {"name": "markets", "description": "Lists of markets, and what is public of each."},
+            {"name": "build", "description": "What is published, and as of when."},
+        ],
+        "paths": {
+            f"/{keys.MARKETS}": {"get": _list_markets(config)},
+            f"/{keys.SNAPSHOT.removesuffix('.json')}": {"get": _get_snapshot(config)},
+            f"/{keys.MARKETS}/{{{contract.market_parameter(config.variant)}}}": {"get": _get_market(config)},
+            f"/{keys.BUILD}": {"get": _get_build(config)},
+        },
+        "components": {"schemas": schemas(config.variant), "responses": _shared_errors(config)},
+    }
+
+
+def _list_markets(config: Config) -> Json:
+    walk = {name: f"$request.query.{name}" for name in ("status", "sort", "limit")}
+    if config.variant == "extended":
+        walk["category"] = "$request.query.category"
+    links = {
+        "nextPage": {
+            "operationId": "listMarkets",
+            "parameters": {**walk, "cursor": "$response.body#/nextCursor"},
+            "description": "The next page of this walk, unless `nextCursor` is null.",
+        },
+        "market": _market_link("/items/0/id", "The first market of the page; the others likewise.", config),
+    }
+    return {
+        "operationId": "listMarkets",
+        "summary": "List public markets",
+        "description": texts.listing(config),
+        "tags": ["markets"],
+        "parameters": _list_parameters(config.variant),
+        "responses": {
+            "200": _found("A page of the list.", "PublicMarketList", examples.lists(config.variant), links),
+            "400": _invalid("A parameter is invalid; `details` names it.", _list_faults(config.variant)),
+            **_refused(405, 429),
+        },
+    }
+
+
+def _list_faults(variant: Variant) -> Json:
+    faults: dict[str, tuple[str, ...]] = {"limit": ("limit",), "cursor": ("cursor",), "several": ("status", "limit")}
+    if variant == "extended":
+        faults["category"] = ("category",)
+    return examples.rejections(variant, **faults)
+
+
+def _get_snapshot(config: Config) -> Json:
+    text = "The first of the markets; the others likewise."
+    links = {
+        "freshMarket": _market_link("/freshMarkets/0/id", text, config),
+        "closingSoonMarket": _market_link("/closingSoonMarkets/0/id", text, config),
+    }
+    return {
+        "operationId": "getSnapshot",
+        "summary": "Get markets for a landing page",
+        "description": texts.snapshot(config),
+        "tags": ["markets"],
+        "responses": {
+            "200": _found("The groups.", "PublicMarketSnapshot", examples.snapshots(), links),
+            **_refused(405, 429),
+        },
+    }
+
+
+def _get_market(config: Config) -> Json:
+    name = contract.market_parameter(config.variant)
+    faults = examples.rejections(config.variant, **{name: (name,)})
+    return {
+        "operationId": "getMarket",
+        "summary": "Get one market",
+        "description": texts.detail(config),
+        "tags": ["markets"],
+        "parameters": [{"name": name, "in": "path", "required": True, **_market_reference(config.variant)}],
+        "responses": {
+            "200": _found("The market.", "PublicMarketDetail", examples.details(config.variant), {}),
+            "400": _invalid("The identifier is invalid.", faults),
+            **_refused(404, 405, 429),
+        },
+    }
+
+
+def _market_reference(variant: Variant) -> Json:
+    by_id = {"summary": "A market's UUID", "value": examples.MARKET_ID}
+    if variant == "core":
+        schema: Json = {"type": "string", "format": "uuid"}
+        return {"description": texts.MARKET_ID, "schema": schema, "examples": {"market": by_id}}
+    schema = {"type": "string", "pattern": f"^[A-Za-z0-9_-]{{1,{slugs.REFERENCE_LENGTH}}}$"}
+    by_slug = {"summary": "A market's slug", "value": examples.SLUG}
+    return {"description": texts.MARKET_REF, "schema": schema, "examples": {"id": by_id, "slug": by_slug}}
+
+
+def _get_build(config: Config) -> Json:
+    extended = config.variant == "extended"
+    record = BuildRecord(
+        as_of="2026-01-31T12:00:00.000Z",
+        generator=__version__,
+        variant=config.variant,
+        layout=config.layout,
+        markets=4,
+        lists={keys.list_name("open", "popular"): 2, keys.list_name("archive", "ended"): 1},
+        categories=[Category(slug=slugs.of_category(name), name=name) for name in examples.CATEGORIES]
+        if extended
+        else None,
+    )
+    example = {"summary": "Some of its lists", "value": record.model_dump(mode="json", by_alias=True)}
+    return {
+        "operationId": "getBuild",
+        "summary": "Get what is published, and as of when",
+        "description": texts.build(config.variant),
+        "tags": ["build"],
+        "responses": {
+            "200": _found("The record of what is published.", "BuildRecord", {"build": example}, {}),
+            **_refused(405, 429),
+        },
+    }
+
+
+def _list_parameters(variant: Variant) -> list[Json]:
+    limit = {
+        "type": "integer",
+        "minimum": contract.LIMIT_MIN,
+        "maximum": contract.LIMIT_MAX,
+        "default": contract.LIMIT_DEFAULT,
+    }
+    limits = {"default": contract.LIMIT_DEFAULT, "most": contract.LIMIT_MAX}
+    return [
+        _query(
+            "status", texts.STATUS, {**ref("StatusFilter"), "default": contract.DEFAULT_STATUS}, _each(texts.STATUSES)
+        ),
+        _query("sort", texts.sorting(), ref("Sort"), _each(texts.SORTS)),
+        _query("limit", texts.LIMIT, limit, {name: {"value": value} for name, value in limits.items()}),
+        _query(
+            "cursor",
+            texts.cursor(variant),
+            {"type": "string", "minLength": 1},
+            {"nextPage": {"summary": "From the page before", "value": examples.CURSOR}},
+        ),
+        *([_category_parameter()] if variant == "extended" else []),
+    ]
+
+
+def _category_parameter() -> Json:
+    schema = {"type": "string", "pattern": f"^[a-z0-9-]{{1,{contract.CATEGORY_LENGTH}}}$"}
+    named = {
+        slugs.of_category(name): {"summary": name, "value": slugs.of_category(name)} for name in examples.CATEGORIES
+    }
+    return _query("category", texts.CATEGORY, schema, named)
+
+
+def _query(name: str, description: str, schema: Json, shown: Json) -> Json:
+    return {
+        "name": name,
+        "in": "query",
+        "required": False,
+        "description": description,
+        "schema": schema,
+        "examples": shown,
+    }
+
+
+def _each(meanings: dict[Any, str]) -> Json:
+    return {value: {"summary": meaning, "value": value} for value, meaning in meanings.items()}
+
+
+def _market_link(pointer: str, description: str, config: Config) -> Json:
+    return {
+        "operationId": "getMarket",
+        "parameters": {contract.market_parameter(config.variant): f"$response.body#{pointer}"},
+        "description": description,
+    }
+
+
+def _found(description: str, model: str, shown: Json, links: Json) -> Json:
+    headers = {
+        "Cache-Control": {
+            "description": "How long the response may be kept.",
+            "schema": {"type": "string"},
+            "example": keys.MUTABLE,
+        },
+        "ETag": {
+            "description": "Names these bytes, for `If-None-Match`.",
+            "schema": {"type": "string"},
+            "example": '"5d41402abc4b2a76b9719d911017c592"',
+        },
+    }
+    response = {"description": description, "headers": headers, "content": _content(model, shown)}
+    return {**response, "links": links} if links else response
+
+
+def _invalid(description: str, shown: Json) -> Json:
+    return {"description": description, "content": _content("ErrorResponse", shown)}
+
+
+def _content(model: str, shown: Json) -> Json:
+    return {"application/json": {"schema": ref(model), "examples": shown}}
+
+
+_SHARED: Final = {404: "NotFound", 405: "MethodNotAllowed", 429: "TooManyRequests"}
+
+
+def _refused(*statuses: int) -> Json:
+    return {str(status): {"$ref": f"#/components/responses/{_SHARED[status]}"} for status in statuses}
+
+
+def _shared_errors(config: Config) -> Json:
+    seconds = int(config.rate_limit.window.total_seconds())
+    descriptions = {
+        404: "There is no such market, or it is not public; the two look alike.",
+        405: "The request's method is none of those that `Allow` names. GET is never answered so.",
+        429: "The address has used up its requests for now.",
+    }
+    headers: dict[int, Json] = {
+        405: {"Allow": _required_header("The methods there are.", {"type": "string"}, "GET, HEAD, OPTIONS")},
+        429: {"Retry-After": _required_header("Seconds to wait.", {"type": "integer", "minimum": 1}, seconds)},
+    }
+    return {
+        name: {
+            "description": descriptions[status],
+            **({"headers": headers[status]} if status in headers else {}),
+            "content": _content("ErrorResponse", examples.fixed_error(status)),
+        }
+        for status, name in _SHARED.items()
+    }
+
+
+def _required_header(description: str, schema: Json, example: Any) -> Json:
+    return {"description": description, "required": True, "schema": schema, "example": example}

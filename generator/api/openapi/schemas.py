@@ -1,0 +1,108 @@
+"""The schemas of the OpenAPI document: the contract's models as JSON Schema, with a name for every enum."""
+
+import re
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
+
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
+
+from generator.api import contract
+from generator.api.openapi import descriptions
+
+Json: TypeAlias = dict[str, Any]
+
+
+class Category(contract.Closed):
+    """A category that has lists."""
+
+    slug: str
+    name: str
+
+
+class BuildRecord(contract.Closed):
+    """What is published, and as of when."""
+
+    as_of: contract.Timestamp
+    generator: str
+    variant: contract.Variant
+    layout: Literal["pages", "chunks"]
+    markets: contract.Count
+    lists: dict[str, contract.Count]
+    categories: Annotated[list[Category] | None, contract.IfPresent] = None
+
+
+#: The bodies of all responses; pydantic adds the models they are made of.
+_BODIES: Final = (
+    contract.PublicMarketList,
+    contract.PublicMarketSnapshot,
+    contract.PublicMarketDetail,
+    contract.ErrorResponse,
+    BuildRecord,
+)
+#: Enums by their values, and what they are. Without names, client generators make a type per place of use.
+_ENUMS: Final[dict[tuple[str, ...], tuple[str, str]]] = {
+    contract.MARKET_STATUSES: ("MarketStatus", "The states of a market."),
+    get_args(contract.Resolution): ("Resolution", "The ways in which a market is resolved."),
+    contract.STATUS_FILTERS: ("StatusFilter", "The groups of states that can be listed."),
+    contract.SORTS: ("Sort", "The orders in which markets can be listed."),
+    get_args(contract.Direction): ("Direction", "The sides of a threshold."),
+}
+_SECTION: Final = re.compile(r" \(contract §[^)]*\)")
+
+
+def ref(name: str) -> Json:
+    """A reference to the schema of that name."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def schemas(variant: contract.Variant) -> Json:
+    """All schemas by name, sorted."""
+    mode: JsonSchemaMode = "serialization"
+    _, generated = models_json_schema(
+        [(model, mode) for model in _BODIES],
+        ref_template="#/components/schemas/{model}",
+        schema_generator=_Untitled,
+    )
+    left_out = frozenset[str]() if variant == "extended" else contract.EXTENDED_PROPERTIES
+    used = [name for name in generated["$defs"] if variant == "extended" or name != Category.__name__]
+    models = {name: _model(name, generated["$defs"][name], left_out) for name in used}
+    enums = {
+        name: {"description": description, "type": "string", "enum": list(values)}
+        for values, (name, description) in _ENUMS.items()
+    }
+    return dict(sorted({**models, **enums}.items()))
+
+
+class _Untitled(GenerateJsonSchema):
+    """Leaves out the titles that pydantic makes of property names: they say nothing new."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic names it
+        """Never."""
+        return False
+
+
+def _model(name: str, schema: Json, left_out: frozenset[str]) -> Json:
+    kept = {
+        key: value for key, value in schema["properties"].items() if name == Category.__name__ or key not in left_out
+    }
+    properties = {key: _property(name, key, value) for key, value in kept.items()}
+    # Readers of the document do not have the contract's text, so its section numbers tell them nothing.
+    polished = {**schema, "description": _SECTION.sub("", schema["description"]), "properties": properties}
+    del polished["title"]
+    return polished
+
+
+def _property(model: str, name: str, schema: Json) -> Json:
+    if schema.get("default", ...) is None:
+        # A default of None stands for a property that is absent: on the wire it is never null.
+        schema = next(choice for choice in schema["anyOf"] if choice.get("type") != "null")
+    meanings = descriptions.MEANINGS
+    return {"description": meanings.get(f"{model}.{name}") or meanings[name], **_with_named_enums(schema)}
+
+
+def _with_named_enums(schema: Json) -> Json:
+    named = _ENUMS.get(tuple(schema.get("enum", ())))
+    if named:
+        return ref(named[0])
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [_with_named_enums(choice) for choice in schema["anyOf"]]}
+    return schema

@@ -1,0 +1,4 @@
+"""From the database to `output/`: read, guard, render, move into place.
+
+Imports every package but `publish` and `cli`. Start with `run`, whose stages follow one another.
+"""

@@ -1,0 +1,69 @@
+"""The table of contents: everything a build makes, in the order in which it is published.
+
+    1  generations      immutable pages or chunks; nothing leads to them yet
+    2  details          one per public market, under its id and, where it has one, its slug
+    3  documents        snapshot, error bodies, OpenAPI document
+    4  first pages      lead readers into the generations
+    5  build.json       says that it is all there
+
+Catalog in, artifacts out. It knows neither the database nor the disk.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from generator import __version__
+from generator.api import contract, keys
+from generator.api.openapi import document as openapi
+from generator.api.openapi.schemas import BuildRecord, Category
+from generator.config.settings import Config
+from generator.markets.catalog import Catalog
+from generator.markets.detail import Detail
+from generator.tree.artifact import Artifact
+from generator.tree.pages import ItemList
+
+
+def offered(catalog: Catalog, config: Config) -> dict[str, str]:
+    """The categories that get lists: their names by their slugs. None in the core variant."""
+    wanted = config.categories
+    categories = catalog.categories().items()
+    return {slug: name for slug, name in categories if wanted is None or slug in wanted or name in wanted}
+
+
+def lists(catalog: Catalog, categories: Iterable[str]) -> list[ItemList]:
+    """Every list, as its name and encoded items; a worker makes a Generation of each."""
+    return [
+        ItemList(keys.list_name(status, sort, category), [market.body for market in markets])
+        for category, status, sort, markets in catalog.lists(categories)
+    ]
+
+
+def market_detail(shown: Detail) -> Iterator[Artifact]:
+    """The detail of one market, under each of its keys."""
+    body = shown.body()
+    for key in keys.details(shown.market.id, shown.market.slug):
+        yield Artifact(key, body)
+
+
+def documents(catalog: Catalog, config: Config) -> Iterator[Artifact]:
+    """The objects that belong to no market and no list."""
+    yield Artifact(keys.SNAPSHOT, contract.encode(catalog.snapshot(config.snapshot.size)))
+    for status, body in contract.FIXED_ERRORS.items():
+        yield Artifact(keys.error(status), contract.encode(body))
+    yield Artifact(keys.OPENAPI, contract.encode(openapi.document(config)))
+
+
+def build_record(
+    catalog: Catalog, config: Config, counts: Mapping[str, int], categories: Mapping[str, str]
+) -> Artifact:
+    """What readers and monitors see of the build: `counts` of items by list, names of `categories` by slug."""
+    index = [Category(slug=slug, name=name) for slug, name in categories.items()]
+    record = BuildRecord(
+        as_of=catalog.as_of,
+        generator=__version__,
+        variant=config.variant,
+        layout=config.layout,
+        markets=len(catalog.markets),
+        lists=dict(counts),
+        categories=index if config.variant == "extended" else None,
+    )
+    return Artifact(keys.BUILD, contract.encode(record))

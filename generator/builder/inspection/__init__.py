@@ -1,0 +1,1 @@
+"""The pages for people, beside `v1/` in the output folder. Start with `pages`."""

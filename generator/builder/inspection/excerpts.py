@@ -1,0 +1,113 @@
+"""What the inspection page holds of the markets: all of them as lists show them, and a short reading of the best known.
+
+Both are bounded, so that a page of any catalog opens at once; the rest is in the published files. Pure.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from generator.api import contract
+from generator.api.contract import OrderBookLevel
+from generator.markets.catalog import Catalog, Market
+from generator.markets.detail import Detail
+from generator.markets.fills import Fill
+from generator.markets.history import Point
+
+#: The page holds so many bytes of list items, which are some ten thousand markets,
+ITEM_BYTES: Final = 5_000_000
+#: and so many readings, at about a kilobyte each.
+READINGS: Final = 1_000
+#: Of each market a reading shows so much.
+POINTS: Final = 48
+LEVELS: Final = 5
+FILLS: Final = 5
+DESCRIPTION: Final = 400
+
+
+class Readings:
+    """The readings of one build; `taken` makes them, wherever details are read, and `keep` collects them."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._markets = sorted(catalog.markets, key=_popularity)
+        self._wanted = {market.item.id for market in self._markets[:READINGS]}
+        self._kept: list[bytes] = []
+
+    def taken(self, shown: Detail) -> list[bytes]:
+        """A reading of the market if it is among the most popular."""
+        return [contract.encode(reading(shown))] if shown.market.id in self._wanted else []
+
+    def keep(self, readings: Iterable[bytes]) -> None:
+        """Put these readings into the page."""
+        self._kept += readings
+
+    def encoded(self) -> bytes:
+        """Everything the page's scripts work with, as JSON; every `<` in it is escaped, so no text can end an element.
+
+        `items` are in the order of `popular`, as the API encodes them; `fx` are the ids that no list holds.
+        """
+        items, fx = self._items(), [market.item.id for market in self._markets if market.fx]
+        parts = b'{"items":[', b",".join(items), b'],"fx":', contract.encode(fx), b',"readings":['
+        return b"".join([*parts, b",".join(self._kept), b"]}"]).replace(b"<", b"\\u003c")
+
+    def _items(self) -> list[bytes]:
+        kept, room = [], ITEM_BYTES
+        for market in self._markets:
+            if len(market.body) < room:
+                kept.append(market.body)
+                room -= len(market.body)
+        return kept
+
+    def first(self, count: int) -> list[contract.PublicMarketListItem]:
+        """The most popular markets."""
+        return [market.item for market in self._markets[:count]]
+
+    def per_status(self) -> dict[str, int]:
+        """How many markets have each status, members of FX families included."""
+        statuses = [market.item.status for market in self._markets]
+        return {status: statuses.count(status) for status in contract.MARKET_STATUSES}
+
+
+def _popularity(market: Market) -> tuple[float, float, str]:
+    return -market.item.trader_count, -market.item.volume, market.item.id
+
+
+def reading(shown: Detail) -> dict[str, Any]:
+    """The short form of a detail; templates/inspection/reading.js unfolds it."""
+    market = shown.market
+    return {
+        "id": market.id,
+        "description": (market.description or "")[:DESCRIPTION],
+        "isCut": len(market.description or "") > DESCRIPTION,
+        "pools": [market.pool_yes, market.pool_no],
+        "pause": market.trading_pause_reason,
+        "fx": market.fx_family_member,
+        "bids": _levels(shown.order_book.bids),
+        "asks": _levels(shown.order_book.asks),
+        "fills": _fills(shown.recent_fills),
+        "history": _history(shown.points),
+    }
+
+
+def _levels(levels: Sequence[OrderBookLevel]) -> list[Any]:
+    return [len(levels), *([level.price, level.amount] for level in levels[:LEVELS])]
+
+
+def _fills(fills: Sequence[Fill]) -> list[Any]:
+    return [len(fills), *([fill.timestamp, fill.price, fill.amount, fill.shares] for fill in fills[:FILLS])]
+
+
+def _history(points: Sequence[Point]) -> list[Any]:
+    """How many points there are, the time of the first, then of some the seconds since it and the thousandths."""
+    if not points:
+        return [0, None]
+    last = len(points) - 1
+    steps = min(last, POINTS - 1)
+    chosen = [points[place * last // steps] for place in range(steps + 1)] if steps else points
+    start = datetime.fromisoformat(points[0][0])
+    flat = [
+        number
+        for time, prob in chosen
+        for number in (round((datetime.fromisoformat(time) - start).total_seconds()), round(prob * 1000))
+    ]
+    return [len(points), points[0][0], *flat]

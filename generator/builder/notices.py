@@ -1,0 +1,20 @@
+"""What is published otherwise than its owners may expect, in sentences for the report and stderr. Pure."""
+
+from collections.abc import Iterator
+
+from generator.config.settings import Config
+from generator.markets.catalog import Catalog
+from generator.markets.quarantine import shown
+
+
+def of(catalog: Catalog, config: Config) -> Iterator[str]:
+    """Slugs that lead nowhere, and configured categories that nothing has; nothing in the core variant."""
+    for market in catalog.markets:
+        reason = catalog.refused_slugs.get(market.item.id)
+        if reason:
+            yield f"market {market.item.id} is found by its id only; its slug cannot be used: {reason}"
+    if config.variant == "extended":
+        known = {name for pair in catalog.categories().items() for name in pair}
+        for wanted in config.categories or ():
+            if wanted not in known:
+                yield f"categories: no public market is in {shown(wanted)}, so it has no lists"

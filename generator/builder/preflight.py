@@ -1,0 +1,121 @@
+"""Everything that can keep a build from working, in the order in which a person would mend it.
+
+It reads the database as a build does, and writes nothing.
+"""
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from generator import filesystem
+from generator.builder import disk_space, guards
+from generator.builder.disk_space import Need
+from generator.builder.dry_build import Left, Measured, Measurement
+from generator.config.settings import Config
+from generator.cost import prices
+from generator.errors import PublicMarketsError
+from generator.findings import Finding, error, fine, refused, warning
+from generator.markets.quarantine import Quarantine, Rejection
+from generator.progress import Progress
+from generator.source import reader, schema_check
+from generator.source.reader import Reading
+
+#: So many reasons are told, and so many rows of each are named; a build's report names them all.
+_REASONS: Final = 20
+_EXAMPLES: Final = 3
+_ELSEWHERE: Final = "choose another folder with --set output=…"
+_HERE: Final = ("127.0.0.1", "localhost", "::1")
+
+
+class BuildCheck:
+    """Looks at one configuration as of one instant. `measured` is known after `database`, unless that found errors."""
+
+    def __init__(self, config: Config, as_of: datetime, progress: Progress) -> None:
+        self._config = config
+        self._as_of = as_of
+        self._progress = progress
+        self._quarantine = Quarantine()
+        self.measured: Measured | None = None
+
+    def settings(self) -> Iterator[Finding]:
+        """What the configuration asks for and cannot have."""
+        yield from refused(partial(prices.load, self._config))
+        if self._config.publish.bucket() and urlsplit(self._config.base_url).hostname in _HERE:
+            yield warning(
+                f"base_url: is {self._config.base_url}; set it to where readers reach the API, because the interface "
+                "description names it"
+            )
+
+    def database(self) -> Iterator[Finding]:
+        """Whether it can be reached and has what is read; then what a build would make of its rows."""
+        name = reader.describe(self._config)
+        with reader.reading(self._config, self._quarantine) as reading:
+            found = schema_check.findings(reading.columns, reading.refusal)
+            yield from map(error, found)
+            if not found:
+                yield fine(f"{name}: all relations and columns are there")
+                yield from self._rows(reading)
+
+    def _rows(self, reading: Reading) -> Iterator[Finding]:
+        left = self._left()
+        measured = Measurement(self._config, left, self._quarantine, self._progress).of(reading, self._as_of)
+        catalog = measured.catalog
+        yield fine(f"rows: {len(catalog.markets)} markets can be published, {catalog.hidden} are hidden")
+        yield from _bad_rows(self._quarantine)
+        limits = self._config.guards
+        yield from refused(partial(guards.refuse_invalid, catalog, self._quarantine, left.barred, limits.max_invalid))
+        yield from refused(partial(guards.refuse_shrink, catalog, left.previous, left.barred, limits.max_shrink))
+        self.measured = measured
+
+    def _left(self) -> Left:
+        try:
+            return Left.within(self._config.output)
+        except PublicMarketsError:
+            return Left()  # what is wrong with the folder is told when it is looked at
+
+    def folder(self) -> Iterator[Finding]:
+        """Whether the output folder can be written, and whether there is room."""
+        root = self._config.output
+        existing = root
+        try:
+            existing = next(path for path in (root, *root.parents) if path.exists())
+            with tempfile.TemporaryFile(dir=existing):
+                pass
+        except OSError as problem:
+            yield error(f"{existing}: {filesystem.sentence(problem, _ELSEWHERE)}")
+            return
+        Left.within(root)
+        yield from self._room(existing)
+
+    def _room(self, place: Path) -> Iterator[Finding]:
+        lacking = self._need().lacking(place)
+        yield (
+            error(f"{lacking}; {disk_space.remedy(self._config)}")
+            if lacking
+            else fine(f"{self._config.output}: can be written")
+        )
+
+    def _need(self) -> Need:
+        measured = self.measured
+        return disk_space.needed(measured.site, measured.change, self._config.layout) if measured else Need(0, 0)
+
+
+def _bad_rows(quarantine: Quarantine) -> Iterator[Finding]:
+    """The reasons for which rows are left out, the most frequent first, each with some of its rows."""
+    rows: dict[tuple[str, str], list[tuple[Rejection, int]]] = defaultdict(list)
+    for row, count in quarantine:
+        rows[row.relation, row.reason].append((row, count))
+    counts = {reason: sum(count for _, count in found) for reason, found in rows.items()}
+    ordered = sorted(rows, key=lambda reason: (-counts[reason], reason))
+    for relation, reason in ordered[:_REASONS]:
+        found = rows[relation, reason]
+        examples = ", ".join(row.key for row, _ in found[:_EXAMPLES])
+        yield warning(f"rows: {counts[relation, reason]} of {relation} are left out: {reason} (such as {examples})")
+    told = sum(counts[reason] for reason in ordered[:_REASONS])
+    if told < quarantine.total():
+        yield warning(f"rows: {quarantine.total() - told} more are left out for other reasons")

@@ -1,0 +1,4 @@
+"""The commands: options, messages, exit codes. The only place that reads the clock.
+
+Imports everything; nobody imports it. Start with `main`, then `command`.
+"""

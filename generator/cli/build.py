@@ -1,0 +1,92 @@
+"""`build` and `demo`: what they tell of what was built."""
+
+from datetime import datetime
+from typing import Final
+
+import click
+
+from generator.api import contract, keys
+from generator.builder.report import Report
+from generator.builder.run import Allowed, Clock, build
+from generator.cli import logs
+from generator.cli.command import Job, MeasuredJob, as_of_option, note, now, shown
+from generator.cli.logs import LOG
+from generator.config.settings import Config
+from generator.demo.database import seed
+from generator.errors import SourceError
+from generator.source import reader
+from generator.tree import files, layouts
+
+#: So many quarantined rows are named on stderr; the report names them all.
+_NAMED_ON_STDERR: Final = 20
+
+
+allow_shrink_option = click.option(
+    "--allow-shrink", is_flag=True, help="Accept the loss of more markets than guards.max_shrink."
+)
+allow_invalid_option = click.option(
+    "--allow-invalid", is_flag=True, help="Accept more bad rows than guards.max_invalid."
+)
+
+
+@click.command(cls=MeasuredJob, name="build")
+@as_of_option
+@allow_shrink_option
+@allow_invalid_option
+def build_command(settings: Config, as_of: datetime | None, *, allow_shrink: bool, allow_invalid: bool) -> None:
+    """Bring the output folder to the state of the database."""
+    _build(settings, clock(as_of), Allowed(shrink=allow_shrink, invalid=allow_invalid))
+
+
+@click.command(cls=Job, name="demo")
+@as_of_option
+@click.option("--markets", type=click.IntRange(1), default=400, show_default=True, help="How many markets to make up.")
+def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None:
+    """Make up a lifelike database if there is none yet, and build it."""
+    instant = clock(as_of)
+    path = reader.sqlite_path(settings)
+    if path is None:
+        raise SourceError(
+            f"demo makes SQLite databases, not {reader.describe(settings)}; --set source.url=sqlite:///demo.db"
+        )
+    if path.exists():
+        logs.notice(f"{path} is there already; delete it to get a new one")
+    else:
+        with shown("making up markets"):
+            seed(path, as_of=instant.as_of, markets=markets)
+        logs.notice(f"made up {markets} markets in {path}")
+    _build(settings, instant, Allowed(shrink=False, invalid=False))
+    first = layouts.entrance(settings.layout, keys.list_name("open", "popular"), contract.LIMIT_DEFAULT)
+    click.echo(f"look at {settings.output / first}: the default request is answered from it")
+    click.echo(f"open {settings.output / files.INSPECTION} in a browser: what was built, what was left out and why")
+
+
+def _build(settings: Config, clock: Clock, allowed: Allowed) -> None:
+    with shown("rendering") as bar:
+        report = build(settings, clock, allowed=allowed, progress=bar)
+    tell(report)
+    click.echo(report.summary())
+
+
+def clock(as_of: datetime | None) -> Clock:
+    """The instant to build for: what somebody set, or now."""
+    return Clock(as_of or now(), is_set=as_of is not None)
+
+
+def tell(report: Report) -> None:
+    """What a build did, on stderr."""
+    note(report.samples())
+    for name, seconds in report.stages.items():
+        logs.stage(name, seconds, **report.counts(name))
+    rejections = list(report.quarantine)
+    for row, count in rejections[:_NAMED_ON_STDERR]:
+        times = f" ({count} rows)" if count > 1 else ""
+        LOG.warning("left out of %s: %s: %s%s", row.relation, row.key, row.reason, times)
+    if len(rejections) > _NAMED_ON_STDERR:
+        LOG.warning("and %d more, all in %s", len(rejections) - _NAMED_ON_STDERR, files.REPORT)
+    for remark in report.remarks[:_NAMED_ON_STDERR]:
+        LOG.warning("%s", remark)
+    if len(report.remarks) > _NAMED_ON_STDERR:
+        LOG.warning("and %d more such remarks, all in %s", len(report.remarks) - _NAMED_ON_STDERR, files.REPORT)
+    for market_id in report.withdrawn[:_NAMED_ON_STDERR]:
+        LOG.warning("withdrawn: market %s is not public any more", market_id)

@@ -1,0 +1,154 @@
+"""`plan`: what builds like the next one will cost, before anything is made; both layouts side by side."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import click
+
+from generator.builder.dry_build import Left, Measured, Measurement
+from generator.cli.command import Job, as_of_option, now, shown
+from generator.config.settings import Config
+from generator.cost import estimate, prices
+from generator.cost.estimate import Basis, Cost, Terms
+from generator.cost.prices import Prices
+from generator.errors import GuardError
+from generator.markets.quarantine import Quarantine
+from generator.publish.guards import refuse_costly
+from generator.source import reader, schema_check
+from generator.tree import chunks, pages
+
+#: USD a month from which it pays to have an edge that reads objects.
+_WORTH_USD: Final = 5.0
+_UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+
+
+class Amount(click.ParamType[int]):
+    """A whole number, which may end in k, M or G."""
+
+    name = "amount"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read the number."""
+        digits = str(value).rstrip("kKmMgG")
+        unit = str(value)[len(digits) :].upper()
+        if not digits.isascii() or not digits.isdigit() or unit not in _UNITS:
+            self.fail(f"{value!r} is no amount; write it like 250000, 250k or 10M", param, ctx)
+        return int(digits) * _UNITS[unit]
+
+
+@click.command(cls=Job, name="plan")
+@as_of_option
+@click.option("--reads", type=Amount(), default=None, metavar="N", help="Estimate so many reads a month, too.")
+def plan_command(settings: Config, as_of: datetime | None, reads: int | None) -> None:
+    """Tell what publishing will cost, for every layout and store, without making anything."""
+    terms = Terms(settings.schedule, settings.cursor.lifetime, prices.load(settings))
+    left, quarantine = Left.within(settings.output), Quarantine()
+    with shown("reading") as bar, reader.reading(settings, quarantine) as reading:
+        schema_check.require(reading.columns, reading.refusal)
+        measured = Measurement(settings, left, quarantine, bar).of(reading, as_of or now())
+    cost = estimate.cost(measured.site, left.cost.basis if left.cost else Basis(), terms)
+    click.echo(
+        f"{reader.describe(settings)} as of {measured.catalog.as_of}: {len(measured.catalog.markets)} markets in "
+        f"{len(measured.site.lists)} lists, {quarantine.total()} rows left out; nothing was written\n"
+    )
+    for line in _table([("", *cost.layouts), *_rows(measured, cost, terms), *_reading_rows(measured, terms, reads)]):
+        click.echo(line)
+    click.echo()
+    for note in _notes(settings, measured, cost, terms.prices, reads):
+        click.echo(note)
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The rows in columns, figures to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for name, *figures in rows:
+        cells = (figure.rjust(width) for figure, width in zip(figures, widths[1:], strict=True))
+        yield "  ".join((name.ljust(widths[0]), *cells))
+
+
+def _rows(measured: Measured, cost: Cost, terms: Terms) -> Iterator[tuple[str, ...]]:
+    changed = estimate.changed_objects(measured.site, measured.change)
+    since = (
+        f"objects changed since {measured.previous.as_of}"
+        if measured.previous
+        else "objects that are new: nothing is built yet"
+    )
+    layouts = cost.layouts.values()
+    minutes = terms.lifetime.total_seconds() / 60
+    yield ("objects of a build", *(f"{one.objects:,}" for one in layouts))
+    yield ("bytes of a build", *(f"{one.bytes:,}" for one in layouts))
+    yield (since, *(f"{changed[name]:,}" for name in cost.layouts))
+    yield (
+        f"objects in the store, retired ones kept for {minutes:g} minutes",
+        *(f"{one.stored_objects:,}" for one in layouts),
+    )
+    yield ("bytes in the store", *(f"{one.stored_bytes:,}" for one in layouts))
+    yield ("PUT requests per publish", *(f"{one.puts_per_publish:,}" for one in layouts))
+    yield (
+        f"PUT requests per month, with a publish every {cost.schedule} minutes",
+        *(f"{one.puts_per_month:,}" for one in layouts),
+    )
+    for place in terms.prices.places:
+        yield (f"USD per month at {place.name}", *(f"{one.usd_per_month[place.name]:,.2f}" for one in layouts))
+
+
+def _reading_rows(measured: Measured, terms: Terms, reads: int | None) -> Iterator[tuple[str, ...]]:
+    for place in terms.prices.places if reads is not None else ():
+        usd = (estimate.reading_cost(measured.site, name, reads or 0, place) for name in estimate.LAYOUTS)
+        yield (f"and for {reads:,} reads at {place.name}", *(f"{one:,.2f}" for one in usd))
+
+
+def _notes(settings: Config, measured: Measured, cost: Cost, known: Prices, reads: int | None) -> Iterator[str]:
+    basis = cost.basis
+    if basis.builds:
+        yield f"changes per publish: the mean of {basis.builds} builds, {basis.minutes:g} minutes apart"
+    else:
+        yield "changes per publish: the worst case, everything every time, as no two builds were compared yet"
+    yield f"prices as of {known.as_of}, without free tiers and taxes; check them, they are data: {_file(settings)}"
+    for place in known.places:
+        yield f"  {place.name}: {place.note}"
+    if reads is None:
+        yield "not included: what readers cost (--reads 10M tells), and what the publishing machine costs"
+    else:
+        size = estimate.page_bytes(measured.site)
+        yield f"a read is counted with {size:,} bytes, neither cached nor compressed: real ones cost less"
+    yield _recommendation(settings, cost, known)
+    yield _verdict(settings, cost, known)
+
+
+def _recommendation(settings: Config, cost: Cost, known: Prices) -> str:
+    """Which layout is worth its edge: `pages` needs less of an edge, `chunks` fewer requests."""
+    place = prices.judged(known, settings) or known.places[0]
+    saved = cost.layouts[pages.LAYOUT].usd_per_month[place.name] - cost.layouts[chunks.LAYOUT].usd_per_month[place.name]
+    if saved <= _WORTH_USD:
+        return (
+            f"recommended: layout {pages.LAYOUT}, which every edge can serve; {chunks.LAYOUT} would save "
+            f"{max(0.0, saved):,.2f} USD a month at {place.name}"
+        )
+    return (
+        f"recommended: layout {chunks.LAYOUT}, which saves {saved:,.2f} USD a month at {place.name}; its edge must be "
+        "able to read objects"
+    )
+
+
+def _file(settings: Config) -> str:
+    return str(settings.prices) if settings.prices else "`prices` in config.yaml names others"
+
+
+def _verdict(settings: Config, cost: Cost, known: Prices) -> str:
+    host = prices.host(settings)
+    if settings.publish.target is None:
+        return "publish.target is not set, so nothing is published and nothing is paid"
+    if host is None:
+        return f"publish.target is the directory {settings.publish.target}: publishing there costs nothing"
+    place = prices.judged(known, settings)
+    if place is None:
+        return f"the prices of {host} are not known, so guards.max_monthly_cost does not apply; `prices` can name them"
+    try:
+        refuse_costly(cost, settings, known, frozenset())
+    except GuardError as error:
+        return f"`public-markets publish` would refuse: {error}"
+    usd = cost.layouts[settings.layout].usd_per_month[place.name]
+    limit = settings.guards.max_monthly_cost
+    return f"{usd:,.2f} USD at {place.name} is within guards.max_monthly_cost ({limit:g})"

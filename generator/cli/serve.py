@@ -1,0 +1,21 @@
+"""`serve`: the API from the output folder, on this machine."""
+
+import click
+
+from generator.cli.command import Job
+from generator.config.settings import Config
+from generator.edge.local import server
+
+
+@click.command(cls=Job, name="serve")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes any free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+def serve_command(settings: Config, host: str, port: int) -> None:
+    """Serve the output folder through the very router that is deployed, until Ctrl-C."""
+
+    def announce(address: str) -> None:
+        click.echo(f"serving {settings.output}/ at {address}")
+        click.echo(f"try: curl '{address}?limit=5'")
+
+    server.serve(settings, host=host, port=port, announce=announce)
+    click.echo("stopped")

@@ -1,0 +1,148 @@
+"""Fills an embedded SQLite database with lifelike markets, hidden and private rows included.
+
+It knows the relations, not how they are read or rendered. Everything that must never be published begins with
+`CANARY-`, so that searching the output for that word proves that nothing leaked.
+"""
+# ruff: noqa: S311 - nothing here is secret, and the same seed must give the same rows
+
+import os
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
+
+from generator.demo.rows import Author, Row
+from generator.errors import SourceError
+
+#: Markets per insert: few statements, and memory that does not grow with the database.
+BATCH: Final = 50
+
+
+# ── the relations: the columns we read, then those we never read ──────────────────────────────────────────────────
+
+
+def _text(*names: str) -> list[sa.Column[Any]]:
+    return [sa.Column(name, sa.Text) for name in names]
+
+
+def _number(*names: str) -> list[sa.Column[Any]]:
+    return [sa.Column(name, sa.Float) for name in names]
+
+
+def _private(*names: str) -> list[sa.Column[Any]]:
+    return [sa.Column(name, sa.Text, info={"private": True}) for name in names]
+
+
+#: Times are text, as SQLite keeps them. There are no constraints: a test may insert any row a real view could return.
+METADATA: Final = sa.MetaData()
+# fmt: off
+sa.Table(
+    "markets", METADATA,
+    *_text("id", "slug", "question", "description", "status", "approval"), sa.Column("is_listed", sa.Boolean),
+    *_number("prob", "volume", "pool_yes", "pool_no"),
+    *_text("close_time", "resolution", "created_at", "resolved_at", "last_activity_at"),
+    sa.Column("trader_count", sa.Integer), *_text("trading_pause_reason", "creation_source", "sponsor"),
+    *_private("creator_id", "moderation_note", "top_forecasters"),
+    sa.Index("markets_by_id", "id"),
+)
+sa.Table(
+    "market_categories", METADATA, *_text("market_id", "category"), sa.Column("position", sa.Integer),
+    sa.Index("categories_by_market", "market_id", "position"),
+)
+sa.Table(
+    "fx_members", METADATA,
+    *_text("market_id", "title", "instrument", "source", "week_start", "week_end"), *_number("threshold_value"),
+    *_text("direction"), sa.Column("is_public", sa.Boolean),
+    sa.Index("fx_members_by_market", "market_id"),
+)
+sa.Table(
+    "orders", METADATA,
+    *_text("market_id", "side"), *_number("price", "amount"), sa.Column("is_public", sa.Boolean),
+    *_private("id", "user_id"),
+    sa.Index("orders_by_market", "market_id"),
+)
+sa.Table(
+    "fills", METADATA,
+    *_text("id", "market_id"), *_number("amount", "shares", "price"), *_text("created_at"),
+    *_private("user_id", "matched_bet_id"),
+    sa.Index("fills_by_market", "market_id", "created_at"),
+)
+sa.Table(
+    "probabilities", METADATA, *_text("market_id", "recorded_at"), *_number("prob"),
+    sa.Index("probabilities_by_market", "market_id", "recorded_at"),
+)
+# fmt: on
+
+
+# ── the database file ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def create_empty(path: Path) -> None:
+    """Create the database `path`, which must not exist, with the six relations and no rows."""
+    with _new_database(path):
+        pass
+
+
+def seed(path: Path, *, as_of: datetime, markets: int = 400, random_seed: int = 1) -> int:
+    """Create the database `path`, which must not exist, and return how many markets are in it, hidden ones included.
+
+    The same `as_of` (UTC if it names no offset), `markets` and `random_seed` give the same rows. `path` appears only
+    when it is complete. Raises SourceError when it exists already or cannot be written.
+    """
+    moment = as_of.astimezone(UTC).replace(tzinfo=None) if as_of.tzinfo else as_of
+    author = Author(random.Random(random_seed), moment)
+    with _new_database(path) as connection:
+        for start in range(0, markets, BATCH):
+            batch = defaultdict[str, list[Row]](list)
+            for number in range(start, min(start + BATCH, markets)):
+                for table, rows in author.write(number).items():
+                    batch[table] += rows
+            for table, rows in batch.items():
+                if rows:  # an empty list would insert a row of defaults
+                    connection.execute(sa.insert(METADATA.tables[table]), rows)
+    return markets
+
+
+@contextmanager
+def _new_database(path: Path) -> Iterator[sa.Connection]:
+    try:
+        if path.exists():
+            raise SourceError(f"{path} exists already: delete it first, or name another file")
+        with _built_beside(path) as partial, _connected(partial) as connection:
+            METADATA.create_all(connection)
+            yield connection
+    except (OSError, SQLAlchemyError) as error:
+        reason = getattr(error, "strerror", None) or getattr(error, "orig", None) or error
+        remedy = "name a file in a folder that exists, can be written to and has room"
+        raise SourceError(f"cannot create {path}: {reason}; {remedy}") from error
+
+
+@contextmanager
+def _built_beside(path: Path) -> Iterator[Path]:
+    """Yield the neighbour to build in, over what a killed process may have left; make it `path` when it is whole."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    partial.unlink(missing_ok=True)
+    partial.touch()
+    try:
+        yield partial
+        partial.rename(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _connected(database: Path) -> Iterator[sa.Connection]:
+    engine = sa.create_engine(sa.URL.create("sqlite", database=str(database)), poolclass=sa.NullPool)
+    try:
+        with engine.begin() as connection:
+            # No journal file beside the database: half of one is thrown away, never rolled back.
+            connection.exec_driver_sql("PRAGMA journal_mode = MEMORY")
+            yield connection
+    finally:
+        engine.dispose()

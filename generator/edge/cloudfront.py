@@ -1,0 +1,135 @@
+"""What the CloudFront templates are told: the bucket, its keys in URLs and policies, the rate limit for WAF. Pure."""
+
+import hashlib
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from generator.api import contract, keys
+from generator.config.settings import Config
+from generator.edge import responses
+from generator.tree import chunks
+
+#: The folder of CloudFront's files.
+FOLDER: Final = "cloudfront"
+FUNCTION: Final = "function.js"
+ORIGIN_RESPONSE: Final = "origin-response.js"
+#: In the layout `chunks` only.
+ORIGIN_REQUEST: Final = "origin-request.js"
+STACK: Final = "template.yaml"
+NAMES: Final = (FUNCTION, ORIGIN_RESPONSE, ORIGIN_REQUEST, STACK)
+
+#: Where the stack must be, and so its bucket.
+_REGION: Final = "us-east-1"
+_RUNTIME: Final = "nodejs22.x"
+#: The windows WAF can count in, in seconds, and its bounds for a limit (AWS WAF Developer Guide, rate-based rules).
+_WAF_WINDOWS: Final = (60, 120, 300, 600)
+_WAF_LIMITS: Final = (10, 2_000_000_000)
+_VERSION_LENGTH: Final = 16
+
+
+def function_values(config: Config) -> dict[str, Any]:
+    """What the function is told beside what the router core is."""
+    return {"root": _root(config)}
+
+
+def origin_response_values(config: Config) -> dict[str, Any]:
+    """What the Lambda@Edge function is told."""
+    page_gone = contract.encode(contract.invalid("cursor", variant=config.variant)).decode()
+    list_unknown = contract.encode(contract.invalid("category", variant=config.variant)).decode()
+    return {
+        "lists": f"{_root(config)}{keys.LISTS}/",
+        "first": keys.FIRST,
+        "cors": responses.CORS,
+        "page_gone": _answer(HTTPStatus.BAD_REQUEST, page_gone, config),
+        "list_unknown": _answer(HTTPStatus.BAD_REQUEST, list_unknown, config),
+        "not_found": _answer(HTTPStatus.NOT_FOUND, responses.error_bodies()[HTTPStatus.NOT_FOUND], config),
+    }
+
+
+def origin_request_values(config: Config) -> dict[str, Any]:
+    """What the Lambda@Edge function that cuts pages is told beside what is told to whatever cuts them."""
+    page_gone = contract.encode(contract.invalid("cursor", variant=config.variant)).decode()
+    bad, unavailable = HTTPStatus.BAD_REQUEST, HTTPStatus.SERVICE_UNAVAILABLE
+    return {
+        "region": _REGION,
+        "root": _root(config),
+        "prefix": _target(config)[1],
+        "first": keys.FIRST,
+        "chunk_letter": chunks.LETTER,
+        "cors": responses.CORS,
+        "gone_headers": responses.error_headers(bad, config),
+        "page_gone": page_gone,
+        "unavailable_headers": responses.error_headers(unavailable, config),
+        "unavailable": responses.UNAVAILABLE,
+    }
+
+
+def stack_values(config: Config, functions: Mapping[str, str]) -> dict[str, Any]:
+    """What the CloudFormation template is told; the functions are rendered code by the names of their files."""
+    bucket, prefix = _target(config)
+    origin_response, origin_request = functions[ORIGIN_RESPONSE], functions.get(ORIGIN_REQUEST)
+    limit, window = waf_limit(config.rate_limit.requests, responses.window_seconds(config))
+    too_many = responses.error_headers(HTTPStatus.TOO_MANY_REQUESTS, config) | responses.CORS
+    del too_many["content-type"]  # WAF sets it, from the kind of the body
+    return {
+        "bucket": bucket,
+        "domain": _domain(config.base_url),
+        "served": f"/{_in_policy(prefix)}{contract.API_VERSION}/*",
+        "published": f"/{_in_policy(prefix)}*",
+        "error_page": _root(config) + keys.error(HTTPStatus.NOT_FOUND),
+        "methods": responses.METHODS.split(", "),
+        "exposed": responses.CORS["access-control-expose-headers"].split(", "),
+        "preflight_seconds": int(responses.PREFLIGHT["access-control-max-age"]),
+        "function": functions[FUNCTION],
+        "origin_response": origin_response,
+        "origin_request": origin_request,
+        "lists": f"/{_in_policy(prefix)}{keys.LISTS}/*",
+        "runtime": _RUNTIME,
+        "version": _version(origin_response),
+        "request_version": _version(origin_request or ""),
+        "requests": config.rate_limit.requests,
+        "window": responses.window_seconds(config),
+        "waf_limit": limit,
+        "waf_window": window,
+        "too_many_headers": too_many | {"retry-after": str(window)},
+        "too_many_body": responses.error_bodies()[HTTPStatus.TOO_MANY_REQUESTS],
+    }
+
+
+def waf_limit(requests: int, seconds: int) -> tuple[int, int]:
+    """The limit and the window with which WAF grants the same rate: the next window it has, or else its longest."""
+    window = next((one for one in _WAF_WINDOWS if one >= seconds), _WAF_WINDOWS[-1])
+    least, most = _WAF_LIMITS
+    return min(max(-(-requests * window // seconds), least), most), window
+
+
+def _version(code: str) -> str:
+    """A name that changes with the code: CloudFormation keeps a version as it was published."""
+    return hashlib.sha256(f"{_RUNTIME}\n{code}".encode()).hexdigest()[:_VERSION_LENGTH]
+
+
+def _target(config: Config) -> tuple[str | None, str]:
+    """The bucket, if it is known, and the prefix of every key in it."""
+    return config.publish.bucket() or (None, "")
+
+
+def _root(config: Config) -> str:
+    """The path at which CloudFront finds the keys in the bucket."""
+    return f"/{quote(_target(config)[1])}"
+
+
+def _in_policy(prefix: str) -> str:
+    """The prefix in an IAM policy, where these three characters mean more (IAM User Guide, policy variables)."""
+    return "".join(f"${{{letter}}}" if letter in "$*?" else letter for letter in prefix)
+
+
+def _domain(base_url: str) -> str:
+    url = urlsplit(base_url)
+    return str(url.hostname) if url.scheme == "https" else ""
+
+
+def _answer(status: HTTPStatus, body: str, config: Config) -> Mapping[str, Any]:
+    headers = responses.error_headers(status, config) | responses.CORS
+    return {"status": str(status.value), "statusDescription": status.phrase, "headers": headers, "body": body}

@@ -1,0 +1,116 @@
+"""What a market's detail shows besides its fields: order book, recent fills, probability history. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, TypeAlias
+
+from pydantic import ValidationError
+
+from generator.api import contract
+from generator.api.contract import PRICE_MAX, PRICE_MIN, OrderBook, OrderBookLevel
+from generator.config.settings import Config
+from generator.markets import batch_validation, fills, row_validation
+from generator.markets.batch_validation import GREATEST, UnusualError
+from generator.markets.fills import Fill
+from generator.markets.history import Point, history
+from generator.markets.quarantine import Quarantine
+
+Rows: TypeAlias = Iterable[Sequence[Any]]
+Sums: TypeAlias = dict[str, dict[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class MarketRows:
+    """One public market and the streams of its rows, to be consumed before the next market's.
+
+    Each row starts with the market's id. Then follow, for `orders`, side, price and amount, sorted by all three; for
+    `fills` id, amount, shares, price and time; for `points` time and probability.
+    """
+
+    market: contract.PublicMarketDetailMarket
+    orders: Rows
+    fills: Rows
+    points: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What is public of one market; its points are oldest first."""
+
+    market: contract.PublicMarketDetailMarket
+    order_book: OrderBook
+    recent_fills: list[Fill]
+    points: list[Point]
+
+    def body(self) -> bytes:
+        """The detail response, encoded."""
+        return contract.encode(
+            {
+                "market": self.market,
+                "orderBook": self.order_book,
+                "recentFills": [fill.wire() for fill in self.recent_fills],
+                "probHistory": [{"timestamp": timestamp, "prob": prob} for timestamp, prob in self.points],
+            }
+        )
+
+
+def read(shown: MarketRows, config: Config, quarantine: Quarantine) -> Detail:
+    """The detail of one market; consumes its rows. What the configuration withholds was not even read."""
+    market_id = shown.market.id
+    return Detail(
+        market=shown.market,
+        points=history(market_id, shown.points, config.detail.history_points, quarantine),
+        order_book=order_book(market_id, shown.orders, quarantine),
+        recent_fills=fills.recent(shown.fills, config.detail.recent_fills, quarantine),
+    )
+
+
+def order_book(market_id: str, orders: Rows, quarantine: Quarantine) -> OrderBook:
+    """Sum public open orders per price; bids highest first, asks lowest first."""
+    sums: Sums = {"bid": {}, "ask": {}}
+    for batch in batch_validation.batches(orders):
+        _, sides, prices, amounts = zip(*batch, strict=True)
+        try:
+            _sum(
+                sides,
+                batch_validation.numbers(prices, PRICE_MIN, PRICE_MAX),
+                batch_validation.numbers(amounts, 0, GREATEST),
+                sums,
+            )
+        except UnusualError:
+            _sum_one_by_one(market_id, batch, sums, quarantine)
+    return OrderBook(
+        bids=_levels(market_id, sums["bid"], quarantine)[::-1], asks=_levels(market_id, sums["ask"], quarantine)
+    )
+
+
+def _sum(sides: Sequence[Any], prices: Sequence[float], amounts: Sequence[float], sums: Sums) -> None:
+    if not sums.keys() >= set(sides):
+        raise UnusualError
+    for side, price, amount in zip(sides, prices, amounts, strict=True):
+        sums[side][price] = sums[side].get(price, 0.0) + amount
+
+
+def _sum_one_by_one(market_id: str, orders: Rows, sums: Sums, quarantine: Quarantine) -> None:
+    for _, side, price, amount in orders:
+        try:
+            level = row_validation.LevelRow.model_validate({"price": price, "amount": amount})
+        except ValidationError as error:
+            quarantine.reject("orders", market_id, row_validation.reason(error))
+            continue
+        levels = sums.get(side)
+        if levels is None:
+            quarantine.reject("orders", market_id, f"side: neither bid nor ask ({side!r})")
+        else:
+            levels[level.price] = levels.get(level.price, 0.0) + level.amount
+
+
+def _levels(market_id: str, sums: dict[float, float], quarantine: Quarantine) -> list[OrderBookLevel]:
+    levels = []
+    for price, amount in sorted(sums.items()):
+        if isfinite(amount):
+            levels.append(OrderBookLevel(price=price, amount=amount))
+        else:
+            quarantine.reject("orders", market_id, f"amount: the sum at price {price} is too large a number")
+    return levels

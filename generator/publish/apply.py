@@ -1,0 +1,139 @@
+"""Carries out the steps of a plan: many requests at once, each under the lease, every answer looked at."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby, islice
+from typing import Final, TypeVar
+
+from generator.api import keys
+from generator.errors import OutputError, StoreError
+from generator.progress import Progress
+from generator.publish.lease import Ledger
+from generator.publish.plan import GenerationStep, Plan, Reason, Step
+from generator.publish.stores.requests import each, persist, put_once
+from generator.publish.stores.store import Condition, ConditionFailedError, If, Store
+from generator.tree import layouts, manifest
+from generator.tree.folder import Output
+from generator.tree.manifest import Manifest
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+#: Keys that one request deletes at most (S3 API, DeleteObjects).
+_BATCH: Final = 1_000
+#: Somebody may be replacing objects by hand this very moment.
+_ATTEMPTS: Final = 5
+
+
+@dataclass
+class Tally:
+    """What a publish did: counts of objects under `v1/`, bytes, and what people should be told."""
+
+    uploaded: int = 0
+    uploaded_bytes: int = 0
+    deleted: int = 0
+    retained: int = 0
+    #: Whether an object was found that somebody else had altered.
+    is_suspect: bool = False
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Applier:
+    """Carries out plans for what lies in `folder`."""
+
+    store: Store
+    ledger: Ledger
+    folder: Output
+    progress: Progress
+    tally: Tally
+
+    def withdraw(self, plan: Plan) -> None:
+        """Delete the details of withdrawn markets, before anything else."""
+        self._delete(step.key for step in plan.withdrawals)
+
+    def upload_generations(self, plan: Plan) -> None:
+        """Upload every page or chunk of the new generations; nothing leads to them yet."""
+        sizes = dict.fromkeys((step.list_name for step in plan.generations), 0)
+        # As one stream: between two of them most connections would wait for the last answers.
+        objects = ((step, key) for step in plan.generations for key in step.object_keys())
+        for list_name, size in self._each(self._put_immutable, objects):
+            sizes[list_name] += size
+        for step in plan.generations:
+            if not step.shared and sizes[step.list_name] != step.one.bytes:
+                raise self._altered(keys.generation_prefix(step.list_name, step.one.generation))
+            self.tally.uploaded_bytes += sizes[step.list_name]
+            self.tally.uploaded += step.objects
+
+    def replace(self, plan: Plan) -> dict[str, str]:
+        """Upload the mutable objects in publication order and delete what is gone; returns the new ETags."""
+        etags: dict[str, str] = {}
+        for _, group in groupby(plan.uploads, key=lambda step: keys.rank(step.key)):
+            # What comes next leads readers to what was uploaded so far.
+            self.store.flush()
+            for key, etag, size in self._each(partial(self._put, plan.final), group):
+                etags[key] = etag
+                self.tally.uploaded += 1
+                self.tally.uploaded_bytes += size
+        self._delete(step.key for step in plan.deletions)
+        self.store.flush()
+        return etags
+
+    def sweep(self, steps: Iterable[GenerationStep]) -> None:
+        """Delete generations that nothing leads to any more."""
+        for step in steps:
+            self._delete(step.object_keys())
+
+    def _each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        for result in each(work, items, self.store.parallel):
+            self.progress.advance()
+            self.ledger.keep()
+            yield result
+
+    def _put_immutable(self, of: tuple[GenerationStep, str]) -> tuple[str, int]:
+        step, key = of
+        body = self.folder.body(key)
+        if not layouts.is_intact(step.list_name, step.one, key, body):
+            raise self._altered(key)
+        put_once(self.store, key, body, If.ALWAYS, self.ledger.require)
+        return step.list_name, len(body)
+
+    def _altered(self, place: str) -> OutputError:
+        return OutputError(f"{self.folder.path(place)}: altered since it was built; build again into a new folder")
+
+    def _put(self, built: Manifest, step: Step) -> tuple[str, str, int]:
+        body = self.folder.body(step.key)
+        if manifest.digest(step.key, body) != built.objects[step.key]:
+            raise OutputError(f"{self.folder.path(step.key)}: altered since it was built; run build again")
+        condition = self._expected(step)
+        for _ in range(_ATTEMPTS):
+            try:
+                return step.key, put_once(self.store, step.key, body, condition, self.ledger.require), len(body)
+            except ConditionFailedError:
+                # A hand or a publisher that should have stopped: this one still holds the record, so it is right.
+                self.ledger.confirm()
+                self.tally.is_suspect = True
+                condition = self._found(step.key)
+        raise StoreError(f"{self.store.name}: {step.key} changes all the time; who else writes it? run again")
+
+    def _expected(self, step: Step) -> Condition:
+        published = self.ledger.published
+        known = published.etags.get(step.key) if published else None
+        return self._found(step.key) if step.reason is Reason.UNFINISHED else known or If.ABSENT
+
+    def _found(self, key: str) -> Condition:
+        return persist(lambda: self.store.head(key)) or If.ABSENT
+
+    def _delete(self, doomed: Iterable[str]) -> None:
+        waiting = iter(doomed)
+        while batch := list(islice(waiting, _BATCH)):
+            self.ledger.keep()
+            persist(partial(self._delete_batch, batch))
+            self.tally.deleted += len(batch)
+            for _ in batch:
+                self.progress.advance()
+
+    def _delete_batch(self, batch: list[str]) -> None:
+        self.ledger.require()
+        self.store.delete(batch)

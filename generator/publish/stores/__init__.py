@@ -1,0 +1,1 @@
+"""Where is published: buckets and directories behind one protocol. Start with `store`."""

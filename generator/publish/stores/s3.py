@@ -1,0 +1,198 @@
+"""A bucket as a store, through boto3, and through obstore where many objects are put.
+
+What a store other than Amazon's does differently it finds out by itself, and remembers.
+"""
+
+import hashlib
+import logging
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, Literal, Protocol
+
+from botocore.exceptions import ClientError
+
+from generator.api import keys
+from generator.publish.stores.s3_connection import Connection
+from generator.publish.stores.s3_deletions import Deletions
+from generator.publish.stores.s3_errors import is_missing, status_of, translated
+from generator.publish.stores.store import Condition, ConditionFailedError, If, Listed, Stored
+
+_LOG: Final = logging.getLogger("public_markets")
+_REFUSED: Final = range(300, 500)
+#: Statuses that have many reasons, of which some pass and others have their remedies.
+_MANIFOLD: Final = (400, 401, 403)
+
+
+class _Uploads(Protocol):
+    @property
+    def parallel(self) -> int: ...
+    def put(self, key: str, body: bytes, headers: Mapping[str, str], condition: Condition) -> str: ...
+
+
+class Bucket:
+    """Objects of the bucket whose keys begin with `prefix`. ETags have no quotation marks here, on the wire they do."""
+
+    def __init__(
+        self, bucket: str, prefix: str, *, endpoint_url: str | None, client: Literal["obstore", "boto3"]
+    ) -> None:
+        self.name = f"s3://{bucket}/{prefix}".rstrip("/")
+        self._bucket = bucket
+        self._prefix = prefix
+        self._connection = Connection(self.name, bucket, endpoint_url)
+        self._s3 = self._connection.client
+        self._uploads = _uploads(client, self._connection)
+        self._deletions = Deletions(self._connection)
+        self.parallel = self._uploads.parallel
+        #: How If-Match spells an ETag here: None until a put has shown it.
+        self._quoted: bool | None = None
+        #: Whether ETags are the MD5 of the bytes: None until a put has shown it.
+        self._is_md5: bool | None = None
+
+    @property
+    def requests(self) -> int:
+        """How many requests were made so far."""
+        return self._connection.requests
+
+    def now(self) -> datetime:
+        """The store's clock, by the Date of its last answer."""
+        return self._connection.now()
+
+    def get(self, key: str) -> Stored | None:
+        """Read an object."""
+        with translated(self._url(key)):
+            try:
+                answer = self._s3.get_object(Bucket=self._bucket, Key=self._prefix + key)
+            except ClientError as error:
+                if is_missing(error):
+                    return None
+                raise
+            return Stored(answer["Body"].read(), _unquoted(answer["ETag"]))
+
+    def head(self, key: str) -> str | None:
+        """Tell an object's ETag."""
+        with translated(self._url(key)):
+            try:
+                return _unquoted(self._s3.head_object(Bucket=self._bucket, Key=self._prefix + key)["ETag"])
+            except ClientError as error:
+                if is_missing(error):
+                    return None
+                if status_of(error) not in _MANIFOLD:
+                    raise
+        # The answer to HEAD has no body, and thus no reason.
+        found = self.get(key)
+        return found.etag if found else None
+
+    def put(self, key: str, body: bytes, condition: Condition) -> str:
+        """Write an object with its headers."""
+        etag = self._replace(key, body, condition) if isinstance(condition, str) else self._put(key, body, condition)
+        if self._is_md5 is None:
+            self._is_md5 = etag == _md5(body)
+        return etag
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Delete objects, a thousand in a request where the store knows such requests."""
+        self._deletions.delete([{"Key": self._prefix + key} for key in keys])
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        """List objects, a thousand in a request."""
+        with translated(self._url(prefix)):
+            pages = self._s3.get_paginator("list_objects_v2").paginate(
+                Bucket=self._bucket, Prefix=self._prefix + prefix
+            )
+            for page in pages:
+                for found in page.get("Contents", []):
+                    yield Listed(found["Key"].removeprefix(self._prefix), found["Size"], _unquoted(found["ETag"]))
+
+    def purge_versions(self, prefix: str) -> int:
+        """Delete what a versioned bucket keeps, and hands to everybody who knows a version's id."""
+        return self._deletions.purge_versions(self._prefix + prefix)
+
+    def is_versioned(self) -> bool:
+        """Whether the bucket keeps what is overwritten or deleted."""
+        return self._deletions.is_versioned()
+
+    def etag_of(self, body: bytes) -> str | None:
+        """The MD5 of the bytes, once a put has shown that this is what the store has for ETags."""
+        return _md5(body) if self._is_md5 else None
+
+    def flush(self) -> None:
+        """A put that was answered is there to stay."""
+
+    def is_open_to_everyone(self) -> bool:
+        """Try to write without credentials; what that leaves is deleted."""
+        key = f"probe-{secrets.token_hex(16)}.json"
+        with translated(self._url(key)):
+            try:
+                self._connection.anonymous().put_object(
+                    Bucket=self._bucket, Key=self._prefix + key, Body=b"{}", IfNoneMatch="*"
+                )
+            except ClientError as error:
+                if status_of(error) in _REFUSED:
+                    return False
+                raise
+        self.delete([key])
+        return True
+
+    def _url(self, key: str) -> str:
+        return f"s3://{self._bucket}/{self._prefix}{key}"
+
+    def _put(self, key: str, body: bytes, condition: Condition) -> str:
+        return _unquoted(self._uploads.put(self._prefix + key, body, keys.headers(key), condition))
+
+    def _replace(self, key: str, body: bytes, etag: str) -> str:
+        try:
+            stored = self._put(key, body, etag if self._quoted is False else _quoted(etag))
+        except ConditionFailedError:
+            if self._quoted is not None or self.head(key) != etag:
+                raise
+            # Ceph compares the header with the ETag as it keeps it, which is without quotation marks.
+            stored = self._put(key, body, etag)
+            self._quoted = False
+        else:
+            self._quoted = self._quoted is not False
+        return stored
+
+
+def _uploads(client: Literal["obstore", "boto3"], connection: Connection) -> _Uploads:
+    if client == "obstore":
+        try:
+            # It is a binary that not every platform has.
+            from generator.publish.stores.s3_uploads import Uploads  # noqa: PLC0415
+
+            return Uploads(connection)
+        except ImportError as error:
+            _LOG.warning("obstore cannot be imported (%s): boto3 uploads instead, which takes longer", error)
+    return _Boto3Uploads(connection)
+
+
+class _Boto3Uploads:
+    """Puts through boto3, of which more threads do not make more in a second than these."""
+
+    parallel: Final = 16
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def put(self, key: str, body: bytes, headers: Mapping[str, str], condition: Condition) -> str:
+        """Write an object and return its ETag; a condition that is a text is sent as it stands."""
+        bucket = self._connection.bucket
+        arguments: dict[str, Any] = {name.replace("-", ""): value for name, value in headers.items()}
+        if isinstance(condition, str):
+            arguments["IfMatch"] = condition
+        elif condition is If.ABSENT:
+            arguments["IfNoneMatch"] = "*"
+        with translated(f"s3://{bucket}/{key}"):
+            return self._connection.client.put_object(Bucket=bucket, Key=key, Body=body, **arguments)["ETag"]
+
+
+def _quoted(etag: str) -> str:
+    return etag if etag.startswith("W/") else f'"{etag}"'
+
+
+def _unquoted(etag: str) -> str:
+    return etag.strip('"')
+
+
+def _md5(body: bytes) -> str:
+    return hashlib.md5(body, usedforsecurity=False).hexdigest()

@@ -1,0 +1,101 @@
+"""Puts through obstore: many times as many in a second as boto3, from as many threads. It knows nothing but puts.
+
+obstore starts threads with its first request, so nothing may fork after that.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import S3Store
+
+from generator.publish.stores.s3_connection import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, Connection
+from generator.publish.stores.s3_errors import of_obstore
+from generator.publish.stores.store import Condition, If
+
+if TYPE_CHECKING:
+    from obstore import PutMode
+    from obstore.store import ClientConfig, S3Credential
+
+_AMAZON: Final = (".amazonaws.com", ".amazonaws.com.cn")
+#: An expiry long ago: obstore asks for the credentials with every request, and boto3 renews them in time.
+_EXPIRED: Final = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class Uploads:
+    """Puts into the bucket of a connection. Only the sync API is used: the other one can abort a process at its end."""
+
+    parallel: Final = 128
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        endpoint, is_virtual = _address(connection)
+        self._store = S3Store(
+            connection.bucket,
+            # Every key that the environment might set otherwise.
+            config={
+                "aws_endpoint_url_s3": endpoint,
+                "conditional_put": "etag",
+                "region": connection.region,
+                "skip_signature": False,
+                "virtual_hosted_style_request": is_virtual,
+            },
+            client_options=_client_options(connection),
+            retry_config={"max_retries": 0},
+            # Not a method: obstore's object would hold this one and be held by it, and neither would ever be freed.
+            credential_provider=partial(_credentials, connection),
+        )
+
+    def put(self, key: str, body: bytes, headers: Mapping[str, str], condition: Condition) -> str:
+        """Write an object and return its ETag; a condition that is a text is sent as it stands."""
+        self._connection.credentials()  # so that what is wrong with them is said by boto3
+        self._connection.count()
+        try:
+            result = obstore.put(
+                self._store, key, body, attributes={**headers}, mode=_mode(condition), use_multipart=False
+            )
+        except (BaseError, OSError, ValueError) as error:
+            raise of_obstore(f"s3://{self._connection.bucket}/{key}", error) from error
+        return result["e_tag"] or ""
+
+
+def _credentials(connection: Connection) -> "S3Credential":
+    found = connection.credentials()
+    return {
+        "access_key_id": found.access_key or "",
+        "secret_access_key": found.secret_key or "",
+        "token": found.token,
+        "expires_at": _EXPIRED,
+    }
+
+
+def _mode(condition: Condition) -> "PutMode":
+    if isinstance(condition, str):
+        return {"e_tag": condition}
+    return "create" if condition is If.ABSENT else "overwrite"
+
+
+def _address(connection: Connection) -> tuple[str, bool]:
+    """The endpoint as obstore wants it, and whether it holds the bucket's name, as Amazon asks of new buckets."""
+    url = connection.client.meta.endpoint_url
+    host = urlsplit(url).netloc
+    if not host.endswith(_AMAZON) or "." in connection.bucket:  # no certificate covers a name with a dot
+        return url, False
+    return f"{urlsplit(url).scheme}://{connection.bucket}.{host}", True
+
+
+def _client_options(connection: Connection) -> "ClientConfig":
+    options: ClientConfig = {
+        "allow_http": True,
+        "connect_timeout": f"{CONNECT_TIMEOUT_S}s",
+        "read_timeout": f"{READ_TIMEOUT_S}s",
+        "timeout": f"{CONNECT_TIMEOUT_S + READ_TIMEOUT_S}s",
+    }
+    if connection.ca_bundle:
+        options["root_certificate"] = Path(connection.ca_bundle).read_bytes()
+    return options

@@ -1,0 +1,145 @@
+"""The statements by which relations are read. It opens no connection.
+
+Hidden markets and private rows are refused in every WHERE and never reach memory; columns outside `RELATIONS` are
+never selected. Values leave the statements as the driver gives them, times and ids as text: `rows` converts them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from generator.source.relations import RELATIONS, Kind
+
+#: Equal bounds of ids are compared by the database in its own order.
+_AS_GIVEN: Final = sa.types.NullType()
+
+
+@dataclass(frozen=True)
+class Range:
+    """The markets from `start` up to but not including `end`, ids as the database spells and sorts them.
+
+    None is no bound.
+    """
+
+    start: str | None = None
+    end: str | None = None
+
+
+EVERYTHING: Final = Range()
+
+
+@dataclass(frozen=True)
+class Statements:
+    """Statements for one dialect and schema."""
+
+    dialect: str
+    schema: str | None
+
+    def any_row(self, relation: str) -> sa.Select[Any]:
+        """What a reader of the relation needs the right to select, without a row of it."""
+        table = self._relation(relation)
+        return sa.select(*self._selected(table, relation, *RELATIONS[relation])).where(sa.false())
+
+    def count_markets(self) -> sa.Select[Any]:
+        """How many markets there are, hidden ones included."""
+        return sa.select(sa.func.count()).select_from(self._relation("markets"))
+
+    def markets(self, *columns: str, within: Range = EVERYTHING, in_order: bool = True) -> sa.Select[Any]:
+        """The visible markets, by id."""
+        markets = self._relation("markets").alias("m")
+        statement = sa.select(*self._selected(markets, "markets", *columns)).where(self._visible(markets, within))
+        return statement.order_by(markets.c.id) if in_order else statement
+
+    def of_visible(
+        self,
+        name: str,
+        *columns: str,
+        order: tuple[str, ...] = (),
+        window: tuple[str, Any, Any] | None = None,
+        within: Range = EVERYTHING,
+    ) -> sa.Select[Any]:
+        """Select the public rows of visible markets: the market's id, then `columns`; in the order of `markets`."""
+        markets, relation = self._relation("markets").alias("m"), self._relation(name).alias("r")
+        owner = self._selected(markets, "markets", "id")
+        statement = (
+            sa.select(owner[0].label("owner"), *self._selected(relation, name, *columns))
+            .join_from(relation, markets, relation.c.market_id == markets.c.id)
+            .where(self._visible(markets, within))
+            .order_by(markets.c.id, *(relation.c[column] for column in order))
+        )
+        if window:
+            column, start, end = window
+            statement = statement.where(relation.c[column] >= start, relation.c[column] < end)
+        return self._public(statement, relation)
+
+    def of_visible_in_any_case(self, name: str, *columns: str, order: tuple[str, ...]) -> sa.Select[Any]:
+        """The same, where the relation may spell an id in another case than the market does; ids come in lower case.
+
+        A set of ids and no join: SQLite has no index for what a function makes of an id, and would compare all pairs.
+        """
+        markets, relation = self._relation("markets").alias("m"), self._relation(name).alias("r")
+        owner = sa.func.lower(*self._selected(relation, name, "market_id"))
+        visible = sa.select(sa.func.lower(*self._selected(markets, "markets", "id")))
+        statement = (
+            sa.select(owner.label("owner"), *self._selected(relation, name, *columns))
+            .where(owner.in_(visible.where(self._visible(markets, EVERYTHING))))
+            .order_by(*(relation.c[column] for column in order))
+        )
+        return self._public(statement, relation)
+
+    def _public(self, statement: sa.Select[Any], relation: sa.FromClause) -> sa.Select[Any]:
+        return statement.where(relation.c.is_public.is_(sa.true())) if "is_public" in relation.c else statement
+
+    def _relation(self, name: str) -> sa.TableClause:
+        columns = (
+            sa.column(column, sa.Boolean() if kind == "boolean" else None) for column, kind in RELATIONS[name].items()
+        )
+        return sa.table(name, *columns, schema=self.schema)
+
+    def _visible(self, markets: sa.FromClause, within: Range) -> sa.ColumnElement[bool]:
+        approval = self._selected(markets, "markets", "approval")
+        bounds = []
+        if within.start is not None:
+            bounds.append(markets.c.id >= sa.bindparam(None, within.start, _AS_GIVEN, unique=True))
+        if within.end is not None:
+            bounds.append(markets.c.id < sa.bindparam(None, within.end, _AS_GIVEN, unique=True))
+        return sa.and_(approval[0] == "approved", markets.c.is_listed.is_(sa.true()), *bounds)
+
+    def _selected(self, relation: sa.FromClause, name: str, *columns: str) -> Sequence[sa.ColumnElement[Any]]:
+        """Columns as they are read.
+
+        PostgreSQL casts ids, texts and times to text: its driver cannot represent every time, infinity and the years
+        before 1 among them, and one such row must not end the build.
+        """
+        if self.dialect == "sqlite":
+            return [relation.c[column] for column in columns]
+        castable = ("id", "text", "timestamp", "date")
+        return [
+            sa.cast(relation.c[column], sa.Text).label(column)
+            if RELATIONS[name][column] in castable
+            else relation.c[column]
+            for column in columns
+        ]
+
+
+def kinds(column: sa.types.TypeEngine[Any], dialect: str) -> frozenset[Kind]:
+    """The kinds a column type can hold. SQLite has fewer types: times and ids are text there, truth is a number."""
+    lax = dialect == "sqlite"
+    # An expression in a view, or a type unknown to SQLAlchemy. SQLite declares what it likes, such as UUID or
+    # TIMESTAMPTZ, and calls it NUMERIC: a column that may hold anything.
+    if isinstance(column, sa.types.NullType) or (lax and isinstance(column, sa.NUMERIC)):
+        return frozenset(("id", "text", "number", "integer", "boolean", "timestamp", "date"))
+    if column.__visit_name__ == "DOMAIN":  # PostgreSQL's; importing its class costs as much as all of Jinja2
+        return kinds(getattr(column, "data_type"), dialect)  # noqa: B009
+    holds: dict[Kind, bool] = {
+        "id": isinstance(column, sa.Uuid | sa.String),
+        "text": isinstance(column, sa.String),
+        "number": isinstance(column, sa.Numeric | sa.Integer | sa.Float),
+        "integer": isinstance(column, sa.Numeric | sa.Integer),
+        "boolean": isinstance(column, sa.Boolean) or (lax and isinstance(column, sa.Numeric | sa.Integer)),
+        "timestamp": isinstance(column, sa.DateTime) or (lax and isinstance(column, sa.String)),
+        "date": isinstance(column, sa.Date) or (lax and isinstance(column, sa.String)),
+    }
+    return frozenset(kind for kind, can in holds.items() if can)

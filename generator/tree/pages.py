@@ -1,0 +1,153 @@
+"""The `pages` layout: one list becomes an object per page, for every limit. Pure.
+
+A page is a slice of the list's joined items between a fixed head and a `nextCursor` tail; nothing is encoded here.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Final
+
+from generator.api import cursors, keys
+from generator.api.contract import LIMIT_MAX, LIMIT_MIN
+
+#: Part of every generation's name: raise it when the bytes or the grammar of pages change.
+FORMAT: Final = "1"
+LAYOUT: Final = "pages"
+LETTER: Final = "p"
+LIMITS: Final = range(LIMIT_MIN, LIMIT_MAX + 1)
+
+_JSON: Final = json.JSONDecoder()
+_HEAD: Final = b'{"items":['
+_NEXT: Final = b'],"nextCursor":"'
+_END: Final = b'"}'
+_LAST: Final = b'],"nextCursor":null}'
+
+
+@dataclass(frozen=True)
+class ItemList:
+    """One list: `name` is `<status>/<sort>`, `items` are its encoded items in their order."""
+
+    name: str
+    items: Sequence[bytes]
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Up to a hundred neighbouring pages of one limit: `name` within the generation, positions and bodies."""
+
+    name: str
+    pages: Iterator[tuple[int, bytes]]
+
+
+class Generation:
+    """One content of one list, cut into pages; equal content has an equal `name`."""
+
+    def __init__(self, source: ItemList) -> None:
+        self.list_name = source.name
+        self.count = len(source.items)
+        self._joined = b",".join(source.items)
+        # The offset where each item starts, and one past the end: a page drops the comma before the next one.
+        self._offsets = list(accumulate((len(item) + 1 for item in source.items), initial=0))
+        self.name = self._digest(source.items)
+
+    def _digest(self, items: Sequence[bytes]) -> str:
+        # Lengths go in first: without them two lists whose items merely join alike would share a name.
+        digest = hashlib.sha256(f"{FORMAT}\n{LAYOUT}\n{self.list_name}\n{[len(item) for item in items]}\n".encode())
+        digest.update(self._joined)
+        return LETTER + digest.hexdigest()[: cursors.GENERATION_LENGTH - 1]
+
+    @cached_property
+    def _tails(self) -> list[bytes]:
+        """What follows the items of a page that ends before each position; all limits share the table."""
+        minted = (cursors.mint(self.list_name, self.name, position).encode() for position in range(1, self.count))
+        return [_LAST, *(_NEXT + text + _END for text in minted), _LAST]
+
+    def _body(self, start: int, size: int) -> bytes:
+        end = min(start + size, self.count)
+        if start == end:
+            return _HEAD + _LAST
+        return _HEAD + self._joined[self._offsets[start] : self._offsets[end] - 1] + self._tails[end]
+
+    def first(self, limit: int) -> bytes:
+        """The page a walk with `limit` starts with."""
+        return self._body(0, limit)
+
+    def first_pages(self) -> Iterator[tuple[str, bytes]]:
+        """The key and the bytes of every object with which walks begin: a first page for each limit."""
+        return ((keys.first_page(self.list_name, limit), self.first(limit)) for limit in LIMITS)
+
+    def folders(self) -> Iterator[Folder]:
+        """All later pages: for every limit one at each multiple of the limit, in folders."""
+        for limit in LIMITS:
+            step = limit * keys.PAGES_PER_FOLDER
+            for start in range(0, self.count, step):
+                positions = range(max(start, limit), min(start + step, self.count), limit)
+                if positions:
+                    pages = ((position, self._body(position, limit)) for position in positions)
+                    yield Folder(keys.page_folder(limit, start), pages)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page as a reader sees it: its encoded items, and the cursor that goes on."""
+
+    items: list[bytes]
+    next_cursor: str | None
+
+
+def read(body: bytes) -> Page:
+    """Take a page apart, without changing a byte of its items; raise ValueError for what is no page."""
+    if not body.startswith(_HEAD) or not body.endswith((_END, _LAST)):
+        raise ValueError("not a whole page")
+    text, end, items = body.decode(), len(_HEAD), []
+    while text[end] != "]":
+        begin = end + (text[end] == ",")
+        _, end = _JSON.raw_decode(text, begin)
+        items.append(text[begin:end].encode())
+    return Page(items, json.loads(text[: len(_HEAD)] + text[end:])["nextCursor"])
+
+
+def page_count(items: int) -> int:
+    """How many pages, beside the hundred first ones, a list of `items` has: about 5.19 an item."""
+    return sum(max(0, items - 1) // limit for limit in LIMITS)
+
+
+def weight(items: int, size: int) -> tuple[int, int]:
+    """The bytes of all pages of a list: those beside the first ones, and the hundred first ones.
+
+    The list has `items` of `size` bytes together. Told as if all items were of equal size, and all cursors as long as
+    the last one, so it is some thousandths off.
+    """
+    mean, tail = size / max(items, 1) + 1, _tail_length(items)
+    later = first = 0.0
+    for limit in LIMITS:
+        shown = min(items, limit)
+        first += len(_HEAD) + shown * mean + (tail if items > limit else len(_LAST)) - (shown > 0)
+        later_pages = max(0, items - 1) // limit
+        later += later_pages * (len(_HEAD) - 1 + tail) + (items - shown) * mean
+        later -= (tail - len(_LAST)) if later_pages else 0
+    return round(later), round(first)
+
+
+def _tail_length(items: int) -> int:
+    return len(_NEXT) + cursors.CHECK_LENGTH + cursors.GENERATION_LENGTH + len(str(items)) + len(_END)
+
+
+def page_keys(list_name: str, generation: str, count: int) -> Iterator[str]:
+    """The keys of all pages of a generation of `count` items, beside the first ones."""
+    for limit in LIMITS:
+        yield from (keys.page(list_name, generation, limit, position) for position in range(limit, count, limit))
+
+
+def size_at(position: int, limit: int) -> int:
+    """The size of the page to serve to a walk that stands at `position` and now asks for `limit` items.
+
+    It is the largest precomputed page that starts there, holds at most `limit` items and does not step over the next
+    multiple of `limit`, so that a reader who changed the limit is soon back on whole pages. There always is one.
+    """
+    room = limit - position % limit
+    return next(size for size in range(room, 0, -1) if position % size == 0)

@@ -1,0 +1,353 @@
+"""The worked example of views over an existing schema: what is published through it, what its role is refused."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+import pytest
+from psycopg.errors import InsufficientPrivilege
+
+from generator.source.relations import RELATIONS
+from tests.support.builds import ROOT, run
+from tests.support.postgres import PASSWORD, Server
+
+VIEWS: Final = ROOT / "templates" / "sql" / "postgresql-views.sql"
+EXISTING: Final = ROOT / "tests" / "support" / "existing_schema.sql"
+READER: Final = "public_markets_reader"
+#: In everything that must not be published.
+CANARY: Final = "CANARY"
+
+TRADING, HALTED, SETTLED, VOIDED, CURRENCY, ENDLESS = (f"0000000{n}-0000-4000-8000-000000000000" for n in range(1, 7))
+HIDDEN: Final = {
+    "draft": "'draft', true, NULL",
+    "deleted": "'trading', true, '2026-01-01Z'",
+    "unlisted": "'trading', false, NULL",
+    "queued": "'trading', true, NULL",
+    "refused": "'trading', true, NULL",
+}
+DATA: Final = f"""
+INSERT INTO app.users (email, password_hash)
+VALUES ('{CANARY}@one.test', '{CANARY}'), ('{CANARY}@two.test', '{CANARY}');
+INSERT INTO app.contracts (public_ref, url_name, title, rules, state, outcome, chance_bp, turnover_cents,
+    reserve_yes_cents, reserve_no_cents, opened_at, trading_ends_at, settled_at, last_trade_at, halt_notice, owner_id)
+VALUES
+    ('{TRADING}', 'rain', 'Rain?', 'If it rains.', 'trading', NULL, 6250, 123456, 1050, 999,
+     '2026-01-01 10:00+02', '2026-06-30 23:59:59Z', NULL, '2026-01-31 11:00Z', '{CANARY}', 1),
+    ('{HALTED}', NULL, 'Halted?', NULL, 'halted', NULL, 1, 0, 1, 2,
+     '2026-01-02Z', '2026-06-30Z', NULL, NULL, 'Under review', 1),
+    ('{SETTLED}', NULL, 'Settled?', NULL, 'settled', 'yes', 10000, 5, 1, 2,
+     '2025-01-02Z', '2025-06-30Z', '2025-07-01Z', '2025-06-01Z', NULL, 1),
+    ('{VOIDED}', NULL, 'Voided?', NULL, 'voided', 'refund', 0, 5, 1, 2,
+     '2025-01-02Z', '2025-06-30Z', '2025-07-01Z', '2025-06-01Z', NULL, 1),
+    ('{CURRENCY}', NULL, 'EUR/USD at 1.08?', NULL, 'trading', NULL, 5000, 5, 1, 2,
+     '2026-01-03Z', '2026-02-06Z', NULL, NULL, NULL, 1),
+    ('{ENDLESS}', NULL, 'Ever?', NULL, 'expired', NULL, 5000, 5, 1, 2, '2026-01-03Z', 'infinity', NULL, NULL, NULL, 1);
+INSERT INTO app.contracts (title, state, is_searchable, deleted_at, chance_bp, reserve_yes_cents, reserve_no_cents,
+    owner_id)
+VALUES {", ".join(f"('{CANARY} {name}', {values}, 5000, 1, 1, 1)" for name, values in HIDDEN.items())};
+INSERT INTO app.moderation (contract_id, verdict, moderator_id, note)
+SELECT contract_id,
+    (CASE WHEN title LIKE '%queued' THEN 'queued' WHEN title LIKE '%refused' THEN 'refused' ELSE 'passed'
+     END)::app.verdict,
+    1, '{CANARY}'
+FROM app.contracts;
+INSERT INTO app.topics (label) VALUES ('weather');
+INSERT INTO app.contract_topics (contract_id, topic_id, rank) SELECT contract_id, 1, 1 FROM app.contracts;
+INSERT INTO app.currency_series (name, pair, rate_source, is_published)
+VALUES ('EUR/USD weekly', 'EURUSD', 'ECB', true), ('{CANARY}', 'XXXYYY', '{CANARY}', false);
+INSERT INTO app.currency_legs
+VALUES (5, 1, '[2026-02-02,2026-02-06]', 1.08, true), (1, 2, '[2026-02-02,2026-02-06]', 2, true);
+INSERT INTO app.order_book_entries
+    (contract_id, user_id, direction, price_cents, remaining_cents, is_hidden, cancelled_at)
+VALUES (1, 1, 'buy', 60, 1050, false, NULL), (1, 2, 'buy', 60, 50, false, NULL), (1, 2, 'buy', 55, 1, false, NULL),
+    (1, 1, 'sell', 65, 700, false, NULL), (1, 1, 'sell', 1, 77700, true, NULL), (1, 1, 'sell', 2, 77700, false, now()),
+    (7, 1, 'sell', 3, 77700, false, NULL);
+INSERT INTO app.bets (bet_id, contract_id, user_id, stake_cents, shares, price_cents, placed_at, undone_at)
+VALUES ('00000001-0000-4000-9000-000000000000', 1, 1, 1234, 20.5, 62, '2026-01-31 11:00:00.123456Z', NULL),
+    ('00000002-0000-4000-9000-000000000000', 1, 2, 100, 2, NULL, '2026-01-29 11:00Z', NULL),
+    ('00000003-0000-4000-9000-000000000000', 1, 2, 777, 2, NULL, '2026-01-31 11:00Z', now());
+INSERT INTO app.price_history SELECT contract_id, '2026-01-01Z', 5000 FROM app.contracts;
+INSERT INTO app.price_history VALUES (1, '2026-01-31 11:00Z', 6250);
+CREATE FUNCTION app.secrets() RETURNS text LANGUAGE sql SECURITY DEFINER AS 'SELECT min(email) FROM app.users';
+CREATE FUNCTION public.secrets() RETURNS text LANGUAGE sql SECURITY DEFINER AS 'SELECT app.secrets()';
+CREATE TABLE public.notes AS SELECT '{CANARY}' AS note;
+"""
+
+
+@dataclass(frozen=True)
+class Site:
+    """An existing site's database with the example applied to it."""
+
+    server: Server
+    name: str
+
+    def as_reader(self) -> Any:
+        return self.server.connect(self.name, READER)
+
+    @property
+    def url(self) -> str:
+        return self.server.url(self.name, READER)
+
+
+@pytest.fixture(scope="module")
+def site(postgres: Server) -> Site:
+    name = postgres.create_database()
+    views = VIEWS.read_text()
+    with postgres.connect(name) as connection:
+        connection.execute(EXISTING.read_text() + DATA)
+        connection.execute(views)
+        connection.execute(views)  # it can be run again
+        connection.execute(f"ALTER ROLE {READER} PASSWORD '{PASSWORD}'")
+    return Site(postgres, name)
+
+
+@pytest.fixture
+def reader(site: Site) -> Iterator[Any]:
+    with closing(site.as_reader()) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def published(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The output folder of a build as the reader."""
+    folder = tmp_path_factory.mktemp("views")
+    (folder / "config.yaml").write_text("source:\n  schema: public_api\n")
+    environ = {"PUBLIC_MARKETS_SOURCE__URL": site.url}
+    checked = run("check", cwd=folder, **environ)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    built = run("build", "--as-of", "2026-01-31T12:00:00Z", cwd=folder, **environ)
+    assert (built.returncode, built.stderr) == (0, "")
+    assert built.stdout.startswith("built 6 markets as of 2026-01-31T12:00:00.000Z: ")
+    return folder / "output"
+
+
+def shown(published: Path, market_id: str) -> Any:
+    path = published / "v1" / "public" / "markets" / "detail" / market_id[:2] / f"{market_id}.json"
+    return json.loads(path.read_bytes())
+
+
+def test_cents_basis_points_and_enums_reach_the_reader_in_our_units_and_words(published: Path) -> None:
+    detail = shown(published, TRADING)
+    assert detail["market"] == {
+        "id": TRADING,
+        "question": "Rain?",
+        "status": "open",
+        "prob": 0.625,
+        "volume": 1234.56,
+        "closeTime": "2026-06-30T23:59:59.000Z",
+        "resolution": None,
+        "createdAt": "2026-01-01T08:00:00.000Z",
+        "resolvedAt": None,
+        "lastActivityAt": "2026-01-31T11:00:00.000Z",
+        "traderCount": 2,
+        "fills24h": 1,
+        "acceptingBets": True,
+        "description": "If it rains.",
+        "poolYes": 10.5,
+        "poolNo": 9.99,
+        "tradingPauseReason": None,
+        "fxFamilyMember": None,
+    }
+    assert detail["orderBook"] == {
+        "bids": [{"price": 0.6, "amount": 11.0}, {"price": 0.55, "amount": 0.01}],
+        "asks": [{"price": 0.65, "amount": 7.0}],
+    }
+    assert detail["recentFills"] == [
+        {
+            "id": "00000001-0000-4000-9000-000000000000",
+            "amount": 12.34,
+            "shares": 20.5,
+            "price": 0.62,
+            "timestamp": "2026-01-31T11:00:00.123Z",
+        },
+        {
+            "id": "00000002-0000-4000-9000-000000000000",
+            "amount": 1.0,
+            "shares": 2.0,
+            "price": None,
+            "timestamp": "2026-01-29T11:00:00.000Z",
+        },
+    ]
+    assert detail["probHistory"] == [
+        {"timestamp": "2026-01-01T00:00:00.000Z", "prob": 0.5},
+        {"timestamp": "2026-01-31T11:00:00.000Z", "prob": 0.625},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("market_id", "status", "resolution", "accepts", "pause"),
+    [
+        (HALTED, "open", None, False, "Under review"),
+        (SETTLED, "resolved", "YES", False, None),
+        (VOIDED, "cancelled", "CANCEL", False, None),
+        (ENDLESS, "closed", None, False, None),
+    ],
+)
+def test_every_state_has_its_word(
+    published: Path, market_id: str, status: str, resolution: str | None, *, accepts: bool, pause: str | None
+) -> None:
+    market = shown(published, market_id)["market"]
+    assert (market["status"], market["resolution"]) == (status, resolution)
+    assert (market["acceptingBets"], market["tradingPauseReason"]) == (accepts, pause)
+
+
+def test_a_contract_without_an_end_closes_at_the_end_of_the_calendar(published: Path) -> None:
+    assert shown(published, ENDLESS)["market"]["closeTime"] == "9999-12-31T23:59:59.000Z"
+
+
+def test_a_published_series_is_a_family_whose_week_ends_on_its_last_day(published: Path) -> None:
+    assert shown(published, CURRENCY)["market"]["fxFamilyMember"] == {
+        "title": "EUR/USD weekly",
+        "instrument": "EURUSD",
+        "source": "ECB",
+        "weekStart": "2026-02-02",
+        "weekEnd": "2026-02-06",
+        "thresholdValue": 1.08,
+        "direction": "gte",
+    }
+    assert shown(published, TRADING)["market"]["fxFamilyMember"] is None, "that series is not published"
+
+
+def test_nothing_private_is_in_any_byte_of_the_output(published: Path) -> None:
+    contents = [path.read_bytes() for path in published.rglob("*") if path.is_file()]
+    assert len(contents) > 3_000
+    assert not [content for content in contents if CANARY.encode() in content or b'":777' in content]
+
+
+def test_nothing_private_is_in_any_row_the_reader_can_see(reader: Any) -> None:
+    for view in RELATIONS:
+        rows = reader.execute(f"SELECT * FROM {view}").fetchall()
+        assert rows
+        assert CANARY not in repr(rows)
+
+
+def test_the_views_have_exactly_the_columns_we_read(reader: Any) -> None:
+    for view, columns in RELATIONS.items():
+        cursor = reader.execute(f"SELECT * FROM {view} LIMIT 0")
+        assert [column.name for column in cursor.description] == list(columns)
+
+
+def test_the_reader_holds_select_on_the_six_views_and_nothing_else(site: Site) -> None:
+    with site.server.connect(site.name) as connection:
+        held = connection.execute(
+            """
+            SELECT n.nspname, c.relname, array_agg(p ORDER BY p)
+            FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace,
+                unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) AS p
+            WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+                AND has_table_privilege(%(reader)s, c.oid, p)
+            GROUP BY 1, 2 ORDER BY 1, 2
+            """,
+            {"reader": READER},
+        ).fetchall()
+        schemas = connection.execute(
+            """
+            SELECT nspname FROM pg_namespace
+            WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' AND has_schema_privilege(%s, oid, 'USAGE')
+            """,
+            [READER],
+        ).fetchall()
+    assert held == [("public_api", view, ["SELECT"]) for view in sorted(RELATIONS)]
+    assert schemas == [("public_api",)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT email FROM app.users",
+        "SELECT note FROM app.moderation",
+        "SELECT owner_id FROM app.contracts",
+        "SELECT user_id FROM app.order_book_entries",
+        "SELECT matched_bet_id FROM app.bets",
+        "SELECT * FROM app.price_history",
+        "SELECT app.secrets()",
+        "SELECT public.secrets()",
+        "SELECT * FROM public.notes",
+        "SELECT * FROM public_api.visible_contracts",
+        "TABLE pg_catalog.pg_authid",
+        "SELECT passwd FROM pg_catalog.pg_shadow",
+        "TABLE pg_catalog.pg_largeobject",
+        "SELECT pg_read_file('/etc/hostname')",
+        "SELECT pg_read_binary_file('postgresql.conf')",
+        "SELECT pg_ls_dir('.')",
+        "SELECT pg_current_logfile()",
+        "SELECT lo_import('/etc/hostname')",
+        "SELECT pg_reload_conf()",
+        "COPY (SELECT 1) TO PROGRAM 'true'",
+        "COPY (SELECT 1) TO '/tmp/leak'",
+        "COPY public_api.markets FROM PROGRAM 'true'",
+        "SET ROLE admin",
+        "SET SESSION AUTHORIZATION admin",
+        "ALTER ROLE admin PASSWORD 'mine'",
+        "ALTER SYSTEM SET log_statement = 'all'",
+        f"GRANT pg_read_all_data TO {READER}",
+        f"GRANT SELECT ON app.users TO {READER}",
+        "UPDATE app.contracts SET title = 'mine'",
+        "DELETE FROM app.bets",
+        "INSERT INTO app.price_history VALUES (1, now(), 5000)",
+        "TRUNCATE app.users",
+        "DROP VIEW public_api.markets",
+        "CREATE OR REPLACE VIEW public_api.markets AS SELECT 1 AS id",
+        "ALTER VIEW public_api.markets SET (security_invoker = true)",
+        "CREATE TABLE public_api.mine (id int)",
+        "CREATE TABLE public.mine (id int)",
+        "CREATE TEMPORARY TABLE mine (id int)",
+        "CREATE SCHEMA mine",
+        "CREATE DATABASE mine",
+        "CREATE ROLE mine",
+        "CREATE EXTENSION dblink",
+        "CREATE FUNCTION public_api.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    ],
+)
+def test_the_reader_is_refused(reader: Any, statement: str) -> None:
+    # Read-only is only a habit of the role, which its holder can put off: the rights must refuse by themselves.
+    reader.execute("SET default_transaction_read_only = off")
+    with pytest.raises(InsufficientPrivilege):
+        reader.execute(statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE public_api.markets SET question = 'mine'",
+        "DELETE FROM public_api.fills",
+        "INSERT INTO public_api.probabilities VALUES (gen_random_uuid(), now(), 0.5)",
+    ],
+)
+def test_no_view_can_be_written_to_whoever_asks(reader: Any, statement: str) -> None:
+    reader.execute("SET default_transaction_read_only = off")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match=r"(update|delete from|insert into) view"):
+        reader.execute(statement)
+
+
+def test_the_reader_is_read_only_and_bounded_unless_it_says_otherwise(reader: Any) -> None:
+    names = "default_transaction_read_only", "statement_timeout", "idle_in_transaction_session_timeout", "lock_timeout"
+    values = [reader.execute(f"SHOW {name}").fetchone()[0] for name in names]
+    assert values == ["on", "10min", "5min", "10s"]
+
+
+def test_a_condition_that_fails_on_purpose_sees_no_hidden_row(reader: Any, site: Site) -> None:
+    trap = "CASE WHEN {} LIKE 'CANARY%' THEN {}::integer ELSE 1 END = 1"
+    with (
+        site.server.connect(site.name) as owner,
+        pytest.raises(psycopg.errors.InvalidTextRepresentation, match=CANARY),
+    ):
+        owner.execute(f"SELECT count(*) FROM app.contracts WHERE {trap.format('title', 'title')}")
+    seen = reader.execute(f"SELECT count(*) FROM markets WHERE {trap.format('question', 'question')}").fetchone()
+    assert seen == (6,)
+
+
+def test_without_the_schema_check_says_which_relations_it_misses(
+    site: Site, tmp_path: Path, new_database: Callable[[], str]
+) -> None:
+    (tmp_path / "config.yaml").touch()
+    checked = run("check", cwd=tmp_path, PUBLIC_MARKETS_SOURCE__URL=site.server.url(new_database()))
+    assert checked.returncode == 1
+    assert [line.split(";")[0] for line in checked.stdout.splitlines()] == [
+        *(f"error: relation {name} is missing" for name in RELATIONS),
+        "fine: output: can be written",
+    ]

@@ -1,0 +1,421 @@
+"""A whole build of the demo, file by file: valid, complete, in order, private, reproducible."""
+
+import hashlib
+import json
+import re
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from shutil import copy
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from pydantic import BaseModel
+
+from generator.api import contract, cursors, keys
+from generator.api.contract import MARKET_STATUSES, SORTS, STATUS_FILTERS
+from generator.api.openapi.schemas import BuildRecord
+from generator.demo.database import METADATA, seed
+from generator.source.relations import RELATIONS
+from generator.tree.manifest import Manifest
+from generator.tree.pages import page_count
+from tests.support import lists
+from tests.support.builds import AS_OF, Outputs, build_now, files, make_config
+
+Row = dict[str, Any]
+CANARY = b"CANARY"
+PRIVATE = {
+    name: {column.name for column in table.columns if column.info.get("private")}
+    for name, table in METADATA.tables.items()
+}
+
+
+@pytest.fixture(scope="module")
+def published(demo_output: Path) -> dict[str, bytes]:
+    """Every file under v1/ by its key."""
+    return files(demo_output)
+
+
+@pytest.fixture(scope="module")
+def markets(demo_folder: Path) -> list[Row]:
+    """The public markets as they are in the database, with the number of their public FX memberships."""
+    query = (
+        "SELECT *, (SELECT count(*) FROM fx_members WHERE market_id = m.id AND is_public) AS families "
+        "FROM markets m WHERE approval = 'approved' AND is_listed"
+    )
+    with closing(sqlite3.connect(demo_folder / "markets.db")) as connection:
+        connection.row_factory = sqlite3.Row
+        return [dict(row) for row in connection.execute(query)]
+
+
+@pytest.fixture(scope="module")
+def forty_markets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("forty") / "markets.db"
+    seed(path, as_of=AS_OF, markets=40)
+    return path
+
+
+@pytest.fixture
+def forty(forty_markets: Path, tmp_path: Path) -> Path:
+    """A folder with a demo database of forty markets, to be changed at will."""
+    copy(forty_markets, tmp_path)
+    return tmp_path
+
+
+# ── every file ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def model_of(key: str) -> type[BaseModel] | None:
+    """The resource that a key holds, told by the key alone; None for the interface description."""
+    if key.startswith("v1/public/markets/lists/"):
+        return contract.PublicMarketList
+    if key.startswith("v1/public/markets/detail/"):
+        return contract.PublicMarketDetail
+    if key.startswith("v1/errors/"):
+        return contract.ErrorResponse
+    return {keys.SNAPSHOT: contract.PublicMarketSnapshot, keys.BUILD: BuildRecord, keys.OPENAPI: None}[key]
+
+
+def encoded_again(key: str, body: bytes) -> bytes:
+    model = model_of(key)
+    return contract.encode(json.loads(body) if model is None else model.model_validate_json(body))
+
+
+def test_every_file_is_its_resource_to_the_byte(published: dict[str, bytes]) -> None:
+    checked = 0
+    for key, body in published.items():
+        assert encoded_again(key, body) == body, key
+        checked += 1
+    assert checked == len(published) > 5_000
+
+
+def test_what_the_contract_leaves_open_holds_no_other_properties_either(published: dict[str, bytes]) -> None:
+    """Items and detail markets may have additional properties; ours have none, so nothing can slip in."""
+    item = {*json.loads(published[keys.first_page("all/new", 1)])["items"][0]}
+    assert len(item) == 13
+    details = [json.loads(body)["market"] for key, body in published.items() if "/detail/" in key]
+    assert {len(market) for market in details} == {18}
+    pages = [json.loads(body)["items"] for key, body in published.items() if key.endswith("/first/100.json")]
+    assert {frozenset(one) for page in pages for one in page} == {frozenset(item)}
+
+
+def test_the_manifest_names_every_file_and_no_other(demo_output: Path, published: dict[str, bytes]) -> None:
+    recorded = Manifest.model_validate_json((demo_output / "manifest.json").read_bytes())
+    generations = {keys.generation_prefix(name, one.generation): one for name, one in recorded.lists.items()}
+    assert recorded.complete
+    assert recorded.retired == ()
+    of_generation: dict[str, list[bytes]] = {prefix: [] for prefix in generations}
+    mutable = set()
+    for key, body in published.items():
+        if keys.is_immutable(key):
+            of_generation[key.rsplit("/", 2)[0]].append(body)
+        else:
+            mutable.add(key)
+    assert mutable == recorded.objects.keys()
+    for prefix, one in generations.items():
+        assert len(of_generation[prefix]) == page_count(one.count)
+        assert sum(map(len, of_generation[prefix])) == one.bytes
+
+
+def test_every_public_market_has_a_detail_and_no_other(published: dict[str, bytes], markets: list[Row]) -> None:
+    details = {key for key in published if "/detail/" in key}
+    assert details == {keys.detail(market["id"].lower()) for market in markets}
+    assert len(details) > 100
+    for key in details:
+        assert json.loads(published[key])["market"]["id"] in key
+
+
+# ── every walk ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def instant(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=AS_OF.tzinfo)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def before(market: Row, sort: str) -> tuple[float, ...]:
+    """What puts a market before others; the smallest first."""
+    values = {
+        "popular": (market["trader_count"], market["volume"]),
+        "activity": (instant(market["last_activity_at"]).timestamp(),),
+        "volume": (market["volume"],),
+        "new": (instant(market["created_at"]).timestamp(),),
+        "ended": (instant(market["resolved_at"] or market["close_time"]).timestamp(),),
+    }
+    return tuple(-value for value in values[sort])
+
+
+def expected_ids(markets: list[Row], status: str, sort: str) -> list[str]:
+    several: dict[str, set[str]] = {"all": {*MARKET_STATUSES}, "archive": {"closed", "resolved", "cancelled"}}
+    states = several.get(status, {status})
+    listed = [market for market in markets if market["status"] in states and not market["families"]]
+    return [market["id"].lower() for market in sorted(listed, key=lambda one: (before(one, sort), one["id"].lower()))]
+
+
+def walk(published: dict[str, bytes], list_name: str, limit: int) -> Iterator[str]:
+    page = json.loads(published[keys.first_page(list_name, limit)])
+    while True:
+        yield from (item["id"] for item in page["items"])
+        if page["nextCursor"] is None:
+            return
+        assert len(page["items"]) == limit
+        place = cursors.read(list_name, page["nextCursor"])
+        page = json.loads(published[keys.page(list_name, place.generation, limit, place.position)])
+
+
+@pytest.mark.parametrize("status", STATUS_FILTERS)
+@pytest.mark.parametrize("sort", SORTS)
+def test_every_walk_is_the_databases_rows_in_order(
+    published: dict[str, bytes], markets: list[Row], status: str, sort: str
+) -> None:
+    expected = expected_ids(markets, status, sort)
+    assert len(expected) >= 5
+    for limit in (1, 7, 20, 100):
+        assert list(walk(published, f"{status}/{sort}", limit)) == expected
+
+
+def test_the_lists_hold_every_listed_market_and_no_fx_member(published: dict[str, bytes], markets: list[Row]) -> None:
+    listed = {market["id"].lower() for market in markets if not market["families"]}
+    assert 0 < len(listed) < len(markets)
+    assert {*walk(published, "all/new", 100)} == listed
+
+
+# ── privacy ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_no_byte_of_the_output_is_private(demo_folder: Path, demo_output: Path) -> None:
+    assert (demo_folder / "markets.db").read_bytes().count(CANARY) > 1_000
+    everything = files(demo_output, "")
+    assert {"manifest.json", "report.json", "v1/build.json"} <= everything.keys()
+    assert [name for name, content in everything.items() if CANARY in content or CANARY.lower() in content] == []
+    assert [name for name in everything if "CANARY" in name.upper()] == []
+
+
+def test_hidden_rows_leave_no_trace_even_where_they_are_broken(forty: Path) -> None:
+    word = CANARY.decode()
+    hidden = "SELECT id FROM markets WHERE approval <> 'approved' OR NOT is_listed"
+    updates = [
+        f"UPDATE orders SET price = 7, side = '{word}' WHERE NOT is_public",
+        f"UPDATE fills SET id = '{word}' WHERE market_id IN ({hidden})",
+        f"UPDATE probabilities SET recorded_at = '{word}' WHERE market_id IN ({hidden})",
+        f"UPDATE fx_members SET direction = '{word}' WHERE NOT is_public",
+        f"UPDATE markets SET prob = 7, status = '{word}' WHERE id IN ({hidden})",
+    ]
+    with closing(sqlite3.connect(forty / "markets.db", isolation_level=None)) as connection:
+        assert all(connection.execute(update).rowcount > 0 for update in updates)
+    report = build_now(make_config(forty))
+    assert report.quarantine.total() == 0
+    assert [name for name, content in files(forty / "output", "").items() if CANARY in content] == []
+
+
+def test_what_is_read_is_exactly_what_is_not_private() -> None:
+    public = {
+        name: {column.name for column in table.columns if not column.info.get("private")}
+        for name, table in METADATA.tables.items()
+    }
+    assert {name: {*columns} for name, columns in RELATIONS.items()} == public
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_every_column_of_the_real_schema_is_either_read_or_private(demo_folder: Path, relation: str) -> None:
+    with closing(sqlite3.connect(demo_folder / "markets.db")) as connection:
+        real = {row[1] for row in connection.execute(f"PRAGMA table_info({relation})")}
+    read = {*RELATIONS[relation]}
+    assert real == read | PRIVATE[relation]
+    assert not read & PRIVATE[relation]
+
+
+def test_the_real_schema_has_no_relation_that_is_neither_read_nor_unknown_to_us(demo_folder: Path) -> None:
+    with closing(sqlite3.connect(demo_folder / "markets.db")) as connection:
+        real = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert real == {*RELATIONS}
+    assert sum(map(len, PRIVATE.values())) == 7
+
+
+@contextmanager
+def watched() -> Iterator[tuple[list[str], set[tuple[str, str]]]]:
+    """Every statement and every (table, column) that any SQLite connection reads meanwhile, told by SQLite itself."""
+    statements: list[str] = []
+    columns: set[tuple[str, str]] = set()
+
+    def authorize(action: int, table: str | None, column: str | None, *_: str | None) -> int:
+        if action == sqlite3.SQLITE_READ and table is not None and column is not None:
+            columns.add((table, column))
+        return sqlite3.SQLITE_OK
+
+    def watch(connection: sqlite3.Connection, _: object) -> None:
+        connection.set_trace_callback(statements.append)
+        connection.set_authorizer(authorize)
+
+    sa.event.listen(sa.Pool, "connect", watch)
+    try:
+        yield statements, columns
+    finally:
+        sa.event.remove(sa.Pool, "connect", watch)
+
+
+def test_no_statement_names_a_private_column(forty: Path) -> None:
+    with watched() as (statements, columns):
+        build_now(make_config(forty))
+    selects = [statement for statement in statements if statement.lstrip().upper().startswith("SELECT")]
+    assert len(selects) >= 6
+    assert all(any(re.search(rf"\b{relation}\b", text) for text in selects) for relation in ("orders", "fills"))
+    unmistakable = {column for columns_ in PRIVATE.values() for column in columns_} - {"id"}
+    assert len(unmistakable) == 5
+    assert [text for text in statements if unmistakable & {*re.findall(r"\w+", text)}] == []
+    assert [text for text in selects if "*" in text.replace("count(*)", "")] == []
+    read = {(table, column) for table, column in columns if table in RELATIONS and column}
+    assert len(read) > 30
+    assert read <= {(table, column) for table, allowed in RELATIONS.items() for column in allowed}
+
+
+def test_the_watch_sees_a_private_column_that_is_read(demo_folder: Path) -> None:
+    with watched() as (statements, columns):
+        engine = sa.create_engine(f"sqlite:///{demo_folder / 'markets.db'}", poolclass=sa.NullPool)
+        with engine.connect() as connection:
+            connection.exec_driver_sql("SELECT count(user_id) FROM fills")
+    assert ("fills", "user_id") in columns
+    assert any("user_id" in statement for statement in statements)
+
+
+# ── reproducibility ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def fingerprint(output: Path) -> dict[str, str]:
+    return {key: hashlib.sha256(body).hexdigest() for key, body in files(output).items()}
+
+
+def identities(output: Path) -> dict[str, tuple[int, int, int]]:
+    """Inode, modification time and size of every file and folder but the lock."""
+    found = (path for path in output.rglob("*") if path.name != ".lock")
+    return {
+        path.relative_to(output).as_posix(): (path.stat().st_ino, path.stat().st_mtime_ns, path.stat().st_size)
+        for path in found
+    }
+
+
+def test_three_builds_into_fresh_folders_give_the_same_bytes(forty: Path) -> None:
+    outputs = [forty / name for name in ("one", "two", "three")]
+    for output in outputs:
+        build_now(make_config(forty, output=output))
+    first, second, third = map(fingerprint, outputs)
+    assert len(first) > 4_000
+    assert first == second == third
+    manifests = {(output / "manifest.json").read_bytes() for output in outputs}
+    assert len(manifests) == 1
+
+
+def test_a_second_build_in_place_writes_nothing_at_all(forty: Path) -> None:
+    build_now(make_config(forty))
+    first = identities(forty / "output")
+    time.sleep(0.02)  # longer than the clock of any file system takes to tell two writes apart
+    report = build_now(make_config(forty))
+    assert identities(forty / "output") == first
+    assert (report.written, report.written_bytes, report.deleted) == (0, 0, 0)
+    assert report.unchanged == len(files(forty / "output")) > 4_000
+
+
+def changed(one: dict[str, bytes], other: dict[str, bytes]) -> set[str]:
+    return {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
+
+
+def test_a_later_as_of_changes_only_what_must_change(forty: Path) -> None:
+    outputs = [forty / "output", forty / "later"]
+    build_now(make_config(forty), AS_OF)
+    build_now(make_config(forty, output=outputs[1]), AS_OF + timedelta(hours=3))
+    earlier, later = map(files, outputs)
+    different = changed(earlier, later)
+    details = {key for key in different if "/detail/" in key}
+    moved = {key.removesuffix(".json").rsplit("/", 1)[1] for key in details}
+    total = sum("/detail/" in key for key in earlier)
+    assert 0 < len(details) < total / 2
+    for key in details:
+        old, new = json.loads(earlier[key]), json.loads(later[key])
+        differing = {name for name in old["market"] if old["market"][name] != new["market"][name]}
+        assert differing <= {"fills24h", "acceptingBets"}
+        assert {**old, "market": None} == {**new, "market": None}
+    lists = {key for key in earlier.keys() | later.keys() if "/lists/" in key}
+    for status in STATUS_FILTERS:
+        for sort in SORTS:
+            prefix = keys.list_prefix(f"{status}/{sort}") + "/"
+            own = {key for key in lists if key.startswith(prefix)}
+            if moved.isdisjoint(walk(earlier, f"{status}/{sort}", 100)):
+                assert not own & different
+            else:
+                assert own & different
+    assert keys.BUILD in different
+    assert different <= details | lists | {keys.BUILD, keys.SNAPSHOT}
+
+
+def test_as_of_alone_changes_nothing_but_the_record_of_the_build(forty: Path) -> None:
+    with closing(sqlite3.connect(forty / "markets.db", isolation_level=None)) as connection:
+        connection.execute("DELETE FROM fills WHERE created_at > '2026-01-25'")
+        connection.execute("UPDATE markets SET close_time = '2027-01-01 00:00:00' WHERE status = 'open'")
+    build_now(make_config(forty))
+    before_ = identities(forty / "output")
+    build_now(make_config(forty), AS_OF + timedelta(days=1))
+    after = identities(forty / "output")
+    replaced = {name for name in before_.keys() | after.keys() if before_.get(name) != after.get(name)}
+    assert {name for name in replaced if (forty / "output" / name).is_file()} == {
+        "v1/build.json",
+        "manifest.json",
+        "report.json",
+        "index.html",
+    }
+    assert {name for name in replaced if (forty / "output" / name).is_dir()} <= {"v1"}
+
+
+def test_a_change_of_one_market_leaves_lists_without_it_alone(forty: Path) -> None:
+    build_now(make_config(forty))
+    earlier = files(forty / "output")
+    with closing(sqlite3.connect(forty / "markets.db", isolation_level=None)) as connection:
+        (edited,) = connection.execute(
+            "SELECT id FROM markets WHERE status = 'cancelled' AND approval = 'approved' AND is_listed LIMIT 1"
+        ).fetchone()
+        connection.execute("UPDATE markets SET question = 'Edited?' WHERE id = ?", [edited])
+    build_now(make_config(forty))
+    later = files(forty / "output")
+    touched = {"/".join(key.split("/")[4:5]) for key in changed(earlier, later) if "/lists/" in key}
+    assert touched == {"cancelled", "archive", "all"}
+    assert {key for key in changed(earlier, later) if "/lists/" not in key} == {keys.detail(edited.lower())}
+    # What was replaced stays for the walks that are in it.
+    assert {key for key in earlier if keys.is_immutable(key)} <= later.keys()
+    assert list(walk(later, "all/new", 7)) == list(walk(earlier, "all/new", 7))
+
+
+# ── the other layout ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def chunked(outputs: Outputs) -> Path:
+    return outputs("core", "chunks")
+
+
+def test_the_layout_changes_how_lists_lie_there_and_nothing_else(published: dict[str, bytes], chunked: Path) -> None:
+    ours, theirs = ({key for key in found if "/lists/" not in key} for found in (files(chunked), published))
+    assert ours == theirs
+    assert {key for key in ours if (chunked / key).read_bytes() != published[key]} == {keys.BUILD, keys.OPENAPI}
+
+
+def test_a_list_has_the_same_items_in_either_layout(demo_output: Path, chunked: Path) -> None:
+    names = Manifest.model_validate_json((chunked / "manifest.json").read_bytes()).lists
+    assert len(names) == len(STATUS_FILTERS) * len(SORTS)
+    for name in names:
+        assert lists.source(chunked, name) == lists.source(demo_output, name)
+
+
+def test_no_byte_of_the_other_layout_is_private(chunked: Path) -> None:
+    everything = files(chunked, "")
+    assert sum(f"/{keys.CHUNKS}/" in name for name in everything) > 20
+    assert [name for name, content in everything.items() if CANARY in content or CANARY.lower() in content] == []
+
+
+def test_builds_of_the_other_layout_into_fresh_folders_give_the_same_bytes(demo_folder: Path, chunked: Path) -> None:
+    again = chunked.parent / "again"
+    build_now(make_config(demo_folder, output=again, layout="chunks"))
+    assert fingerprint(again) == fingerprint(chunked)

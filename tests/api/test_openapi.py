@@ -1,0 +1,456 @@
+"""The OpenAPI document: true to the contract and to every published file, and accepted unchanged by common tools."""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator, FormatChecker
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from generator.api import contract, cursors, keys
+from generator.api.contract import ErrorResponse, Variant, encode
+from generator.api.openapi import descriptions
+from generator.api.openapi import document as openapi
+from generator.api.openapi import examples as openapi_examples
+from generator.api.openapi import schemas as openapi_schemas
+from generator.demo.database import seed
+from tests.support.builds import AS_OF, ROOT, build_now, files, make_config
+from tests.support.programs import require, unavailable
+
+NODE = ROOT / "tests" / "node" / "node_modules"
+VARIANTS = get_args(Variant)
+FIRST_LINK = {"listMarkets": "firstPage", "getSnapshot": "groups"}
+Validator = Callable[[dict[str, Any]], Draft202012Validator]
+
+
+@pytest.fixture(scope="module", params=VARIANTS)
+def variant(request: pytest.FixtureRequest) -> Variant:
+    found: Variant = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, variant: Variant) -> Path:
+    folder = tmp_path_factory.mktemp("openapi")
+    seed(folder / "markets.db", as_of=AS_OF, markets=40)
+    build_now(make_config(folder, variant=variant, categories="politics"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def published(folder: Path) -> dict[str, bytes]:
+    """Every file below v1, by its key."""
+    return files(folder / "output")
+
+
+@pytest.fixture(scope="module")
+def document(published: dict[str, bytes]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(published[keys.OPENAPI])
+    return found
+
+
+@pytest.fixture(scope="module")
+def validator(document: dict[str, Any]) -> Validator:
+    """Makes a validator of a schema of the document; `$ref` and `format` count."""
+    formats = FormatChecker()
+    assert {"uuid", "date", "date-time"} <= formats.checkers.keys()
+
+    def make(schema: dict[str, Any]) -> Draft202012Validator:
+        return Draft202012Validator({**schema, "components": document["components"]}, format_checker=formats)
+
+    return make
+
+
+def operations(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    found = [operation for path in document["paths"].values() for operation in path.values()]
+    return {operation["operationId"]: operation for operation in found}
+
+
+def responses(document: dict[str, Any], operation: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for status, response in operation["responses"].items():
+        name = response.get("$ref", "").removeprefix("#/components/responses/")
+        yield int(status), document["components"]["responses"][name] if name else response
+
+
+def exemplified(part: object, where: str = "") -> Iterator[tuple[str, dict[str, Any], list[Any]]]:
+    """Everything that has a schema, and its examples: parameters, headers, bodies."""
+    if isinstance(part, dict):
+        if isinstance(part.get("schema"), dict):
+            named = [example["value"] for example in part.get("examples", {}).values()]
+            yield where, part["schema"], named + ([part["example"]] if "example" in part else [])
+        for key, value in part.items():
+            if key not in {"schemas", "value", "example"}:
+                yield from exemplified(value, f"{where}/{key}")
+    elif isinstance(part, list):
+        for number, value in enumerate(part):
+            yield from exemplified(value, f"{where}/{number}")
+
+
+def models() -> dict[str, type[contract.Wire]]:
+    named = [*vars(contract).values(), openapi_schemas.BuildRecord, openapi_schemas.Category]
+    found = {model.__name__: model for model in named if isinstance(model, type) and issubclass(model, contract.Wire)}
+    return {name: model for name, model in found.items() if name not in {"Wire", "Closed", "MarketFields"}}
+
+
+# ── the document itself ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_document_is_valid_openapi_3_1(document: dict[str, Any]) -> None:
+    OpenAPIV31SpecValidator(document).validate()
+    assert (document["openapi"], document["info"]["version"]) == ("3.1.0", "1.0.0")
+
+
+def test_a_broken_document_is_not_valid(document: dict[str, Any]) -> None:
+    assert not OpenAPIV31SpecValidator({**document, "paths": {"/": {"get": {"responses": {"200": {}}}}}}).is_valid()
+
+
+def test_the_published_bytes_are_the_same_whatever_the_hash_seed(
+    folder: Path, published: dict[str, bytes], variant: Variant
+) -> None:
+    code = (
+        "import sys; from pathlib import Path; from generator.api import contract; "
+        "from generator.api.openapi import document as openapi; "
+        "from tests.support.builds import make_config; "
+        "settings = make_config(Path(sys.argv[1]), variant=sys.argv[2]); "
+        "sys.stdout.buffer.write(contract.encode(openapi.document(settings)))"
+    )
+    made = {
+        subprocess.run(
+            [sys.executable, "-c", code, folder, variant],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert made == {published[keys.OPENAPI]}
+
+
+def test_operations_paths_and_statuses_are_the_contracts(document: dict[str, Any], variant: Variant) -> None:
+    reference = {"core": "{marketId}", "extended": "{marketRef}"}[variant]
+    assert {
+        (path, operation["operationId"], tuple(operation["responses"]))
+        for path, item in document["paths"].items()
+        for operation in item.values()
+    } == {
+        ("/v1/public/markets", "listMarkets", ("200", "400", "405", "429")),
+        ("/v1/public/markets/snapshot", "getSnapshot", ("200", "405", "429")),
+        (f"/v1/public/markets/{reference}", "getMarket", ("200", "400", "404", "405", "429")),
+        ("/v1/build.json", "getBuild", ("200", "405", "429")),
+    }
+    assert document["security"] == []
+
+
+def test_parameters_are_the_contracts(document: dict[str, Any], variant: Variant) -> None:
+    parameters = {one["name"]: one for one in operations(document)["listMarkets"]["parameters"]}
+    assert list(parameters) == ["status", "sort", "limit", "cursor", *(["category"] if variant == "extended" else [])]
+    assert not any(one["required"] for one in parameters.values())
+    schemas = document["components"]["schemas"]
+    assert schemas["StatusFilter"]["enum"] == list(contract.STATUS_FILTERS)
+    assert schemas["Sort"]["enum"] == list(contract.SORTS)
+    assert schemas["MarketStatus"]["enum"] == list(contract.MARKET_STATUSES)
+    assert schemas["Resolution"]["enum"] == list(get_args(contract.Resolution))
+    assert schemas["Direction"]["enum"] == list(get_args(contract.Direction))
+    assert parameters["status"]["schema"] == {"$ref": "#/components/schemas/StatusFilter", "default": "open"}
+    assert parameters["sort"]["schema"] == {"$ref": "#/components/schemas/Sort"}, "its default depends on the status"
+    assert parameters["limit"]["schema"] == {
+        "type": "integer",
+        "minimum": contract.LIMIT_MIN,
+        "maximum": contract.LIMIT_MAX,
+        "default": contract.LIMIT_DEFAULT,
+    }
+    for name, values in (("status", contract.STATUS_FILTERS), ("sort", contract.SORTS)):
+        assert [example["value"] for example in parameters[name]["examples"].values()] == list(values)
+        assert all(f"- `{value}`: " in parameters[name]["description"] for value in values)
+    default = "`popular` with status `open`, `all`; `ended` with status `archive`, `closed`, `resolved`, `cancelled`."
+    assert parameters["sort"]["description"].endswith(default)
+
+
+def described(variant: Variant) -> dict[str, dict[str, Any]]:
+    """The fields of every model that the variant has."""
+    extended = () if variant == "extended" else ("slug", "category", "categories", "creationSource", "sponsor")
+    return {
+        name: {str(field.alias): field for field in model.model_fields.values() if field.alias not in extended}
+        for name, model in models().items()
+        if variant == "extended" or name != "Category"
+    }
+
+
+def test_properties_and_closed_objects_are_the_models(document: dict[str, Any], variant: Variant) -> None:
+    schemas = document["components"]["schemas"]
+    assert len(described(variant)) == {"core": 14, "extended": 15}[variant]
+    enums = {"MarketStatus", "Resolution", "StatusFilter", "Sort", "Direction"}
+    assert schemas.keys() == described(variant).keys() | enums
+    for name, fields in described(variant).items():
+        model = models()[name]
+        assert list(schemas[name]["properties"]) == list(fields)
+        assert schemas[name]["required"] == [alias for alias, field in fields.items() if field.is_required()]
+        assert schemas[name].get("additionalProperties") == (False if issubclass(model, contract.Closed) else None)
+
+
+def test_exactly_what_may_be_null_in_the_contract_may_be_null(document: dict[str, Any], validator: Validator) -> None:
+    nullable = {
+        f"{name}.{key}"
+        for name, schema in document["components"]["schemas"].items()
+        for key, schema in schema.get("properties", {}).items()
+        if validator(schema).is_valid(None)
+    }
+    assert nullable == {
+        *("PublicMarketListItem.resolution", "PublicMarketListItem.resolvedAt", "PublicMarketList.nextCursor"),
+        *("PublicMarketDetailMarket.resolution", "PublicMarketDetailMarket.resolvedAt"),
+        *("PublicMarketDetailMarket.description", "PublicMarketDetailMarket.tradingPauseReason"),
+        *("PublicMarketDetailMarket.fxFamilyMember", "PublicRecentFill.price"),
+    }
+
+
+def test_every_schema_and_property_is_described_for_people_who_lack_the_contract(
+    document: dict[str, Any], variant: Variant
+) -> None:
+    used = set()
+    for name, schema in document["components"]["schemas"].items():
+        assert schema["description"].endswith(".")
+        for key, value in schema.get("properties", {}).items():
+            assert value["description"].endswith(".")
+            used |= {key, f"{name}.{key}"}
+    assert "§" not in json.dumps(document, ensure_ascii=False)
+    assert variant == "core" or descriptions.MEANINGS.keys() <= used
+
+
+def test_what_is_configured_is_said(tmp_path: Path) -> None:
+    settings = make_config(
+        tmp_path,
+        base_url="https://api.example.org",
+        rate_limit__requests=7,
+        rate_limit__window="90 s",
+        cursor__lifetime="2 d",
+        snapshot__size=9,
+        detail__recent_fills=11,
+        detail__order_book="false",
+    )
+    made = openapi.document(settings)
+    assert made["servers"] == [{"url": "https://api.example.org"}]
+    assert "7 requests in 90 seconds" in made["info"]["description"]
+    described = {name: operation["description"] for name, operation in operations(made).items()}
+    assert "readable for 2 days at least" in described["listMarkets"]
+    assert "at most 9 markets" in described["getSnapshot"]
+    assert "at most 11 recent fills" in described["getMarket"]
+    assert "order book is not published" in described["getMarket"]
+    too_many = made["components"]["responses"]["TooManyRequests"]
+    assert too_many["headers"]["Retry-After"]["example"] == 90
+
+
+# ── examples and links ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_everything_has_examples_and_they_fit_their_schemas(
+    document: dict[str, Any], validator: Validator, variant: Variant
+) -> None:
+    checked = 0
+    for where, schema, examples in exemplified(document):
+        assert examples, f"{where} has no example"
+        for example in examples:
+            validator(schema).validate(example)
+            checked += 1
+    assert checked == {"core": 39, "extended": 43}[variant]
+
+
+def test_every_response_has_a_body_and_errors_have_the_edges_own(document: dict[str, Any], variant: Variant) -> None:
+    for operation in operations(document).values():
+        for status, response in responses(document, operation):
+            (media,) = response["content"].values()
+            bodies = [example["value"] for example in media["examples"].values()]
+            assert bodies
+            for body in bodies if status >= 400 else []:
+                error = ErrorResponse.model_validate(body)
+                faults = [detail.path[0] for detail in error.details or []]
+                refusal = contract.invalid(*faults, variant=variant)
+                assert error == (refusal if status == 400 else contract.FIXED_ERRORS[status])
+
+
+def test_errors_promise_the_headers_that_come_with_them(document: dict[str, Any]) -> None:
+    headers = {name: response.get("headers", {}) for name, response in document["components"]["responses"].items()}
+    assert headers["MethodNotAllowed"]["Allow"]["example"] == "GET, HEAD, OPTIONS"
+    assert headers["TooManyRequests"]["Retry-After"]["example"] == 60
+    assert all(header["required"] for named in headers.values() for header in named.values())
+
+
+def test_links_lead_from_the_examples_to_parameters_that_exist(document: dict[str, Any], variant: Variant) -> None:
+    followed = []
+    for name, operation in operations(document).items():
+        response = operation["responses"]["200"]
+        for link in response.get("links", {}).values():
+            target = {one["name"] for one in operations(document)[link["operationId"]]["parameters"]}
+            assert link["parameters"].keys() <= target
+            for parameter, expression in link["parameters"].items():
+                source, _, place = expression.partition("#/" if "#" in expression else "query.")
+                if source == "$response.body":
+                    body = response["content"]["application/json"]["examples"][FIRST_LINK[name]]["value"]
+                    for step in place.split("/"):
+                        body = body[int(step) if step.isdigit() else step]
+                    followed.append((link["operationId"], parameter, isinstance(body, str)))
+                else:
+                    assert (source, place) == ("$request.", parameter)
+                    assert parameter in {one["name"] for one in operation["parameters"]}
+    parameter = contract.market_parameter(variant)
+    assert sorted(followed) == [("getMarket", parameter, True)] * 3 + [("listMarkets", "cursor", True)]
+
+
+def test_the_example_cursor_is_one_that_could_have_been_minted() -> None:
+    assert cursors.read(keys.list_name("open", "popular"), openapi_examples.CURSOR).position == 2
+    assert openapi_examples.lists("core")["firstPage"]["value"]["nextCursor"] == openapi_examples.CURSOR
+
+
+# ── published files ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def body_name(key: str) -> str:
+    if key.startswith(keys.LISTS):
+        return "PublicMarketList"
+    if key.startswith((keys.DETAILS, keys.SLUGS)):
+        return "PublicMarketDetail"
+    if key.startswith(keys.ERRORS):
+        return "ErrorResponse"
+    return {keys.SNAPSHOT: "PublicMarketSnapshot", keys.BUILD: "BuildRecord"}[key]
+
+
+def test_every_published_file_fits_its_schema(published: dict[str, bytes], validator: Validator) -> None:
+    # First pages whose limit exceeds the list are the same bytes.
+    distinct = {(body_name(key), body) for key, body in published.items() if key != keys.OPENAPI}
+    checks = {name: validator(openapi_schemas.ref(name)) for name in {name for name, _ in distinct}}
+    assert len(checks) == 5
+    assert len(distinct) > 1000
+    for name, body in distinct:
+        checks[name].validate(json.loads(body))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"question": None},
+        {"status": "archive"},
+        {"prob": 1.1},
+        {"id": "not-a-uuid"},
+        {"closeTime": "2026-06-30 22:00"},
+        {"fills24h": 0.5},
+    ],
+)
+def test_a_wrong_item_does_not_fit(change: dict[str, Any], validator: Validator, variant: Variant) -> None:
+    page = openapi_examples.lists(variant)["firstPage"]["value"]
+    check = validator(openapi_schemas.ref("PublicMarketList"))
+    assert check.is_valid(page)
+    assert not check.is_valid({**page, "items": [{**page["items"][0], **change}]})
+    assert not check.is_valid({**page, "more": True})
+
+
+# ── programs that read the document ───────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[ModuleType]:
+    """The package that openapi-python-client makes of the published file as it is."""
+    (folder / "client.yaml").write_text("post_hooks: []\n", "utf-8")
+    generate = [sys.executable, "-m", "openapi_python_client", "generate", "--fail-on-warning", "--meta", "none"]
+    document = folder / "output" / keys.OPENAPI
+    package = folder / "generated_client"
+    paths = ["--path", document, "--output-path", package, "--config", folder / "client.yaml"]
+    done = subprocess.run([*generate, *map(str, paths)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "arning" not in done.stdout + done.stderr
+    sys.path.insert(0, str(folder))
+    try:
+        yield importlib.import_module("generated_client")
+    finally:
+        sys.path.remove(str(folder))
+        for name in [name for name in sys.modules if name.partition(".")[0] == "generated_client"]:
+            del sys.modules[name]
+
+
+def answer(request: httpx.Request, published: dict[str, bytes]) -> httpx.Response:
+    """What an edge makes of the few requests below."""
+    path, query = request.url.path.removeprefix("/"), request.url.params
+    if path == keys.MARKETS:
+        name, limit = keys.list_name("all", "new"), int(query["limit"])
+        assert (query["status"], query["sort"]) == ("all", "new")
+        if "cursor" not in query:
+            return httpx.Response(200, content=published[keys.first_page(name, limit)])
+        place = cursors.read(name, query["cursor"])
+        return httpx.Response(200, content=published[keys.page(name, place.generation, limit, place.position)])
+    if path in (keys.BUILD, f"{path}.json"):
+        return httpx.Response(200, content=published[path])
+    reference = path.rpartition("/")[2]
+    by_id, by_slug = keys.detail(reference), keys.detail_by_slug(reference)
+    key = keys.SNAPSHOT if f"{path}.json" == keys.SNAPSHOT else by_slug if by_slug in published else by_id
+    if key in published:
+        return httpx.Response(200, content=published[key])
+    return httpx.Response(404, content=published[keys.error(404)])
+
+
+def test_a_generated_python_client_reads_every_market(client: ModuleType, published: dict[str, bytes]) -> None:
+    transport = httpx.MockTransport(lambda request: answer(request, published))
+    caller = client.Client(base_url="http://edge", httpx_args={"transport": transport})
+
+    def call(tag: str, operation: str, *arguments: Any, **parameters: Any) -> Any:
+        module = importlib.import_module(f"generated_client.api.{tag}.{operation}")
+        return module.sync(*arguments, client=caller, **parameters)
+
+    enums = importlib.import_module("generated_client.models")
+    walk = {"status": enums.StatusFilter.ALL, "sort": enums.Sort.NEW, "limit": 10}
+    page = call("markets", "list_markets", **walk)
+    items = list(page.items)
+    while page.next_cursor is not None:
+        page = call("markets", "list_markets", **walk, cursor=page.next_cursor)
+        items += page.items
+    build = call("build", "get_build")
+    assert len({item.id for item in items}) == len(items) == build.lists.additional_properties["all/new"] > 20
+    assert [item.created_at for item in items] == sorted((item.created_at for item in items), reverse=True)
+    for item in items:
+        detail = call("markets", "get_market", item.id)
+        assert (detail.market.id, detail.market.question) == (item.id, item.question)
+        if slug := item.to_dict().get("slug"):
+            assert call("markets", "get_market", slug) == detail
+        assert detail.to_dict()["recentFills"] == [fill.to_dict() for fill in detail.recent_fills]
+    snapshot = call("markets", "get_snapshot")
+    assert {signal.id for signal in snapshot.fresh_markets} <= {item.id for item in items}
+    missing = call("markets", "get_market", openapi_examples.MARKET_ID)
+    assert encode(missing.to_dict()) == published[keys.error(404)]
+
+
+TYPESCRIPT = """
+import type { components, operations } from "./api";
+
+type Page = components["schemas"]["PublicMarketList"];
+type Query = NonNullable<operations["listMarkets"]["parameters"]["query"]>;
+type Refusal = operations["getMarket"]["responses"][404]["content"]["application/json"];
+type Same<A, B> = [A, B] extends [B, A] ? true : false;
+
+export const cursorMayBeNull: Same<Page["nextCursor"], string | null> = true;
+export const sorts: Same<Query["sort"], SORTS | undefined> = true;
+export const states: Same<Page["items"][number]["status"], STATES> = true;
+export const refusal: Refusal = { error: "not found" };
+"""
+
+
+def test_typescript_types_are_made_of_it_and_compile(folder: Path) -> None:
+    node = require("node", reason="it runs openapi-typescript")
+    generate, compiler = NODE / "openapi-typescript" / "bin" / "cli.js", NODE / "typescript" / "bin" / "tsc"
+    if not (generate.exists() and compiler.exists()):
+        unavailable("openapi-typescript is not installed: run `npm ci` in tests/node")
+    made = folder / "api.d.ts"
+    subprocess.run([node, generate, folder / "output" / keys.OPENAPI, "--output", made], check=True)
+    use = folder / "use.ts"
+    text = TYPESCRIPT.replace("SORTS", " | ".join(map(json.dumps, contract.SORTS)))
+    use.write_text(text.replace("STATES", " | ".join(map(json.dumps, contract.MARKET_STATUSES))), "utf-8")
+    compile_it = [str(node), str(compiler), "--noEmit", "--strict", str(made), str(use)]
+    done = subprocess.run(compile_it, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    use.write_text(use.read_text("utf-8").replace('"not found"', "404"), "utf-8")
+    assert subprocess.run(compile_it, cwd=folder, capture_output=True, check=False).returncode != 0

@@ -1,0 +1,238 @@
+"""The benchmarks measure what they say: the same files by everybody, figures that can be reached and missed."""
+
+import http.client
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from generator.api.keys import LISTS
+from tests.bench import build, databases, packed, peers, rebuild
+from tests.bench.buckets import Buckets, Server
+from tests.bench.growth import exponent, weighed
+from tests.bench.tables import Goal, Measured, ratio, shown, table, walls
+from tests.bench.workshop import PYTHON, Command, Competitor, Options, Workshop, opened, same_files
+from tests.support import programs
+from tests.support.builds import NOW
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> Iterator[Workshop]:
+    with opened(Options(tmp_path / "bench", rounds=2, scale=0.01)) as made:
+        yield made
+
+
+@pytest.fixture
+def compiler() -> None:
+    programs.require("cc", reason="the C programs of the benchmarks are not run")
+
+
+def took(*seconds: float) -> list[Measured]:
+    return [Measured(one, one, 50) for one in seconds]
+
+
+def seen(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+# ── figures ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_ratio_is_of_runs_in_the_same_round() -> None:
+    assert ratio([1.0, 10.0, 3.0], [2.0, 20.0, 1.0]) == 0.5
+    with pytest.raises(ValueError, match="shorter"):
+        ratio([1.0, 2.0], [1.0])
+
+
+def test_start_up_is_subtracted_by_its_median_and_never_leaves_less_than_nothing() -> None:
+    assert walls(took(3.0, 1.0), took(0.5, 9.0, 1.0)) == [2.0, 0.001]
+
+
+def test_a_goal_is_reached_or_missed() -> None:
+    assert Goal("ours ÷ theirs", 0.8, 0.8).line() == "- ours ÷ theirs: 0.80, goal at most 0.80: reached"
+    assert Goal("ours ÷ theirs", 0.81, 0.8).line() == "- ours ÷ theirs: 0.81, goal at most 0.80: **MISSED**"
+    assert Goal("theirs ÷ ours", 9, 10, is_least=True).line().endswith("9.00, goal at least 10.0: **MISSED**")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0123, "0.012"), (1.234, "1.23"), (12.34, "12.3"), (1234.5, "1,234"), (0, "0.000")]
+)
+def test_figures_show_the_digits_that_count(value: float, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_a_table_is_markdown_and_refuses_a_row_of_another_width() -> None:
+    assert [*table(["", "wall s"], [["cp -r", "1.00"]])] == ["|  | wall s |", "|---|---:|", "| cp -r | 1.00 |"]
+    with pytest.raises(ValueError, match="a row of 1 cells under 2 headings"):
+        [*table(["", "wall s"], [["cp -r"]])]
+
+
+def test_growth_is_told_by_its_exponent() -> None:
+    assert exponent([10, 100, 1000], [3 * size**1.5 for size in (10, 100, 1000)]) == pytest.approx(1.5)
+
+
+def test_a_summary_line_tells_what_was_written() -> None:
+    line = "built 9 markets as of 2026-01-31T12:00:00.000Z: 12 files written (345 bytes), 678 unchanged, 0 deleted"
+    assert rebuild.counted(line) == {"written": 12, "unchanged": 678}
+
+
+# ── the workshop ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_everybody_runs_once_a_round_in_a_folder_that_is_new(workshop: Workshop) -> None:
+    def command(output: Path) -> Command:
+        assert not output.exists()
+        return Command(["mkdir", output])
+
+    found: list[tuple[str, Path]] = []
+    results = workshop.race(
+        [Competitor(name, command) for name in "ab"], lambda name, output: found.append((name, output))
+    )
+    assert {name: len(runs) for name, runs in results.items()} == {"a": 2, "b": 2}
+    assert sorted(name for name, _ in found) == ["a", "b"]
+    assert all(output.is_dir() for _, output in found)
+
+
+def test_what_a_run_took_is_that_of_the_hungriest_process_and_of_all_of_them_together(workshop: Workshop) -> None:
+    child = "import time; x = bytearray(200 << 20)\nwhile time.process_time() < 0.5: pass"
+    parent = f"import subprocess, sys; [subprocess.run([sys.executable, '-c', {child!r}]) for _ in '12']; print('done')"
+    taken = workshop.measured(Command([sys.executable, "-c", parent]))
+    assert taken.said == "done\n"
+    assert 200 < taken.rss_mib < 300
+    assert taken.cpu_s > 1
+
+
+def test_a_command_that_fails_ends_the_benchmark(workshop: Workshop) -> None:
+    with pytest.raises(SystemExit, match="false ended with 1"):
+        workshop.measured(Command(["false"]))
+
+
+def test_a_program_that_is_missing_is_said_loudly(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
+    assert workshop.program("no-such-program", "apt-get install it") is None
+    sentence = "NOT MEASURED: no-such-program is not installed; apt-get install it"
+    assert workshop.missing == [sentence]
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_file_system_that_was_slow_spoils_the_figures_aloud(workshop: Workshop) -> None:
+    workshop.created_s = [10e-6, 20e-6]
+    assert workshop.ease() == "before each round creating a file took at most 20 us: as it should be"
+    workshop.created_s.append(400e-6)
+    assert "took 10 to 400 us" in workshop.ease()
+    assert "not to be trusted" in workshop.ease()
+
+
+def test_a_folder_with_other_bytes_is_not_the_same(tmp_path: Path) -> None:
+    for name, text in (("one", "x"), ("same", "x"), ("other", "y")):
+        folder = tmp_path / name
+        folder.mkdir()
+        folder.joinpath("file").write_text(text)
+    same_files(tmp_path / "one", tmp_path / "same")
+    with pytest.raises(SystemExit, match="not the same files"):
+        same_files(tmp_path / "one", tmp_path / "other")
+    tmp_path.joinpath("same", "more").touch()
+    with pytest.raises(SystemExit, match="not the same files"):
+        same_files(tmp_path / "one", tmp_path / "same")
+
+
+def test_files_and_folders_are_counted_with_their_bytes(tmp_path: Path) -> None:
+    tmp_path.joinpath("folder").mkdir()
+    tmp_path.joinpath("folder", "file").write_bytes(b"x" * 5000)
+    inodes, size, blocks = weighed(tmp_path)
+    assert (inodes, size) == (3, 5000)
+    assert blocks >= 5000
+
+
+# ── who is compared makes the same ────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("processes", [1, 3])
+def test_the_c_program_creates_the_same_files(workshop: Workshop, processes: int) -> None:
+    tree, output = workshop.root / "tree", workshop.new("c")
+    for number in range(7):
+        folder = tree / f"{number % 3}" / f"{number}"
+        folder.mkdir(parents=True)
+        for name in ("a.json", "with space"):
+            folder.joinpath(name).write_bytes(f"{number}\n{name}".encode() * number)
+    program = packed.compiled(workshop)
+    assert program is not None
+    workshop.measured(packed.creating(program, *packed.pack(tree, workshop.root), processes, output))
+    same_files(tree, output)
+
+
+def test_list_pages_alone_are_those_of_a_build_and_of_the_naive_script(workshop: Workshop) -> None:
+    path = databases.lifelike(workshop, 10)
+    whole, alone, naive = (workshop.new(name) for name in ("whole", "alone", "naive"))
+    workshop.measured(build.building(workshop, databases.url(path), whole))
+    workshop.measured(build.listing(databases.url(path), alone))
+    workshop.measured(peers.scripted(peers.written_lists(workshop, path), naive))
+    same_files(whole / LISTS, alone / LISTS)
+    # Files only: a list of one market has an empty folder for its later pages.
+    assert len(seen(naive)) > 3_000
+    assert seen(naive) == seen(whole / LISTS)
+
+
+def test_the_loop_of_cursors_makes_the_details_of_the_product(workshop: Workshop) -> None:
+    path = databases.uniform(workshop.root / "uniform.db", markets=3, points=20, fills=5)
+    made = {name: workshop.new(name) for name in ("stages", "direct_details")}
+    for name, output in made.items():
+        stage = ["details", NOW] if name == "stages" else []
+        workshop.measured(Command([*PYTHON, f"tests.bench.{name}", *stage, databases.url(path), output]))
+    bodies = [output.read_bytes() for output in made.values()]
+    assert bodies[0].count(b"\n") == 3
+    assert bodies[0].count(b'"prob":') == 3 * 21
+    assert bodies[0] == bodies[1]
+
+
+def test_trades_change_some_open_markets(workshop: Workshop) -> None:
+    path = databases.lifelike(workshop, 50)
+    outputs = workshop.new("traded")
+    workshop.measured(build.building(workshop, databases.url(path), outputs))
+    before = seen(outputs / "v1")
+    assert databases.trade(path, 0.1) == 5
+    workshop.measured(build.building(workshop, databases.url(path), outputs))
+    details = {name for name, body in seen(outputs / "v1").items() if before.get(name) != body and "/detail/" in name}
+    assert len(details) == 5
+
+
+# ── the S3 server ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def ask(server: Server, method: str, target: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)) as connection:
+        connection.request(method, target, body, {"Authorization": "x", **named})
+        answer = connection.getresponse()
+        return answer.status, answer.read() or (answer.headers["ETag"] or "").encode()
+
+
+@pytest.mark.usefixtures("compiler")
+def test_the_server_in_c_keeps_conditions_and_lists_what_it_has(workshop: Workshop) -> None:
+    with Buckets.compiled(workshop).running(0) as server:
+        assert isinstance(server, Server)
+        status, tag = ask(server, "PUT", "/markets/a%20b", b"one", If_None_Match="*")
+        assert status == 200
+        assert ask(server, "PUT", "/markets/a%20b", b"two", If_None_Match="*")[0] == 412
+        assert ask(server, "PUT", "/markets/a%20b", b"two", If_Match='"0000"')[0] == 412
+        assert ask(server, "PUT", "/markets/a%20b", b"two", If_Match=tag.decode())[0] == 200
+        assert ask(server, "GET", "/markets/a%20b") == (200, b"two")
+        assert b"<Key>a b</Key>" in ask(server, "GET", "/markets?list-type=2&prefix=a")[1]
+        assert b"<Key>" not in ask(server, "GET", "/markets?list-type=2&prefix=b")[1]
+        assert ask(server, "DELETE", "/markets/a%20b")[0] == 204
+        assert ask(server, "GET", "/markets/a%20b")[0] == 404
+        assert (server.counts().requests, server.counts().puts) == (9, 4)
+
+
+@pytest.mark.usefixtures("compiler")
+def test_the_ceiling_of_the_server_is_measured(workshop: Workshop) -> None:
+    assert (Buckets.compiled(workshop).ceiling(2) or 0) > 100
+
+
+def test_the_command_line_names_its_parts() -> None:
+    done = subprocess.run([*PYTHON, "tests.bench", "nothing"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "'build'" in done.stderr

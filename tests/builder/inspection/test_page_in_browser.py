@@ -1,0 +1,416 @@
+"""The pages for people, in a real browser: from disk and over `serve`, on desk and phone, by day and by night."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from generator.api import keys
+from generator.builder.inspection import pages as inspection
+from generator.builder.inspection.excerpts import Readings
+from generator.builder.report import Report
+from generator.markets.catalog import Catalog
+from generator.tree import files
+from tests.support.browser import DESKTOP, PHONE, Watched, chromium, opened
+from tests.support.builds import AS_OF, build_now, make_config
+from tests.support.rows import (
+    create_database,
+    insert_fill,
+    insert_fx_member,
+    insert_market,
+    insert_order,
+    insert_point,
+    market_id,
+    public_market,
+)
+from tests.support.serving import UNLIMITED, Served, served
+
+HOSTILE: Final = (
+    '</script><script>alert("script")</script>',
+    '<img src="https://evil.example/x.png" onerror=alert(1)>',
+    '"><a href=javascript:alert(2)>x</a>',
+    "هل ستمطر غدًا؟ \u202egnp.exe",
+    "🎲👩‍🚀 Zürich ☃️",
+    "W" * 400,
+    "{{ 7 * 7 }} {% raw %} ${document.cookie} &lt;b&gt; <!-- <script>",
+)
+SIZES: Final = pytest.mark.parametrize("size", [DESKTOP, PHONE])
+SCHEMES: Final = pytest.mark.parametrize("scheme", ["light", "dark"])
+Scheme = Literal["light", "dark"]
+
+
+def fill(database: sqlite3.Connection) -> None:
+    """Fifty markets, hostile ones first; one hidden, one broken, one in an FX family."""
+    for number, question in enumerate(HOSTILE, 1):
+        insert_market(database, number, question=question, description=question, trader_count=1000 - number)
+    for number in range(11, 54):
+        status = ("open", "closed", "resolved", "cancelled")[number % 4]
+        insert_market(database, number, status=status, trader_count=number, volume=number * 1.5)
+    insert_market(database, 60, question="CANARY hidden", approval="pending")
+    insert_market(database, 61, question="Broken <b>market</b>?", prob=1.2)
+    insert_market(database, 62, question="Will EUR/USD fix at 1.08?", trader_count=1)
+    insert_fx_member(database, market_id=market_id(62))
+    for day in range(1, 29):
+        insert_point(database, f"2026-01-{day:02} 00:00:00.000000", day / 50)
+    for number in range(9):
+        insert_fill(database, number)
+        insert_order(database, price=0.4 - number / 100)
+    insert_fill(database, 99, amount=-1.0)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with its second build: one market is new, one edited, one withdrawn since the first."""
+    folder = tmp_path_factory.mktemp("site")
+    with closing(create_database(folder / "markets.db")) as database:
+        fill(database)
+        insert_market(database, 70, question="To be withdrawn?")
+        build_now(make_config(folder), invalid=True)
+        database.execute("UPDATE markets SET is_listed = 0 WHERE id = ?", [market_id(70)])
+        database.execute("UPDATE markets SET question = 'Edited?' WHERE id = ?", [market_id(11)])
+        insert_market(database, 71, question="Brand new?")
+    build_now(make_config(folder), AS_OF + timedelta(minutes=1), invalid=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def server(site: Path) -> Iterator[Served]:
+    with served(site, *UNLIMITED) as server:
+        yield server
+
+
+def on_disk(site: Path, name: str = "index.html") -> str:
+    return (site / "output" / name).as_uri()
+
+
+@pytest.fixture
+def disk(site: Path, browser: Browser) -> Iterator[Watched]:
+    with opened(browser, on_disk(site)) as watched:
+        yield watched
+        assert (watched.complaints, watched.foreign) == ([], [])
+
+
+@pytest.fixture
+def live(server: Served, browser: Browser) -> Iterator[Watched]:
+    with opened(browser, f"http://127.0.0.1:{server.port}/inspect/") as watched:
+        yield watched
+        assert watched.foreign == []
+
+
+def find(watched: Watched, query: str) -> tuple[list[str], str]:
+    """The questions that a search shows, and what it says about the rest."""
+    watched.page.fill("#query", query)
+    questions = watched.page.locator("#markets tbody a").all_inner_texts()
+    return questions, watched.page.inner_text("#verdicts")
+
+
+def read(watched: Watched, number: int) -> str:
+    """Open a market; returns what the dialog says."""
+    watched.page.fill("#query", market_id(number))
+    watched.page.click("#markets tbody a")
+    expect(watched.page.locator("#reading")).to_be_visible()
+    return watched.page.inner_text("#reading")
+
+
+# ── from disk ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_page_says_what_was_built_and_asks_nobody(disk: Watched, site: Path) -> None:
+    summary = disk.page.inner_text("main > section:first-child").split("\n")
+    figures = dict(pairwise(summary))
+    assert [figures[name] for name in ("Published", "Hidden", "Left out", "Taken down")] == ["52", "2", "1", "0"]
+    assert "open 20" in " ".join(summary)
+    assert f"sqlite:///{site}/markets.db" in disk.page.inner_text("header")
+    assert "2026-01-31 12:01 UTC" in disk.page.inner_text("header")
+    expect(disk.page.locator("#calls-form")).to_be_hidden()
+
+
+def test_texts_of_strangers_stay_texts(disk: Watched) -> None:
+    for number, text in enumerate(HOSTILE, 1):
+        questions, _ = find(disk, market_id(number))
+        assert questions == [text]
+        assert text in read(disk, number).replace("\n", "")
+        disk.page.keyboard.press("Escape")
+    assert disk.page.locator("main img, dialog img, main a[href^=javascript]").count() == 0
+    assert disk.overflow() == 0
+
+
+def test_a_search_tells_why_a_market_is_on_the_site_or_not(disk: Watched) -> None:
+    assert find(disk, "edited?") == (["Edited?"], "")
+    questions, said = find(disk, "broken market")
+    assert questions == []
+    assert said.startswith("Left out: Broken <b>market</b>? ")
+    assert "prob: " in said
+    assert find(disk, market_id(61))[1] == said
+    _, said = find(disk, market_id(70))
+    assert said.startswith(f"Withdrawn: {market_id(70)}. It was public before this build")
+    questions, said = find(disk, "canary hidden")
+    assert questions == []
+    assert "one of the 2 hidden ones" in said
+    expect(disk.page.locator("#unknown")).to_have_attribute("open", "")
+
+
+def test_the_query_for_the_database_takes_ids_only(disk: Watched) -> None:
+    find(disk, market_id(99))
+    assert market_id(99) in disk.page.inner_text("#ask")
+    find(disk, "'; DROP TABLE markets; --")
+    assert "DROP" not in disk.page.inner_text("#ask")
+
+
+def test_a_member_of_an_fx_family_is_said_to_be_in_no_list(disk: Watched) -> None:
+    disk.page.fill("#query", market_id(62))
+    assert "in no list" in disk.page.inner_text("#markets")
+    assert "EURUSD ≥ 1.08" in read(disk, 62)
+
+
+@pytest.mark.parametrize("sort", ["popular", "activity", "volume", "new", "ended"])
+@pytest.mark.parametrize("status", ["open", "archive", "all"])
+def test_markets_are_sorted_as_the_api_sorts_them(disk: Watched, site: Path, status: str, sort: str) -> None:
+    disk.page.select_option("#find-status", status)
+    disk.page.select_option("#find-sort", sort)
+    while disk.page.locator("#more").is_visible():
+        disk.page.click("#more")
+    shown = disk.page.locator("#markets tbody a").evaluate_all("links => links.map((one) => one.dataset.market)")
+    first = json.loads((site / "output" / keys.first_page(f"{status}/{sort}", 100)).read_bytes())
+    assert [one for one in shown if one != market_id(62)] == [item["id"] for item in first["items"]]
+
+
+def test_a_market_is_read_with_its_history_its_book_and_its_fills(disk: Watched) -> None:
+    text = read(disk, 1)
+    for words in ("Probability", "50.0%", "open, takes bets", "Bids, best first (5 of 9)", "Newest first (5 of 9)"):
+        assert words in text
+    label = disk.page.locator(".chart").get_attribute("aria-label") or ""
+    assert label.startswith("Probability from 2.0% on 2026-01-01 00:00 UTC to 56.0% on 2026-01-28 00:00 UTC")
+    disk.page.focus(".chart")
+    disk.page.keyboard.press("Home")
+    assert disk.page.inner_text(".readout") == "2026-01-01 00:00 UTC: 2.0%"
+    disk.page.keyboard.press("ArrowRight")
+    assert disk.page.inner_text(".readout") == "2026-01-02 00:00 UTC: 4.0%"
+
+
+def test_the_address_names_the_market_that_is_read(disk: Watched, site: Path) -> None:
+    disk.page.goto(f"{on_disk(site)}#market={market_id(11)}")
+    expect(disk.page.locator("#reading-title")).to_have_text("Edited?")
+    disk.page.keyboard.press("Escape")
+    expect(disk.page.locator("#reading")).to_be_hidden()
+    expect(disk.page).to_have_url(on_disk(site))
+
+
+def test_everything_can_be_reached_by_keyboard(disk: Watched) -> None:
+    disk.page.keyboard.press("Tab")
+    disk.page.keyboard.press("Enter")  # the skip link
+    while disk.page.evaluate("document.activeElement.id") != "query":
+        disk.page.keyboard.press("Tab")
+    disk.page.keyboard.type("edited")
+    while disk.page.evaluate("document.activeElement.dataset.market") != market_id(11):
+        disk.page.keyboard.press("Tab")
+    disk.page.keyboard.press("Enter")
+    expect(disk.page.locator("#reading-title")).to_be_focused()
+    disk.page.keyboard.press("Escape")
+    assert disk.page.evaluate("document.activeElement.dataset.market") == market_id(11)
+
+
+def test_what_changed_is_named(disk: Watched) -> None:
+    disk.page.locator("#changes details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
+    added, changed, withdrawn = disk.page.locator("#changes details").all_inner_texts()
+    assert added.split() == ["Added", "1", market_id(71), "Brand", "new?"]
+    assert changed.split() == ["Changed", "1", market_id(11), "Edited?"]
+    assert market_id(70) in withdrawn
+    disk.page.click("#changes a >> text=Brand new?")
+    expect(disk.page.locator("#reading-title")).to_have_text("Brand new?")
+
+
+def test_rows_that_were_left_out_can_be_filtered(disk: Watched) -> None:
+    rows = disk.page.locator("#left-out-rows tbody tr")
+    expect(rows).to_have_count(2)
+    disk.page.select_option("#left-out-relation", "fills")
+    expect(rows).to_have_count(1)
+    assert "amount: " in rows.inner_text()
+    disk.page.select_option("#left-out-relation", "")
+    disk.page.fill("#left-out-query", "broken <B>")
+    assert "Broken <b>market</b>?" in rows.inner_text()
+    disk.page.fill("#left-out-query", "nothing of the kind")
+    expect(rows).to_have_count(0)
+
+
+def test_every_link_on_disk_leads_to_a_file(disk: Watched, site: Path) -> None:
+    links: list[str] = disk.page.eval_on_selector_all(
+        "a[href]", "links => links.map((one) => one.getAttribute('href'))"
+    )
+    files = {link for link in links if not link.startswith("#")}
+    assert len(files) > 100
+    assert [link for link in files if not (site / "output" / link).is_file()] == []
+
+
+def test_without_scripts_the_page_still_tells_the_build(site: Path, browser: Browser) -> None:
+    with opened(browser, on_disk(site), scripts=False) as watched:
+        text = watched.page.text_content("main") or ""
+        for words in ("52", HOSTILE[0], "prob: ", "open/popular", market_id(70), "Search and readings need JavaScript"):
+            assert words in text
+        expect(watched.page.locator("#markets tbody tr")).to_have_count(20)
+        expect(watched.page.locator("#find-form")).to_be_hidden()
+        assert watched.foreign == []
+
+
+@SIZES
+@SCHEMES
+def test_everybody_can_read_the_page(site: Path, browser: Browser, size: tuple[int, int], scheme: Scheme) -> None:
+    with opened(browser, on_disk(site), size=size, scheme=scheme) as watched:
+        find(watched, "broken")
+        assert watched.violations() == []
+        read(watched, 1)
+        assert watched.violations() == []
+        assert watched.overflow() == 0
+        assert watched.complaints == []
+
+
+def test_a_market_without_a_reading_can_be_read_from_its_file(
+    tmp_path: Path, database: sqlite3.Connection, browser: Browser
+) -> None:
+    insert_market(database, 1, question="Popular?")
+    insert_market(database, 2, question="Unknown?", description="Rules of the unknown.")
+    build_now(make_config(tmp_path))
+    page = tmp_path / "output" / "index.html"
+    data = page.read_text("utf-8")
+    before, start, rest = data.partition('"readings":[')
+    page.write_text(before + start + "]}" + rest[rest.index("</script>") :], "utf-8")
+    with opened(browser, page.as_uri()) as watched:
+        assert "readings of the 0 most popular markets only" in read(watched, 2)
+        watched.page.set_input_files("#reading-file", tmp_path / "output" / keys.detail(market_id(2)))
+        expect(watched.page.locator("#reading-body")).to_contain_text("Rules of the unknown.")
+
+
+def report_page(folder: Path, **report: Any) -> str:
+    """The address of a page of one market, whose report says more."""
+    made = Report(as_of="2026-01-31T12:00:00.000Z", published=1, hidden=3).content()
+    made |= report
+    readings = Readings(Catalog([public_market()], as_of=made["asOf"], hidden=3))
+    for name, body in inspection.render(make_config(folder), made, readings):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(body)
+    return (folder / files.INSPECTION).as_uri()
+
+
+def test_markets_that_were_taken_down_or_withdrawn_long_ago_are_told(tmp_path: Path, browser: Browser) -> None:
+    run = Report().content()["run"] | {"withdrawnEarlier": [{"id": market_id(8), "asOf": "2026-01-05T10:00:00.000Z"}]}
+    with opened(browser, report_page(tmp_path, takenDown=[market_id(7)], run=run)) as watched:
+        assert find(watched, market_id(7))[1].startswith(f"Taken down: {market_id(7)}. It stays away until ")
+        told = f"Withdrawn: {market_id(8)}. It is gone since the build of 2026-01-05 10:00 UTC."
+        assert find(watched, market_id(8))[1] == told
+
+
+def test_many_verdicts_do_not_hide_the_markets_that_are_there(tmp_path: Path, browser: Browser) -> None:
+    rows = [
+        {"relation": "markets", "key": f"k{number}", "title": "Question?", "reason": "prob: bad", "rows": 1}
+        for number in range(9)
+    ]
+    with opened(browser, report_page(tmp_path, quarantined=rows)) as watched:
+        questions, told = find(watched, "question")
+        assert questions == ["Question 1?"]
+        assert told.count("Left out: ") == 3
+        assert "6 more that match are not public" in told
+        watched.page.click("#verdicts a")
+        assert watched.page.input_value("#left-out-query") == "question"
+        expect(watched.page.locator("#left-out-rows tbody tr")).to_have_count(9)
+
+
+def test_a_market_that_the_page_has_no_room_for_is_looked_for_in_its_file(tmp_path: Path, browser: Browser) -> None:
+    markets = {"published": 50_000, "hidden": 3, "quarantined": 0}
+    with opened(browser, report_page(tmp_path, markets=markets)) as watched:
+        assert "This page holds 1 of 50,000 markets." in find(watched, market_id(9))[1]
+        link = watched.page.locator("#verdicts a").first
+        assert link.get_attribute("href") == keys.detail(market_id(9))
+
+
+# ── over serve ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def send(watched: Watched) -> tuple[str, dict[str, Any]]:
+    """Press Send; returns the status line and the body that are shown."""
+    watched.page.click("text=Send")
+    expect(watched.page.locator("#call-said")).to_contain_text("Answered")
+    return watched.page.inner_text("#call-status-line"), json.loads(watched.page.inner_text("#call-body"))
+
+
+def test_live_calls_show_request_and_response(live: Watched, server: Served) -> None:
+    page = live.page
+    page.select_option("#call-status", "all")
+    page.select_option("#call-sort", "new")
+    page.fill("#call-limit", "3")
+    line = f"curl -i 'http://127.0.0.1:{server.port}/{keys.MARKETS}?status=all&sort=new&limit=3'"
+    assert page.inner_text("#call-line") == line
+    status, body = send(live)
+    assert (status, len(body["items"])) == ("200 OK", 3)
+    assert "content-type: application/json; charset=utf-8" in page.inner_text("#call-headers").split("\n")
+    page.click("#call-next")
+    expect(page.locator("#call-line")).to_contain_text(f"cursor={body['nextCursor']}")
+    expect(page.locator("#call-body")).not_to_contain_text(body["items"][0]["id"])
+    assert live.complaints == []
+
+
+def test_a_refused_call_shows_the_error_of_the_api(live: Watched) -> None:
+    live.page.fill("#call-limit", "101")
+    status, body = send(live)
+    assert status.startswith("400")
+    assert body["details"][0]["path"] == ["limit"]
+    assert live.page.is_disabled("#call-next")
+
+
+def test_one_market_and_the_documents_can_be_asked_for(live: Watched) -> None:
+    live.page.select_option("#call", label="one market")
+    live.page.fill("#call-market", market_id(11))
+    assert send(live)[1]["market"]["question"] == "Edited?"
+    live.page.select_option("#call", label="snapshot")
+    expect(live.page.locator("#call-line")).to_contain_text("/snapshot'")
+    assert "freshMarkets" in send(live)[1]
+
+
+def test_over_http_a_market_is_read_whole(live: Watched) -> None:
+    read(live, 1)
+    expect(live.page.locator("#reading-body")).to_contain_text("Bids, best first (9)")
+    assert live.complaints == []
+
+
+def test_links_work_over_http_as_they_do_on_disk(live: Watched, server: Served) -> None:
+    links: list[str] = live.page.eval_on_selector_all("#lists a, header a", "links => links.map((one) => one.href)")
+    files = [link for link in links if "#" not in link]
+    assert len(files) > 100
+    answers = [live.page.request.get(link) for link in files[::10]]
+    assert {answer.status for answer in answers} == {200}
+
+
+# ── the API's documentation ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@SIZES
+@SCHEMES
+def test_the_documentation_opens_from_disk(site: Path, browser: Browser, size: tuple[int, int], scheme: Scheme) -> None:
+    with opened(browser, on_disk(site, "api.html"), size=size, scheme=scheme) as watched:
+        watched.page.get_by_text("List public markets").last.wait_for()
+        for words in ("Get one market", "Get markets for a landing page", "nextCursor"):
+            assert watched.page.get_by_text(words).count() > 0
+        assert watched.page.get_by_text("recursive").count() == 0
+        assert (watched.complaints, watched.foreign, watched.overflow()) == ([], [], 0)
+        # The renderer has two landmarks without a name.
+        assert watched.violations("landmark-unique") == []
+
+
+def test_the_documentation_opens_over_http(server: Served, browser: Browser) -> None:
+    with opened(browser, f"http://127.0.0.1:{server.port}/inspect/api.html") as watched:
+        watched.page.get_by_text("List public markets").last.wait_for()
+        watched.page.click("text=What was built")
+        expect(watched.page.locator("h1")).to_have_text("What was built")
+        assert (watched.complaints, watched.foreign) == ([], [])

@@ -1,0 +1,236 @@
+"""The pages for people as files: when they are written, what their policy allows, whose programs they hold."""
+
+import hashlib
+import json
+import re
+import sqlite3
+from base64 import b64encode
+from datetime import timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from generator import __version__
+from generator.api import contract, keys
+from generator.api.openapi import document as openapi
+from generator.builder.inspection import pages as inspection
+from generator.builder.inspection.excerpts import Readings
+from generator.builder.report import Report
+from generator.markets.catalog import Catalog
+from generator.publish import withdrawal
+from generator.tree import files as names
+from generator.tree.folder import locked
+from tests.support.builds import AS_OF, NOW, ROOT, build_now, files, make_config
+from tests.support.rows import insert_market, market_id, public_market
+
+#: dist/rapidoc-min.js of rapidoc 9.3.8 as npm has it: `npm pack rapidoc@9.3.8`.
+RAPIDOC: Final = "affbd173a65e870e18f392cca963113bcdafb6e50e88cd2f6a834a65b22db94d"
+COST: Final = {
+    "pricesAsOf": "2026-01-01",
+    "layouts": {
+        "pages": {
+            "objects": 63_135,
+            "bytes": 476_000_000,
+            "putsPerMonth": 45_000_000,
+            "usdPerMonth": {"S3 + CloudFront": 225.5, "R2": 202.5},
+        },
+        "chunks": {"objects": 900, "bytes": 4_000_000, "putsPerMonth": 90_000, "usdPerMonth": {"R2": 0.41}},
+    },
+}
+
+
+class Elements(HTMLParser):
+    """The start tags of a page, and the text of its scripts and styles."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.code: list[tuple[str, str]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1][0] in ("script", "style") and data.strip():
+            kind = self.tags[-1][1].get("type") or self.tags[-1][0]
+            self.code.append((kind, data))
+
+
+def pages(tmp_path: Path, **report: Any) -> dict[str, str]:
+    """The pages of one market, with more in the report."""
+    made = Report(as_of=NOW, source="sqlite:///markets.db", published=1)
+    readings = Readings(Catalog([public_market()], as_of=NOW, hidden=0))
+    rendered = inspection.render(make_config(tmp_path), {**made.content(), **report}, readings)
+    return {name: body.decode() for name, body in rendered}
+
+
+# ── when they are written ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_build_that_finds_everything_in_place_leaves_the_pages_alone(
+    tmp_path: Path, database: sqlite3.Connection
+) -> None:
+    insert_market(database)
+    build_now(make_config(tmp_path))
+    places = [tmp_path / "output" / name for name in names.PAGES]
+    before = [(place.stat().st_ino, place.stat().st_mtime_ns) for place in places]
+    build_now(make_config(tmp_path))
+    assert [(place.stat().st_ino, place.stat().st_mtime_ns) for place in places] == before
+
+
+def test_pages_that_somebody_edited_or_deleted_are_as_they_were(tmp_path: Path, database: sqlite3.Connection) -> None:
+    insert_market(database)
+    build_now(make_config(tmp_path))
+    places = [tmp_path / "output" / name for name in names.PAGES]
+    before = [place.read_bytes() for place in places]
+    places[0].write_text("edited")
+    places[1].unlink()
+    build_now(make_config(tmp_path))
+    assert [place.read_bytes() for place in places] == before
+
+
+def test_the_page_tells_what_the_report_tells_even_when_a_later_build_had_nothing_to_do(
+    tmp_path: Path, database: sqlite3.Connection
+) -> None:
+    insert_market(database, 1)
+    insert_market(database, 2)
+    build_now(make_config(tmp_path))
+    database.execute("DELETE FROM markets WHERE id = ?", [market_id(2)])
+    later = AS_OF + timedelta(hours=1)
+    build_now(make_config(tmp_path), later, shrink=True)
+    build_now(make_config(tmp_path), later)
+    report = json.loads((tmp_path / "output" / "report.json").read_bytes())
+    assert report["run"]["withdrawn"] == [market_id(2)]
+    assert settings((tmp_path / "output" / "index.html").read_text("utf-8"))["report"] == report
+
+
+def test_withdrawals_are_remembered_over_builds(tmp_path: Path, database: sqlite3.Connection) -> None:
+    for number in (1, 2, 3):
+        insert_market(database, number)
+    build_now(make_config(tmp_path))
+    for step, number in enumerate((2, 3), 1):
+        database.execute("UPDATE markets SET is_listed = 0 WHERE id = ?", [market_id(number)])
+        made = build_now(make_config(tmp_path), AS_OF + timedelta(hours=step), shrink=True)
+    assert made.withdrawn == [market_id(3)]
+    assert made.withdrawn_earlier == [{"id": market_id(2), "asOf": "2026-01-31T13:00:00.000Z"}]
+    assert market_id(2) in (tmp_path / "output" / "index.html").read_text("utf-8")
+
+
+def test_a_takedown_leaves_no_word_of_the_market_in_the_folder(tmp_path: Path, database: sqlite3.Connection) -> None:
+    insert_market(database, 1)
+    insert_market(database, 2, question="SECRET?", description="SECRET")
+    config = make_config(tmp_path)
+    build_now(config)
+    holders = {name for name, body in files(config.output, "").items() if b"SECRET" in body}
+    assert {"index.html", keys.detail(market_id(2))} < holders
+    with locked(config.output) as folder:
+        withdrawal.from_folder(folder, [market_id(2)], config.cursor.lifetime)
+    assert [name for name, body in files(config.output, "").items() if b"SECRET" in body] == []
+    database.execute("DELETE FROM markets WHERE id = ?", [market_id(2)])
+    build_now(config)
+    assert (config.output / "index.html").is_file()
+
+
+# ── what they hold ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def settings(page: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="settings">(.*?)</script>', page)
+    assert found
+    content: dict[str, Any] = json.loads(found[1])
+    return content
+
+
+@pytest.mark.parametrize("name", ["index.html", "api.html"])
+def test_the_policy_allows_the_pages_own_code_and_nothing_else(tmp_path: Path, name: str) -> None:
+    page = Elements(pages(tmp_path)[name])
+    policy = next(attributes["content"] or "" for tag, attributes in page.tags if "http-equiv" in attributes)
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == "'none'"
+    assert "unsafe" not in rules["script-src"]
+    code = [text for kind, text in page.code if kind == "script"]
+    hashes = [f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in code]
+    assert len(hashes) == 1
+    assert hashes[0] in rules["script-src"].split()
+
+
+@pytest.mark.parametrize("name", ["index.html", "api.html"])
+def test_no_element_carries_code_or_style_or_leads_to_another_host(tmp_path: Path, name: str) -> None:
+    page = Elements(pages(tmp_path)[name])
+    assert len(page.tags) > 10
+    for tag, attributes in page.tags:
+        assert not [one for one in attributes if one.startswith("on") or one == "style"], tag
+        assert not [one for one in ("src", "href") if "//" in (attributes.get(one) or "")], attributes
+
+
+def test_scripts_make_no_markup_of_texts_and_no_code() -> None:
+    scripts = [path.read_text("utf-8") for path in (ROOT / "templates" / "inspection").glob("*.js")]
+    assert len(scripts) == 6
+    makers = ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "Function(", "srcdoc", "DOMParser")
+    assert [maker for maker in makers for script in scripts if maker in script] == []
+
+
+def test_what_the_report_quotes_is_escaped(tmp_path: Path) -> None:
+    row = {"relation": "markets", "key": "<q>k</q>", "title": "</script><i>t</i>", "reason": "<u>r</u>", "rows": 1}
+    page = pages(tmp_path, quarantined=[row], source="<s>db</s>", takenDown=["<a>"])["index.html"]
+    assert not {"q", "i", "u", "s"} & {tag for tag, _ in Elements(page).tags}
+    assert "&lt;q&gt;k&lt;/q&gt;" in page
+    assert settings(page)["report"]["quarantined"] == [row]
+
+
+def test_markets_that_were_taken_down_are_named(tmp_path: Path) -> None:
+    page = pages(tmp_path, takenDown=[market_id(7)])["index.html"]
+    assert settings(page)["takenDown"] == [market_id(7)]
+    assert f'<span class="id">{market_id(7)}</span>' in page
+
+
+def test_the_cost_is_shown_for_each_layout_and_store(tmp_path: Path) -> None:
+    page = pages(tmp_path, cost=COST)["index.html"]
+    cost = re.sub(r"<[^>]+>|\s+", " ", page[page.index('id="cost"') : page.index('id="calls"')]).split()
+    assert "As it is set up: 202.50 USD on R2, 225.50 USD on S3 + CloudFront." in " ".join(cost)
+    assert "2026-01-01." in cost
+    for row in ("pages in use 63,135 476.0 MB 45,000,000 202.50 225.50", "chunks 900 4.0 MB 90,000 0.41 n/a"):
+        assert row in " ".join(cost)
+
+
+def test_without_an_estimate_the_page_names_the_command_that_makes_one(tmp_path: Path) -> None:
+    assert "<code>public-markets plan</code>" in pages(tmp_path)["index.html"]
+
+
+def test_the_documentation_holds_the_published_document(tmp_path: Path) -> None:
+    page = pages(tmp_path)["api.html"]
+    (document,) = [text for kind, text in Elements(page).code if kind == "application/json"]
+    shown, published = json.loads(document), json.loads(json.dumps(openapi.document(make_config(tmp_path))))
+    assert shown["components"] == published["components"]
+    asked, described = (one["paths"][f"/{keys.MARKETS}"]["get"].pop("parameters") for one in (shown, published))
+    assert shown == published
+    assert [one["name"] for one in asked] == [one["name"] for one in described]
+    assert keys.OPENAPI in page
+
+
+def test_the_documentation_tells_the_values_of_parameters_where_they_are_named(tmp_path: Path) -> None:
+    (document,) = [text for kind, text in Elements(pages(tmp_path)["api.html"]).code if kind == "application/json"]
+    status, sort, *_ = json.loads(document)["paths"][f"/{keys.MARKETS}"]["get"]["parameters"]
+    assert status["schema"]["enum"] == list(contract.STATUS_FILTERS)
+    assert (status["schema"]["default"], sort["schema"]["enum"]) == ("open", list(contract.SORTS))
+
+
+def test_the_version_is_told(tmp_path: Path) -> None:
+    assert f"public-markets {__version__}" in pages(tmp_path)["index.html"]
+
+
+# ── somebody else's program ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_renderer_is_the_published_one_with_its_licences(tmp_path: Path) -> None:
+    folder = ROOT / "templates" / "vendor" / "rapidoc"
+    assert hashlib.sha256((folder / "rapidoc-min.js").read_bytes()).hexdigest() == RAPIDOC
+    assert "MIT License" in (folder / "LICENSE.txt").read_text("utf-8")
+    made = pages(tmp_path)
+    assert {name for name in made if name.startswith("vendor/")} == {
+        f"vendor/rapidoc/{path.name}" for path in folder.iterdir()
+    } - {"vendor/rapidoc/README.md"}
+    assert hashlib.sha256(made[names.RENDERER].encode()).hexdigest() == RAPIDOC

@@ -1,0 +1,153 @@
+"""The table of contents: every list in its order on its pages, every document once."""
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from functools import cmp_to_key
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from generator import __version__
+from generator.api import cursors, keys
+from generator.api.contract import MARKET_STATUSES, SORTS, STATUS_FILTERS
+from generator.builder import artifacts
+from generator.markets.catalog import Catalog, Market
+from generator.tree.pages import LIMITS, Generation
+from tests.support.builds import NOW, make_config
+from tests.support.rows import FX_MEMBER, market_id, public_market
+
+Item = dict[str, Any]
+
+# ── the orders, told once more from the wire, by comparing two items at a time ─────────────────────────────────────
+
+
+def instant(text: str) -> float:
+    return (datetime.fromisoformat(text) - datetime.fromisoformat("2000-01-01T00:00:00Z")).total_seconds()
+
+
+def ended(item: Item) -> float:
+    return instant(item["closeTime"] if item["resolvedAt"] is None else item["resolvedAt"])
+
+
+COMPARED: dict[str, list[Callable[[Item], float]]] = {
+    "popular": [lambda item: item["traderCount"], lambda item: item["volume"]],
+    "activity": [lambda item: instant(item["lastActivityAt"])],
+    "volume": [lambda item: item["volume"]],
+    "new": [lambda item: instant(item["createdAt"])],
+    "ended": [ended],
+}
+SELECTED: dict[str, set[str]] = {"all": {*MARKET_STATUSES}, "archive": {"closed", "resolved", "cancelled"}}
+
+
+def naive(items: list[Item], status: str, sort: str) -> list[Item]:
+    def compare(one: Item, other: Item) -> int:
+        for value in COMPARED[sort]:
+            if value(one) != value(other):
+                return 1 if value(one) < value(other) else -1
+        return 1 if one["id"] > other["id"] else -1
+
+    selected = [item for item in items if item["status"] in SELECTED.get(status, {status})]
+    return sorted(selected, key=cmp_to_key(compare))
+
+
+def walk(generation: Generation, pages: dict[str, bytes], limit: int) -> list[Item]:
+    """The items of a whole walk, from page to page by `nextCursor`."""
+    page = json.loads(generation.first(limit))
+    seen = list(page["items"])
+    while page["nextCursor"] is not None:
+        place = cursors.read(generation.list_name, page["nextCursor"])
+        assert place.position == len(seen)
+        page = json.loads(pages[keys.page(generation.list_name, place.generation, limit, place.position)])
+        seen += page["items"]
+    return seen
+
+
+#: Few different values, so that most comparisons end in a tie.
+few_times = st.sampled_from(["2026-01-01T00:00:00Z", "2026-01-01 00:00:00.000400", "2026-01-02T01:00:00+01:00"])
+columns = st.fixed_dictionaries(
+    {
+        "status": st.sampled_from(MARKET_STATUSES),
+        "trader_count": st.integers(0, 2),
+        "volume": st.sampled_from([0.0, 1.0, 10.0]),
+        "created_at": few_times,
+        "last_activity_at": few_times,
+        "close_time": few_times,
+        "resolved_at": st.none() | few_times,
+    }
+)
+catalogs = st.dictionaries(st.integers(0, 2**32 - 1), columns, max_size=26)
+
+
+@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(catalogs, st.randoms(use_true_random=False))
+def test_the_pages_of_every_walk_are_exactly_the_sorted_list(rows: dict[int, dict[str, Any]], rng: Any) -> None:
+    markets = [public_market(number, **row) for number, row in rows.items()]
+    items = [json.loads(market.body) for market in markets]
+    rng.shuffle(markets)
+    lists = artifacts.lists(Catalog(markets, as_of=NOW, hidden=0), ())
+    assert {one.name for one in lists} == {f"{status}/{sort}" for status in STATUS_FILTERS for sort in SORTS}
+    for one in lists:
+        expected = naive(items, *one.name.split("/"))
+        generation = Generation(one)
+        prefix = keys.generation_prefix(one.name, generation.name)
+        pages = {
+            f"{prefix}/{folder.name}/{position}.json": body
+            for folder in generation.folders()
+            for position, body in folder.pages
+        }
+        for limit in LIMITS:
+            assert walk(generation, pages, limit) == expected
+
+
+def catalog(*markets: Market) -> Catalog:
+    return Catalog(markets, as_of=NOW, hidden=1)
+
+
+def test_a_list_holds_the_items_as_they_were_encoded_once() -> None:
+    market = public_market(1)
+    lists = {one.name: one.items for one in artifacts.lists(catalog(market), ())}
+    assert len(lists) == 30
+    assert all(items == ([market.body] if name[:3] in ("ope", "all") else []) for name, items in lists.items())
+    assert lists["open/new"][0] is market.body
+
+
+def test_an_empty_catalog_has_thirty_empty_lists_and_an_empty_snapshot(tmp_path: Path) -> None:
+    made = catalog()
+    assert [list(one.items) for one in artifacts.lists(made, ())] == [[]] * 30
+    documents = {artifact.key: artifact.body for artifact in artifacts.documents(made, make_config(tmp_path))}
+    assert documents[keys.SNAPSHOT] == b'{"freshMarkets":[],"closingSoonMarkets":[]}'
+
+
+def test_the_documents_are_the_snapshot_the_errors_and_the_interface_description(tmp_path: Path) -> None:
+    made = catalog(public_market(1), public_market(2, fx=FX_MEMBER))
+    documents = {
+        artifact.key: json.loads(artifact.body)
+        for artifact in artifacts.documents(made, make_config(tmp_path, snapshot__size=1))
+    }
+    assert list(documents) == [keys.SNAPSHOT, keys.error(404), keys.error(405), keys.error(429), keys.OPENAPI]
+    groups = {name: [market["id"] for market in group] for name, group in documents[keys.SNAPSHOT].items()}
+    assert groups == {"freshMarkets": [market_id(1)], "closingSoonMarkets": [market_id(1)]}
+
+
+def test_there_is_a_first_page_for_every_limit() -> None:
+    (one,) = (one for one in artifacts.lists(catalog(public_market(1), public_market(2)), ()) if one.name == "open/new")
+    pages = list(Generation(one).first_pages())
+    assert [key for key, _ in pages] == [keys.first_page("open/new", limit) for limit in range(1, 101)]
+    assert [len(json.loads(body)["items"]) for _, body in pages] == [1] + [2] * 99
+
+
+def test_the_build_record_says_what_readers_see(tmp_path: Path) -> None:
+    made = catalog(public_market(1), public_market(2, fx=FX_MEMBER))
+    artifact = artifacts.build_record(made, make_config(tmp_path), {"open/new": 1}, {})
+    assert artifact.key == "v1/build.json"
+    assert json.loads(artifact.body) == {
+        "asOf": NOW,
+        "generator": __version__,
+        "variant": "core",
+        "layout": "pages",
+        "markets": 2,
+        "lists": {"open/new": 1},
+    }

@@ -1,0 +1,101 @@
+"""A build that a disk has no room for is refused before anything is written; one that fits is not."""
+
+import os
+import re
+import shutil
+import sqlite3
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator.builder import disk_space
+from generator.cost.estimate import Change, ListSize, Site
+from generator.errors import OutputError
+from generator.tree import pages
+from generator.tree.pages import ItemList
+from tests.support.builds import build_now, files, make_config
+from tests.support.disks import Disk
+from tests.support.rows import insert_market, public_market
+
+MARKETS = 120
+
+
+@pytest.fixture
+def site(database: sqlite3.Connection, tmp_path: Path) -> Path:
+    for number in range(MARKETS):
+        insert_market(database, number)
+    database.commit()
+    return tmp_path
+
+
+def taken(output: Path) -> tuple[int, int]:
+    """What the objects of a build take of a disk: files and folders, and bytes in whole blocks."""
+    found = [output / "v1", *(output / "v1").rglob("*")]
+    return len(found), sum(path.stat().st_blocks * 512 for path in found)
+
+
+def refused(folder: Path, output: Path, **settings: Any) -> str:
+    with pytest.raises(OutputError, match="no space left on device for this build") as caught:
+        build_now(make_config(folder, output=output, **settings))
+    assert not list(output.glob("[!.]*")), "nothing was written"
+    return str(caught.value)
+
+
+def test_a_disk_with_too_few_files_left_is_refused_and_one_with_enough_is_not(site: Path, disk: Disk) -> None:
+    build_now(make_config(site))
+    wanted, _ = taken(site / "output")
+    disk.mount(f"size=1g,nr_inodes={wanted * 9 // 10}")
+    said = refused(site, disk.path / "output")
+    assert said.endswith("files (df -i); make room, choose another folder with --set output=…, or set `layout: chunks`")
+    (needed,) = re.findall(r"([\d,]+) files and", said)
+    assert wanted * 0.95 < int(needed.replace(",", "")) <= wanted
+    disk.mount(f"remount,nr_inodes={wanted * 11 // 10 + 100}")
+    build_now(make_config(site, output=disk.path / "output"))
+
+
+def test_a_disk_with_too_few_bytes_left_is_refused_and_one_with_enough_is_not(site: Path, disk: Disk) -> None:
+    build_now(make_config(site))
+    _, wanted = taken(site / "output")
+    disk.mount(f"size={wanted // 2}")
+    assert "MB (df -h); make room" in refused(site, disk.path / "output")
+    disk.mount(f"remount,size={wanted * 11 // 10 + 10_000_000}")
+    build_now(make_config(site, output=disk.path / "output"))
+
+
+def test_a_rebuild_needs_room_for_what_is_new_only(site: Path, database: sqlite3.Connection, disk: Disk) -> None:
+    disk.mount("size=1g")
+    output = disk.path / "output"
+    build_now(make_config(site, output=output))
+    before = files(output)
+    free = shutil.disk_usage(disk.path).free
+    with (disk.path / "ballast").open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, free - 2_000_000)
+    build_now(make_config(site, output=output))
+    assert files(output) == before
+    database.execute("UPDATE markets SET volume = volume + 1")
+    database.commit()
+    with pytest.raises(OutputError, match="no space left on device for this build"):
+        build_now(make_config(site, output=output))
+    assert files(output) == before
+
+
+def test_categories_are_a_remedy_where_there_are_any(site: Path, disk: Disk) -> None:
+    disk.mount("size=1m")
+    assert refused(site, disk.path / "output", variant="extended").endswith(
+        ", restrict `categories`, or set `layout: chunks`"
+    )
+
+
+@pytest.mark.parametrize("count", [0, 1, 100, 101, 250])
+def test_what_a_list_needs_is_told_exactly(count: int) -> None:
+    bodies = [public_market(number).body for number in range(count)]
+    made = pages.Generation(ItemList("all/new", bodies))
+    folders = [[body for _, body in folder.pages] for folder in made.folders()]
+    written = [*map(made.first, pages.LIMITS), *chain.from_iterable(folders)]
+    names = frozenset(["all/new"])
+    site = Site((ListSize("all/new", count, sum(map(len, bodies))),), 0, 0)
+    need = disk_space.needed(site, Change(names, names, 0, 0), pages.LAYOUT)
+    assert need.files == len(written) + len(folders)
+    assert need.bytes == pytest.approx(sum(map(len, written)), rel=0.01)

@@ -1,0 +1,541 @@
+"""Killed at any moment: what is served is the old state or the new one, and the next build repairs the rest.
+
+Everything is seen through a reader that knows only the files under `v1/`, and judged by an oracle that knows only
+the database.
+"""
+# ruff: noqa: S311 - nothing here is secret, and every run must kill at the same places
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from generator.api import keys
+from generator.tree import layouts
+from generator.tree.manifest import Manifest, lists_of
+from tests.support.builds import ROOT, files
+from tests.support.faults import (
+    LIMITS_WALKED,
+    LIST_NAMES,
+    Builds,
+    Fault,
+    GoneError,
+    Reader,
+    State,
+    Walk,
+    World,
+    check_whole,
+    children_of,
+    expected_keys,
+    fast_folder,
+    processes_of,
+    wait_until,
+)
+from tests.support.rows import market_id
+
+#: Walks that are begun before a build that dies, and finished after it, and again after its repair.
+HELD = (("all/new", 7), ("open/popular", 20), ("archive/ended", 1), ("closed/volume", 7))
+LIFETIME = timedelta(seconds=60)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with fast_folder(tmp_path) as folder, closing(World(folder)) as world:
+        yield world
+
+
+@pytest.fixture
+def builds(world: World) -> Iterator[Builds]:
+    with closing(Builds(world, world.folder / "output")) as builds:
+        yield builds
+
+
+@pytest.fixture
+def reader(builds: Builds) -> Reader:
+    return Reader.of_folder(builds.output)
+
+
+def manifest_of(builds: Builds) -> Manifest:
+    return Manifest.model_validate_json((builds.output / "manifest.json").read_bytes())
+
+
+def hold(reader: Reader) -> list[Walk]:
+    walks = [reader.begin(name, limit) for name, limit in HELD]
+    assert all(walk.at for walk in walks)
+    return walks
+
+
+def finish(reader: Reader, walks: list[Walk], *, may_be_gone: bool = False) -> int:
+    """Finish the walks; each must be exact, or, where a market was withdrawn, refused. Returns how many were exact."""
+    exact = 0
+    for walk in walks:
+        try:
+            reader.finish(walk)
+            exact += 1
+        except GoneError:
+            assert may_be_gone, f"a walk of {walk.list_name} was cut off"
+    return exact
+
+
+def check_like_fresh(builds: Builds) -> None:
+    """The folder is what a build into a new one makes, and beyond that only generations the manifest has retired."""
+    fresh = builds.world.folder / "fresh"
+    builds.build(fresh, later=timedelta(0))
+    new, repaired = files(fresh), files(builds.output)
+    assert [key for key, body in new.items() if repaired.get(key) != body] == []
+    retained = tuple(f"{keys.generation_prefix(one.list, one.generation)}/" for one in manifest_of(builds).retired)
+    assert all(key.startswith(retained) for key in repaired.keys() - new.keys())
+    shutil.rmtree(fresh)
+
+
+def changes(before: dict[str, bytes], after: dict[str, bytes]) -> list[str]:
+    """What differs, but for the file that holds the lock."""
+    return [key for key in {**before, **after} if before.get(key) != after.get(key) and key != ".lock"]
+
+
+# ── at every call ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def both(call: str, *numbers: int) -> list[Fault]:
+    return [Fault(call, number, after=after) for number in numbers for after in (False, True)]
+
+
+#: Where the main process dies, from its first call to its last.
+COMMIT = [
+    Fault("sync"),
+    *both("manifest", 1, 2),
+    *both("fsync", 1, 2, 3, 4, 5, 6),
+    *both("generation", 1, 2, 29, 30),
+    *(Fault("generation", number) for number in range(3, 29)),
+    *both("detail", 1, 2, 4),
+    *both("first", 1, 2, 99, 100, 101, 2999, 3000),
+    *(Fault("first", number) for number in range(37, 3000, 60)),
+    *both("document", 1),
+    *both("report", 1),
+]
+#: Only a build that withdraws a market is sure to take something away: its detail, then retired generations.
+PRUNING = both("discard", 1, 2, 3, 5, 8)
+CLEARING = [Fault("clear", number) for number in (1, 2, 40)]
+STAGING = [
+    *(Fault("create", number) for number in (1, 3, 5)),
+    *(Fault("mkdir", number) for number in (1, 2)),
+    *(Fault("create", number, who="worker", victim="main") for number in range(1, 2000, 220)),
+    *(Fault("mkdir", number, who="worker", victim="main") for number in (1, 2, 50, 400)),
+]
+
+
+def test_a_build_killed_at_any_call_leaves_the_old_state_or_the_new(
+    world: World, builds: Builds, reader: Reader
+) -> None:
+    # In random order: most builds that die here follow another that died, at another call.
+    faults = [*COMMIT, *PRUNING, *CLEARING, *STAGING]
+    random.Random(7).shuffle(faults)
+    builds.build()
+    states, is_withdrawn = [world.state()], False
+    exact = repairs = 0
+    for number, fault in enumerate(faults, 1):
+        walks = hold(reader)
+        withdraw = fault in PRUNING
+        world.advance(withdraw=withdraw)
+        states.append(world.state())
+        is_withdrawn = is_withdrawn or withdraw
+        builds.die(fault)
+        reader.check(*states)
+        exact += finish(reader, walks, may_be_gone=is_withdrawn)
+        if number % 8 == 0:
+            repairs += 1
+            repair(builds, reader, is_fresh_compared=repairs % 5 == 0)
+            exact += finish(reader, walks, may_be_gone=is_withdrawn)
+            states, is_withdrawn = [world.state()], False
+    assert builds.kills == len(faults) >= 150
+    assert exact > 3 * builds.kills
+
+
+def repair(builds: Builds, reader: Reader, *, is_fresh_compared: bool = False) -> None:
+    builds.build()
+    reader.check(builds.world.state())
+    check_whole(builds.output)
+    if is_fresh_compared:
+        check_like_fresh(builds)
+
+
+def test_between_any_two_renames_every_walk_is_exact(world: World, builds: Builds, reader: Reader) -> None:
+    # The build stops, as if killed, before every thirtieth first page, and goes on from there.
+    builds.build()
+    old, walks = world.state(), hold(reader)
+    world.advance()
+    new = world.state()
+    builds.as_of += timedelta(seconds=20)
+    pid = builds.begin(Fault("first", 1, signal=signal.SIGSTOP, every=30))
+    stops = 0
+    mixed = 0
+    while is_stopped(pid):
+        stops += 1
+        reader.check(old, new)
+        assert finish(reader, walks) == len(walks)
+        mixed += sees_both(reader, old, new)
+        os.kill(pid, signal.SIGCONT)
+    assert builds.end() == 0
+    assert stops == 100
+    assert mixed > 90
+
+
+def is_stopped(pid: int) -> bool:
+    """Wait until the process stops or ends; tell which."""
+    wait_until(lambda: state_of(pid) in "TZ", 20)
+    return state_of(pid) == "T"
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def sees_both(reader: Reader, old: State, new: State) -> bool:
+    """Whether some walks that begin now are in the old state, and some in the new."""
+    seen = [reader.walk(name, limit) == new[name] for name in LIST_NAMES for limit in LIMITS_WALKED]
+    return any(seen) and not all(seen)
+
+
+def test_a_first_build_killed_at_any_call_leads_to_whole_lists_or_none(world: World, builds: Builds) -> None:
+    faults = [
+        *both("manifest", 1, 2),
+        Fault("manifest", 3),
+        Fault("sync"),
+        Fault("mkdir", 2, after=True),
+        *(Fault("generation", number) for number in (2, 31)),
+        *(Fault("first", number) for number in (1, 150, 1500, 3030)),
+        Fault("create", 700, who="worker", victim="main"),
+    ]
+    state, found = world.state(), 0
+    for number, fault in enumerate(faults):
+        builds.output = world.folder / f"output-{number}"
+        reader = Reader.of_folder(builds.output)
+        builds.die(fault)
+        found += check_lists_that_are_there(reader, state)
+        repair(builds, reader)
+        shutil.rmtree(builds.output)
+    assert builds.kills == len(faults)
+    assert found > 240
+
+
+def check_lists_that_are_there(reader: Reader, state: State) -> int:
+    """A list may have no first page yet; but if it has, the walk must be exact. Returns how many walks there were."""
+    found = 0
+    for name in LIST_NAMES:
+        for limit in LIMITS_WALKED:
+            with suppress(GoneError):
+                reader.page(name, limit)
+                found += 1
+                try:
+                    assert reader.walk(name, limit) == state[name]
+                except GoneError as error:
+                    pytest.fail(f"{name} by {limit} leads to nothing: {error}")
+    return found
+
+
+# ── at random moments, from outside ───────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_build_killed_from_outside_leaves_the_old_state_or_the_new(
+    world: World, builds: Builds, reader: Reader
+) -> None:
+    rng = random.Random(11)
+    builds.build()
+    world.advance()
+    begun = time.monotonic()
+    builds.build()
+    duration = time.monotonic() - begun
+    died, states = 0, [world.state()]
+    for number in range(42):
+        walks = hold(reader)
+        world.advance()
+        states.append(world.state())
+        builds.as_of += timedelta(seconds=20)
+        builds.layout = rng.choice(layouts.LAYOUTS)
+        pid = builds.begin()
+        time.sleep(rng.uniform(0, 0.9 * duration))
+        (os.killpg if number % 3 == 0 else os.kill)(pid, signal.SIGKILL)
+        died += builds.end() == -signal.SIGKILL
+        builds.await_orphans()
+        reader.check(*states)
+        assert finish(reader, walks) == len(walks)
+        if number % 4 == 0:
+            repair(builds, reader)
+            assert finish(reader, walks) == len(walks)
+            states = [world.state()]
+    assert died > 20
+
+
+def test_the_command_itself_killed_from_outside(world: World, builds: Builds, reader: Reader) -> None:
+    begun = time.monotonic()
+    with spawn(builds) as process:
+        assert process.wait() == 0
+    duration = time.monotonic() - begun
+    died, states = 0, [world.state()]
+    for share in (0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
+        world.advance()
+        states.append(world.state())
+        with spawn(builds) as process:
+            time.sleep(share * duration)
+            process.kill()
+            died += process.wait() == -signal.SIGKILL
+        reader.check(*states)
+    assert died > 2
+    repair(builds, reader, is_fresh_compared=True)
+
+
+def spawn(builds: Builds) -> subprocess.Popen[bytes]:
+    builds.as_of += timedelta(seconds=5)
+    command = [sys.executable, "-m", "generator", *builds.arguments(builds.output, builds.as_of)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def test_a_killed_worker_fails_the_build_and_changes_nothing(world: World, builds: Builds) -> None:
+    builds.build()
+    before = files(builds.output, "")
+    world.advance()
+    for number in (1, 10, 500):
+        builds.begin(Fault("create", number, who="worker"))
+        assert builds.end() == 1
+        assert "a worker process was killed" in builds.log()
+        assert "Traceback" not in builds.log()
+        assert changes(before, files(builds.output, "")) == []
+        assert not list(builds.output.glob(".staging-*"))
+
+
+# ── a power cut ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Fault("sync"), Fault("generation", 12), Fault("generation", 30, after=True), Fault("manifest")],
+    ids=lambda fault: f"{fault.call}-{fault.number}",
+)
+def test_what_a_power_cut_tears_is_not_trusted(world: World, builds: Builds, reader: Reader, fault: Fault) -> None:
+    builds.build()
+    old, rng = world.state(), random.Random(3)
+    world.advance()
+    builds.die(fault)
+    known = expected_keys(manifest_of(builds))
+    torn = [
+        path
+        for path in builds.output.rglob("*.json")
+        if path.relative_to(builds.output).as_posix() not in known and path.parent != builds.output
+    ]
+    # The disk is written to from the first list on; that one has a hundred first pages, and others.
+    assert len(torn) > 100
+    for path in rng.sample(torn, min(500, len(torn))):
+        os.truncate(path, rng.randrange(path.stat().st_size))
+    reader.check(old)
+    repair(builds, reader, is_fresh_compared=True)
+
+
+# ── builds that follow one another ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_walks_end_exact_while_builds_follow_one_another(world: World, builds: Builds, reader: Reader) -> None:
+    builds.build()
+    walks: list[tuple[Walk, int]] = []
+    finished = 0
+    for number in range(12):
+        walks += [(reader.begin(name, limit), number) for name, limit in HELD]
+        world.advance()
+        builds.build(later=LIFETIME / 4)
+        reader.check(world.state())
+        check_whole(builds.output)
+        for walk, begun in walks:
+            # What was replaced by the build after its first page was read is kept for four more.
+            if number - begun <= 4:
+                reader.finish(walk)
+                finished += 1
+            else:
+                with pytest.raises(GoneError):
+                    reader.finish(walk)
+        walks = [(walk, begun) for walk, begun in walks if number - begun <= 4]
+    assert finished == 4 * (5 * 12 - 10)
+
+
+def test_a_walk_ends_exact_page_by_page_between_builds(world: World, builds: Builds, reader: Reader) -> None:
+    builds.build()
+    whole = world.state()["all/new"]
+    seen, at = reader.page("all/new", 7)
+    rounds = 0
+    while at is not None:
+        world.advance()
+        builds.build(later=timedelta(seconds=5))
+        more, at = reader.page("all/new", 7, at)
+        seen += more
+        rounds += 1
+    assert seen == whole
+    assert rounds == 8
+
+
+def test_a_withdrawn_market_is_gone_at_once_and_other_lists_keep_their_walks(
+    world: World, builds: Builds, reader: Reader
+) -> None:
+    world.edit(3, question="Is it withdrawn?")  # a closed market
+    builds.build()
+    kept = [reader.begin(name, 1) for name in ("open/popular", "resolved/new", "cancelled/ended")]
+    lost = [reader.begin(name, 1) for name in ("closed/new", "all/volume", "archive/activity")]
+    world.advance()
+    builds.build()
+    assert finish(reader, kept + lost) == 6
+    world.database.execute("DELETE FROM markets WHERE id = ?", [market_id(3)])
+    builds.build()
+    reader.check(world.state())
+    assert finish(reader, kept) == 3
+    for walk in lost:
+        with pytest.raises(GoneError):
+            reader.finish(walk)
+    assert not (builds.output / keys.detail(market_id(3))).exists()
+    held = {one.list for one in manifest_of(builds).retired}
+    assert held
+    assert not held & lists_of(["closed"])
+    for key, body in files(builds.output).items():
+        assert market_id(3) not in key
+        assert market_id(3).encode() not in body
+        assert b"Is it withdrawn?" not in body
+
+
+def test_a_market_that_moved_between_lists_is_withdrawn_from_the_lists_it_left(
+    world: World, builds: Builds, reader: Reader
+) -> None:
+    builds.build()
+    walks = [reader.begin(name, 1) for name in ("open/new", "closed/new", "resolved/new")]
+    for status in ("closed", "resolved"):
+        world.edit(6, status=status, question=f"Is it {status}?", resolution="YES", resolved_at="2026-01-20 00:00:00")
+        builds.build(later=timedelta(seconds=10))
+    assert finish(reader, walks) == 3
+    world.withdraw(6)
+    builds.build(later=timedelta(seconds=10))
+    assert all(market_id(6).encode() not in body for body in files(builds.output).values())
+    check_whole(builds.output)
+
+
+def test_a_market_that_returns_is_there_again(world: World, builds: Builds, reader: Reader) -> None:
+    builds.build()
+    first = files(builds.output)
+    world.withdraw(6)
+    builds.build()
+    assert not (builds.output / keys.detail(market_id(6))).exists()
+    world.database.execute("UPDATE markets SET approval = 'approved'")
+    builds.build()
+    reader.check(world.state())
+    check_like_fresh(builds)
+    again = files(builds.output)
+    assert [key for key in first if again.get(key) != first[key]] == [keys.BUILD]
+
+
+def test_data_that_returns_brings_its_generation_back(world: World, builds: Builds, reader: Reader) -> None:
+    builds.build()
+    first = manifest_of(builds)
+    walks = hold(reader)
+    world.edit(6, question="Something else?")
+    builds.build()
+    assert {one.list for one in manifest_of(builds).retired} == lists_of(["open"])
+    world.edit(6, question="Question 6?")
+    builds.build()
+    returned = manifest_of(builds)
+    assert returned.lists == first.lists
+    assert not {one.generation for one in returned.retired} & {one.generation for one in returned.lists.values()}
+    builds.build(later=2 * LIFETIME)
+    assert manifest_of(builds).retired == ()
+    assert finish(reader, walks) == len(walks)
+    check_whole(builds.output)
+
+
+def test_two_builds_of_one_instant(world: World, builds: Builds, reader: Reader) -> None:
+    builds.build()
+    walks, before = hold(reader), builds.as_of
+    world.advance()
+    builds.build(later=timedelta(0))
+    assert builds.as_of == before
+    reader.check(world.state())
+    assert finish(reader, walks) == len(walks)
+    check_like_fresh(builds)
+    content = files(builds.output, "")
+    builds.build(later=timedelta(0))
+    assert changes(content, files(builds.output, "")) == []
+
+
+def test_the_lifetime_counts_from_when_a_killed_build_stopped_leading_there(
+    world: World, builds: Builds, reader: Reader
+) -> None:
+    builds.build()
+    world.advance()
+    builds.die(Fault("document", 1))
+    builds.as_of += 10 * LIFETIME
+    walks = hold(reader)  # some are led into what the killed build made, long after it died
+    world.advance()
+    builds.build()
+    assert finish(reader, walks) == len(walks)
+
+
+def test_a_killed_build_that_brought_generations_back_may_lead_readers_there(
+    world: World, builds: Builds, reader: Reader
+) -> None:
+    builds.build()
+    world.edit(6, question="Something else?")
+    builds.build()
+    world.edit(6, question="Question 6?")
+    builds.die(Fault("first", 999, after=True))  # nothing new to write: it leads back to the retired generations
+    builds.as_of += 10 * LIFETIME
+    walks = [reader.begin(name, 7) for name in sorted(lists_of(["open"]))]
+    world.advance()
+    builds.build()
+    assert finish(reader, walks) == len(walks)
+
+
+# ── two at once ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("call", ["create", "first"])
+def test_a_second_build_is_refused_until_the_first_is_dead(
+    world: World, builds: Builds, reader: Reader, call: str
+) -> None:
+    builds.build()
+    old = world.state()
+    world.advance()
+    pid = builds.begin(Fault(call, 2, signal=signal.SIGSTOP))
+    assert is_stopped(pid)
+    with spawn(builds) as second:
+        _, message = second.communicate(timeout=20)
+    assert second.returncode == 4
+    assert message.decode() == f"error: {builds.output}: another run is at work there (process {pid})\n"
+    reader.check(old, world.state())
+    assert len(list(builds.output.glob(".staging-*"))) == 1
+    os.kill(pid, signal.SIGKILL)
+    assert builds.end() == -signal.SIGKILL
+    repair(builds, reader)
+    wait_until(lambda: not processes_of(pid), 2)
+
+
+def test_orphaned_workers_neither_hold_the_folder_nor_litter_it(world: World, builds: Builds, reader: Reader) -> None:
+    builds.build()
+    world.advance()
+    pid = builds.begin(Fault("create", 300, who="worker", signal=signal.SIGSTOP))
+    wait_until(lambda: any(state_of(child) == "T" for child in children_of(pid)), 20)
+    os.kill(pid, signal.SIGKILL)
+    assert builds.end() == -signal.SIGKILL
+    assert processes_of(pid), "no worker outlived the build, so this shows nothing"
+    repair(builds, reader)
+    os.killpg(pid, signal.SIGCONT)
+    wait_until(lambda: not processes_of(pid), 2)
+    reader.check(world.state())
+    check_whole(builds.output)
+
+
+def test_a_lock_file_that_a_dead_build_left_means_nothing(world: World, builds: Builds) -> None:
+    builds.output.mkdir()
+    (builds.output / ".lock").write_text(f"{os.getpid()}\n")
+    builds.build()
+    check_whole(builds.output)

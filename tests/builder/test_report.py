@@ -1,0 +1,189 @@
+"""The report, and the summary line, whose words are a contract."""
+
+import json
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from generator.builder.report import REMEMBERED, Report
+from generator.tree.manifest import Current
+from tests.support.builds import AS_OF, NOW, build_now, make_config, run
+from tests.support.rows import insert_fill, insert_market, market_id
+
+
+def report() -> Report:
+    made = Report(as_of=NOW, source="sqlite:///markets.db", published=7, hidden=2)
+    made.lists = {"open/new": Current(generation="p0123456789abcdef012", count=3, bytes=1_000)}
+    made.written, made.written_bytes, made.unchanged, made.deleted = 4_321, 98_765, 12, 3
+    made.stages = {"read": 1.0, "render": 2.25}
+    made.quarantine.reject("markets", market_id(1), "prob: bad", "One?")
+    made.quarantine.reject("fills", "x", "amount: bad")
+    made.quarantine.reject("fills", "x", "amount: bad")
+    return made
+
+
+def test_the_summary_line_reads_exactly_so() -> None:
+    assert report().summary() == (
+        "built 7 markets as of 2026-01-31T12:00:00.000Z: 4321 files written (98765 bytes), 12 unchanged, 3 deleted, "
+        "3 rows quarantined, 3.2 s"
+    )
+
+
+def test_the_summary_line_is_all_that_a_build_prints(tmp_path: Path, database: sqlite3.Connection) -> None:
+    insert_market(database)
+    arguments = ("--config", tmp_path / "config.yaml", "--as-of", "2026-01-31T12:00:00Z")
+    (tmp_path / "config.yaml").write_text("source:\n  url: sqlite:///markets.db\n")
+    first = run("build", *arguments, cwd=tmp_path)
+    assert (first.returncode, first.stderr) == (0, "")
+    # A detail, the snapshot, 3 errors, a hundred first pages of thirty lists and build.json; no list has a second page.
+    assert re.fullmatch(
+        r"built 1 markets as of 2026-01-31T12:00:00\.000Z: 3007 files written \([0-9]+ bytes\), "
+        r"0 unchanged, 0 deleted, 0 rows quarantined, [0-9]+\.[0-9] s\n",
+        first.stdout,
+    )
+    second = run("build", *arguments, cwd=tmp_path)
+    assert (second.returncode, second.stderr) == (0, "")
+    assert re.fullmatch(
+        r"built 1 markets as of 2026-01-31T12:00:00\.000Z: 0 files written \(0 bytes\), 3007 unchanged, 0 deleted, "
+        r"0 rows quarantined, [0-9]+\.[0-9] s\n",
+        second.stdout,
+    )
+
+
+def test_the_file_says_what_was_built_and_what_was_left_out() -> None:
+    content = json.loads(report().encoded())
+    assert content["asOf"] == NOW
+    assert content["source"] == "sqlite:///markets.db"
+    assert content["markets"] == {"published": 7, "hidden": 2, "quarantined": 1}
+    assert content["lists"] == {
+        "open/new": {"count": 3, "generation": "p0123456789abcdef012", "objects": 103, "generationBytes": 1_000}
+    }
+    assert content["quarantined"] == [
+        {"relation": "fills", "key": "x", "title": "", "reason": "amount: bad", "rows": 2},
+        {"relation": "markets", "key": market_id(1), "title": "One?", "reason": "prob: bad", "rows": 1},
+    ]
+    assert content["run"]["seconds"] == {"read": 1.0, "render": 2.25}
+
+
+def test_a_stage_that_runs_twice_is_measured_twice() -> None:
+    made = Report()
+    with made.stage("read"):
+        pass
+    once = made.stages["read"]
+    with made.stage("read"):
+        pass
+    assert made.stages["read"] > once > 0
+
+
+def test_the_file_says_what_became_of_the_markets() -> None:
+    made = report()
+    made.compare(NOW, {"gone", "edited", "kept"}, {"edited", "kept", "new"}, {"edited", "new"})
+    run_ = json.loads(made.encoded())["run"]
+    assert (run_["since"], run_["added"], run_["changed"], run_["withdrawn"]) == (NOW, ["new"], ["edited"], ["gone"])
+
+
+def test_withdrawals_are_remembered_with_their_builds_until_the_market_returns() -> None:
+    made = report()
+    made.compare("", {"a", "b"}, set(), set())
+    later = report()
+    later.as_of = "2026-02-01T00:00:00.000Z"
+    later.compare(NOW, {"c"}, {"b"}, set())
+    later.remember(made.encoded(), {"b"})
+    assert (later.withdrawn, later.withdrawn_earlier) == (["c"], [{"id": "a", "asOf": NOW}])
+    last = report()
+    last.remember(later.encoded(), {"d"})
+    assert last.withdrawn_earlier == [{"id": "c", "asOf": later.as_of}, {"id": "a", "asOf": NOW}]
+
+
+@pytest.mark.parametrize("previous", [None, b"damaged", b"[]", b"{}", b'{"asOf":"x","run":{"withdrawn":["a"]}}'])
+def test_a_report_that_cannot_be_read_is_remembered_as_nothing(previous: bytes | None) -> None:
+    made = report()
+    made.remember(previous, set())
+    assert made.withdrawn_earlier == []
+
+
+def test_only_so_many_withdrawals_are_remembered() -> None:
+    made = report()
+    made.compare("", {str(number) for number in range(REMEMBERED + 5)}, set(), set())
+    later = report()
+    later.remember(made.encoded(), set())
+    assert len(later.withdrawn_earlier) == REMEMBERED
+
+
+def test_a_report_of_an_older_version_is_replaced() -> None:
+    before = json.loads(unwritten().encoded())
+    del before["run"]["since"]
+    assert unwritten().says_more_than(json.dumps(before).encode())
+
+
+def unwritten() -> Report:
+    made = report()
+    made.written = made.deleted = 0
+    return made
+
+
+def test_a_run_that_found_everything_in_place_leaves_the_file_alone() -> None:
+    later = unwritten()
+    later.stages = {"read": 9.0}
+    assert not later.says_more_than(report().encoded())
+
+
+def test_a_run_that_did_or_found_something_replaces_the_file() -> None:
+    assert unwritten().says_more_than(None)
+    assert unwritten().says_more_than(b"damaged")
+    assert unwritten().says_more_than(b"[]")
+    assert report().says_more_than(report().encoded())
+    other = unwritten()
+    other.quarantine.reject("orders", "y", "price: bad")
+    assert other.says_more_than(report().encoded())
+    deleting = unwritten()
+    deleting.deleted = 1
+    assert deleting.says_more_than(report().encoded())
+
+
+def test_a_build_reports_its_counts_and_every_bad_row(tmp_path: Path, database: sqlite3.Connection) -> None:
+    insert_market(database, 1)
+    insert_market(database, 2, approval="pending")
+    insert_market(database, 3, is_listed=0)
+    insert_market(database, 4, prob=1.2)
+    insert_fill(database, 1, amount=-1.0)
+    made = build_now(make_config(tmp_path), AS_OF, invalid=True)
+    content = json.loads((tmp_path / "output" / "report.json").read_bytes())
+    assert content == json.loads(made.encoded())
+    assert content["markets"] == {"published": 1, "hidden": 2, "quarantined": 1}
+    assert [(row["relation"], row["reason"].partition(":")[0]) for row in content["quarantined"]] == [
+        ("fills", "amount"),
+        ("markets", "prob"),
+    ]
+    assert {name: one["count"] for name, one in content["lists"].items()} == {
+        name: int(name.split("/")[0] in ("open", "all")) for name in content["lists"]
+    }
+    assert len(content["lists"]) == 30
+    assert content["run"]["written"] == 3_007
+    published = [path for path in (tmp_path / "output" / "v1").rglob("*") if path.is_file()]
+    assert content["run"]["writtenBytes"] == sum(path.stat().st_size for path in published)
+    assert len(published) == 3_007
+
+
+def test_a_withdrawn_market_is_named(tmp_path: Path, database: sqlite3.Connection) -> None:
+    for number in range(1, 11):
+        insert_market(database, number)
+    build_now(make_config(tmp_path))
+    database.execute("UPDATE markets SET is_listed = 0 WHERE id = ?", [market_id(3)])
+    made = build_now(make_config(tmp_path))
+    assert made.content()["run"]["withdrawn"] == [market_id(3)]
+    assert made.deleted > 0
+
+
+@pytest.mark.parametrize("bad", [0, 1])
+def test_markets_that_share_an_id_are_left_out_even_if_only_one_is_valid(
+    tmp_path: Path, database: sqlite3.Connection, bad: int
+) -> None:
+    for number in (0, 1):
+        insert_market(database, 1, prob=1.2 if number == bad else 0.5)
+    insert_market(database, 2)
+    made = build_now(make_config(tmp_path), invalid=True)
+    assert (made.published, made.hidden, made.quarantine.total("markets")) == (1, 0, 2)
+    assert [row.reason.partition(":")[0] for row, _ in made.quarantine] == ["id", "prob"]

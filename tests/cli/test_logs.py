@@ -1,0 +1,89 @@
+"""Logs: for people or as JSON, always on stderr, and never where results go."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from tests.support.builds import ROOT, run
+from tests.support.publishing import Site, hour
+
+
+def lines(stderr: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in stderr.splitlines()]
+
+
+def test_json_logs_are_a_line_per_stage_with_its_duration_and_counts(site: Site) -> None:
+    site.edit(1, question="Another question?")
+    result = site.done("rebuild", "--as-of", hour(1), "--log-format", "json")
+    stages = {line["stage"]: line for line in lines(result.stderr) if "stage" in line}
+    assert list(stages) == ["read", "render", "publish", "upload"]
+    assert all(line["level"] == "info" and line["duration_ms"] >= 0 for line in stages.values())
+    assert (stages["read"]["markets"], stages["read"]["hidden"]) == (11, 1)
+    assert (stages["render"]["lists"], stages["render"]["quarantined"]) == (30, 0)
+    assert stages["publish"]["written"] == stages["upload"]["uploaded"] > 1_000
+    assert all(datetime.fromisoformat(line["time"]).tzinfo for line in stages.values())
+    assert [line.split()[0] for line in result.stdout.splitlines()] == ["built", "published"]
+
+
+def test_people_get_the_stages_when_they_ask(site: Site) -> None:
+    assert "stage" not in site.done("build", "--as-of", hour(1)).stderr
+    told = site.done("build", "--as-of", hour(2), "-v").stderr
+    assert "INFO: stage over stage=read duration_ms=" in told
+    assert " markets=11 hidden=1\n" in told
+
+
+def test_warnings_and_errors_are_json_too(site: Site) -> None:
+    site.edit(1, prob=7.5)
+    result = site.run("build", "--as-of", hour(1), "--log-format", "json")
+    assert result.exit_code == 3
+    (failure,) = [line for line in lines(result.stderr) if line["level"] == "error"]
+    assert failure["exit_code"] == 3
+    assert failure["message"].startswith("1 of 11 markets break the contract")
+    result = site.run("build", "--as-of", hour(1), "--log-format", "json", "--allow-invalid")
+    assert any(line["level"] == "warning" and "left out of markets" in line["message"] for line in lines(result.stderr))
+
+
+def test_what_people_are_told_beside_results_is_json_too(site: Site) -> None:
+    result = site.done("takedown", "--log-format", "json")
+    assert {line["level"] for line in lines(result.stderr)} == {"notice"}
+    assert result.stdout == "0 markets are kept out of every build\n"
+
+
+def test_a_trace_stays_within_its_line(site: Site) -> None:
+    result = site.run("build", "--log-format", "json", "-v", "--set", "source.url=sqlite:///nowhere.db")
+    failures = [line for line in lines(result.stderr) if line["level"] == "error"]
+    assert "Traceback" in failures[0]["trace"]
+    assert "\n" in failures[0]["trace"]
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_terminal_shows_what_goes_on_unless_logs_are_json(site: Site, form: str) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "generator", "plan", "--log-format", form],
+        cwd=site.folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while part := os.read(ours, 4096):
+            shown += part
+    except OSError:  # what Linux says when the other end is closed
+        pass
+    os.close(ours)
+    assert process.communicate()[0].startswith(b"sqlite:///")
+    assert process.returncode == 0
+    assert (b"reading" in shown) is (form == "text")
+
+
+def test_where_nobody_looks_there_is_no_progress(site: Site) -> None:
+    assert run("plan", cwd=site.folder).stderr == ""

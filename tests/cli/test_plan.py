@@ -1,0 +1,188 @@
+"""`plan` as people read it, and the guard that refuses to publish what costs too much."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from generator.cli.main import main
+from generator.cost import prices
+from tests.support.builds import run
+from tests.support.publishing import OPEN, Site, hour
+
+#: What S3 charges, for the store of the tests.
+HERE = "here.json"
+PLAN = """\
+sqlite:///markets.db as of 2024-02-01T01:00:00.000Z: 11 markets in 30 lists, 0 rows left out; nothing was written
+
+                                                             pages   chunks
+objects of a build                                           3,217      107
+bytes
+objects changed since 2024-01-31T12:00:00.000Z                   1        1
+objects in the store, retired ones kept for 360 minutes      4,617      527
+bytes
+PUT requests per publish                                     3,220      110
+PUT requests per month, with a publish every 60 minutes  2,350,600   80,300
+USD per month at S3 + CloudFront                             11.75     0.40
+USD per month at R2                                          10.58     0.36
+
+changes per publish: the worst case, everything every time, as no two builds were compared yet
+prices as of 2026-03-08, without free tiers and taxes; check them, they are data: `prices` in config.yaml names others
+  S3 + CloudFront: us-east-1, first tier, pay as you go; other regions may cost more. Free tiers are \
+ignored: 1 TB, 10 million requests and 2 million function calls a month with CloudFront.
+  R2: Standard storage, Workers Paid. Free tiers are ignored: 1 million class A and 10 million class B operations and \
+10 GB a month with R2, 10 million requests a month with Workers Paid.
+not included: what readers cost (--reads 10M tells), and what the publishing machine costs
+recommended: layout chunks, which saves 11.35 USD a month at S3 + CloudFront; its edge must be able to read objects
+publish.target is not set, so nothing is published and nothing is paid"""
+
+
+@pytest.fixture
+def charged(empty: Site) -> Site:
+    """A site that was built, and whose bucket charges what S3 does."""
+    known = json.loads((Path(prices.__file__).parent / "prices.json").read_bytes())
+    known["places"][0]["hosts"] = ["127.0.0.1"]
+    (empty.folder / HERE).write_text(json.dumps(known))
+    empty.settings["prices"] = HERE
+    return empty
+
+
+def plan(*arguments: str) -> Result:
+    result = CliRunner().invoke(main, ["plan", *arguments])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def last(result: Result) -> str:
+    return result.stdout.splitlines()[-1]
+
+
+# ── what it tells ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_plan_reads_exactly_so(site: Site) -> None:
+    told = plan("--as-of", hour(1)).stdout
+    # How long the interface description is, is no concern of this test.
+    lines = [line.split("bytes")[0] + "bytes" if line.startswith("bytes") else line for line in told.splitlines()]
+    assert "\n".join(lines) == PLAN
+
+
+def test_plan_needs_no_build_and_leaves_nothing(site: Site) -> None:
+    site.forget_output()
+    result = plan()
+    assert "objects that are new: nothing is built yet" in result.stdout
+    assert "the worst case, everything every time, as no two builds were compared yet" in result.stdout
+    assert not (site.folder / "output").exists()
+
+
+def test_plan_tells_how_many_builds_it_goes_by(site: Site) -> None:
+    site.edit(1, question="Another question?")
+    site.done("build", "--as-of", hour(1))
+    assert "changes per publish: the mean of 1 builds, 780 minutes apart" in plan().stdout
+
+
+@pytest.mark.parametrize(("text", "shown"), [("10M", "10,000,000"), ("250k", "250,000"), ("7", "7"), ("0", "0")])
+def test_readers_are_estimated_when_asked_for(site: Site, text: str, shown: str) -> None:
+    told = plan("--reads", text).stdout
+    assert f"and for {shown} reads at S3 + CloudFront" in told
+    assert f"and for {shown} reads at R2" in told
+    assert "what readers cost" not in told
+
+
+@pytest.mark.parametrize("text", ["", "M", "ten", "1.5M", "-1", "10T", "٣"])
+def test_an_amount_of_readers_that_is_none_is_a_mistake_of_usage(site: Site, text: str) -> None:
+    result = CliRunner().invoke(main, ["plan", "--reads", text])
+    assert result.exit_code == 2
+    assert "is no amount; write it like 250000, 250k or 10M" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "verdict"),
+    [
+        ([], "publish.target is not set, so nothing is published and nothing is paid"),
+        (["publish.target=site"], "publish.target is the directory site: publishing there costs nothing"),
+        (
+            ["publish.target=s3://markets", "publish.endpoint_url=https://minio.example"],
+            "the prices of minio.example are not known, so guards.max_monthly_cost does not apply; `prices` can name",
+        ),
+        (["publish.target=s3://markets"], " USD at S3 + CloudFront is within guards.max_monthly_cost (100)"),
+        (
+            ["publish.target=s3://markets", "schedule=1"],
+            "`public-markets publish` would refuse: ",
+        ),
+    ],
+)
+def test_plan_ends_with_what_that_means_for_the_target(site: Site, settings: list[str], verdict: str) -> None:
+    assert verdict in last(plan(*(word for one in settings for word in ("--set", one))))
+
+
+def test_plan_says_what_the_database_lacks(site: Site) -> None:
+    site.database.execute("DROP TABLE orders")
+    result = run("plan", cwd=site.folder)
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: the database lacks what a build reads:\n  relation orders is missing")
+
+
+# ── the guard ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_costs_too_much_is_not_published(charged: Site) -> None:
+    refusal = charged.refused(3, "publish", guards__max_monthly_cost="10")
+    assert refusal == (
+        "3,220 PUT requests every 60 minutes would cost about 11.75 USD a month at S3 + CloudFront (prices of "
+        "2026-03-08), more than guards.max_monthly_cost (10) allows; nothing was uploaded. set schedule: 120 "
+        "(5.88 USD) or layout: chunks (0.40 USD), or use --allow-cost"
+    )
+
+
+def test_a_longer_schedule_satisfies_the_guard_as_it_says(charged: Site) -> None:
+    charged.done("publish", guards__max_monthly_cost="10", schedule="120")
+    charged.check()
+
+
+def test_the_guard_can_be_lifted_for_a_run(charged: Site) -> None:
+    charged.done("publish", "--allow-cost", guards__max_monthly_cost="0")
+    charged.check()
+
+
+def test_a_dry_run_says_that_the_guard_would_refuse(charged: Site) -> None:
+    assert "guards.max_monthly_cost" in charged.refused(3, "publish", "--dry-run", guards__max_monthly_cost="10")
+
+
+def test_a_directory_costs_nothing_whatever_the_limit(empty: Site) -> None:
+    empty.target = "site"
+    empty.settings["publish.endpoint_url"] = ""
+    empty.done("publish", guards__max_monthly_cost="0")
+
+
+def test_a_store_of_unknown_prices_is_held_against_a_limit_only_if_one_was_set(
+    empty: Site,
+) -> None:
+    assert "at S3 + CloudFront" in empty.refused(3, "publish", guards__max_monthly_cost="0")
+    empty.done("publish", schedule="1")
+
+
+def test_builds_that_turn_out_calm_are_published_again(charged: Site) -> None:
+    """Of the whole site, refused at first, only one list's worth changes from build to build."""
+    charged.refused(3, "publish", guards__max_monthly_cost="10", schedule="60")
+    for number in (1, 2):
+        charged.done("build", "--as-of", hour(number), schedule="60")
+    charged.done("publish", guards__max_monthly_cost="10", schedule="60")
+
+
+def test_what_was_withdrawn_disappears_though_the_guard_refuses(charged: Site) -> None:
+    charged.done("publish")
+    charged.edit(OPEN[0], approval="rejected")
+    result = charged.run("rebuild", "--as-of", hour(1), guards__max_monthly_cost="0")
+    assert result.exit_code == 3
+    assert "what must not be public was withdrawn all the same" in result.stderr
+    assert charged.traces(OPEN[0]) == []
+
+
+def test_a_report_that_is_gone_leaves_the_guard_without_figures(charged: Site) -> None:
+    (charged.folder / "output" / "report.json").unlink()
+    refusal = charged.refused(3, "publish")
+    assert refusal == (
+        "output/report.json: has no estimate of the cost; run `public-markets build` again, or use --allow-cost"
+    )

@@ -1,0 +1,139 @@
+"""Publishing through the real command line, in processes of its own: words, exit codes, terminals, secrets."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support.builds import ROOT, files, run
+from tests.support.publishing import FX, Site, hour
+from tests.support.rows import market_id
+
+KEY_ID, SECRET, TOKEN = "AKIAEXAMPLE0000000", "s3cret/KEY+that=nobody+may+see", "session-token-nobody-may-see"
+CREDENTIALS: Mapping[str, str] = {
+    "AWS_ACCESS_KEY_ID": KEY_ID, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_SESSION_TOKEN": TOKEN,
+}  # fmt: skip
+
+
+def command(site: Site, *arguments: str) -> subprocess.CompletedProcess[str]:
+    where = ("--set", f"publish.target={site.target}", "--set", f"publish.endpoint_url={site.server.url}")
+    return run(*arguments, *where, cwd=site.folder, **CREDENTIALS)
+
+
+def test_a_rebuild_ends_with_two_lines(site: Site) -> None:
+    site.edit(FX, question="Else?")
+    result = command(site, "rebuild", "--as-of", hour(1))
+    assert (result.returncode, result.stderr) == (0, "")
+    objects = len(site.built())
+    size = sum(
+        len(site.objects()[key]) for key in (f"v1/public/markets/detail/00/{market_id(FX)}.json", "v1/build.json")
+    )
+    assert re.sub(r"[\d.]+ s$", "TIME", result.stdout, flags=re.MULTILINE) == (
+        f"built 11 markets as of 2024-02-01T01:00:00.000Z: 2 files written ({size} bytes), {objects - 2} unchanged, "
+        "0 deleted, 0 rows quarantined, TIME\n"
+        f"published 11 markets as of 2024-02-01T01:00:00.000Z to s3://markets/api: 2 objects uploaded ({size} bytes), "
+        f"{objects - 2} unchanged, 0 deleted, 0 retained, 8 requests\n"
+    )
+    site.check()
+
+
+def test_a_takedown_and_its_end(site: Site) -> None:
+    result = command(site, "takedown", market_id(FX))
+    assert result.returncode == 0
+    assert re.fullmatch(rf"{market_id(FX)} kept out since \S+Z\n1 markets are kept out of every build\n", result.stdout)
+    assert "output: holds none of the markets that are kept out\n" in result.stderr
+    assert site.traces(FX) == []
+    assert command(site, "takedown", "--undo", market_id(FX)).stdout == "0 markets are kept out of every build\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("publish", "--set", "publish.target=s3://elsewhere/api"), 1),
+        (("publish", "--set", "publish.target=ftp://host/path"), 1),
+        (("publish", "--no-such-option"), 2),
+        (("takedown", "nothing"), 1),
+        (("takedown", "no thing"), 2),
+        (("publish", "--set", "snapshot.size=1"), 3),
+    ],
+)
+def test_failures_are_one_sentence_and_an_exit_code(site: Site, arguments: tuple[str, ...], code: int) -> None:
+    if "--set" in arguments:
+        where = ("--set", f"publish.endpoint_url={site.server.url}")
+        target = () if "publish.target" in arguments[-1] else ("--set", f"publish.target={site.target}")
+        result = run(*arguments, *where, *target, cwd=site.folder, **CREDENTIALS)
+    else:
+        result = command(site, *arguments)
+    assert result.returncode == code, result.stderr
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    assert "bug" not in result.stderr
+    assert len([line for line in result.stderr.splitlines() if line.lower().startswith("error: ")]) == 1
+
+
+def test_a_takedown_with_expired_credentials_is_one_sentence(site: Site) -> None:
+    site.server.behaviour.expire_after = 0
+    result = command(site, "takedown", market_id(FX))
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: s3://markets/api/blocked.json: ")
+    assert "the credentials have expired" in result.stderr
+    assert "bug" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [("publish", "-v"), ("publish", "-v", "--verify"), ("publish", "-v", "--dry-run")]
+)
+def test_secrets_are_never_printed(site: Site, arguments: tuple[str, ...]) -> None:
+    site.edit(FX, question="Else?")
+    assert command(site, "build", "--as-of", hour(1), "-v").returncode == 0
+    results = [command(site, *arguments)]
+    site.server.behaviour.expire_after = 0
+    results.append(command(site, *arguments))
+    assert [result.returncode for result in results] == [0, 1]
+    printed = "".join(result.stdout + result.stderr for result in results)
+    everything = [*site.stored().values(), *files(site.folder / "output", "").values(), printed.encode()]
+    assert "Traceback" in printed, "with -v"
+    for secret in (SECRET, TOKEN):
+        assert not [content for content in everything if secret.encode() in content]
+
+
+def test_progress_is_shown_on_a_terminal_only(site: Site) -> None:
+    site.edit(1, question="Else?")
+    master, slave = pty.openpty()
+    where = ("--set", f"publish.target={site.target}", "--set", f"publish.endpoint_url={site.server.url}")
+    with subprocess.Popen(
+        [sys.executable, "-m", "generator", "rebuild", "--as-of", hour(1), *where],
+        cwd=site.folder, stdout=subprocess.PIPE, stderr=slave, text=True,
+        env={**os.environ, **CREDENTIALS, "PYTHONPATH": str(ROOT), "TERM": "xterm"},
+    ) as process:  # fmt: skip
+        os.close(slave)
+        shown = b""
+        while chunk := _read(master):
+            shown += chunk
+        assert process.stdout
+        printed = process.stdout.read()
+    os.close(master)
+    assert process.returncode == 0
+    assert b"rendering" in shown
+    assert b"publishing" in shown
+    assert b"100%" in shown
+    assert [line.split()[0] for line in printed.splitlines()] == ["built", "published"]
+    site.check()
+
+
+def _read(master: int) -> bytes:
+    try:
+        return os.read(master, 65_536)
+    except OSError:  # the other end is closed
+        return b""
+
+
+def test_a_relative_target_is_below_the_working_directory(site: Site) -> None:
+    site.target = "www"
+    assert command(site, "publish").returncode == 0
+    assert files(Path("www")) == site.built()

@@ -1,0 +1,218 @@
+"""The estimate, against arithmetic by hand and against what builds and publishes really do."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from generator.cost import estimate, prices
+from generator.cost.estimate import Basis, Change, Cost, ListSize, Site, Terms
+from generator.tree import chunks, pages
+from generator.tree.pages import LIMITS, Generation, ItemList, page_count
+from tests.support.builds import make_config
+from tests.support.publishing import EVERY, PREFIX, hour
+from tests.support.publishing import Site as Published
+
+HUNDREDS = Site((ListSize("open/new", 1_000, 300_000), ListSize("all/new", 250, 75_000)), objects=55, bytes=500_000)
+
+
+@pytest.fixture
+def terms(tmp_path: Path) -> Terms:
+    return Terms(60, timedelta(hours=6), prices.load(make_config(tmp_path)))
+
+
+def report(site: Published) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((site.folder / "output" / "report.json").read_bytes())
+    return content
+
+
+def estimated(site: Published) -> Cost:
+    found = estimate.of_report((site.folder / "output" / "report.json").read_bytes())
+    assert found is not None
+    return found
+
+
+# ── by hand ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_pages_are_counted_for_every_limit_and_chunks_by_the_hundred(terms: Terms) -> None:
+    made = estimate.cost(HUNDREDS, Basis(), terms).layouts
+    assert made["pages"].objects == 55 + page_count(1_000) + page_count(250) + 200
+    # An index and a head for each list.
+    assert made["chunks"].objects == 55 + (10 + 2) + (3 + 2)
+
+
+def test_as_long_as_nothing_is_known_everything_is_new_every_time(terms: Terms) -> None:
+    made = estimate.cost(HUNDREDS, Basis(), terms).layouts
+    assert made["pages"].puts_per_publish == made["pages"].objects + 3
+    assert made["pages"].puts_per_month == (made["pages"].objects + 3) * 730
+    assert made["chunks"].puts_per_publish == made["chunks"].objects + 3
+
+
+def test_money_is_puts_and_what_is_stored(terms: Terms) -> None:
+    made = estimate.cost(HUNDREDS, Basis(), terms).layouts["pages"]
+    assert made.usd_per_month == {
+        "S3 + CloudFront": round(made.puts_per_month * 5e-6 + made.stored_bytes * 0.023e-9, 2),
+        "R2": round(made.puts_per_month * 4.5e-6 + made.stored_bytes * 0.015e-9, 2),
+    }
+
+
+@pytest.mark.parametrize(("schedule", "hours", "kept"), [(60, 6, 7), (5, 6, 73), (360, 6, 2), (1_440, 6, 1)])
+def test_a_generation_is_kept_for_its_lifetime_by_the_publishes_that_come_within_it(
+    terms: Terms, schedule: int, hours: int, kept: int
+) -> None:
+    assert Terms(schedule, timedelta(hours=hours), terms.prices).kept == kept
+
+
+def change(objects: int, minutes: float = 60, lists: frozenset[str] = frozenset()) -> Change:
+    return Change(lists, lists, objects, minutes)
+
+
+def test_what_builds_change_is_a_mean_over_about_a_day() -> None:
+    basis = estimate.learned(Basis(), HUNDREDS, change(10), schedule=720)
+    assert (basis.builds, basis.minutes, basis.loads["pages"].puts) == (1, 60, 13)
+    basis = estimate.learned(basis, HUNDREDS, change(20), schedule=720)
+    assert basis.loads["pages"].puts == 18
+    # A day has two such builds, so the third counts as much as all before.
+    basis = estimate.learned(basis, HUNDREDS, change(0), schedule=720)
+    assert (basis.builds, basis.loads["pages"].puts) == (3, 10.5)
+
+
+def test_a_list_that_changes_costs_its_pages_and_its_first_pages() -> None:
+    basis = estimate.learned(Basis(), HUNDREDS, change(2, lists=frozenset({"all/new"})), schedule=60)
+    assert basis.loads["pages"].puts == page_count(250) + 100 + 2 + 3
+    assert basis.loads["pages"].retired_objects == page_count(250)
+    assert (basis.loads["chunks"].puts, basis.loads["chunks"].retired_objects) == (4 + 1 + 2 + 3, 4)
+
+
+def test_builds_further_apart_change_more_and_never_more_than_everything(terms: Terms) -> None:
+    basis = estimate.learned(Basis(), HUNDREDS, change(7, minutes=6), schedule=60)
+    hourly = estimate.cost(HUNDREDS, basis, terms).layouts["pages"]
+    assert hourly.puts_per_publish == 100
+    daily = estimate.cost(HUNDREDS, basis, Terms(14_400, timedelta(hours=6), terms.prices)).layouts["pages"]
+    assert daily.puts_per_publish == daily.objects + 3
+    often = estimate.cost(HUNDREDS, basis, Terms(5, timedelta(hours=6), terms.prices)).layouts["pages"]
+    assert often.puts_per_publish == 10
+
+
+def test_readers_are_charged_by_request_object_and_byte(terms: Terms) -> None:
+    amazon, cloudflare = terms.prices.places
+    size = estimate.page_bytes(HUNDREDS)
+    assert size == 20 * 300 + 100
+    usd = estimate.reading_cost(HUNDREDS, "pages", 10_000_000, amazon)
+    assert usd == pytest.approx(6 + 10 * 1.7 + 10 * 0.4 + 10_000_000 * size / 1e9 * 0.085)
+    assert estimate.reading_cost(HUNDREDS, "chunks", 10_000_000, cloudflare) == pytest.approx(5 + 3 + 30 * 0.36)
+
+
+def test_a_report_without_an_estimate_that_can_be_read_has_none() -> None:
+    for content in (None, b"", b"{}", b"[]", b"damaged", b'{"cost": null}', b'{"cost": {"layouts": 1}}'):
+        assert estimate.of_report(content) is None
+
+
+@given(st.integers(0, 400), st.integers(200, 600))
+def test_the_bytes_of_pages_of_equal_items_are_told_within_thousandths(count: int, length: int) -> None:
+    generation = Generation(ItemList("open/new", [b"x" * length] * count))
+    later = sum(len(body) for folder in generation.folders() for _, body in folder.pages)
+    first = sum(len(generation.first(limit)) for limit in LIMITS)
+    assert pages.weight(count, count * length) == pytest.approx((later, first), rel=0.003)
+
+
+@given(st.integers(0, 400), st.integers(200, 600), st.sampled_from(["open/new", "open/popular"]))
+def test_the_bytes_of_chunks_of_equal_items_are_told_exactly(count: int, length: int, name: str) -> None:
+    generation = chunks.Generation(ItemList(name, [b"x" * length] * count))
+    objects = [body for _, body in generation.objects()]
+    told = len(objects) - 1, sum(map(len, objects)), len(generation.head())
+    assert chunks.weight(name, count, count * length) == told
+
+
+def test_chunks_that_did_not_change_are_not_put_again(terms: Terms) -> None:
+    some = Change(frozenset(("open/new",)), frozenset(("open/new",)), 7, 60, {"open/new": 2})
+    everything = Change(frozenset(("open/new",)), frozenset(("open/new",)), 7, 60)
+    puts = [estimate.learned(Basis(), HUNDREDS, one, schedule=60).loads["chunks"].puts for one in (some, everything)]
+    assert puts == [2 + 1 + 1 + 7 + 3, 10 + 1 + 1 + 7 + 3]
+
+
+# ── against real builds and publishes ─────────────────────────────────────────────────────────────────────────────
+
+
+def uploads(site: Published) -> list[str]:
+    """What the latest command put: keys under v1/, and the record's."""
+    return [entry.key.removeprefix(PREFIX) for entry in site.server.log if entry.operation == "PutObject"]
+
+
+def test_the_first_publish_puts_as_many_objects_as_were_estimated(empty: Published) -> None:
+    mine = estimated(empty).layouts["pages"]
+    assert estimated(empty).basis.builds == 0
+    empty.done("publish")
+    puts = uploads(empty)
+    assert mine.objects == len(empty.built()) == sum(key.startswith("v1/") for key in puts)
+    assert mine.puts_per_publish == mine.objects + puts.count("manifest.json")
+    assert mine.bytes == pytest.approx(sum(map(len, empty.built().values())), rel=0.01)
+
+
+def test_plan_foretells_what_the_next_publish_puts_and_writes_nothing(site: Published) -> None:
+    site.edit(1, question="Another question?", volume=99.5)
+    before = {path: path.stat().st_mtime_ns for path in site.folder.rglob("*")}
+    told = site.done("plan", "--as-of", hour(1)).stdout.splitlines()
+    assert {path: path.stat().st_mtime_ns for path in site.folder.rglob("*")} == before
+    (line,) = [line for line in told if line.startswith("objects changed since 2024-01-31T12:00:00.000Z")]
+    site.server.log.clear()
+    site.done("rebuild", "--as-of", hour(1))
+    puts = [key for key in uploads(site) if key.startswith("v1/")]
+    assert int(line.split()[-2].replace(",", "")) == len(puts) > 1_000
+
+
+def test_a_build_learns_what_such_builds_put(site: Published) -> None:
+    site.edit(1, question="Another question?")
+    site.server.log.clear()
+    site.done("rebuild", "--as-of", hour(1))
+    basis = estimated(site).basis
+    assert (basis.builds, basis.minutes) == (1, 13 * 60)
+    assert basis.loads["pages"].puts == len(uploads(site))
+
+
+def test_the_store_fills_up_to_what_was_estimated_and_no_further(site: Published) -> None:
+    for number in range(1, 6):
+        for market in EVERY:
+            site.edit(market, question=f"Edition {number} of {market}?")
+        site.done("rebuild", "--as-of", hour(number), schedule="60", cursor__lifetime="2 h")
+    mine = estimated(site).layouts["pages"]
+    assert len(site.objects()) == mine.stored_objects
+    assert sum(map(len, site.objects().values())) == pytest.approx(mine.stored_bytes, rel=0.01)
+    assert mine.stored_objects > mine.objects
+
+
+def test_a_second_build_of_the_same_data_leaves_report_and_estimate_alone(site: Published) -> None:
+    site.edit(1, question="Another question?")
+    site.done("build", "--as-of", hour(1))
+    file = site.folder / "output" / "report.json"
+    before = file.stat().st_mtime_ns, file.read_bytes()
+    site.done("build", "--as-of", hour(1))
+    assert (file.stat().st_mtime_ns, file.read_bytes()) == before
+
+
+def test_another_schedule_is_estimated_at_once_and_what_was_learned_stays(site: Published) -> None:
+    site.edit(1, question="Another question?")
+    site.done("build", "--as-of", hour(1))
+    learned = estimated(site)
+    site.done("build", "--as-of", hour(1), schedule="5")
+    changed = estimated(site)
+    assert (changed.schedule, changed.basis) == (5, learned.basis)
+    assert changed.layouts["pages"].puts_per_month > learned.layouts["pages"].puts_per_month
+    file = site.folder / "output" / "report.json"
+    before = file.stat().st_mtime_ns
+    site.done("build", "--as-of", hour(1), schedule="5")
+    assert file.stat().st_mtime_ns == before
+
+
+def test_the_report_has_the_estimate_for_every_layout_and_store(site: Published) -> None:
+    cost = report(site)["cost"]
+    assert cost["pricesAsOf"] == "2026-03-08"
+    assert cost["layouts"].keys() == {"pages", "chunks"}
+    for layout in cost["layouts"].values():
+        assert {"objects", "bytes", "putsPerMonth", "usdPerMonth"} <= layout.keys()
+        assert layout["usdPerMonth"].keys() == {"S3 + CloudFront", "R2"}

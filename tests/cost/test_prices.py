@@ -1,0 +1,89 @@
+"""Prices: data with a date, the release's or the owner's, and whose prices a target has."""
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator.cost import prices
+from generator.errors import ConfigError
+from tests.support.builds import make_config
+
+
+def shipped() -> dict[str, Any]:
+    """The release's own prices, to be changed."""
+    found: dict[str, Any] = json.loads((Path(prices.__file__).parent / "prices.json").read_bytes())
+    return found
+
+
+def test_the_release_knows_what_s3_and_r2_charge(tmp_path: Path) -> None:
+    known = prices.load(make_config(tmp_path))
+    amazon, cloudflare = known.places
+    assert (amazon.name, amazon.per_million_puts, amazon.per_gb_month) == ("S3 + CloudFront", 5.0, 0.023)
+    assert (cloudflare.name, cloudflare.per_million_puts, cloudflare.per_gb_month) == ("R2", 4.5, 0.015)
+    assert date.fromisoformat(known.as_of) > date(2026, 1, 1)
+    assert all(place.sources and place.note for place in known.places)
+
+
+def test_an_owner_can_have_other_prices(tmp_path: Path) -> None:
+    changed = shipped()
+    changed["places"][0]["per_million_puts"] = 1.25
+    (tmp_path / "mine.json").write_text(json.dumps(changed))
+    known = prices.load(make_config(tmp_path, prices=tmp_path / "mine.json"))
+    assert known.places[0].per_million_puts == 1.25
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "no such file or directory; name a file, or leave the setting away"),
+        ("{", ": invalid json"),
+        ("[]", ": input should be an object"),
+        ({"as_of": "yesterday"}, "as_of: value error"),
+        ({"places": [{}]}, "places.0.name: field required"),
+        ({"discount": 1}, "discount: extra inputs are not permitted"),
+    ],
+)
+def test_a_file_of_another_form_is_refused_in_a_sentence(tmp_path: Path, content: Any, sentence: str) -> None:
+    file = tmp_path / "mine.json"
+    if content is not None:
+        file.write_text(content if isinstance(content, str) else json.dumps(shipped() | content))
+    with pytest.raises(ConfigError) as refusal:
+        prices.load(make_config(tmp_path, prices=file))
+    assert str(refusal.value).startswith(f"prices: {file}: ")
+    assert sentence in str(refusal.value)
+
+
+@pytest.mark.parametrize("wrong", [-1, "Infinity"])
+def test_a_price_is_a_finite_number_that_nobody_is_paid(tmp_path: Path, wrong: object) -> None:
+    changed = shipped()
+    changed["places"][1]["per_gb_month"] = wrong
+    (tmp_path / "mine.json").write_text(json.dumps(changed))
+    with pytest.raises(ConfigError, match=r"places\.1\.per_gb_month"):
+        prices.load(make_config(tmp_path, prices=tmp_path / "mine.json"))
+
+
+@pytest.mark.parametrize(
+    ("target", "endpoint", "name"),
+    [
+        ("s3://bucket/api", None, "S3 + CloudFront"),
+        ("s3://bucket", "https://s3.eu-central-1.amazonaws.com", "S3 + CloudFront"),
+        ("s3://bucket", "https://0123.r2.cloudflarestorage.com", "R2"),
+        ("s3://bucket", "https://notamazonaws.com", None),
+        ("s3://bucket", "http://127.0.0.1:9000", None),
+        ("site", None, None),
+    ],
+)
+def test_the_endpoint_tells_whose_prices_a_target_has(
+    tmp_path: Path, target: str, endpoint: str | None, name: str | None
+) -> None:
+    settings = {"publish__target": target} | ({"publish__endpoint_url": endpoint} if endpoint else {})
+    config = make_config(tmp_path, **settings)
+    place = prices.load(config).of(prices.host(config))
+    assert (place and place.name) == name
+
+
+def test_without_a_target_nobody_charges_anything(tmp_path: Path) -> None:
+    assert prices.host(make_config(tmp_path)) is None

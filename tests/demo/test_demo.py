@@ -1,0 +1,378 @@
+"""The demo database: every kind of market, nothing invalid in sight, and a canary on everything hidden."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from generator.api.contract import PublicMarketDetail
+from generator.demo.database import METADATA, create_empty, seed
+from generator.errors import SourceError
+from tests.support.builds import ROOT
+
+AS_OF = datetime(2026, 1, 31, 12, tzinfo=UTC)
+RELATIONS = {
+    "markets": (
+        "id slug question description status approval is_listed prob volume pool_yes pool_no close_time resolution "
+        "created_at resolved_at last_activity_at trader_count trading_pause_reason creation_source sponsor"
+    ),
+    "market_categories": "market_id category position",
+    "fx_members": "market_id title instrument source week_start week_end threshold_value direction is_public",
+    "orders": "market_id side price amount is_public",
+    "fills": "id market_id amount shares price created_at",
+    "probabilities": "market_id recorded_at prob",
+}
+#: Columns of a hidden row that people fill in freely; all others are ids, enums, numbers and times.
+FREE_TEXT = {
+    *("slug", "question", "description", "trading_pause_reason", "creation_source", "sponsor"),
+    *("category", "title", "instrument", "source"),
+}
+VISIBLE = "approval = 'approved' AND is_listed"
+LISTED = f"{VISIBLE} AND id NOT IN (SELECT market_id FROM fx_members WHERE is_public)"
+
+#: A query per kind; each must find something among the first forty markets.
+KINDS = {
+    "open": f"SELECT 1 FROM markets WHERE status = 'open' AND {LISTED}",
+    "closed": f"SELECT 1 FROM markets WHERE status = 'closed' AND {LISTED}",
+    "resolved YES": f"SELECT 1 FROM markets WHERE status = 'resolved' AND resolution = 'YES' AND {LISTED}",
+    "resolved NO": f"SELECT 1 FROM markets WHERE status = 'resolved' AND resolution = 'NO' AND {LISTED}",
+    "resolved CANCEL": f"SELECT 1 FROM markets WHERE status = 'resolved' AND resolution = 'CANCEL' AND {LISTED}",
+    "cancelled": f"SELECT 1 FROM markets WHERE status = 'cancelled' AND resolved_at IS NOT NULL AND {LISTED}",
+    "cancelled without a time": (
+        f"SELECT 1 FROM markets WHERE status = 'cancelled' AND resolved_at IS NULL AND {LISTED}"
+    ),
+    "open past its closing time": (
+        f"SELECT 1 FROM markets WHERE status = 'open' AND close_time < '2026-01-31 12' AND {LISTED}"
+    ),
+    "pending": "SELECT 1 FROM markets WHERE approval = 'pending'",
+    "rejected": "SELECT 1 FROM markets WHERE approval = 'rejected'",
+    "unlisted": "SELECT 1 FROM markets WHERE approval = 'approved' AND NOT is_listed",
+    "paused": f"SELECT 1 FROM markets WHERE status = 'open' AND trading_pause_reason IS NOT NULL AND {LISTED}",
+    "public FX family": f"SELECT 1 FROM markets JOIN fx_members ON id = market_id WHERE is_public AND {VISIBLE}",
+    "private FX family": f"SELECT 1 FROM markets JOIN fx_members ON id = market_id WHERE NOT is_public AND {VISIBLE}",
+    "empty order book": (
+        f"SELECT 1 FROM markets WHERE status = 'open' AND id NOT IN (SELECT market_id FROM orders) AND {LISTED}"
+    ),
+    "forty levels a side": "SELECT 1 FROM orders GROUP BY market_id, side HAVING count(DISTINCT price) = 40",
+    "several orders at a price": "SELECT 1 FROM orders WHERE is_public GROUP BY market_id, price HAVING count(*) > 1",
+    "private order": "SELECT 1 FROM orders WHERE NOT is_public",
+    "no fills": f"SELECT 1 FROM markets WHERE id NOT IN (SELECT market_id FROM fills) AND {LISTED}",
+    "thousands of fills": "SELECT 1 FROM fills GROUP BY market_id HAVING count(*) >= 2000",
+    "a fill today": "SELECT 1 FROM fills WHERE created_at > '2026-01-30 12'",
+    "a fill without a price": "SELECT 1 FROM fills WHERE price IS NULL",
+    "no history": f"SELECT 1 FROM markets WHERE id NOT IN (SELECT market_id FROM probabilities) AND {LISTED}",
+    "a long history": "SELECT 1 FROM probabilities GROUP BY market_id HAVING count(*) >= 3000",
+    "no slug": f"SELECT 1 FROM markets WHERE slug IS NULL AND {LISTED}",
+    "a slug twice": f"SELECT 1 FROM markets WHERE {LISTED} AND slug IS NOT NULL GROUP BY slug HAVING count(*) > 1",
+    "an id in upper case": (
+        f"SELECT 1 FROM markets m JOIN fills ON market_id = m.id WHERE m.id GLOB '*[A-F]*' AND {VISIBLE}"
+    ),
+    "no description": f"SELECT 1 FROM markets WHERE description IS NULL AND {LISTED}",
+    "paragraphs": f"SELECT 1 FROM markets WHERE description LIKE '%' || char(10, 10) || '%' AND {LISTED}",
+    "a time in RFC 3339": f"SELECT 1 FROM markets WHERE created_at LIKE '%T%Z' AND {LISTED}",
+    "a tie": (f"SELECT 1 FROM markets WHERE volume > 0 AND {LISTED} GROUP BY trader_count, volume HAVING count(*) > 1"),
+    "a tie of times": (
+        f"SELECT 1 FROM markets WHERE {LISTED} GROUP BY created_at, last_activity_at, close_time HAVING count(*) > 1"
+    ),
+    "four categories": "SELECT 1 FROM market_categories GROUP BY market_id HAVING count(*) = 4",
+    "one category": "SELECT 1 FROM market_categories GROUP BY market_id HAVING count(*) = 1",
+    "a long question": f"SELECT 1 FROM markets WHERE length(question) >= 300 AND {LISTED}",
+    **{
+        f"{text!a} in a question": f"SELECT 1 FROM markets WHERE instr(question, char({ord(text[0])})) AND {LISTED}"
+        for text in ("☃", "قبل", "ה", "最", "국", "\u0301", "\u200d", '"', "\\", "\u2028", "{")
+    },
+    "markup in a question": f"SELECT 1 FROM markets WHERE question LIKE '%<b>%' AND {LISTED}",
+    "a script's end in a question": f"SELECT 1 FROM markets WHERE question LIKE '%</script>%' AND {LISTED}",
+}
+
+
+def rows(path: Path, query: str) -> list[dict[str, Any]]:
+    connection = sqlite3.connect(path)
+    connection.row_factory = sqlite3.Row
+    try:
+        return [dict(row) for row in connection.execute(query)]
+    finally:
+        connection.close()
+
+
+def everything(path: Path) -> dict[str, list[dict[str, Any]]]:
+    return {table: rows(path, f"SELECT * FROM {table}") for table in RELATIONS}
+
+
+def instant(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def wire_time(text: str | None) -> str | None:
+    return instant(text).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z" if text else None
+
+
+@pytest.fixture(scope="module")
+def forty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("demo") / "forty.db"
+    assert seed(path, as_of=AS_OF, markets=40) == 40
+    return path
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("demo") / "many.db"
+    assert seed(path, as_of=AS_OF, markets=1_000, random_seed=7) == 1_000
+    return path
+
+
+def test_the_relations_hold_the_columns_we_read_and_then_private_ones(tmp_path: Path) -> None:
+    create_empty(tmp_path / "empty.db")
+    for name, columns in RELATIONS.items():
+        created = [row["name"] for row in rows(tmp_path / "empty.db", f"PRAGMA table_info({name})")]
+        assert created[: len(columns.split())] == columns.split()
+        private = [column.name for column in METADATA.tables[name].columns if column.info.get("private")]
+        assert created[len(columns.split()) :] == private
+    assert not any(everything(tmp_path / "empty.db").values())
+
+
+def test_the_same_arguments_give_the_same_rows_wherever_as_of_is_said(forty: Path, tmp_path: Path) -> None:
+    elsewhere = AS_OF.astimezone(timezone(timedelta(hours=5, minutes=30)))
+    seed(tmp_path / "again.db", as_of=elsewhere, markets=40, random_seed=1)
+    seed(tmp_path / "naive.db", as_of=AS_OF.replace(tzinfo=None), markets=40)
+    assert everything(tmp_path / "again.db") == everything(tmp_path / "naive.db") == everything(forty)
+
+
+def test_another_random_seed_gives_other_rows(forty: Path, tmp_path: Path) -> None:
+    seed(tmp_path / "other.db", as_of=AS_OF, markets=40, random_seed=2)
+    assert all(table != everything(forty)[name] for name, table in everything(tmp_path / "other.db").items())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_forty_markets_show_every_kind(forty: Path, kind: str) -> None:
+    assert rows(forty, KINDS[kind])
+
+
+def test_every_status_has_its_share(many: Path) -> None:
+    shares = Counter(row["status"] for row in rows(many, "SELECT status FROM markets"))
+    assert shares == {"open": 550, "closed": 150, "resolved": 250, "cancelled": 50}
+    assert 80 <= len(rows(many, f"SELECT 1 FROM markets WHERE NOT ({VISIBLE})")) <= 120
+
+
+def test_a_thousand_markets_ask_a_thousand_questions_in_twenty_categories(many: Path) -> None:
+    assert len({row["question"] for row in rows(many, "SELECT question FROM markets")}) == 1_000
+    categories = {row["category"] for row in rows(many, "SELECT category FROM market_categories")}
+    assert 18 <= len({name for name in categories if not name.startswith("CANARY-")}) <= 24
+    assert "u.s. 2024 elections" in categories
+
+
+def test_each_market_has_one_to_four_categories_in_order(many: Path) -> None:
+    places = defaultdict(list)
+    for row in rows(many, "SELECT * FROM market_categories ORDER BY market_id, position"):
+        places[row["market_id"]].append(row["position"])
+    assert len(places) == 1_000
+    assert all(positions == list(range(len(positions))) and len(positions) <= 4 for positions in places.values())
+
+
+@pytest.mark.parametrize("markets", [1, 2, 51])
+def test_any_number_of_markets_will_do(tmp_path: Path, markets: int) -> None:
+    assert seed(tmp_path / "few.db", as_of=AS_OF, markets=markets) == markets
+    assert len(rows(tmp_path / "few.db", "SELECT 1 FROM markets")) == markets
+
+
+def test_every_private_column_and_nothing_visible_carries_a_canary(many: Path) -> None:
+    hidden = {row["id"] for row in rows(many, f"SELECT id FROM markets WHERE NOT ({VISIBLE})")}
+    assert hidden
+    for name, table in everything(many).items():
+        private = {column.name for column in METADATA.tables[name].columns if column.info.get("private")}
+        for row in table:
+            key = row["id"] if name == "markets" else row["market_id"]
+            is_hidden = key in hidden or row.get("is_public") == 0
+            for column, value in row.items():
+                if column in private or (is_hidden and column in FREE_TEXT and value is not None):
+                    assert value.startswith("CANARY-"), (name, column)
+                else:
+                    assert "CANARY" not in str(value), (name, column)
+
+
+def test_times_fit_together(many: Path) -> None:
+    for market in rows(many, "SELECT * FROM markets"):
+        assert instant(market["created_at"]) < instant(market["last_activity_at"]) <= AS_OF
+        assert instant(market["created_at"]) < instant(market["close_time"])
+        if market["resolved_at"]:
+            assert market["status"] in ("resolved", "cancelled")
+            assert instant(market["created_at"]) < instant(market["resolved_at"]) <= AS_OF
+        assert (market["resolution"] is not None) == (market["status"] == "resolved")
+    life = "SELECT f.created_at, m.created_at AS born, last_activity_at AS last"
+    for fill in rows(many, f"{life} FROM fills f JOIN markets m ON m.id = market_id"):
+        # A market's times may have been cut to seconds.
+        late = instant(fill["last"]) + timedelta(seconds=1)
+        assert instant(fill["born"]) <= instant(fill["created_at"]) <= late
+
+
+def test_most_open_markets_close_later_than_as_of(many: Path) -> None:
+    closes = [instant(row["close_time"]) > AS_OF for row in rows(many, "SELECT * FROM markets WHERE status = 'open'")]
+    assert 0.85 < sum(closes) / len(closes) < 1
+
+
+def test_a_walk_of_probabilities_ends_at_the_market_s(many: Path) -> None:
+    last = (
+        "SELECT p.prob, m.prob AS final, max(recorded_at) FROM probabilities p JOIN markets m ON m.id = market_id "
+        "GROUP BY market_id"
+    )
+    assert len(rows(many, last)) > 900
+    assert all(row["prob"] == row["final"] for row in rows(many, last))
+
+
+def test_order_books_do_not_cross(many: Path) -> None:
+    best = (
+        "SELECT max(price) FILTER (WHERE side = 'bid') AS bid, min(price) FILTER (WHERE side = 'ask') AS ask "
+        "FROM orders GROUP BY market_id"
+    )
+    assert all(row["bid"] is None or row["ask"] is None or row["bid"] < row["ask"] for row in rows(many, best))
+
+
+def test_ids_are_unique_version_4_uuids_that_children_spell_alike(many: Path) -> None:
+    ids = [row["id"] for table in ("markets", "fills") for row in rows(many, f"SELECT id FROM {table}")]
+    assert len(set(ids)) == len(ids)
+    assert all(UUID(key).version == 4 and str(UUID(key)) == key.lower() for key in ids)
+    for table in RELATIONS.keys() - {"markets"}:
+        assert not rows(many, f"SELECT 1 FROM {table} WHERE market_id NOT IN (SELECT id FROM markets)")
+
+
+def children(path: Path, table: str) -> dict[str, list[dict[str, Any]]]:
+    found = defaultdict(list)
+    for row in rows(path, f"SELECT * FROM {table}"):
+        found[row["market_id"]].append(row)
+    return found
+
+
+def wire_market(row: dict[str, Any], member: dict[str, Any] | None) -> dict[str, Any]:
+    columns = "question description status prob volume pool_yes pool_no resolution trader_count trading_pause_reason"
+    times = "close_time created_at resolved_at last_activity_at"
+    family = "title instrument source week_start week_end threshold_value direction"
+    return {
+        "id": row["id"].lower(),
+        "fills24h": 0,
+        "accepting_bets": False,
+        "fx_family_member": member and {name: member[name] for name in family.split()},
+        **{name: row[name] for name in columns.split()},
+        **{name: wire_time(row[name]) for name in times.split()},
+    }
+
+
+def test_every_visible_market_keeps_the_contract_with_all_its_rows(many: Path) -> None:
+    orders, fills, points = (children(many, table) for table in ("orders", "fills", "probabilities"))
+    members = {row["market_id"]: row for row in rows(many, "SELECT * FROM fx_members WHERE is_public")}
+    for market in rows(many, f"SELECT * FROM markets WHERE {VISIBLE}"):
+        key = market["id"]
+        sides = defaultdict(list)
+        for order in orders[key]:
+            sides[order["side"]].append({"price": order["price"], "amount": order["amount"]})
+        assert sides.keys() <= {"bid", "ask"}
+        trades = [
+            {"timestamp": wire_time(fill["created_at"])}
+            | {name: fill[name] for name in ("id", "amount", "shares", "price")}
+            for fill in fills[key]
+        ]
+        history = [{"timestamp": wire_time(point["recorded_at"]), "prob": point["prob"]} for point in points[key]]
+        detail = PublicMarketDetail.model_validate(
+            {
+                "market": wire_market(market, members.get(key)),
+                "order_book": {"bids": sides["bid"], "asks": sides["ask"]},
+                "recent_fills": trades,
+                "prob_history": history,
+            }
+        )
+        assert detail.market.id == key.lower()
+
+
+def test_a_database_that_exists_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "mine.db"
+    path.write_bytes(b"precious")
+    with pytest.raises(SourceError, match=r"mine\.db exists already: delete it first, or name another file"):
+        seed(path, as_of=AS_OF, markets=1)
+    with pytest.raises(SourceError, match="exists already"):
+        create_empty(path)
+    assert path.read_bytes() == b"precious"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_missing_folder_is_named_with_the_remedy(tmp_path: Path) -> None:
+    with pytest.raises(
+        SourceError, match=r"cannot create .*demo\.db: No such file or directory; name a file in a folder"
+    ):
+        seed(tmp_path / "nowhere" / "demo.db", as_of=AS_OF, markets=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SourceError, match="Not a directory"):
+        seed(tmp_path / "file" / "demo.db", as_of=AS_OF, markets=1)
+
+
+@contextmanager
+def unprivileged() -> Iterator[None]:
+    """Root may write everywhere; be nobody for a moment."""
+    user = os.geteuid()
+    os.seteuid(user or 65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+def test_a_read_only_folder_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with unprivileged(), pytest.raises(SourceError, match="Permission denied"):
+        seed(tmp_path / "demo.db", as_of=AS_OF, markets=1)
+    tmp_path.chmod(0o700)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_seeding_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(OverflowError):  # no market can close after the last day there is
+        seed(tmp_path / "demo.db", as_of=datetime(9999, 12, 31, tzinfo=UTC), markets=400)
+    assert list(tmp_path.iterdir()) == []
+
+
+def started(path: Path, *lines: str) -> subprocess.Popen[str]:
+    program = "\n".join(
+        (
+            "import resource",
+            "from datetime import UTC, datetime",
+            "from pathlib import Path",
+            "from generator.demo.database import seed",
+            *lines,
+            f"seed(Path({str(path)!r}), as_of=datetime(2026, 1, 31, tzinfo=UTC), markets=100_000)",
+        )
+    )
+    return subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    with started(tmp_path / "demo.db", "resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))") as process:
+        message = process.communicate(timeout=60)[1].splitlines()[-1]
+    assert message.startswith(f"generator.errors.SourceError: cannot create {tmp_path / 'demo.db'}: ")
+    assert message.endswith("has room")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_seeding_leaves_no_half_database_in_the_way_of_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "demo.db"
+    with started(path) as process:
+        deadline = time.monotonic() + 60
+        while sum(file.stat().st_size for file in tmp_path.iterdir()) < 1_000_000:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.kill()
+    assert not path.exists()
+    assert seed(path, as_of=AS_OF, markets=2) == 2
+    assert len(rows(path, "SELECT 1 FROM markets")) == 2

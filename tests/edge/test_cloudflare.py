@@ -1,0 +1,276 @@
+"""The Cloudflare Worker in real workerd, with R2, cache and rate limit: over HTTP, as readers meet it."""
+
+import gzip
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
+from itertools import repeat
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from generator.api import contract, cursors, keys
+from generator.api.contract import Variant
+from generator.edge import cloudflare, responses
+from generator.edge import render as edge
+from tests.support.builds import OTHER_BUILDS, VARIANTS, Outputs, make_config
+from tests.support.cloudflare import Site, as_handed_over, mismatches, serving, write
+from tests.support.edges import CHANGED_RULES_BY_VARIANT, Case, change_rule, on_the_wire
+from tests.support.servers import Answer
+from tests.support.serving import walk
+
+#: Of the table's cases; a few more are answered by workerd itself.
+CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}
+#: Of those, the ones whose path a URL object changes.
+RESPELT: Final = 20
+#: Of the table's methods, those that workerd refuses without asking a Worker.
+UNKNOWN_METHODS: Final = frozenset(["CONNECT", "FOO", "get", "Get", "GETT", "BREW", "__proto__", "constructor"])
+WALKED: Final = "all/new"
+WALK_LIMIT: Final = 7
+LIMIT, PERIOD = 5, 10
+PREFIX: Final = "pm/räume/"
+NOWHERE: Final = "00000000-0000-4000-8000-000000000000"
+
+
+@pytest.fixture(scope="module")
+def site(demo_folder: Path, demo_output: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A deployment that grants more than the tests ask for."""
+    folder = tmp_path_factory.mktemp("cloudflare")
+    wrangler = write(make_config(demo_folder, rate_limit__requests=1_000_000), folder)
+    with serving(wrangler, demo_output) as running:
+        named = {str(case.key) for case in on_the_wire(demo_output) if case.status == HTTPStatus.OK and case.key}
+        running.put(sorted(named | set(walked_keys(demo_output))))
+        yield running
+
+
+@pytest.fixture
+def strict(demo_folder: Path, demo_output: Path, tmp_path: Path) -> Iterator[Site]:
+    """A deployment with a small rate limit and a prefix, whose objects were uploaded without headers."""
+    target = f"s3://markets/{PREFIX}"
+    settings = make_config(
+        demo_folder, rate_limit__requests=LIMIT, rate_limit__window=f"{PERIOD} s", publish__target=target
+    )
+    with serving(write(settings, tmp_path), demo_output) as running:
+        wanted = keys.SNAPSHOT, next(key for key in walked_keys(demo_output) if keys.is_immutable(key))
+        running.put(wanted, prefix=PREFIX, has_headers=False)
+        yield running
+
+
+def wanted(cases: Sequence[Case], output: Path) -> set[str]:
+    """The keys of what is needed to answer the cases: the objects themselves, and all from which pages are cut."""
+    named = {str(case.key) for case in cases if case.status == HTTPStatus.OK and case.key}
+    chunked = (output / keys.LISTS).rglob(f"{keys.CHUNKS}/*/*.json")
+    return {*named, *(path.relative_to(output).as_posix() for path in chunked)}
+
+
+def manifest(output: Path) -> Any:
+    return json.loads((output / "manifest.json").read_text("utf-8"))
+
+
+def generation(output: Path) -> str:
+    return str(manifest(output)["lists"][WALKED]["generation"])
+
+
+def walked_keys(output: Path) -> list[str]:
+    """The pages of a walk, in its order."""
+    folder = output / keys.generation_prefix(WALKED, generation(output))
+    pages = sorted(folder.glob(f"{WALK_LIMIT}-*/*.json"), key=lambda path: int(path.stem))
+    return [keys.first_page(WALKED, WALK_LIMIT), *(path.relative_to(output).as_posix() for path in pages)]
+
+
+def list_target(**parameters: object) -> str:
+    status, sort = WALKED.split("/")
+    given = {"status": status, "sort": sort, "limit": WALK_LIMIT, **parameters}
+    return f"/{keys.MARKETS}?" + "&".join(f"{name}={value}" for name, value in given.items())
+
+
+def has_cors(answer: Answer) -> bool:
+    return all(answer.headers.get(name) == value for name, value in responses.CORS.items())
+
+
+def error(answer: Answer) -> contract.ErrorResponse:
+    assert answer.headers["content-type"] == keys.CONTENT_TYPE
+    assert has_cors(answer)
+    return contract.ErrorResponse.model_validate_json(answer.body)
+
+
+# ── the table of requests ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_case_of_the_table(site: Site, demo_folder: Path, demo_output: Path, tmp_path: Path) -> None:
+    core = edge.router(make_config(demo_folder))
+    cases = [case for case in on_the_wire(demo_output) if case.method not in UNKNOWN_METHODS]
+    assert len(cases) >= CASES["core"]
+    handed_over = as_handed_over(cases, core, tmp_path, demo_output)
+    assert sum(case != seen for case, seen in zip(cases, handed_over, strict=True)) >= RESPELT
+    wrong = mismatches(site, handed_over, demo_output)
+    assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
+
+
+@pytest.mark.parametrize("build", OTHER_BUILDS)
+def test_every_case_of_other_builds(build: str, demo_folder: Path, outputs: Outputs, tmp_path: Path) -> None:
+    output = outputs(*build.split("-"))
+    settings = make_config(demo_folder, rate_limit__requests=1_000_000, **OTHER_BUILDS[build])
+    cases = [case for case in on_the_wire(output) if case.method not in UNKNOWN_METHODS]
+    assert len(cases) >= CASES[cases[0].variant]
+    handed_over = as_handed_over(cases, edge.router(settings), tmp_path, output)
+    with serving(write(settings, tmp_path), output) as running:
+        running.put(sorted(wanted(handed_over, output)))
+        wrong = mismatches(running, handed_over, output)
+    assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
+
+
+def test_methods_that_workerd_does_not_know_never_reach_the_worker(site: Site, demo_output: Path) -> None:
+    cases = [case for case in on_the_wire(demo_output) if case.method in UNKNOWN_METHODS]
+    assert {case.method for case in cases} == UNKNOWN_METHODS
+    for case in cases:
+        assert site.ask(case.target, case.method).status == (500 if case.method == "CONNECT" else 501)
+
+
+@pytest.mark.parametrize(
+    ("variant", "rule", "mutation"),
+    [*CHANGED_RULES_BY_VARIANT, ("core", "missing(found.key)", "fixed(404)")],
+)
+def test_a_changed_rule_is_noticed(  # noqa: PLR0917 - three are a table's columns
+    variant: Variant, rule: str, mutation: str, demo_folder: Path, outputs: Outputs, tmp_path: Path
+) -> None:
+    output = outputs(variant)
+    settings = make_config(demo_folder, rate_limit__requests=1_000_000, **VARIANTS[variant])
+    wrangler = write(settings, tmp_path)
+    change_rule(tmp_path / cloudflare.WORKER, rule, mutation)
+    # Most rules of the core show in answers without an object, for which the bucket can stay empty.
+    cases = [case for case in on_the_wire(output) if case.method not in UNKNOWN_METHODS]
+    cases = as_handed_over(cases, edge.router(settings), tmp_path, output)
+    asked = [case for case in cases if variant == "extended" or case.status != HTTPStatus.OK]
+    with serving(wrangler, output) as running:
+        running.put(sorted({str(case.key) for case in asked if case.status == HTTPStatus.OK and case.key}))
+        assert 0 < len(mismatches(running, asked, output)) < len(asked)
+
+
+# ── objects ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_walk_is_the_list_as_the_files_have_it(site: Site, demo_output: Path) -> None:
+    files = [json.loads((demo_output / key).read_bytes()) for key in walked_keys(demo_output)]
+    status, sort = WALKED.split("/")
+    found = walk(site.client, repeat(WALK_LIMIT), status=status, sort=sort)
+    assert len(files) > 10
+    assert found == [item["id"] for file in files for item in file["items"]]
+    assert len(found) == len(set(found)) == manifest(demo_output)["lists"][WALKED]["count"]
+
+
+@pytest.mark.parametrize("mark", ["{}", "W/{}", '"other", {}', '"other",W/{}', "*"])
+def test_a_reader_who_has_the_object_gets_304(site: Site, mark: str) -> None:
+    first = site.ask(f"/{keys.SNAPSHOT.removesuffix('.json')}")
+    again = site.ask(f"/{keys.SNAPSHOT.removesuffix('.json')}", if_none_match=mark.format(first.headers["etag"]))
+    assert (again.status, again.body) == (HTTPStatus.NOT_MODIFIED, b"")
+    assert has_cors(again)
+    for name in ("etag", "cache-control"):
+        assert again.headers[name] == first.headers[name]
+
+
+def test_a_reader_who_has_another_object_gets_this_one(site: Site) -> None:
+    target = f"/{keys.SNAPSHOT.removesuffix('.json')}"
+    first = site.ask(target)
+    etag = first.headers["etag"]
+    assert re.fullmatch('"[0-9a-f]{32}"', etag)
+    for other in ('"other"', etag.strip('"'), f'"{etag}"', ""):
+        assert site.ask(target, if_none_match=other).body == first.body
+
+
+def test_head_is_get_without_a_body(site: Site) -> None:
+    for target in (list_target(), list_target(limit=0), f"/{keys.MARKETS}/{NOWHERE}", "/"):
+        get, head = site.ask(target), site.ask(target, "HEAD")
+        assert (head.status, head.body) == (get.status, b"")
+        unsized = {name: value for name, value in get.headers.items() if name != "content-length"}
+        assert {name: value for name, value in head.headers.items() if name != "content-length"} == unsized
+
+
+def test_nothing_keeps_cloudflare_from_compressing(site: Site, demo_output: Path) -> None:
+    # workerd leaves that to Cloudflare's network, which compresses JSON unless an answer forbids it.
+    answer = site.ask(list_target(), accept_encoding="gzip, br")
+    encoding = answer.headers.get("content-encoding")
+    body = gzip.decompress(answer.body) if encoding == "gzip" else answer.body
+    assert encoding in (None, "gzip")
+    assert body == (demo_output / keys.first_page(WALKED, WALK_LIMIT)).read_bytes()
+    assert answer.headers["content-type"].startswith("application/json")
+    assert "no-transform" not in answer.headers["cache-control"]
+
+
+def test_a_missing_page_is_a_400_and_a_missing_market_a_404(site: Site, demo_output: Path) -> None:
+    gone = cursors.mint(WALKED, generation(demo_output), 10**8 * WALK_LIMIT)
+    withdrawn = site.ask(list_target(cursor=gone))
+    assert (withdrawn.status, error(withdrawn)) == (HTTPStatus.BAD_REQUEST, contract.invalid("cursor"))
+    unknown = site.ask(f"/{keys.MARKETS}/{NOWHERE}")
+    assert (unknown.status, error(unknown)) == (HTTPStatus.NOT_FOUND, contract.FIXED_ERRORS[404])
+
+
+def test_the_cache_knows_objects_by_their_key_and_no_missing_ones(site: Site, demo_output: Path) -> None:
+    market = next(path for path in (demo_output / keys.DETAILS).glob("*/*.json") if path.stem != NOWHERE)
+    key, target = market.relative_to(demo_output).as_posix(), f"/{keys.MARKETS}/{market.stem}"
+    site.delete(key)
+    if site.ask(target).status == HTTPStatus.OK:
+        pytest.fail("another test left the market in the cache")
+    site.put([key])
+    assert site.ask(f"{target}?a=1").body == market.read_bytes()
+    site.delete(key)
+    # The cache is filled after the answer.
+    deadline = time.monotonic() + 5
+    while (cached := site.ask(f"/{keys.MARKETS}/{market.stem.upper()}?b=2")).status == 404:
+        assert time.monotonic() < deadline
+    assert cached.body == market.read_bytes()
+    assert {name: cached.headers[name.lower()] for name in keys.headers(key)} == keys.headers(key)
+    assert "cf-cache-status" not in cached.headers
+    assert site.ask(target, if_none_match=cached.headers["etag"]).status == HTTPStatus.NOT_MODIFIED
+
+
+def test_a_bucket_that_fails_is_a_503_and_refusals_need_no_bucket(
+    demo_folder: Path, demo_output: Path, tmp_path: Path
+) -> None:
+    wrangler = write(make_config(demo_folder), tmp_path)
+    text, count = re.subn(r'\n.*"r2_buckets".*', "", wrangler.read_text("utf-8"))
+    assert count == 1
+    wrangler.write_text(text, "utf-8")
+    with serving(wrangler, demo_output) as broken:
+        failed = broken.ask(list_target())
+        assert (failed.status, error(failed).error) == (503, "temporarily unavailable")
+        assert (failed.headers["cache-control"], failed.headers["retry-after"]) == ("no-store", "10")
+        assert broken.ask(list_target(), "HEAD").body == b""
+        assert [broken.ask(target).status for target in (list_target(limit=0), "/")] == [400, 404]
+        assert [broken.ask("/", method).status for method in ("POST", "OPTIONS")] == [405, 204]
+
+
+# ── the rate limit ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_burst_gets_429_until_it_has_waited_and_a_polite_reader_never(strict: Site) -> None:
+    target = f"/{keys.SNAPSHOT.removesuffix('.json')}"
+    burst = [strict.ask(target, cf_connecting_ip="192.0.2.1") for _ in range(4 * LIMIT)]
+    polite = [strict.ask(target, cf_connecting_ip="2001:db8::1") for _ in range(LIMIT)]
+    # Twice the limit passes if a period ends meanwhile.
+    refused = [answer for answer in burst if answer.status != HTTPStatus.OK]
+    assert {answer.status for answer in burst[:LIMIT]} == {HTTPStatus.OK}
+    assert 2 * LIMIT <= len(refused) <= 3 * LIMIT
+    for answer in refused:
+        assert (answer.status, error(answer)) == (HTTPStatus.TOO_MANY_REQUESTS, contract.FIXED_ERRORS[429])
+        assert (answer.headers["retry-after"], answer.headers["cache-control"]) == (str(PERIOD), "no-store")
+    assert {answer.status for answer in polite} == {HTTPStatus.OK}
+    deadline = time.monotonic() + int(refused[-1].headers["retry-after"]) + 1
+    while strict.ask(target, cf_connecting_ip="192.0.2.1").status != HTTPStatus.OK:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+# ── the configuration ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_prefix_is_honoured_and_headers_that_were_not_stored_are_added(strict: Site, demo_output: Path) -> None:
+    page = next(key for key in walked_keys(demo_output) if keys.is_immutable(key))
+    at = cursors.mint(WALKED, generation(demo_output), int(Path(page).stem))
+    for key, target in ((keys.SNAPSHOT, f"/{keys.MARKETS}/snapshot"), (page, list_target(cursor=at))):
+        answer = strict.ask(target, cf_connecting_ip="192.0.2.2")
+        assert answer.body == (demo_output / key).read_bytes()
+        assert {name: answer.headers[name.lower()] for name in keys.headers(key)} == keys.headers(key)

@@ -1,0 +1,293 @@
+"""The CloudFront edge: its two functions, run on the table of cases and on what a bucket responds."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+import quickjs
+
+from generator.api import contract, cursors, keys
+from generator.api.contract import Variant
+from generator.config.settings import Config
+from generator.edge import cloudfront as edge_cloudfront
+from generator.edge import render as edge
+from generator.edge import responses
+from tests.support.builds import Outputs
+from tests.support.cloudfront import (
+    AWKWARD,
+    CHUNKED,
+    EXTENDED,
+    IN_BUCKET,
+    PLAIN,
+    Answer,
+    CloudFront,
+    Event,
+    Query,
+    RefusedError,
+    bucket_response,
+    check_origin_result,
+    check_viewer_result,
+    origin_event,
+    rendered,
+    viewer_event,
+)
+from tests.support.edges import CHANGED_EXTENDED_RULES, Case, http_mismatch, requests
+from tests.support.router_lint import findings
+from tests.support.rows import market_id
+
+CASES: Final[Mapping[Variant, int]] = {"core": 706, "extended": 880}
+PAGE_GONE: Final = contract.encode(contract.invalid("cursor")).decode()
+LIST_UNKNOWN: Final = contract.encode(contract.invalid("category")).decode()
+NOT_FOUND: Final = responses.error_bodies()[404]
+GENERATION: Final = "p" + "0" * (cursors.GENERATION_LENGTH - 1)
+
+
+def cloudfront(config: Config, output: Path, folder: Path) -> CloudFront:
+    files = rendered(config)
+    root = edge_cloudfront.function_values(config)["root"]
+    return CloudFront(files["function.js"], files["origin-response.js"], root, output, folder)
+
+
+def mismatches(edge_: CloudFront, cases: list[Case], program: str, query: Query) -> list[str]:
+    found = edge_.answers(cases, program, query)
+    assert len(found) == len(cases) >= CASES[cases[0].variant]
+    pairs = zip(cases, found, strict=True)
+    return [wrong for case, one in pairs if (wrong := http_mismatch(case, *_parts(one), edge_.output))]
+
+
+def _parts(answer: Answer) -> tuple[int, Mapping[str, str], bytes]:
+    return answer.status, answer.headers, answer.body
+
+
+# ── the two functions on the table ────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "config", [PLAIN, IN_BUCKET, AWKWARD.model_copy(update={"base_url": PLAIN.base_url}), EXTENDED]
+)
+@pytest.mark.parametrize("query", ["raw", "parsed"])
+@pytest.mark.parametrize("program", ["njs", "node"])
+def test_every_case_of_the_table(program: str, query: Query, config: Config, outputs: Outputs, tmp_path: Path) -> None:
+    output = outputs(config.variant)
+    wrong = mismatches(cloudfront(config, output, tmp_path), requests(output), program, query)
+    assert not wrong, "\n".join([f"{len(wrong)} wrong", *wrong[:10]])
+
+
+@pytest.mark.parametrize(
+    ("query", "before", "after"),
+    [
+        ("raw", "if (raw) return raw;", "if (raw) return '';"),
+        ("parsed", "parameter.multiValue || [parameter]", "[parameter]"),
+        ("parsed", "values[i].value)", "decodeURIComponent(values[i].value))"),
+        ("raw", "? request.rawQueryString()", "? decodeURI(request.rawQueryString() || '')"),
+        ("raw", "&& request.method !== 'HEAD'", ""),
+        ("raw", "request.querystring = {};", ""),
+        ("raw", 'request.uri = "/" +', "request.uri = '' +"),
+        ("raw", "{ value: found.headers[name] }", "found.headers[name]"),
+        ("raw", "limit > 100", "limit > 101"),
+        ("raw", "let size = limit - place.position % limit", "let size = limit"),
+        ("raw", "'sha256'", "'sha1'"),
+    ],
+)
+def test_a_mutation_of_the_function_turns_the_table_red(
+    query: Query, before: str, after: str, demo_output: Path, tmp_path: Path
+) -> None:
+    whole = cloudfront(PLAIN, demo_output, tmp_path)
+    mutant = replace(whole, function=whole.function.replace(before, after))
+    assert mutant.function != whole.function, f"{before} is not in the function"
+    assert is_red(lambda: mismatches(mutant, requests(demo_output), "njs", query))
+
+
+@pytest.mark.parametrize(("rule", "changed"), CHANGED_EXTENDED_RULES)
+def test_a_changed_rule_of_the_extended_function_turns_the_table_red(
+    rule: str, changed: str, extended_output: Path, tmp_path: Path
+) -> None:
+    whole = cloudfront(EXTENDED, extended_output, tmp_path)
+    assert whole.function.count(rule) == 1
+    mutant = replace(whole, function=whole.function.replace(rule, changed))
+    assert is_red(lambda: mismatches(mutant, requests(extended_output), "njs", "raw"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (".split('/')[2] === FIRST", ".split('/')[2] !== FIRST"),
+        ("status === '403'", "status === '402'"),
+        ("if (!READ_ONLY.includes(name)) ", ""),
+        ("add(response, CORS);", ""),
+        ("add(response, answer.headers);", ""),
+        ("LIST_UNKNOWN : PAGE_GONE", "LIST_UNKNOWN : NOT_FOUND"),
+    ],
+)
+def test_a_mutation_of_the_origin_response_turns_the_table_red(
+    before: str, after: str, demo_output: Path, tmp_path: Path
+) -> None:
+    whole = cloudfront(PLAIN, demo_output, tmp_path)
+    mutant = replace(whole, origin_response=whole.origin_response.replace(before, after))
+    assert mutant.origin_response != whole.origin_response, f"{before} is not in the function"
+    assert is_red(lambda: mismatches(mutant, requests(demo_output), "node", "raw"))
+
+
+@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD, EXTENDED, CHUNKED])
+def test_the_function_keeps_to_what_cloudfront_runs(config: Config) -> None:
+    before, line, after = rendered(config)["function.js"].partition("const crypto = require('crypto');\n")
+    assert line, "the only module"
+    assert findings(before + after) == []
+
+
+def is_red(run: Callable[[], list[str]]) -> bool:
+    try:
+        return bool(run())
+    except RefusedError:
+        return True
+
+
+@pytest.mark.parametrize("program", ["njs", "node"])
+def test_a_query_makes_no_difference_to_the_cache_key(program: str, demo_output: Path, tmp_path: Path) -> None:
+    edge_ = cloudfront(PLAIN, demo_output, tmp_path)
+    found = edge_.viewer_requests(
+        [case("/v1/public/markets", "sort=new&limit=5&utm=1"), case("/v1/public/markets", "limit=5&x=%&sort=n%65w")],
+        program,
+        "raw",
+    )
+    assert found[0] == found[1]
+    assert found[0]["uri"] == f"/{keys.first_page('open/new', 5)}"
+
+
+def case(path: str, query: str = "") -> Case:
+    return Case("GET", path, query, 200, None, (), frozenset((200,)), core_only=False)
+
+
+# ── the origin's responses ────────────────────────────────────────────────────────────────────────────────────────
+
+FIRST_PAGE: Final = keys.first_page("open/popular", 20)
+PAGE: Final = keys.page("open/popular", GENERATION, 20, 40)
+DETAIL: Final = keys.detail(market_id(1))
+
+
+def origin_response(
+    folder: Path, status: int, phrase: str, headers: Mapping[str, str], *, uri: str, config: Config = PLAIN
+) -> Event:
+    root = edge_cloudfront.function_values(config)["root"]
+    event = origin_event("GET", root + uri, status, phrase, headers)
+    return cloudfront(config, folder, folder).origin_responses([event])[0]
+
+
+@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD])
+@pytest.mark.parametrize("found", [403, 404])
+@pytest.mark.parametrize("key", [PAGE, FIRST_PAGE, DETAIL, keys.SNAPSHOT, keys.OPENAPI, keys.error(404)])
+def test_an_object_that_is_missing(key: str, found: int, config: Config, tmp_path: Path) -> None:
+    _, phrase, headers = bucket_response(key, None)
+    if found == 404:  # deleted in a versioned bucket
+        headers = {**headers, "x-amz-delete-marker": "true", "x-amz-version-id": "3", "Content-Length": "9"}
+    response = origin_response(tmp_path, found, phrase, headers, uri=key, config=config)
+    status, body = {PAGE: (400, PAGE_GONE), FIRST_PAGE: (400, LIST_UNKNOWN)}.get(key, (404, NOT_FOUND))
+    assert (response["status"], response["body"]) == (str(status), body)
+    values = {name: value[0]["value"] for name, value in response["headers"].items()}
+    assert values.pop("transfer-encoding") == "chunked"
+    assert values == responses.error_headers(status, config) | responses.CORS
+
+
+def test_what_is_there_passes_without_the_buckets_own_headers(tmp_path: Path) -> None:
+    status, phrase, headers = bucket_response(PAGE, b"{}")
+    response = origin_response(tmp_path, status, phrase, headers, uri=PAGE)
+    assert (response["status"], response["statusDescription"]) == ("200", "OK")
+    assert "body" not in response
+    kept = {name.lower(): value for name, value in headers.items() if not name.startswith("x-amz-")}
+    assert {name: value[0]["value"] for name, value in response["headers"].items()} == kept | responses.CORS
+
+
+@pytest.mark.parametrize(("status", "phrase"), [(304, "Not Modified"), (416, "Range"), (500, "Error"), (503, "Slow")])
+def test_other_responses_of_the_bucket_pass(status: int, phrase: str, tmp_path: Path) -> None:
+    headers = {"ETag": '"1"', "x-amz-delete-marker": "false", "Via": "1.1 x", "x-amz-id-2": "x"}
+    response = origin_response(tmp_path, status, phrase, headers, uri=PAGE)
+    assert (response["status"], response["statusDescription"], "body" in response) == (str(status), phrase, False)
+    assert response["headers"].keys() == {"etag", "via", *responses.CORS}
+
+
+def test_the_origin_response_knows_what_the_router_core_knows(tmp_path: Path) -> None:
+    lists, details = keys.list_prefix("open/new"), keys.DETAILS
+    odd = [
+        keys.LISTS,
+        f"{keys.LISTS}/",
+        lists,
+        f"{lists}/",
+        f"{lists}/firsts/1.json",
+        f"{lists}/x/{keys.FIRST}",
+        details,
+    ]
+    every = [FIRST_PAGE, PAGE, DETAIL, keys.SNAPSHOT, keys.OPENAPI, keys.BUILD, *odd, "", "x", f"x/{PAGE}"]
+    context = quickjs.Context()
+    context.eval(edge.router(PLAIN))
+    events = [origin_event("GET", f"/{key}", *bucket_response(key, None)) for key in every]
+    found = cloudfront(PLAIN, tmp_path, tmp_path).origin_responses(events)
+    for key, response in zip(every, found, strict=True):
+        wanted = json.loads(context.eval(f"JSON.stringify(missing({json.dumps(key)}))"))
+        headers = {name: value[0]["value"] for name, value in response["headers"].items()}
+        del headers["transfer-encoding"]
+        assert (int(response["status"]), response["body"], headers) == (
+            wanted["status"],
+            wanted["body"],
+            wanted["headers"],
+        )
+
+
+# ── what CloudFront refuses ───────────────────────────────────────────────────────────────────────────────────────
+
+REQUEST: Final = viewer_event("GET", "/x", "a=1&a=2&b")["request"]
+
+
+def test_an_event_has_the_parts_of_a_query_as_they_were_sent() -> None:
+    request = viewer_event("GET", "/x", "a=%31&b&A=2&a=&&c=d=e")["request"]
+    assert request["querystring"] == {
+        "a": {"value": "%31", "multiValue": [{"value": "%31"}, {"value": ""}]},
+        "b": {"value": ""},
+        "A": {"value": "2"},
+        "c": {"value": "d=e"},
+    }
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {**REQUEST, "querystring": {}, "uri": "key"},
+        {**REQUEST, "querystring": {}, "uri": "/a b"},
+        {**REQUEST, "querystring": {}, "uri": "/" + "a" * 8192},
+        {**REQUEST, "querystring": {}, "method": "HEAD"},
+        REQUEST,
+        {"statusCode": "400", "headers": {}},
+        {"statusCode": 400, "headers": {"Content-Type": {"value": "x"}}},
+        {"statusCode": 400, "headers": {"content-type": "x"}},
+        {"statusCode": 400, "headers": {"content-type": {"value": "a\nb"}}},
+        {"statusCode": 400, "headers": {"content-length": {"value": "1"}}},
+        {"statusCode": 400, "headers": {"x-cache": {"value": "1"}}},
+        {"statusCode": 400, "headers": {}, "body": "x" * 40 * 1024},
+        {"statusCode": 400, "headers": {}, "status": 400},
+    ],
+)
+def test_cloudfront_refuses_a_wrong_result_of_the_function(result: Event) -> None:
+    with pytest.raises(RefusedError):
+        check_viewer_result(REQUEST, result)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"status": "x"},
+        {"headers": {}},
+        {"headers": {"via": [{"value": "y"}]}},
+        {"headers": {"via": [{"value": "x"}], "X-Y": [{"value": "y"}]}},
+        {"headers": {"via": [{"value": "x"}], "x-y": [{"key": "z", "value": "y"}]}},
+        {"headers": {"via": [{"value": "x"}], "x-amz-cf-id": [{"value": "y"}]}},
+        {"body": b"x"},
+        {"body": "x", "headers": {"via": [{"value": "x"}], "content-length": [{"value": "9"}]}},
+    ],
+)
+def test_cloudfront_refuses_a_wrong_result_on_the_origins_response(changes: Event) -> None:
+    before = {"status": "200", "headers": {"via": [{"value": "x"}]}}
+    check_origin_result(before, before)
+    with pytest.raises(RefusedError):
+        check_origin_result(before, {**before, **changes})

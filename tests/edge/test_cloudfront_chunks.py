@@ -1,0 +1,191 @@
+"""CloudFront in the layout `chunks`: its function on requests to the origin, run by Node, reads a real S3 server."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from http import HTTPStatus
+from pathlib import Path
+
+import pytest
+
+from generator.api import contract, cursors, keys
+from generator.api.contract import Variant
+from generator.config.settings import Config, Publish
+from generator.edge import cloudfront
+from generator.tree import chunks, pages
+from tests.edge.test_cloudfront import is_red
+from tests.edge.test_windows import LISTS, damaged_chunks, damaged_heads, damaged_indexes, made_up
+from tests.support import lists
+from tests.support.builds import VARIANTS, Outputs, files
+from tests.support.cloudflare import node
+from tests.support.cloudfront import CHUNKED, Answer, CloudFront, rendered
+from tests.support.edges import MOST_READS, Case, http_mismatch, requests
+from tests.support.s3.behaviour import Fault
+from tests.support.s3.bucket import Conditions
+from tests.support.s3.server import S3Server
+
+IN_BUCKET = CHUNKED.model_copy(update={"publish": Publish(target="s3://markets/read api/ü")})
+
+
+@pytest.fixture
+def store() -> Iterator[S3Server]:
+    node("@aws-sdk/client-s3")
+    with S3Server() as server:
+        yield server
+
+
+def put(store: S3Server, key: str, body: bytes) -> None:
+    store.bucket.put(key, body, {}, Conditions())
+
+
+def distribution(config: Config, store: S3Server, output: Path, folder: Path) -> CloudFront:
+    """A distribution whose bucket holds what the folder does."""
+    made, values = rendered(config), cloudfront.origin_request_values(config)
+    for key, body in files(output).items():
+        put(store, values["prefix"] + key, body)
+    return CloudFront(
+        made["function.js"],
+        made["origin-response.js"],
+        values["root"],
+        output,
+        folder,
+        made["origin-request.js"],
+        store.url,
+    )
+
+
+def ask(edge: CloudFront, *asked: tuple[str, int, str | None], method: str = "GET") -> list[Answer]:
+    """The answers to requests for pages: list, limit, cursor."""
+    cases = []
+    for name, limit, place in asked:
+        status, sort = name.split("/")
+        following = "" if place is None else f"&cursor={place}"
+        query = f"status={status}&sort={sort}&limit={limit}{following}"
+        cases.append(Case(method, f"/{keys.MARKETS}", query, 200, None, (), frozenset((200,)), core_only=False))
+    return edge.answers(cases, "node", "raw")
+
+
+# ── the table ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def mismatches(edge: CloudFront, output: Path) -> list[str]:
+    cases = requests(output)
+    found = zip(cases, edge.answers(cases, "njs", "raw"), strict=True)
+    wrong = (http_mismatch(case, one.status, one.headers, one.body, output) for case, one in found)
+    return [problem for problem in wrong if problem]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_case_of_the_table(variant: Variant, store: S3Server, outputs: Outputs, tmp_path: Path) -> None:
+    output = outputs(variant, "chunks")
+    edge = distribution(CHUNKED.model_copy(update={"variant": variant}), store, output, tmp_path)
+    assert mismatches(edge, output) == []
+    assert store.count("GetObject") > 200
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("while (found.read)", "if (found.read)"),
+        ("if (status === 403 || status === 404) return null;", ""),
+        ("return null;\n  if (parts[2] ===", "return null;\n  if (parts[3] ==="),
+        ("answer(400,", "answer(404,"),
+        ("'sha256'", "'sha1'"),
+        ("...CORS, ", ""),
+        ("parseInt(parts[4], 10)", "parseInt(parts[4], 10) + 1"),
+    ],
+)
+def test_a_mutation_turns_the_table_red(
+    before: str, after: str, store: S3Server, outputs: Outputs, tmp_path: Path
+) -> None:
+    output = outputs("core", "chunks")
+    edge = distribution(CHUNKED, store, output, tmp_path)
+    mutant = replace(edge, origin_request=edge.origin_request.replace(before, after))
+    assert mutant.origin_request != edge.origin_request, f"{before} is not in the function"
+    assert is_red(lambda: mismatches(mutant, output))
+
+
+# ── pages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("config", [CHUNKED, IN_BUCKET])
+def test_every_window_is_the_page_that_it_must_be(config: Config, store: S3Server, tmp_path: Path) -> None:
+    generations = lists.put(tmp_path / "output", LISTS.values())
+    edge = distribution(config, store, tmp_path / "output", tmp_path)
+    windows = [
+        (name, limit, position)
+        for name, one in LISTS.items()
+        for limit in (7, 99, 100)
+        for position in range(0, max(1, len(one.items)), limit)
+    ]
+    places = [cursors.mint(name, generations[name], at) if at else None for name, _, at in windows]
+    found = ask(edge, *((name, limit, place) for (name, limit, _), place in zip(windows, places, strict=True)))
+    assert len(found) > 300
+    for (name, limit, position), answer in zip(windows, found, strict=True):
+        assert answer.status == HTTPStatus.OK, (name, limit, position, answer)
+        assert answer.body == lists.page(LISTS[name], generations[name], position, limit), (name, limit, position)
+        assert answer.headers["cache-control"] == (keys.IMMUTABLE if position else keys.MUTABLE)
+    assert len({answer.headers["etag"] for answer in found}) == len(found)
+    assert store.count("GetObject") <= MOST_READS * len(found)
+
+
+def test_what_is_gone_is_a_400_and_what_is_damaged_a_503(store: S3Server, tmp_path: Path) -> None:
+    edge = distribution(CHUNKED, store, tmp_path, tmp_path)
+    harms: list[tuple[Callable[[chunks.Generation], str], Callable[[chunks.Generation], list[bytes]]]] = [
+        (lambda made: keys.index(made.list_name, made.name), damaged_indexes),
+        (lambda made: keys.chunk(made.list_name, made.chunks[1]), damaged_chunks),
+    ]
+    asked, wanted = [], []
+    for place, damages in harms:
+        for number in range(5):
+            made = chunks.Generation(made_up("all/new", 250, f"{damages.__name__} {number}"))
+            for key, body in made.objects():
+                put(store, key, body)
+            put(store, place(made), damages(made)[number])
+            if number == 4:
+                store.bucket.delete(place(made))
+            wanted.append(400 if number == 4 else 503)
+            asked.append((made.list_name, 100, cursors.mint(made.list_name, made.name, 120)))
+    damaged = chunks.Generation(made_up("all/volume", 250))
+    put(store, keys.head("all/volume"), damaged_heads(damaged)[0])
+    found = ask(edge, *asked, ("all/volume", 20, None), ("all/ended", 20, None))
+    assert [answer.status for answer in found] == [*wanted, 503, 400]
+    refusals = [answer.body for answer in found if answer.status == 400]
+    assert refusals == [contract.encode(contract.invalid(name)) for name in ("cursor", "cursor", "category")]
+    assert {answer.headers["cache-control"] for answer in found if answer.status == 503} == {"no-store"}
+
+
+def test_a_store_that_fails_is_a_503(store: S3Server, tmp_path: Path) -> None:
+    edge = distribution(CHUNKED, store, tmp_path, tmp_path)
+    store.before = lambda _: Fault(500, "InternalError")
+    (found,) = ask(edge, ("all/new", 20, None))
+    assert (found.status, found.headers["access-control-allow-origin"]) == (503, "*")
+
+
+def test_pages_of_the_other_layout_pass_and_a_site_may_move(store: S3Server, tmp_path: Path) -> None:
+    old, new = (made_up("all/new", 150, seed) for seed in ("old", "new"))
+    generation, output = pages.Generation(old), tmp_path / "output"
+    later = keys.page(old.name, generation.name, 20, 20)
+    folder = next(one for one in generation.folders() if one.name == "20-0")
+    lists.write(output / later, dict(folder.pages)[20])
+    lists.write(output / keys.first_page(old.name, 20), generation.first(20))
+    edge = distribution(CHUNKED, store, output, tmp_path)
+    first = (old.name, 20, None)
+    walked = (old.name, 20, cursors.mint(old.name, generation.name, 20))
+    assert [answer.body for answer in ask(edge, first, walked)] == [
+        lists.page(old, generation.name, position, 20) for position in (0, 20)
+    ]
+    made = chunks.Generation(new)
+    put(store, keys.head(new.name), made.head())
+    assert [answer.body for answer in ask(edge, first, walked)] == [
+        lists.page(new, made.name, 0, 20),
+        lists.page(old, generation.name, 20, 20),
+    ]
+
+
+def test_a_page_of_a_hundred_items_that_are_too_long_is_no_page(store: S3Server, tmp_path: Path) -> None:
+    """CloudFront takes no more than 1 MB of a function; it answers 502 itself."""
+    long = replace(made_up("all/new", 100), items=tuple(contract.encode("x" * 20_000) for _ in range(100)))
+    put(store, keys.head(long.name), chunks.Generation(long).head())
+    edge = distribution(CHUNKED, store, tmp_path, tmp_path)
+    assert is_red(lambda: [str(one) for one in ask(edge, (long.name, 100, None)) if one.status != HTTPStatus.OK])
+    assert ask(edge, (long.name, 20, None))[0].status == HTTPStatus.OK

@@ -1,0 +1,215 @@
+"""The CloudFormation stack of the CloudFront edge: linted, and read for what it opens, limits and names."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from generator.config.settings import Config, Publish, RateLimit
+from generator.edge import cloudfront, responses
+from generator.edge import render as edge
+from tests.support.cloudfront import AWKWARD, CHUNKED, EXTENDED, FOLDER, IN_BUCKET, PLAIN, rendered
+from tests.support.programs import require
+
+NOT_FOUND = responses.error_bodies()[404]
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads CloudFormation's short functions, as `{"Ref": …}` and so on."""
+
+
+_Loader.add_multi_constructor("!", lambda loader, tag, node: {tag: _plain(loader, node)})
+
+
+def _plain(loader: Any, node: yaml.Node) -> Any:
+    if isinstance(node, yaml.ScalarNode):
+        return loader.construct_scalar(node)
+    if isinstance(node, yaml.SequenceNode):
+        return loader.construct_sequence(node, deep=True)
+    return loader.construct_mapping(node, deep=True)
+
+
+def stack(config: Config) -> Any:
+    return yaml.load(rendered(config)["template.yaml"], _Loader)  # noqa: S506 - a SafeLoader
+
+
+def properties(config: Config, name: str) -> Any:
+    return stack(config)["Resources"][name]["Properties"]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        *(PLAIN, IN_BUCKET, AWKWARD, EXTENDED, CHUNKED),
+        AWKWARD.model_copy(update={"variant": "extended"}),
+        AWKWARD.model_copy(update={"variant": "extended", "layout": "chunks"}),
+    ],
+)
+def test_the_files_fit(config: Config) -> None:
+    files = rendered(config)
+    assert len(files["function.js"].encode()) <= 10 * 1024  # quotas on CloudFront Functions
+    assert len(files["origin-response.js"]) <= 4096  # AWS::Lambda::Function Code, ZipFile
+    assert len(files["template.yaml"].encode()) <= 51_200  # a template that need not lie in S3
+
+
+@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD, AWKWARD.model_copy(update={"layout": "chunks"})])
+def test_cfn_lint_has_nothing_to_say(config: Config, tmp_path: Path) -> None:
+    assert cfn_lint(rendered(config)["template.yaml"], tmp_path) == (0, "")
+
+
+def test_cfn_lint_would_have_something_to_say(tmp_path: Path) -> None:
+    status, findings = cfn_lint(rendered(PLAIN)["template.yaml"].replace("http2and3", "http9"), tmp_path)
+    assert status
+    assert "'http9' is not one of" in findings
+
+
+def cfn_lint(template: str, folder: Path) -> tuple[int, str]:
+    program = require("cfn-lint", Path(sys.executable).parent, reason="the stack's template is not checked")
+    (folder / "template.yaml").write_text(template, "utf-8")
+    command: list[str | Path] = [program, "--regions", "us-east-1", "--", folder / "template.yaml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD, AWKWARD.model_copy(update={"layout": "chunks"})])
+def test_the_template_holds_the_functions_as_they_are(config: Config) -> None:
+    files = rendered(config)
+    if config.layout == "chunks":
+        assert properties(config, "OriginRequest")["Code"]["ZipFile"] == files["origin-request.js"]
+    assert properties(config, "Router")["FunctionCode"] == files["function.js"]
+    assert properties(config, "OriginResponse")["Code"]["ZipFile"] == files["origin-response.js"]
+
+
+def test_changed_code_makes_a_new_version() -> None:
+    versions = [[name for name in stack(config)["Resources"] if "Version" in name] for config in (PLAIN, IN_BUCKET)]
+    assert [len(names) for names in versions] == [1, 1]
+    assert versions[0] != versions[1]
+    distribution = properties(PLAIN, "Distribution")["DistributionConfig"]
+    (association,) = distribution["DefaultCacheBehavior"]["LambdaFunctionAssociations"]
+    assert association == {"EventType": "origin-response", "LambdaFunctionARN": {"Ref": versions[0][0]}}
+
+
+def test_in_chunks_a_function_before_the_bucket_may_read_lists_and_no_more() -> None:
+    config = CHUNKED.model_copy(update={"publish": Publish(target="s3://markets-example/a*b")})
+    (policy,) = properties(config, "OriginRequestRole")["Policies"]
+    (allowed,) = policy["PolicyDocument"]["Statement"]
+    assert (allowed["Effect"], allowed["Action"]) == ("Allow", "s3:GetObject")
+    lists = "/a${*}b/v1/public/markets/lists/*"
+    assert allowed["Resource"] == {"Join": ["", [{"GetAtt": "Bucket.Arn"}, lists]]}
+    behavior = properties(config, "Distribution")["DistributionConfig"]["DefaultCacheBehavior"]
+    (version,) = [name for name in stack(config)["Resources"] if name.startswith("OriginRequestVersion")]
+    assert {"EventType": "origin-request", "LambdaFunctionARN": {"Ref": version}} in behavior[
+        "LambdaFunctionAssociations"
+    ]
+    assert "OriginRequest" not in stack(PLAIN)["Resources"]
+
+
+@pytest.mark.parametrize(
+    ("requests", "seconds", "limit", "window"),
+    [
+        (300, 60, 300, 60),
+        (300, 120, 300, 120),
+        (1000, 300, 1000, 300),
+        (1000, 600, 1000, 600),
+        (5, 1, 300, 60),  # the same rate in the next window
+        (100, 90, 134, 120),  # rounded up: nobody polite is refused
+        (100, 301, 200, 600),
+        (3600, 3600, 600, 600),  # the longest
+        (1, 60, 10, 60),  # the least that WAF can count
+        (10**12, 60, 2_000_000_000, 60),
+    ],
+)
+def test_the_rate_limit_in_wafs_terms(requests: int, seconds: int, limit: int, window: int) -> None:
+    assert cloudfront.waf_limit(requests, seconds) == (limit, window)
+
+
+def test_the_firewall_answers_as_the_contract_says() -> None:
+    config = Config(rate_limit=RateLimit.model_validate({"requests": 7, "window": 90}))
+    firewall = properties(config, "Firewall")
+    (rule,) = firewall["Rules"]
+    assert firewall["Scope"] == "CLOUDFRONT"
+    assert rule["Statement"]["RateBasedStatement"] == {
+        "AggregateKeyType": "IP",
+        "EvaluationWindowSec": 120,
+        "Limit": 10,
+    }
+    response = rule["Action"]["Block"]["CustomResponse"]
+    body = firewall["CustomResponseBodies"][response["CustomResponseBodyKey"]]
+    assert body == {"ContentType": "APPLICATION_JSON", "Content": responses.error_bodies()[429]}
+    assert response["ResponseCode"] == 429
+    headers = {header["Name"]: header["Value"] for header in response["ResponseHeaders"]}
+    assert headers == {"cache-control": "no-store", "retry-after": "120", **responses.CORS}
+
+
+def test_the_bucket_shows_the_distribution_what_is_published_and_nothing_else() -> None:
+    for config, prefix in ((PLAIN, ""), (IN_BUCKET, "read api/v1/")):
+        allowed, denied = properties(config, "BucketPolicy")["PolicyDocument"]["Statement"]
+        assert (allowed["Effect"], allowed["Action"]) == ("Allow", "s3:GetObject")
+        assert allowed["Resource"] == {"Join": ["", [{"GetAtt": "Bucket.Arn"}, f"/{prefix}v1/*"]]}
+        assert allowed["Condition"]["StringEquals"].keys() == {"AWS:SourceArn"}
+        assert denied["Effect"] == "Deny"
+    bucket = properties(PLAIN, "Bucket")
+    assert all(bucket["PublicAccessBlockConfiguration"].values())
+    assert "VersioningConfiguration" not in bucket
+
+
+def test_a_prefix_opens_no_more_than_itself_in_a_policy() -> None:
+    config = Config(publish=Publish(target="s3://markets-example/a*b?c${aws:username}"))
+    allowed = properties(config, "BucketPolicy")["PolicyDocument"]["Statement"][0]
+    assert allowed["Resource"]["Join"][1][1] == "/a${*}b${?}c${$}{aws:username}/v1/*"
+
+
+def test_the_distribution() -> None:
+    config = properties(IN_BUCKET, "Distribution")["DistributionConfig"]
+    behavior = config["DefaultCacheBehavior"]
+    assert (config["HttpVersion"], config["IPV6Enabled"], behavior["Compress"]) == ("http2and3", True, True)
+    # All seven that CloudFront knows, or it would answer 403 before the router can answer 405.
+    assert len(behavior["AllowedMethods"]) == 7
+    assert behavior["CachedMethods"] == ["GET", "HEAD"]
+    cached = properties(IN_BUCKET, "CachePolicy")["CachePolicyConfig"]
+    assert cached["ParametersInCacheKeyAndForwardedToOrigin"]["QueryStringsConfig"] == {"QueryStringBehavior": "none"}
+    assert (cached["MinTTL"], cached["MaxTTL"]) == (0, 31536000)
+
+
+def test_what_cloudfront_refuses_by_itself_is_the_jsons_404(demo_output: Path) -> None:
+    refused, kept = properties(PLAIN, "Distribution")["DistributionConfig"]["CustomErrorResponses"]
+    assert (refused["ErrorCode"], refused["ResponseCode"]) == (403, 404)
+    assert (demo_output / refused["ResponsePagePath"].removeprefix("/")).read_text("utf-8") == NOT_FOUND
+    # No page for 404: it would replace what the origin-response function answers.
+    assert kept == {"ErrorCode": 404, "ErrorCachingMinTTL": 10}
+    page = properties(AWKWARD, "Distribution")["DistributionConfig"]["CustomErrorResponses"][0]["ResponsePagePath"]
+    assert page.startswith("/it%27s%20%22%24")
+
+
+def test_headers_that_the_objects_lack() -> None:
+    policy = properties(PLAIN, "ResponseHeadersPolicy")["ResponseHeadersPolicyConfig"]
+    cors = policy["CorsConfig"]
+    assert cors["AccessControlAllowOrigins"]["Items"] == ["*"]
+    assert cors["AccessControlExposeHeaders"]["Items"] == ["ETag", "Retry-After"]
+    assert cors["AccessControlAllowMethods"]["Items"] == ["GET", "HEAD", "OPTIONS"]
+    assert policy["SecurityHeadersConfig"] == {"ContentTypeOptions": {"Override": True}}
+
+
+def test_the_settings_name_the_bucket_and_the_domain() -> None:
+    assert "Default" not in stack(PLAIN)["Parameters"]["BucketName"]
+    assert stack(PLAIN)["Parameters"]["DomainName"]["Default"] == ""
+    assert stack(AWKWARD)["Parameters"]["BucketName"]["Default"] == "markets-example"
+    assert stack(AWKWARD)["Parameters"]["DomainName"]["Default"] == "api.example.com"
+    assert stack(Config(publish=Publish(target="folder")))["Parameters"] == stack(PLAIN)["Parameters"]
+
+
+def test_the_outputs_are_what_publish_needs() -> None:
+    assert list(stack(PLAIN)["Outputs"]) == [
+        "BucketName",
+        "DistributionId",
+        "DistributionDomainName",
+        "PublisherPolicyArn",
+        "PublisherRoleArn",
+    ]
+
+
+def test_every_file_is_known_by_name() -> None:
+    assert {f"{FOLDER}/{name}" for name in rendered(PLAIN)} <= set(edge.NAMES)

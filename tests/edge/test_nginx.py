@@ -1,0 +1,258 @@
+"""The rendered nginx configuration, run as it stands by a real nginx."""
+
+import gzip
+import json
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from itertools import repeat
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from generator.api import contract, keys
+from generator.api.contract import Variant
+from generator.edge import nginx as nginx_values
+from generator.edge import responses
+from tests.support.builds import AS_OF, CHUNKED, OTHER_BUILDS, VARIANTS, build_now, make_config
+from tests.support.edges import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
+from tests.support.faults import wait_until
+from tests.support.servers import Client, connected, folder_for_anybody, free_port, nginx
+from tests.support.serving import ids, in_order, page, target, walk
+
+CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}
+MARKETS: Final = f"/{keys.MARKETS}"
+
+
+@contextmanager
+def built(database: Path, **settings: str) -> Iterator[tuple[Path, int]]:
+    """The output of a build for an nginx without a noticeable rate limit, and its port."""
+    with folder_for_anybody() as folder:
+        (folder / "markets.db").write_bytes(database.read_bytes())
+        port = free_port()
+        url = f"http://127.0.0.1:{port}"
+        build_now(make_config(folder, base_url=url, **{"rate_limit__requests": 1_000_000, **settings}))
+        yield folder / "output", port
+
+
+@pytest.fixture(scope="module")
+def output(demo_folder: Path) -> Iterator[Path]:
+    with built(demo_folder / "markets.db") as (output, port), nginx(output, port):
+        (output.parent / "port").write_text(str(port))
+        yield output
+
+
+@pytest.fixture
+def client(output: Path) -> Iterator[Client]:
+    with connected(int((output.parent / "port").read_text())) as client:
+        yield client
+
+
+def mismatches(output: Path, client: Client) -> list[str]:
+    """Run the whole table."""
+    cases = on_the_wire(output)
+    assert len(cases) >= CASES[cases[0].variant]
+    sent = ((case, client.send(case.method, case.target)) for case in cases)
+    found = (http_mismatch(case, got.status, got.headers, got.body, output) for case, got in sent)
+    return [problem for problem in found if problem]
+
+
+def test_every_case_of_the_table(output: Path, client: Client) -> None:
+    assert mismatches(output, client) == []
+
+
+@pytest.mark.parametrize("build", OTHER_BUILDS)
+def test_every_case_of_other_builds(build: str, demo_folder: Path) -> None:
+    with (
+        built(demo_folder / "markets.db", **OTHER_BUILDS[build]) as (output, port),
+        nginx(output, port),
+        connected(port) as client,
+    ):
+        assert mismatches(output, client) == []
+
+
+@pytest.mark.parametrize(("variant", "rule", "changed"), CHANGED_RULES_BY_VARIANT)
+def test_a_changed_rule_is_noticed(variant: Variant, rule: str, changed: str, demo_folder: Path) -> None:
+    with built(demo_folder / "markets.db", **VARIANTS[variant]) as (output, port):
+        change_rule(output / "edge" / nginx_values.FOLDER / nginx_values.SCRIPT, rule, changed)
+        with nginx(output, port), connected(port) as client:
+            assert 0 < len(mismatches(output, client)) < CASES[variant]
+
+
+#: Of pages that are cut; each shows in answers that have them.
+CUT_RULES: Final = (
+    ("proceed(r, cut(found, texts, digest))", "send(r, fixed(404))"),
+    ("if (reply.status === 403 || reply.status === 404) return null;", ""),
+    ("r.return(reply.status, reply.body);", "r.return(200, reply.body);"),
+)
+
+
+@pytest.mark.parametrize(("rule", "changed"), CUT_RULES)
+def test_a_changed_rule_of_pages_that_are_cut_is_noticed(rule: str, changed: str, demo_folder: Path) -> None:
+    with built(demo_folder / "markets.db", **CHUNKED) as (output, port):
+        change_rule(output / "edge" / nginx_values.FOLDER / nginx_values.SCRIPT, rule, changed)
+        with nginx(output, port), connected(port) as client:
+            assert 0 < len(mismatches(output, client)) < CASES["core"]
+
+
+def test_a_running_nginx_goes_along_when_its_site_moves_to_the_other_layout_and_back(demo_folder: Path) -> None:
+    with built(demo_folder / "markets.db") as (output, port), nginx(output, port), connected(port) as client:
+        url = f"http://127.0.0.1:{port}"
+
+        def rebuild(hours: int, **settings: str) -> None:
+            as_of = AS_OF + timedelta(hours=hours)
+            build_now(make_config(output.parent, base_url=url, rate_limit__requests=1_000_000, **settings), as_of)
+
+        started = [page(client, status="all", sort="new", limit=7)]
+        for hours, (settings, letter) in enumerate((({}, "p"), (CHUNKED, "c"), ({}, "p"), (CHUNKED, "c")), start=1):
+            rebuild(hours, **settings)
+            wait_until(lambda letter=letter: page(client, limit=7)["nextCursor"][10] == letter, 10)  # type: ignore[misc]
+            started.append(page(client, status="all", sort="new", limit=7))
+        whole = in_order(output.parent / "markets.db", "all", "new")
+        for first in started:
+            rest = walk(client, repeat(7), first["nextCursor"], status="all", sort="new")
+            assert ids(first) + rest == whole
+
+
+def test_the_reads_that_a_page_needs_are_no_requests_of_the_reader(demo_folder: Path) -> None:
+    with (
+        built(demo_folder / "markets.db", rate_limit__requests="20", rate_limit__window="60 s", **CHUNKED) as (
+            output,
+            port,
+        ),
+        nginx(output, port),
+        connected(port) as client,
+    ):
+        place = page(client, status="all", sort="new", limit=20)["nextCursor"]
+        later = target(status="all", sort="new", limit=100, cursor=place)
+        assert [client.send("GET", later).status for _ in range(30)].count(200) in (20, 21)
+
+
+def test_a_list_without_a_first_page_is_unknown(demo_folder: Path) -> None:
+    with built(demo_folder / "markets.db") as (output, port):
+        (output / keys.first_page("open/popular", 20)).unlink()
+        with nginx(output, port), connected(port) as client:
+            unknown = client.send("GET", MARKETS)
+    assert (unknown.status, unknown.body) == (400, contract.encode(contract.invalid("category")))
+
+
+def test_a_walk_with_every_limit_shows_each_market_once(output: Path, client: Client) -> None:
+    whole = json.loads(client.send("GET", f"{MARKETS}?limit=100").body)
+    assert whole["nextCursor"] is None
+    assert len(whole["items"]) > 50
+    for limit in (1, 7, 20, 64, 99):
+        items, target = [], f"{MARKETS}?limit={limit}"
+        while True:
+            page = json.loads(client.send("GET", target).body)
+            items += page["items"]
+            if page["nextCursor"] is None:
+                break
+            target = f"{MARKETS}?limit={limit}&cursor={page['nextCursor']}"
+        assert items == whole["items"]
+
+
+def test_a_new_build_is_soon_visible(demo_folder: Path) -> None:
+    with built(demo_folder / "markets.db") as (output, port), nginx(output, port), connected(port) as client:
+        before = client.send("GET", f"/{keys.BUILD}").body
+        settings = make_config(output.parent, base_url=f"http://127.0.0.1:{port}", rate_limit__requests=1_000_000)
+        build_now(settings, AS_OF + timedelta(hours=1))
+        after = (output / keys.BUILD).read_bytes()
+        assert before != after
+        wait_until(lambda: client.send("GET", f"/{keys.BUILD}").body == after, 10)
+
+
+def test_what_is_unchanged_is_not_sent_again(client: Client) -> None:
+    first = client.send("GET", MARKETS)
+    again = client.send("GET", MARKETS, If_None_Match=first.headers["etag"])
+    assert (again.status, again.body) == (304, b"")
+    assert responses.CORS.items() <= again.headers.items()
+    assert again.headers["cache-control"] == keys.MUTABLE
+
+
+def test_objects_are_compressed_for_those_who_ask(client: Client) -> None:
+    plain, packed = client.send("GET", MARKETS), client.send("GET", MARKETS, Accept_Encoding="gzip")
+    assert packed.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(packed.body) == plain.body
+    assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
+
+
+def test_a_range_is_no_reason_to_send_a_part(client: Client) -> None:
+    assert client.send("GET", MARKETS, Range="bytes=0-9").status == 200
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [
+        "GET",
+        "GET /v1/public/markets\tx HTTP/1.1",
+        "GET /%zz HTTP/1.1",
+        f"GET /{'a' * 70_000} HTTP/1.1",
+        "\x00 / HTTP/1.1",
+    ],
+)
+def test_what_nginx_cannot_read_gets_the_contracts_error(output: Path, request_line: str) -> None:
+    port = int((output.parent / "port").read_text())
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(f"{request_line}\r\nHost: x\r\n\r\n".encode())
+        received = b""
+        while chunk := connection.recv(65536):
+            received += chunk
+    assert b"400 Bad Request" in received or b"404 Not Found" in received or not received.startswith(b"HTTP/")
+    assert received.rstrip().endswith((b'"}', b"}]}"))
+
+
+def test_the_whole_url_in_the_request_line_is_as_good_as_its_path(client: Client) -> None:
+    assert (
+        client.send("GET", f"http://127.0.0.1{MARKETS}?limit=3").body == client.send("GET", f"{MARKETS}?limit=3").body
+    )
+
+
+def test_a_body_is_no_reason_to_hang(client: Client) -> None:
+    assert client.send("POST", MARKETS, Content_Length="0").status == 405
+    assert client.send("POST", MARKETS, Content_Length="5000", Expect="100-continue").status in (400, 405)
+
+
+@pytest.fixture
+def limited(tmp_path: Path, demo_folder: Path) -> Iterator[Client]:
+    """An nginx that grants 20 requests every 2 seconds."""
+    with folder_for_anybody() as folder:
+        (folder / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
+        port = free_port()
+        settings = {"base_url": f"http://127.0.0.1:{port}", "rate_limit__requests": 20, "rate_limit__window": "2 s"}
+        build_now(make_config(folder, **settings))
+        with nginx(folder / "output", port), connected(port) as client:
+            yield client
+
+
+def test_a_polite_client_never_sees_429_but_a_burst_does(limited: Client) -> None:
+    for _ in range(3):  # a full window's worth at once, as often as the window allows
+        begun = time.monotonic()
+        assert {limited.send("GET", MARKETS).status for _ in range(20)} == {200}
+        time.sleep(max(0.0, begun + 2 - time.monotonic()))
+    burst = [limited.send("GET", MARKETS) for _ in range(60)]
+    refused = [answer for answer in burst if answer.status != 200]
+    assert {answer.status for answer in burst[:20]} == {200}
+    assert len(refused) >= 30
+    for answer in refused:
+        assert answer.status == 429
+        assert answer.body == contract.encode(contract.FIXED_ERRORS[429])
+        assert answer.headers["retry-after"] == "2"
+        assert answer.headers["content-type"] == keys.CONTENT_TYPE
+        assert responses.CORS.items() <= answer.headers.items()
+    time.sleep(2)
+    assert limited.send("GET", MARKETS).status == 200
+
+
+@pytest.mark.parametrize("requests", [1, 7, 300, 1000, 1_000_000])
+@pytest.mark.parametrize("seconds", [1, 7, 60, 600, 86_400])
+def test_the_rate_is_the_smallest_nginx_has_that_grants_what_is_configured(requests: int, seconds: int) -> None:
+    rate = nginx_values.rate_per_minute(requests, seconds)
+
+    def granted(per_minute: int) -> int:
+        return per_minute * 1000 // 60 * seconds  # thousandths of a request, as nginx computes them
+
+    assert granted(rate) >= requests * 1000
+    assert rate == 1 or granted(rate - 1) < requests * 1000

@@ -1,0 +1,88 @@
+"""What `build` renders for the edges, and the nginx that takes its objects from a bucket."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from generator.api import contract
+from generator.api.contract import Variant
+from generator.config.settings import Config, Publish
+from generator.edge import render as edge
+from generator.tree.layouts import LAYOUTS
+from tests.support.bucket import bucket
+from tests.support.builds import VARIANTS, build_now, make_config
+from tests.support.edges import http_mismatch, on_the_wire
+from tests.support.servers import connected, folder_for_anybody, free_port, nginx
+
+BUCKET = "edge/nginx/bucket.conf"
+
+
+def test_the_core_answers_with_the_contracts_bytes() -> None:
+    core = edge.router(Config())
+    for body in contract.FIXED_ERRORS.values():
+        assert contract.encode(contract.encode(body).decode()).decode() in core
+
+
+def test_rendering_again_gives_the_same_text() -> None:
+    assert list(edge.render(Config())) == list(edge.render(Config()))
+    assert {file.name for file in edge.render(Config())} <= set(edge.NAMES)
+
+
+def test_every_name_that_may_be_there_is_rendered_by_some_settings() -> None:
+    publish = Publish(target="s3://bucket/p", endpoint_url="http://127.0.0.1:9")
+    assert {file.name for file in edge.render(Config(layout="chunks", publish=publish))} == set(edge.NAMES)
+
+
+def test_a_build_writes_what_changed_and_takes_away_what_is_not_rendered_any_more(
+    tmp_path: Path, database: object
+) -> None:
+    output, bucket = (
+        tmp_path / "output",
+        {"publish__target": "s3://bucket/p", "publish__endpoint_url": "http://127.0.0.1:9"},
+    )
+    build_now(make_config(tmp_path))
+    configuration = output / "edge" / "nginx" / "nginx.conf"
+    first = configuration.stat().st_ino
+    build_now(make_config(tmp_path, **bucket))
+    assert (output / BUCKET).is_file()
+    assert configuration.stat().st_ino == first, "what is the same is left alone"
+    (output / "edge" / "nginx" / "nginx.pid").touch()
+    build_now(make_config(tmp_path))
+    assert not (output / BUCKET).exists()
+    assert (output / "edge" / "nginx" / "nginx.pid").exists(), "nginx's own files are none of our business"
+
+
+@pytest.fixture
+def objects() -> Iterator[Path]:
+    with folder_for_anybody() as folder:
+        yield folder
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_nginx_before_a_bucket_answers_every_case_alike(
+    variant: Variant, layout: str, demo_folder: Path, objects: Path
+) -> None:
+    (objects / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
+    port, store = free_port(), free_port()
+    config = make_config(
+        objects,
+        base_url=f"http://127.0.0.1:{port}",
+        rate_limit__requests=1_000_000,
+        publish__target="s3://store/a prefix",
+        publish__endpoint_url=f"http://127.0.0.1:{store}",
+        layout=layout,
+        **VARIANTS[variant],
+    )
+    build_now(config)
+    output, wrong = objects / "output", []
+    with bucket(output, store) as asked, nginx(output, port, "bucket.conf"), connected(port) as client:
+        cases = on_the_wire(output)
+        for case in cases:
+            answer = client.send(case.method, case.target)
+            if found := http_mismatch(case, answer.status, answer.headers, answer.body, output):
+                wrong.append(found)
+    assert len(cases) > {"core": 660, "extended": 820}[variant]
+    assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
+    assert {path for path in asked if not path.startswith("/store/a%20prefix/v1/")} == set()

@@ -1,0 +1,213 @@
+"""The router core, run on one table of requests in every JavaScript engine at hand."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, get_args
+
+import pytest
+
+from generator.api import cursors, keys
+from generator.api.contract import LIMIT_MAX, LIMIT_MIN, Variant
+from generator.config.settings import Config
+from generator.edge import render as edge
+from generator.markets import slugs
+from generator.tree import pages
+from generator.tree.layouts import LAYOUTS
+from tests.support.builds import Outputs
+from tests.support.edges import Case, mismatch, requests
+from tests.support.engines import ENGINES, Request, in_quickjs
+
+CORES: Final[Mapping[Variant, str]] = {variant: edge.router(Config(variant=variant)) for variant in get_args(Variant)}
+CHUNKED: Final[Mapping[Variant, str]] = {
+    variant: edge.router(Config(variant=variant, layout="chunks")) for variant in get_args(Variant)
+}
+CASES: Final[Mapping[Variant, int]] = {"core": 720, "extended": 890}
+
+#: One rule of the core each, and what it is changed to.
+MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
+    "every method is served": ("return fixed(405)", "method = 'GET'"),
+    "a preflight is no request": ("if (method === 'OPTIONS') return fixed(204);", ""),
+    "any path below the list is a market": (" || id.indexOf('/') !== -1", ""),
+    "documents are not served": ("Object.prototype.hasOwnProperty.call(DOCUMENTS, path)", "false"),
+    "ids keep their case": ("path.slice(MARKETS.length + 1).toLowerCase()", "path.slice(MARKETS.length + 1)"),
+    "hyphens may stand anywhere": (" || text[13] !== '-'", ""),
+    "any letter is a hex digit": ("if (parseInt(piece, 16).toString(16) !== piece) return false;", ""),
+    "a missing page is a 404": ("return refuse([kind === FIRST || kind === HEAD ? 'category' : 'cursor']);",
+                                "return fixed(404);"),
+    "a missing market is a 400": ("!== 0) return fixed(404);", "!== 0) return refuse(['cursor']);"),
+    "the last of repeated parameters wins": ("name in given || value === ''", "value === ''"),
+    "empty parameters count as absent": ("given[name] = name in", "if (value !== '') given[name] = name in"),
+    "names are not decoded": ("isPlain ? written : decode(written)", "written"),
+    "values are not decoded": ("isPlain ? value : decode(value)", "value"),
+    "filters are ignored": ("if ('q' in given) refused.push('q');", ""),
+    "only the first offence is named": ("if (sort === null)", "if (sort === null && refused.length === 0)"),
+    "limit 1 is no limit": ("limit < 1", "limit < 2"),
+    "limit 101 is a limit": ("limit > 100", "limit > 101"),
+    "numbers may be written in any way": ("number >= 0 && String(number) === text", "number >= 0"),
+    "archives are sorted like open markets": ('"archive":"ended"', '"archive":"popular"'),
+    "the check is not checked": (".slice(0, CHECK) !== check", ".slice(0, CHECK) === 'x'"),
+    "the check does not bind the list": ("digest(name + '/' + generation", "digest('open/popular/' + generation"),
+    "any letter is a layout's": (""""pc".indexOf(generation[0]) === -1 || """, ""),
+    "position 0 is a place": ("position < 1", "position < 0"),
+    "positions may have ten digits": ("cursor.length > START + 9", "cursor.length > START + 10"),
+    "a page may step over": ("limit - place.position % limit", "limit"),
+    "a page may start anywhere": ("while (place.position % size !== 0) size -= 1;", ""),
+    "folders hold fewer pages": ("place.position / size / 100", "place.position / size / 99"),
+}  # fmt: skip
+#: Rules of pages that are cut out of chunks.
+OF_WINDOWS: Final[Mapping[str, tuple[str, str]]] = {
+    "a cursor of chunks leads to a page": ('const isPage = place.generation[0] === "p";', "const isPage = true;"),
+    "heads are not asked for": ("  return head;", "  return page;"),
+    "what is gone is damaged": ("if (gone !== -1)", "if (gone === -2)"),
+    "a head is cut to its end": ("stop: Math.min(found.limit, size)", "stop: size"),
+    "a head may be shorter than it says": ("Math.min(head.count, 100)", "head.count"),
+    "the end is a place": ("found.position >= index.count", "found.position > index.count"),
+    "a page ends where the list does not": ("Math.min(found.position + found.limit, index.count)",
+                                            "Math.min(found.position + found.limit - 1, index.count)"),
+    "all chunks are whole": ("index.first + number * 100", "100 + number * 100"),
+    "the first chunk comes twice": ("let number = 1 + Math", "let number = 0 * Math"),
+    "a page has one chunk": ("at < end; number++", "at === found.position; number++"),
+    "a chunk is cut at its beginning": ("start: at - from", "start: 0"),
+    "a chunk is not cut at its end": ("stop: Math.min(end - from, size)", "stop: size"),
+    "the next cursor repeats an item": ("end += part.stop - part.start;", "end += part.stop - part.start - 1;"),
+    "the next cursor is another list's": ("digest(found.list + '/' +", "digest('all/new' + '/' +"),
+    "the next cursor is another generation's": ("const place = found.generation + end;",
+                                                "const place = 'c0000000000000000000' + end;"),
+    "the last page goes on": ("end === found.count ? 'null' :", "end === -1 ? 'null' :"),
+    "every page is a first one": ('found.position === 0 ? {"content-type"', 'true ? {"content-type"'),
+    "two chunks run into each other": ("pieces.join(',')", "pieces.join('')"),
+    "the last item keeps its comma": ("part.stop < part.size ? items.slice(0, -1) : items", "items"),
+    "the brackets are items": ("lines.slice(1 + part.start, 1 + part.stop)", "lines.slice(part.start, part.stop)"),
+}  # fmt: skip
+#: Rules that only the extended core has.
+OTHER: Final[Mapping[str, tuple[str, str]]] = {
+    "ids keep their case": ("const id = reference.toLowerCase();", "const id = reference;"),
+    "slugs need not be below the list": ("isBelow ? path.slice(MARKETS.length + 1) : ''",
+                                         "path.slice(MARKETS.length + 1)"),
+    "what becomes a slug in lower case is one": ("isSlug(reference,", "isSlug(id,"),
+    "a slug may have 256 letters": ("isSlug(reference, 255)", "isSlug(reference, 256)"),
+    "a slug has 254 letters at most": ("isSlug(reference, 255)", "isSlug(reference, 254)"),
+    "an underscore is not for slugs": ('const OTHERS = "', 'const OTHERS = "_'),
+    "a dot is for slugs": ('const OTHERS = ".', 'const OTHERS = "'),
+    "a slug may hold anything": ("return encodeURIComponent(text) === text;", "return true;"),
+    "slugs have keys of their own": ("'/' + named + '.json'", "'/' + id + '.json'"),
+    "a digest is longer": ("digest(id).slice(0, 32)", "digest(id).slice(0, 33)"),
+    "a slug's digest is of what was written": ("digest(id).slice", "digest(reference).slice"),
+    "categories are ignored": ("status + category + '/' + sort", "status + '/' + sort"),
+    "a wrong category is not named": ("if (category === null) refused.push('category');", ""),
+    "categories have upper case": (" && text.toLowerCase() === text", ""),
+    "categories have underscores": ("text.indexOf('_') === -1 && ", ""),
+    "a category may have 101 letters": ("isSlug(text, 100)", "isSlug(text, 101)"),
+    "a category has 99 letters at most": ("isSlug(text, 100)", "isSlug(text, 99)"),
+    "an empty category is none": ("if (text === undefined) return '';", "if (!text) return '';"),
+    "a list without any pointer has lost a page": ("kind === FIRST || kind === HEAD", "kind === FIRST"),
+    "a wrong category leaves the cursor to be checked": ("!sort || category === null ?", "!sort ?"),
+}  # fmt: skip
+
+
+#: What is changed in which core, by the layout and the variant of the build that shows it.
+MUTATED: Final[Mapping[tuple[str, Variant], tuple[str, Mapping[str, tuple[str, str]]]]] = {
+    ("pages", "core"): (CORES["core"], MUTATIONS),
+    ("pages", "extended"): (CORES["extended"], OTHER),
+    ("chunks", "core"): (CHUNKED["core"], OF_WINDOWS),
+}
+
+
+def sent(cases: list[Case]) -> list[Request]:
+    return [(case.method, case.path, case.query) for case in cases]
+
+
+@pytest.mark.parametrize("variant", CORES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_case_of_the_table(engine: str, layout: str, variant: Variant, outputs: Outputs, tmp_path: Path) -> None:
+    output = outputs(variant, layout)
+    cases = requests(output)
+    core = CORES[variant] if layout == "pages" else CHUNKED[variant]
+    results = ENGINES[engine](core, sent(cases), tmp_path, output)
+    assert len(results) == len(cases) >= CASES[variant]
+    assert sum(case.page is not None for case in cases) >= (0 if layout == "pages" else 150)
+    wrong = [found for case, result in zip(cases, results, strict=True) if (found := mismatch(case, result))]
+    assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
+
+
+@pytest.mark.parametrize(("layout", "variant"), MUTATED)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_table_notices_every_changed_rule(
+    engine: str, layout: str, variant: Variant, outputs: Outputs, tmp_path: Path
+) -> None:
+    output = outputs(variant, layout)
+    cases, unnoticed, (core, mutations) = requests(output), [], MUTATED[layout, variant]
+    for name, (rule, changed) in mutations.items():
+        assert core.count(rule) == 1, f"{name}: the core has no such text"
+        try:
+            results = ENGINES[engine](core.replace(rule, changed), sent(cases), tmp_path, output)
+        except RuntimeError:
+            continue  # the engine gave up on a case, which is a failure of the harness, too
+        if not any(mismatch(case, result) for case, result in zip(cases, results, strict=True)):
+            unnoticed.append(name)
+    assert not unnoticed
+
+
+def test_the_router_takes_the_slugs_that_a_build_publishes_and_no_others(tmp_path: Path) -> None:
+    letters = [chr(code) for code in range(0x300)] + ["\u212a", "\u017f", "\ud800", "🙂"]
+    given = [f"a{letter}" for letter in letters] + ["a" * 255, "a" * 256, "snapshots"]
+    usable = {slug for slug in given if slugs.references([("id", slug)]).usable}
+    results = in_quickjs(CORES["extended"], [("GET", f"/{keys.MARKETS}/{slug}", "") for slug in given], tmp_path)
+    assert {slug for slug, result in zip(given, results, strict=True) if "key" in result} == usable
+    assert len(usable) == 66
+    assert all(results[given.index(slug)]["key"] == keys.detail_by_slug(slug) for slug in usable)
+
+
+def _places() -> Iterator[tuple[int, int]]:
+    """Positions and limits: all small ones, and neighbourhoods of larger ones with many and with few divisors."""
+    for position in [*range(1, 260), *range(5038, 5043), 9973, 99_990, 720_720, 999_999_937, 999_999_999]:
+        yield from ((position, limit) for limit in range(LIMIT_MIN, LIMIT_MAX + 1))
+
+
+def test_a_changed_limit_leads_to_the_page_that_pages_cuts(tmp_path: Path) -> None:
+    name, generation = "open/popular", "p" + "5" * (cursors.GENERATION_LENGTH - 1)
+    places = list(_places())
+    queries = [f"limit={limit}&cursor={cursors.mint(name, generation, position)}" for position, limit in places]
+    results = in_quickjs(CORES["core"], [("GET", f"/{keys.MARKETS}", query) for query in queries], tmp_path)
+    assert len(results) == len(places) > 25_000
+    for (position, limit), result in zip(places, results, strict=True):
+        assert result["key"] == keys.page(name, generation, pages.size_at(position, limit), position)
+
+
+@pytest.mark.parametrize("variant", CORES)
+def test_cursors_minted_by_the_build_lead_to_pages_of_the_build(
+    variant: Variant, outputs: Outputs, tmp_path: Path
+) -> None:
+    """Every page's nextCursor, followed with its own limit, names a page that was written."""
+    followed, output = [], outputs(variant)
+    for path in sorted((output / keys.LISTS).rglob("*.json")):
+        shelf, sort, folder, name = path.relative_to(output / keys.LISTS).parts[:4]
+        status, _, category = shelf.partition(".")
+        limit = name.removesuffix(".json") if folder == keys.FIRST else name.partition("-")[0]
+        _, found, rest = path.read_text("utf-8").rpartition('"nextCursor":"')
+        if found:
+            chosen = f"category={category}&" if category else ""
+            followed.append(f"{chosen}status={status}&sort={sort}&limit={limit}&cursor={rest[:-2]}")
+    results = in_quickjs(CORES[variant], [("GET", f"/{keys.MARKETS}", query) for query in followed], tmp_path)
+    assert len(results) > {"core": 5_000, "extended": 6_000}[variant]
+    assert [result for result in results if not (output / result.get("key", "none")).is_file()] == []
+
+
+def test_the_api_may_lie_below_a_path(tmp_path: Path) -> None:
+    core = edge.router(Config(base_url="https://example.com/api"))
+    paths = [
+        "/api/v1/public/markets",
+        "/api/v1/build.json",
+        "/v1/public/markets",
+        "/api",
+        "/api/v1/public/markets/snapshot",
+    ]
+    found = in_quickjs(core, [("GET", path, "") for path in paths], tmp_path)
+    assert [result.get("key", result.get("status")) for result in found] == [
+        keys.first_page("open/popular", 20),
+        keys.BUILD,
+        404,
+        404,
+        keys.SNAPSHOT,
+    ]

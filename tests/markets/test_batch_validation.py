@@ -1,0 +1,110 @@
+"""A column taken at once gives what its rows give one by one; where they would be refused or changed, it says so."""
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from generator.api import ids
+from generator.markets import batch_validation, row_validation
+from generator.markets.batch_validation import BATCH, GREATEST, UnusualError
+from tests.support.rows import fill_id
+
+MOMENTS = st.datetimes()
+PLAIN_TIMES = MOMENTS.map(lambda moment: moment.isoformat(" ", "microseconds"))
+TIMES = st.one_of(
+    PLAIN_TIMES,
+    st.tuples(MOMENTS, st.sampled_from(" T"), st.sampled_from(["", "Z", "+00", "+00:00", "+02", "z"])).map(
+        lambda parts: parts[0].isoformat(parts[1]) + parts[2]
+    ),
+    st.from_regex(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,7})?(Z|\+00)?", fullmatch=True),
+    st.sampled_from([
+        *["2026-02-30 00:00:00.000000", "2026-01-31 24:00:00.000000", "2026-01-31T24:00:00Z", "infinity", ""],
+        *["2026-01-31 12:00:00.000000\n2026-01-31 12:00:00.000000", "2026-01-31 12:00:00,000000", "\ud800", None],
+        *["٢٠٢٦-01-31 12:00:00.000000", "0044-03-15 12:00:00+00 BC", 2026, b"2026", "2026-01-31 12:00"],
+    ]),
+)  # fmt: skip
+NUMBERS = st.one_of(
+    st.floats(0, 1),
+    st.floats(),
+    st.integers(),
+    st.decimals(),
+    st.sampled_from([True, False, None, "0.5", -0.0, 10**400, 1.000000000004, Decimal("sNaN"), 0.01, 0.99]),
+)
+IDS = st.one_of(
+    st.uuids().map(str),
+    st.uuids().map(lambda one: str(one).upper()),
+    st.sampled_from(
+        ["", "no-uuid", None, 7, "\ud800", f"{fill_id(1)}\n{fill_id(2)}", fill_id(1) + "İ", fill_id(1)[:-1]]
+    ),
+)
+
+
+def agree(taken: Callable[[Sequence[Any]], list[Any]], judged: Callable[[Any], Any], values: Sequence[Any]) -> None:
+    try:
+        found = taken(values)
+    except UnusualError:
+        return
+    expected = [judged(value) for value in values]
+    assert (found, list(map(repr, found))) == (expected, list(map(repr, expected)))
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.lists(TIMES, max_size=4) | st.lists(PLAIN_TIMES, max_size=4))
+@example(["2026-01-31 12:00:00.00000", "02026-01-31 12:00:00.000000"])
+def test_times_are_those_of_single_rows(values: list[Any]) -> None:
+    agree(batch_validation.timestamps, row_validation.timestamp, values)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(IDS, max_size=4))
+def test_uuids_are_those_of_single_rows(values: list[Any]) -> None:
+    agree(batch_validation.uuids, ids.uuid, values)
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.lists(NUMBERS, max_size=4), st.sampled_from([(0, 1), (0.01, 0.99), (0, GREATEST), (-GREATEST, GREATEST)]))
+@example([0.5, float("nan"), 0.5], (0, 1))
+def test_numbers_are_those_of_single_rows_and_within_bounds(values: list[Any], bounds: tuple[float, float]) -> None:
+    def judged(value: Any) -> float:
+        number = row_validation.number(value)
+        assert bounds[0] <= number <= bounds[1]
+        return number
+
+    agree(lambda values: batch_validation.numbers(values, *bounds), judged, values)
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.lists(NUMBERS, max_size=4))
+def test_prices_are_those_of_single_rows(values: list[Any]) -> None:
+    agree(batch_validation.prices, row_validation.price, values)
+
+
+@pytest.mark.parametrize(
+    ("taken", "values"),
+    [
+        (batch_validation.timestamps, ["2026-01-31 12:00:00.123456"] * 3),
+        (
+            batch_validation.timestamps,
+            ["2026-01-31 12:00:00+00", "2026-01-31 12:00:00.5+00", "2026-01-31T12:00:00.123Z"],
+        ),
+        (batch_validation.uuids, [fill_id(1), fill_id(2).upper()]),
+        (batch_validation.prices, [None, 0.5, 0.995, Decimal("0.25"), 1]),
+        (batch_validation.prices, [None, None]),
+        (lambda values: batch_validation.numbers(values, 0, 1), [0.5, -0.0, 1, Decimal("0.25")]),
+    ],
+)
+def test_what_databases_usually_hold_is_taken_at_once(
+    taken: Callable[[Sequence[Any]], list[Any]], values: list[Any]
+) -> None:
+    assert len(taken(values)) == len(values)
+
+
+@pytest.mark.parametrize("count", [0, 1, BATCH, BATCH + 1, 3 * BATCH])
+def test_batches_hold_every_row_once_in_its_order(count: int) -> None:
+    batches = list(batch_validation.batches(iter(range(count))))
+    assert [row for batch in batches for row in batch] == list(range(count))
+    assert all(0 < len(batch) <= BATCH for batch in batches)

@@ -1,0 +1,119 @@
+"""Rows that were left out are counted all, and named as far as memory allows."""
+
+import json
+
+import pytest
+
+from generator.markets.quarantine import NAMED_AT_MOST, Quarantine, Rejection, shown
+
+
+def test_nothing_is_left_out_at_first(quarantine: Quarantine) -> None:
+    assert (list(quarantine), quarantine.total(), quarantine.unnamed()) == ([], 0, 0)
+
+
+def test_equal_rejections_are_counted_not_repeated(quarantine: Quarantine) -> None:
+    for _ in range(3):
+        quarantine.reject("fills", "id", "amount: negative")
+    quarantine.reject("fills", "id", "price: negative")
+    assert list(quarantine) == [
+        (Rejection("fills", "id", "amount: negative"), 3),
+        (Rejection("fills", "id", "price: negative"), 1),
+    ]
+
+
+def test_totals_are_kept_per_relation(quarantine: Quarantine) -> None:
+    quarantine.reject("markets", 1, "reason")
+    quarantine.reject("fills", 1, "reason")
+    quarantine.reject("fills", 2, "reason")
+    assert quarantine.total("markets") == 1
+    assert quarantine.total("fills") == 2
+    assert quarantine.total("orders") == 0
+    assert quarantine.total() == 3
+
+
+def test_the_order_in_which_rows_came_does_not_show(quarantine: Quarantine) -> None:
+    rejections = [("markets", "b", "x"), ("fills", "a", "y"), ("markets", "a", "z"), ("markets", "a", "x")]
+    backwards = Quarantine()
+    for rejection in rejections:
+        quarantine.reject(*rejection)
+    for rejection in rejections[::-1]:
+        backwards.reject(*rejection)
+    assert list(quarantine) == list(backwards)
+    assert [row.key for row, _ in quarantine] == ["a", "a", "a", "b"]
+
+
+def test_ten_million_broken_rows_do_not_fill_the_memory(quarantine: Quarantine) -> None:
+    extra = 5_000
+    for number in range(NAMED_AT_MOST + extra):
+        quarantine.reject("fills", number, "reason")
+    assert len(list(quarantine)) == NAMED_AT_MOST
+    assert quarantine.total("fills") == quarantine.total() == NAMED_AT_MOST + extra
+    assert quarantine.unnamed() == extra
+
+
+def test_a_rejection_that_is_named_already_is_still_counted_when_no_more_are_named(quarantine: Quarantine) -> None:
+    for number in range(NAMED_AT_MOST + 10):
+        quarantine.reject("fills", number, "reason")
+    quarantine.reject("fills", 0, "reason")
+    assert dict(quarantine)[Rejection("fills", "0", "reason")] == 2
+    assert quarantine.unnamed() == 10
+
+
+def test_a_text_is_shown_as_it_is() -> None:
+    assert shown("Will it snow? ☃ قبل") == "Will it snow? ☃ قبل"
+    assert shown("") == ""
+
+
+def test_other_values_are_shown_as_python_writes_them() -> None:
+    assert shown(None) == "None"
+    assert shown(1.2) == "1.2"
+    assert shown(b"\xff") == "b'\\xff'"
+
+
+@pytest.mark.parametrize(
+    "text", ["two\nlines", "a\u2028b", "nul\0here", "bell\x07", "lone \ud800", "\udcff", "\u202eevil"]
+)
+def test_whatever_it_holds_it_is_shown_on_one_line_that_can_be_written(text: str) -> None:
+    line = shown(text)
+    assert line.isprintable()
+    assert line.splitlines() == [line]
+    assert json.loads(json.dumps(line)).encode()
+
+
+def test_a_long_value_is_cut() -> None:
+    assert len(shown("x" * 1_000_000)) == 80
+    assert shown("x" * 1_000_000).endswith("x…")
+    assert shown("x" * 79) == "x" * 79
+
+
+def test_a_value_of_control_characters_stays_short() -> None:
+    assert len(shown("\0" * 1_000_000)) == 80
+
+
+@pytest.mark.parametrize("reason", ["☃" * 5, "x" * 2_000])
+def test_a_rejection_names_its_row_shortly(quarantine: Quarantine, reason: str) -> None:
+    quarantine.reject("markets", "k" * 10_000, reason)
+    ((row, count),) = quarantine
+    assert (len(row.key), row.reason, count) == (80, reason, 1)
+
+
+def test_a_row_is_named_as_people_call_it(quarantine: Quarantine) -> None:
+    quarantine.reject("markets", "id", "prob: bad", "Will it\nsnow? " + "!" * 100)
+    rejection, _ = next(iter(quarantine))
+    assert rejection.title.startswith("Will it\\nsnow? !!!")
+    assert len(rejection.title) <= 80
+
+
+def test_what_several_collected_is_as_if_one_had(quarantine: Quarantine) -> None:
+    parts = [Quarantine(), Quarantine()]
+    for number in range(3 * NAMED_AT_MOST // 2):
+        for collector in (quarantine, parts[number // NAMED_AT_MOST]):
+            collector.reject("fills", f"{number:06}", "amount: bad")
+            collector.reject("orders", "000001", "price: bad")
+    whole = Quarantine()
+    for part in parts:
+        whole.add(part)
+    assert (whole.total("fills"), whole.total("orders")) == (quarantine.total("fills"), quarantine.total("orders"))
+    assert len(list(whole)) == NAMED_AT_MOST
+    assert whole.unnamed() == quarantine.unnamed()
+    assert {row for row, _ in whole} == {row for row, _ in quarantine}

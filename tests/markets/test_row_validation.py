@@ -1,0 +1,344 @@
+"""Database values become wire values, or a reason why not."""
+
+import json
+import re
+import sqlite3
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from generator.api import contract, ids
+from generator.markets import row_validation
+from tests.support.builds import AS_OF, NOW, build_now, files, make_config
+from tests.support.rows import FX_MEMBER, fill_id, insert_fill, insert_market, market_id, market_row, public_market
+
+WIRE_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
+
+
+def refusal(columns: dict[str, Any] | None = None, **market: Any) -> str:
+    """Why a row of `markets` is left out."""
+    with pytest.raises(ValidationError) as caught:
+        row_validation.market(market_row(**(columns or {}) | market), fx=None, fills24h=0, as_of=NOW)
+    return row_validation.reason(caught.value)
+
+
+# ── times ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ("2026-01-31 12:00:00.000000", "2026-01-31T12:00:00.000Z"),
+        ("2026-01-31T12:00:00.000000", "2026-01-31T12:00:00.000Z"),
+        ("2026-01-31T12:00:00Z", "2026-01-31T12:00:00.000Z"),
+        ("2026-01-31t12:00:00z", "2026-01-31T12:00:00.000Z"),
+        ("2026-01-31 12:00:00", "2026-01-31T12:00:00.000Z"),
+        ("2026-01-31 12:00", "2026-01-31T12:00:00.000Z"),
+        ("2026-01-31 12:00:00+00", "2026-01-31T12:00:00.000Z"),
+        ("2026-01-31 12:00:00.5+00", "2026-01-31T12:00:00.500Z"),
+        ("2026-01-31T12:00:00+02:00", "2026-01-31T10:00:00.000Z"),
+        ("2026-01-31T12:00:00.123456-05:30", "2026-01-31T17:30:00.123Z"),
+        ("2026-01-01T00:30:00+01:00", "2025-12-31T23:30:00.000Z"),
+        ("2024-02-29 23:59:59.999999", "2024-02-29T23:59:59.999Z"),
+        ("0001-01-01 00:00:00.000000", "0001-01-01T00:00:00.000Z"),
+        ("0001-01-01T00:00:00-01:00", "0001-01-01T01:00:00.000Z"),
+        ("9999-12-31 23:59:59.999999", "9999-12-31T23:59:59.999Z"),
+        ("9999-12-31T23:59:59.999+23:59", "9999-12-31T00:00:59.999Z"),
+    ],
+)
+def test_a_time_is_shown_in_utc(stored: str, shown: str) -> None:
+    assert row_validation.timestamp(stored) == shown
+
+
+@pytest.mark.parametrize(
+    ("fraction", "shown"), [("1239", "123"), ("0009", "000"), ("999999", "999"), ("9999999", "999"), ("5", "500")]
+)
+@pytest.mark.parametrize("zone", ["", "Z", "+00:00", "+01:00"])
+def test_a_time_is_cut_to_milliseconds_not_rounded(fraction: str, shown: str, zone: str) -> None:
+    assert row_validation.timestamp(f"2026-01-31 12:59:59.{fraction}{zone}")[16:] == f":59.{shown}Z"
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        *("", "now", "infinity", "-infinity", "2026-01-31", "12:00:00", "20260131T120000Z", "2026-W05-6T12:00:00Z"),
+        *("2026-02-30 12:00:00.000000", "2026-13-01 00:00:00", "2026-01-31 25:00:00", "2026-01-31 12:61:00"),
+        *("2026-01-31 12:00:00,000000", "2026-01-31T12:00:00,5Z", "2026-01-31 24:00:00.000000", "2026-01-31T24:00:00Z"),
+        *("2026-01-31 12:00:60", "2026-01-31T12:00:00 UTC", "2026-01-31 12:00:00.000000 BC", "31.01.2026 12:00"),
+        *("10000-01-01 00:00:00", "0000-01-01 00:00:00", "2026-01-31T12:00:00+99:00", "\u0662026-01-31 12:00:00"),
+        *(
+            "2026-01-31 12:00:0\u0660.000000",
+            " 2026-01-31 12:00:00",
+            "2026-01-31 12:00:00\n",
+            "2026-01-31 12:00:00\0",
+            "2026-01-31 12:00:00.00000\0",
+        ),
+        *(None, 0, 1_769_860_800, 1.5, True, b"2026-01-31 12:00:00", datetime(2026, 1, 31, tzinfo=UTC)),
+    ],
+)
+def test_what_is_no_time_is_refused(stored: Any) -> None:
+    with pytest.raises(ValueError, match="not a time"):
+        row_validation.timestamp(stored)
+
+
+@pytest.mark.parametrize("stored", ["0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"])
+def test_a_time_that_its_offset_takes_out_of_the_calendar_is_refused(stored: str) -> None:
+    with pytest.raises(ValueError, match="not a time between the years 0001 and 9999"):
+        row_validation.timestamp(stored)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29)),  # noqa: DTZ001 - the zone is drawn below
+    st.none() | st.integers(-1439, 1439),
+    st.sampled_from(" T"),
+    st.sampled_from(["auto", "seconds", "milliseconds", "microseconds"]),
+)
+def test_every_iso_form_of_an_instant_is_shown_as_that_instant(
+    local: datetime, offset: int | None, separator: str, precision: str
+) -> None:
+    moment = local if offset is None else local.replace(tzinfo=timezone(timedelta(minutes=offset)))
+    stored = moment.isoformat(separator, precision)
+    instant = datetime.fromisoformat(stored)
+    instant = instant.replace(tzinfo=UTC) if offset is None else instant.astimezone(UTC)
+    shown = row_validation.timestamp(stored)
+    assert WIRE_TIME.fullmatch(shown)
+    assert datetime.fromisoformat(shown) == instant.replace(microsecond=instant.microsecond // 1000 * 1000)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.text(st.sampled_from("0123456789-:.,TtZz+ W"), min_size=14, max_size=32) | st.text(max_size=40))
+def test_whatever_is_shown_has_the_one_form(suffix: str) -> None:
+    for stored in (suffix, f"2026-01-31 {suffix}", f"2026-01-31 12:00{suffix}", f"2026-01-31 12:00:00{suffix}"):
+        try:
+            shown = row_validation.timestamp(stored)
+        except ValueError:
+            continue
+        assert WIRE_TIME.fullmatch(shown)
+
+
+# ── ids, numbers, texts ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_id_is_shown_in_lower_case() -> None:
+    assert ids.uuid("ABCDEF12-3456-7890-ABCD-EF1234567890") == "abcdef12-3456-7890-abcd-ef1234567890"
+    assert public_market(id="ABCDEF12-3456-7890-ABCD-EF1234567890").item.id == "abcdef12-3456-7890-abcd-ef1234567890"
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        *("", "1", "not-an-id", market_id(1)[:-1], market_id(1) + "0", f" {market_id(1)}", f"{market_id(1)}\n"),
+        *(market_id(1).replace("-", ""), "{" + market_id(1) + "}", f"urn:uuid:{market_id(1)}", "g" + market_id(1)[1:]),
+        *("\u0661" + market_id(1)[1:], None, 7, market_id(1).encode()),
+    ],
+)
+def test_what_is_no_uuid_is_refused(stored: Any) -> None:
+    with pytest.raises(ValueError, match="not a UUID"):
+        ids.uuid(stored)
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        (-1e-9, 0.0), (-5e-324, 0.0), (-0.0, 0.0), (0, 0.0), (0.3, 0.3), (1, 1.0), (Decimal("0.25"), 0.25),
+        (1.000000000000004, 1.0), (1 + 1e-9, 1.0),
+    ],
+)  # fmt: skip
+def test_a_probability_a_hair_beyond_its_bound_is_set_to_it(stored: Any, shown: float) -> None:
+    market = public_market(prob=stored)
+    assert repr(market.item.prob) == repr(shown)
+    assert json.loads(market.body)["prob"] == shown
+    point = row_validation.PointRow.model_validate({"timestamp": NOW, "prob": stored})
+    assert repr(point.prob) == repr(shown)
+
+
+@pytest.mark.parametrize(
+    "stored", [-2e-9, 1 + 2e-9, 1.2, -1, float("nan"), float("inf"), float("-inf"), "0.5", None, True]
+)
+def test_any_other_probability_costs_the_row(stored: Any) -> None:
+    assert refusal(prob=stored).startswith("prob: ")
+    with pytest.raises(ValidationError):
+        row_validation.PointRow.model_validate({"timestamp": NOW, "prob": stored})
+
+
+@pytest.mark.parametrize("column", ["volume", "pool_yes", "pool_no"])
+@pytest.mark.parametrize("stored", [-0.01, -1e-9, float("nan"), float("inf"), 10**400, "1", None, True, b"1"])
+def test_an_amount_that_is_no_number_from_zero_costs_the_row(column: str, stored: Any) -> None:
+    assert refusal({column: stored}).startswith(f"{column}: ")
+
+
+@pytest.mark.parametrize("stored", [0, -0.0, 0.0, Decimal("-0")])
+def test_zero_has_no_sign(stored: Any) -> None:
+    assert b'"volume":0.0,' in public_market(volume=stored).body
+
+
+@pytest.mark.parametrize(("stored", "shown"), [(7, 7), (7.0, 7), (Decimal(7), 7), (2**60, 2**60), (0, 0)])
+def test_a_count_is_a_whole_number_however_it_is_stored(stored: Any, shown: int) -> None:
+    assert public_market(trader_count=stored).item.trader_count == shown
+    assert f'"traderCount":{shown},'.encode() in public_market(trader_count=stored).body
+
+
+@pytest.mark.parametrize("stored", [-1, 7.5, float("nan"), float("inf"), "7", None, True])
+def test_what_is_no_count_costs_the_row(stored: Any) -> None:
+    assert refusal(trader_count=stored).startswith("trader_count: ")
+
+
+@pytest.mark.parametrize(("stored", "shown"), [(0.01, 0.01), (0.99, 0.99), (0.5, 0.5), (Decimal("0.5"), 0.5)])
+def test_a_fill_price_within_its_bounds_is_shown(stored: Any, shown: float) -> None:
+    assert fill(price=stored).price == shown
+
+
+@pytest.mark.parametrize("stored", [None, 0.0, 0.009999, 0.990001, 1, -3, 1e300])
+def test_a_fill_price_out_of_bounds_is_withheld_and_the_fill_shown(stored: Any) -> None:
+    shown = fill(price=stored)
+    assert shown.price is None
+    assert shown.id == fill_id(1)
+
+
+@pytest.mark.parametrize("stored", [float("nan"), float("inf"), "0.5"])
+def test_a_fill_price_that_is_no_number_costs_the_fill(stored: Any) -> None:
+    with pytest.raises(ValidationError):
+        fill(price=stored)
+
+
+def fill(price: Any = 0.5) -> row_validation.FillRow:
+    return row_validation.fill((market_id(1), fill_id(1), 1.0, 2.0, price, "2026-01-15 00:00:00"))
+
+
+@pytest.mark.parametrize("text", ["", "☃ قبل", "a\u2028b", 'quote " \\ </script>', "\N{FAMILY}\u200d", "x" * 1_000_000])
+def test_any_text_is_shown_as_it_is(text: str) -> None:
+    assert json.loads(public_market(question=text).body)["question"] == text
+
+
+@pytest.mark.parametrize("column", ["question", "description", "trading_pause_reason"])
+def test_a_lone_surrogate_costs_the_row(column: str) -> None:
+    assert refusal({column: "broken \udcff here"}).startswith(f"{column}: not valid Unicode")
+
+
+@pytest.mark.parametrize("column", ["question", "status", "close_time", "created_at", "last_activity_at"])
+def test_null_where_the_contract_has_no_null_costs_the_row(column: str) -> None:
+    assert refusal({column: None}).startswith(f"{column}: ")
+
+
+def test_null_is_shown_where_the_contract_allows_it() -> None:
+    wire = row_validation.market(market_row(), fx=None, fills24h=0, as_of=NOW)
+    shown = json.loads(contract.encode(wire))
+    nulls = {name for name, value in shown.items() if value is None}
+    assert nulls == {"resolution", "resolvedAt", "description", "tradingPauseReason", "fxFamilyMember"}
+
+
+@pytest.mark.parametrize(("column", "value"), [("status", "paused"), ("status", "OPEN"), ("resolution", "MKT")])
+def test_an_unknown_word_costs_the_row(column: str, value: str) -> None:
+    assert refusal({column: value}).startswith(f"{column}: ")
+    assert value in refusal({column: value})
+
+
+def test_a_reason_names_every_offending_column_with_its_value() -> None:
+    reason = refusal(prob=1.2, volume=-5.0, question="\ud800")
+    assert [part.partition(":")[0] for part in reason.split("; ")] == ["question", "prob", "volume"]
+    assert "(1.2)" in reason
+    assert "(-5.0)" in reason
+    reason.encode()
+
+
+# ── FX members ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_member_of_a_public_fx_family_shows_it() -> None:
+    wire = row_validation.market(market_row(), fx=FX_MEMBER, fills24h=0, as_of=NOW)
+    assert json.loads(contract.encode(wire))["fxFamilyMember"] == {
+        "title": "EUR/USD weekly",
+        "instrument": "EURUSD",
+        "source": "ECB reference rates",
+        "weekStart": "2026-01-26",
+        "weekEnd": "2026-01-30",
+        "thresholdValue": 1.08,
+        "direction": "gte",
+    }
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("title", None), ("instrument", 7), ("source", "\udcff"), ("week_start", "2026-02-30"), ("week_end", None),
+        ("week_end", "2026-01-30 00:00:00"), ("threshold_value", float("nan")), ("threshold_value", "1.08"),
+        ("direction", "eq"), ("direction", None),
+    ],
+)  # fmt: skip
+def test_a_broken_membership_costs_the_market(column: str, value: Any) -> None:
+    with pytest.raises(ValidationError) as caught:
+        row_validation.market(market_row(), fx={**FX_MEMBER, column: value}, fills24h=0, as_of=NOW)
+    assert row_validation.reason(caught.value).startswith(f"fx_family_member.{column}: ")
+
+
+@pytest.mark.parametrize("threshold", [-3, 0, 1e12, Decimal("1.08")])
+def test_a_threshold_is_any_number(threshold: Any) -> None:
+    wire = row_validation.market(market_row(), fx={**FX_MEMBER, "threshold_value": threshold}, fills24h=0, as_of=NOW)
+    assert wire.fx_family_member is not None
+    assert wire.fx_family_member.threshold_value == float(threshold)
+
+
+# ── derived values ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("columns", "accepts"),
+    [
+        ({}, True),
+        ({"status": "closed"}, False),
+        ({"status": "resolved"}, False),
+        ({"status": "cancelled"}, False),
+        ({"trading_pause_reason": "under review"}, False),
+        ({"trading_pause_reason": ""}, False),
+        ({"close_time": "2026-01-31 12:00:00.000000"}, False),
+        ({"close_time": "2026-01-31 12:00:00.000999"}, False),
+        ({"close_time": "2026-01-31 12:00:00.001000"}, True),
+        ({"close_time": "2026-01-31T13:00:00+01:00"}, False),
+        ({"close_time": "2026-01-31T11:30:00-01:00"}, True),
+        ({"close_time": "0001-01-01 00:00:00"}, False),
+        ({"close_time": "9999-12-31 23:59:59"}, True),
+    ],
+)
+def test_bets_are_accepted_while_open_not_closing_yet_and_not_paused(columns: dict[str, Any], accepts: bool) -> None:  # noqa: FBT001 - a table's column
+    assert public_market(**columns).item.accepting_bets is accepts
+
+
+#: When a fill was made, and whether it counts as one of the 24 hours before `AS_OF`.
+FILLS = {
+    "2026-01-30 11:59:59.999999": 0,
+    "2026-01-30 12:00:00.000000": 0,
+    "2026-01-30 12:00:00.000999": 0,
+    "2026-01-30 12:00:00.001000": 1,
+    "2026-01-31 12:00:00.000000": 1,
+    "2026-01-31 12:00:00.000999": 1,
+    "2026-01-31 12:00:00.001000": 0,
+    "2026-01-30T12:00:00Z": 0,
+    "2026-01-31T12:00:00Z": 1,
+    "2026-01-29T18:00:00.001-18:00": 1,
+    "2026-01-29T18:00:00-18:00": 0,
+    "2026-02-01T06:00:00+18:00": 1,
+    "2026-02-01T06:00:00.001+18:00": 0,
+    "2027-01-01 00:00:00.000000": 0,
+}
+
+
+def test_fills24h_counts_the_day_that_ends_with_as_of(tmp_path: Path, database: sqlite3.Connection) -> None:
+    for number, created_at in enumerate(FILLS):
+        insert_market(database, number)
+        insert_fill(database, number, market_id=market_id(number), created_at=created_at)
+    build_now(make_config(tmp_path, snapshot__size=20), AS_OF)
+    published = files(tmp_path / "output")
+    details = [json.loads(body) for key, body in published.items() if "/detail/" in key]
+    page = json.loads(published["v1/public/markets/lists/open/popular/first/20.json"])
+    snapshot = json.loads(published["v1/public/markets/snapshot.json"])
+    expected = {market_id(number): counted for number, counted in enumerate(FILLS.values())}
+    for shown in ([one["market"] for one in details], page["items"], *snapshot.values()):
+        assert {market["id"]: market["fills24h"] for market in shown} == expected
+    assert [len(one["recentFills"]) for one in details] == [1] * len(FILLS)

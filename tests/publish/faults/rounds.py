@@ -1,0 +1,47 @@
+"""Many rounds with publishers in this process, several rounds at once."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from generator.errors import PublicMarketsError
+from tests.publish.faults.scene import Scene
+from tests.support.faults import fast_folder
+from tests.support.s3.server import S3Server
+
+#: Rounds that sleep now and then are run as many at once, each with a server of its own.
+AT_ONCE = 6
+
+
+def code_of(run: Callable[[], object]) -> int:
+    """How the command line would end."""
+    try:
+        run()
+    except PublicMarketsError as error:
+        return error.exit_code
+    return 0
+
+
+@contextmanager
+def scenes(folder: Path) -> Iterator[list[Scene]]:
+    with ExitStack() as stack:
+        found = []
+        for number in range(AT_ONCE):
+            (folder / f"scene-{number}").mkdir()
+            found.append(Scene(folder / f"scene-{number}", stack.enter_context(S3Server(seed=number))))
+        yield found
+
+
+def run_all(folder: Path, rounds: Sequence[Any], play: Callable[[Scene, Any], None]) -> int:
+    """Play every round, several at once; returns how many came to their end."""
+    with fast_folder(folder) as place, scenes(place) as found, ThreadPoolExecutor(AT_ONCE) as pool:
+        shares = [rounds[number::AT_ONCE] for number in range(AT_ONCE)]
+
+        def play_share(scene: Scene, share: Sequence[Any]) -> int:
+            for one in share:
+                play(scene, one)
+            return len(share)
+
+        return sum(pool.map(play_share, found, shares))

@@ -1,0 +1,282 @@
+"""What the fault tests of publishing share: a bucket to spoil, publishers to disturb, readers, and what must hold."""
+# ruff: noqa: S311 - nothing here is secret, and every run must draw the same lots
+
+import random
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+import pytest
+
+from generator.api import keys
+from generator.api.contract import API_VERSION
+from generator.builder.run import shape
+from generator.config.settings import Config
+from generator.publish import record
+from generator.publish.guards import Permissions
+from generator.publish.record import Published
+from generator.publish.run import Options, Outcome, Publication
+from generator.publish.stores.factory import open_store
+from generator.publish.stores.store import Store
+from generator.tree import manifest, pages
+from generator.tree.folder import locked
+from generator.tree.layouts import object_keys
+from generator.tree.manifest import Manifest
+from tests.publish.faults import sites as publish_sites
+from tests.publish.faults.sites import LISTS, Site
+from tests.support.builds import Silent, make_config
+from tests.support.faults import GoneError, Reader, State, expected_keys, fast_folder
+from tests.support.rows import market_id
+from tests.support.s3.bucket import Bucket, Conditions, RefusedError
+from tests.support.s3.server import S3Server
+from tests.support.stores import use_credentials
+
+PREFIX: Final = "api/"
+LIFETIME_S: Final = 24 * 3600
+LEASE_S: Final = 60
+ALLOWED: Final = Permissions(shrink=True, older=True)
+
+
+@dataclass(frozen=True)
+class Found:
+    """An object as a store has it."""
+
+    body: bytes
+    etag: str
+    headers: Mapping[str, str]
+
+
+#: Everything in a bucket, by its key as publishers know it.
+Objects = Mapping[str, Found]
+
+
+class Scene:
+    """A bucket of our S3 server, folders that hold sites, and publishers: in this process, and in others."""
+
+    def __init__(self, folder: Path, server: S3Server) -> None:
+        self.folder = folder
+        self.server = server
+        self.reader = Reader(self.read)
+        self.lock = threading.Lock()
+        #: How often the bucket was replaced as a whole.
+        self.resets = 0
+        self._stores: dict[Path, Store] = {}
+        #: The layout of each machine that has not the usual one.
+        self.layouts: dict[str, str] = {}
+
+    def config(self, name: str, **settings: object) -> Config:
+        """The settings of a machine that publishes here, with an output folder of its own."""
+        (self.folder / name).mkdir(exist_ok=True)
+        return make_config(self.folder / name, **self._settings(name) | settings)
+
+    def arguments(self, command: str, name: str, *more: str) -> list[str]:
+        """The command line that `config(name)` stands for."""
+        config = self.config(name)
+        settings = {key.replace("__", "."): value for key, value in self._settings(name).items()}
+        overrides = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+        place = ["--config", str(self.folder / name / "config.yaml"), "--set", f"output={config.output}"]
+        return [command, *more, *place, *overrides]
+
+    def _settings(self, name: str) -> dict[str, object]:
+        return {
+            "layout": self.layouts.get(name, pages.LAYOUT),
+            "source__url": f"sqlite:///{self.folder / 'markets.db'}",
+            "publish__target": f"s3://{self.server.name}/{PREFIX}",
+            "publish__endpoint_url": self.server.url,
+            "publish__lease": LEASE_S,
+            "cursor__lifetime": LIFETIME_S,
+        }
+
+    def site(self, name: str, minute: int, **changes: Mapping[str, Any] | None) -> Site:
+        """Make a site, in a folder of its own, out of the usual markets and some changes."""
+        return publish_sites.make(self.config(name), publish_sites.markets(**changes), minute)
+
+    def publish(self, site: Site, **options: Any) -> Outcome:
+        """Publish in this process, from a machine that was there before: it opens its store but once."""
+        return publish_site(site, self.store(site.config), **options)
+
+    def store(self, config: Config) -> Store:
+        if config.output not in self._stores:
+            self._stores[config.output] = open_store(config)
+        return self._stores[config.output]
+
+    def read(self, key: str) -> bytes | None:
+        """Read as the edge does."""
+        try:
+            return self.server.bucket.get(PREFIX + key).body
+        except RefusedError:
+            return None
+
+    def objects(self) -> dict[str, Found]:
+        """Everything that can be read now."""
+        return {
+            key.removeprefix(PREFIX): Found(one.body, one.etag.strip('"'), one.headers)
+            for key, one in self.server.bucket.current().items()
+        }
+
+    def reset(self, objects: Objects) -> None:
+        """Put these objects in place of all others."""
+        bucket = Bucket(self.server.behaviour, self.server.clock)
+        for key, one in objects.items():
+            bucket.put(PREFIX + key, one.body, one.headers, Conditions())
+        with self.lock:
+            self.server.bucket = bucket
+            self.resets += 1
+
+    def pass_time(self, seconds: float) -> None:
+        """Move the store's clock."""
+        self.server.behaviour.clock_offset_s += seconds
+
+
+@pytest.fixture
+def scene(tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    use_credentials(monkeypatch)
+    with fast_folder(tmp_path) as folder:
+        yield Scene(folder, s3)
+
+
+def publish_site(site: Site, store: Store, **options: Any) -> Outcome:
+    """Publish in this process; options are fields of `Options`."""
+    wanted = Options(**{"allowed": ALLOWED} | options)
+    with locked(site.folder) as folder:
+        publication = Publication(folder, store, site.config, shape(site.config), wanted)
+        return publication.run(Silent(), lambda _: None)
+
+
+# ── what must hold ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def record_of(objects: Objects) -> Published | None:
+    found = objects.get(record.KEY)
+    return record.decoded(found.body) if found else None
+
+
+def check_known(objects: Objects) -> None:
+    """At any moment: the record accounts for every key, so that whatever was left can be found and deleted."""
+    published = record_of(objects)
+    known: set[str] = set()
+    if published:
+        known = expected_keys(published.built) | published.unfinished()
+        for doomed in published.doomed:
+            known.update(object_keys(doomed.list, doomed))
+    unknown = sorted(key for key in objects if key.startswith(f"{API_VERSION}/") and key not in known)
+    assert not unknown, f"unknown to the record: {unknown[:5]} of {len(unknown)}"
+
+
+def check_whole(objects: Objects, site: Site) -> None:
+    """After a publish that came to its end: the store has this very site, and what the record says beyond it."""
+    published = record_of(objects)
+    assert published, "nothing is published"
+    assert published.work is None, "somebody is still at work"
+    assert published.built.complete
+    assert not published.doomed
+    assert published.built.lists == site.manifest.lists, "the record tells of another site"
+    assert published.built.objects == site.manifest.objects, "the record tells of other objects"
+    check_known(objects)
+    for key in site.manifest.objects:
+        assert key in objects, f"{key} is missing"
+        assert objects[key].body == site.files[key], f"{key} is stale"
+        assert published.etags[key] == objects[key].etag, f"{key} has another ETag than recorded"
+    for key in expected_keys(published.built.model_copy(update={"retired": whole_retired(published.built)})):
+        assert key in objects, f"{key} is missing"
+    check_headers(objects)
+
+
+def whole_retired(built: Manifest) -> tuple[manifest.Retired, ...]:
+    return tuple(one for one in built.retired if not one.partial)
+
+
+def check_headers(objects: Objects) -> None:
+    for key, one in objects.items():
+        told = {name.lower(): value for name, value in one.headers.items()}
+        wanted = {name.lower(): value for name, value in keys.headers(key).items()}
+        assert told.items() >= wanted.items(), f"{key} has the headers {told}"
+
+
+def check_hidden(objects: Objects, *numbers: int) -> None:
+    """Of markets that were withdrawn not a byte is left where readers can get it."""
+    for number in numbers:
+        texts = (market_id(number).encode(), f"Question {number}".encode())
+        for key, one in objects.items():
+            if key.startswith(f"{API_VERSION}/"):
+                assert market_id(number) not in key, f"{key} is there"
+                assert not any(text in one.body for text in texts), f"{key} shows market {number}"
+
+
+def check_lists(scene: Scene, *states: State) -> None:
+    """Every list can be walked by every limit, and shows one of these states."""
+    scene.reader.check(*states, lists=LISTS)
+
+
+# ── readers ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Walkers:
+    """A thread that walks the lists page by page for as long as the test lasts; every walk must be of one state."""
+
+    def __init__(self, scene: Scene, *states: State) -> None:
+        self.exact = 0
+        self.gone = 0
+        self._is_withdrawing = False
+        self._withdrawals = 0
+        self._scene = scene
+        self._random = random.Random(1)
+        self._possible: dict[str, list[list[Any]]] = {name: [] for name in LISTS}
+        self._is_over = threading.Event()
+        self._broken: list[BaseException] = []
+        self._thread = threading.Thread(target=self._run, name="walkers", daemon=True)
+        self.expect(*states)
+
+    def expect(self, *states: State) -> None:
+        """Let walks be of these states, too; tell before they can be seen."""
+        for state in states:
+            for name in LISTS:
+                self._possible[name].append([*state[name]])
+
+    def withdraw(self, *, is_withdrawing: bool) -> None:
+        """Tell that markets may be withdrawn from now on, which ends walks; or that they all are."""
+        self._withdrawals += is_withdrawing and not self._is_withdrawing
+        self._is_withdrawing = is_withdrawing
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+        if kind is None and self._broken:
+            raise self._broken[0]
+
+    def _run(self) -> None:
+        try:
+            while not self._is_over.is_set():
+                self._walk(self._random.choice(LISTS), self._random.choice(publish_sites.LIMITS))
+        except BaseException as broken:  # noqa: BLE001 - raised again in the thread of the test
+            self._broken.append(broken)
+
+    def _walk(self, name: str, limit: int) -> None:
+        resets, at, seen = self._scene.resets, None, []
+        is_withdrawing, withdrawals = self._is_withdrawing, self._withdrawals
+        while True:
+            with self._scene.lock:
+                if resets != self._scene.resets:
+                    return
+                try:
+                    items, at_next = self._scene.reader.page(name, limit, at)
+                except GoneError:
+                    if at is not None:
+                        is_excused = is_withdrawing or withdrawals != self._withdrawals
+                        assert is_excused, f"a walk of {name} by {limit} was cut off"
+                        self.gone += 1
+                    return
+            seen += items
+            at = at_next
+            if at is None:
+                break
+            time.sleep(0.0005)
+        assert seen in self._possible[name], f"a walk of {name} by {limit} was torn"
+        self.exact += 1

@@ -1,0 +1,137 @@
+"""Small sites to publish: a few markets in three lists, each of five limits. They are made as a build makes them, in
+its folders and with its manifest, so that a publish takes milliseconds and meets every kind of object.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from generator import __version__
+from generator.api import keys
+from generator.builder import artifacts
+from generator.builder.run import shape
+from generator.config.settings import Config
+from generator.markets.catalog import Catalog, Market
+from generator.tree import staging
+from generator.tree.artifact import Artifact
+from generator.tree.folder import Output, locked
+from generator.tree.manifest import Manifest
+from generator.tree.staging import Rendered, Staged, StagedList
+from tests.support.builds import AS_OF, files
+from tests.support.faults import LIMITS_WALKED, Seen, State
+from tests.support.rows import market_id, public_market
+
+LISTS: Final = ("all/popular", "closed/new", "open/new")
+#: The limits that have first pages: those that are walked, and a hundred, by which a takedown reads.
+LIMITS: Final = (*LIMITS_WALKED, 2)
+#: Every market by its number, with what differs from `market_row`.
+MARKETS: Final[Mapping[int, Mapping[str, Any]]] = {
+    1: {"trader_count": 3},
+    2: {"trader_count": 5},
+    3: {"trader_count": 1, "status": "closed"},
+    4: {"trader_count": 5},
+    5: {"trader_count": 2, "status": "closed"},
+    6: {"trader_count": 4},
+    7: {"trader_count": 9, "status": "resolved", "resolution": "NO", "resolved_at": "2026-01-20 00:00:00"},
+    8: {"trader_count": 2},
+    9: {"trader_count": 7},
+}
+
+
+def markets(**changes: Mapping[str, Any] | None) -> dict[int, Mapping[str, Any]]:
+    """The markets after changes: `m3={"question": "Why?"}` edits the third, `m3=None` takes it away."""
+    numbers = {int(name.removeprefix("m")): columns for name, columns in changes.items()}
+    edited = {number: {**MARKETS.get(number, {}), **columns} for number, columns in numbers.items() if columns}
+    gone = {number for number, columns in numbers.items() if columns is None}
+    return {number: columns for number, columns in {**MARKETS, **edited}.items() if number not in gone}
+
+
+@dataclass(frozen=True)
+class Site:
+    """What a folder holds: its objects by key, its lists in order, the settings it was made and is published with."""
+
+    config: Config
+    manifest: Manifest
+    files: dict[str, bytes]
+    state: State
+
+    @property
+    def folder(self) -> Path:
+        return self.config.output
+
+
+def make(config: Config, shown: Mapping[int, Mapping[str, Any]], minute: int) -> Site:
+    """Bring the folder to the state of these markets, so many minutes later."""
+    catalog = Catalog(
+        (public_market(number, **columns) for number, columns in shown.items()),
+        as_of=contract_time(AS_OF + timedelta(minutes=minute)),
+        hidden=0,
+    )
+    with locked(config.output) as folder:
+        rendered = _rendered(folder, catalog, config)
+        staging.place(folder, folder.manifest(), rendered, config.cursor.lifetime)
+        manifest = folder.manifest()
+    assert manifest
+    return Site(config, manifest, files(config.output), _state(catalog))
+
+
+def contract_time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.000Z")
+
+
+def without(state: State, *numbers: int) -> State:
+    """The state after a takedown."""
+    ids = {market_id(number) for number in numbers}
+    return {name: [seen for seen in items if seen[0] not in ids] for name, items in state.items()}
+
+
+def _rendered(folder: Output, catalog: Catalog, config: Config) -> Rendered:
+    before = folder.manifest()
+    known = before.generations() if before else {}
+    chosen = [items for items in artifacts.lists(catalog, ()) if items.name in LISTS]
+    lists = [_with_few_limits(staging.stage_list(folder, config.layout, known, items)) for items in chosen]
+    staged = Staged()
+    for market in catalog.markets:
+        staged.put(folder, Artifact(keys.detail(market.item.id), market.body))
+    for artifact in artifacts.documents(catalog, config):
+        staged.put(folder, artifact)
+    for one in lists:
+        staged.add(one.first_pages)
+    staged.put(folder, artifacts.build_record(catalog, config, {one.name: one.current.count for one in lists}, {}))
+    states = {market.item.id: (market.item.status,) for market in catalog.markets}
+    return Rendered(lists, staged, _record(catalog, config, lists, staged), states)
+
+
+def _with_few_limits(one: StagedList) -> StagedList:
+    kept = {keys.head(one.name), *(keys.first_page(one.name, limit) for limit in LIMITS)}
+    few = Staged(
+        objects={key: digest for key, digest in one.first_pages.objects.items() if key in kept},
+        changed=[key for key in one.first_pages.changed if key in kept],
+    )
+    return replace(one, first_pages=few)
+
+
+def _record(catalog: Catalog, config: Config, lists: list[StagedList], staged: Staged) -> Manifest:
+    return Manifest(
+        complete=True,
+        as_of=catalog.as_of,
+        version=__version__,
+        variant=config.variant,
+        layout=config.layout,
+        settings=shape(config),
+        lists={one.name: one.current for one in lists},
+        retired=(),
+        objects=dict(sorted(staged.objects.items())),
+        markets={},
+    )
+
+
+def _state(catalog: Catalog) -> State:
+    selected = {keys.list_name(status, sort): shown for _, status, sort, shown in catalog.lists()}
+    return {name: [_seen(market) for market in selected[name]] for name in LISTS}
+
+
+def _seen(market: Market) -> Seen:
+    return market.item.id, market.item.question, market.item.status

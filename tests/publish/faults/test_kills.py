@@ -1,0 +1,137 @@
+"""Publishers killed at any request: readers see whole lists, and the next run finishes the work."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from generator.publish import takedown
+from generator.tree import chunks
+from generator.tree.blocklist import Blocked
+from tests.publish.faults.scene import LIFETIME_S, Scene, check_hidden, check_known, check_lists, check_whole
+from tests.publish.faults.sites import Site, without
+from tests.publish.faults.strikes import Victims, places
+from tests.support.builds import NOW, Silent
+from tests.support.faults import State
+from tests.support.rows import market_id
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is killed: a command, after what was published before it; `seen` are the states that readers may meet."""
+
+    published: list[Site]
+    arguments: list[str]
+    seen: list[State]
+    #: Of which site the store must have the objects when the work is finished; None for a takedown.
+    site: Site | None
+    hidden: tuple[int, ...] = ()
+    is_verifying: bool = False
+    #: What happens between what was published and the command.
+    between: Callable[[], object] = field(default=lambda: None)
+
+
+def first(scene: Scene) -> Case:
+    site = scene.site("a", 0)
+    return Case([], scene.arguments("publish", "a"), [site.state], site)
+
+
+def change(scene: Scene) -> Case:
+    old = scene.site("a", 0)
+    new = scene.site("b", 1, m1={"question": "Edited?"}, m3={}, m4={"status": "closed"}, m10={})
+    return Case([old], scene.arguments("publish", "b"), [old.state, new.state], new)
+
+
+def move(scene: Scene) -> Case:
+    old = scene.site("a", 0)
+    scene.layouts["b"] = chunks.LAYOUT
+    new = scene.site("b", 1, m1={"question": "Edited?"}, m6=None)
+    return Case([old], scene.arguments("publish", "b", "--allow-shrink"), [old.state, new.state], new, hidden=(6,))
+
+
+def withdrawal(scene: Scene) -> Case:
+    old = scene.site("a", 0, m1={"question": "Other?"})
+    later = scene.site("b", 1)
+    new = scene.site("c", 2, m6=None, m3=None)
+    states = [later.state, new.state]
+    return Case([old, later], scene.arguments("publish", "c", "--allow-shrink"), states, new, hidden=(3, 6))
+
+
+def expiry(scene: Scene) -> Case:
+    old, later = scene.site("a", 0), scene.site("b", 1, m1={"question": "Edited?"})
+    new = scene.site("c", 2, m1={"question": "Edited again?"})
+    return Case(
+        [old, later], scene.arguments("publish", "c"), [later.state, new.state], new,
+        between=lambda: scene.pass_time(LIFETIME_S + 5),
+    )  # fmt: skip
+
+
+def purge(scene: Scene) -> Case:
+    old, new = scene.site("a", 0), scene.site("b", 1, m1={"question": "Edited?"})
+    return Case([old], scene.arguments("publish", "b", "--purge-retired"), [old.state, new.state], new)
+
+
+def withdrawn_by_command(scene: Scene) -> Case:
+    old, later = scene.site("a", 0, m1={"question": "Other?"}), scene.site("b", 1)
+    scene.config("elsewhere")
+    arguments = scene.arguments("takedown", "elsewhere", market_id(7))
+    return Case([old, later], arguments, [later.state, without(later.state, 7)], None, hidden=(7,))
+
+
+def repair(scene: Scene) -> Case:
+    site = scene.site("a", 0)
+
+    def damage() -> None:
+        objects = dict(scene.objects())
+        for number, key in enumerate(sorted(key for key in objects if "/detail/" in key or "openapi" in key)):
+            if number % 2:
+                del objects[key]
+            else:
+                objects[f"{key}.bak"] = objects[key]
+        scene.reset(objects)
+
+    return Case(
+        [site], scene.arguments("publish", "a", "--verify"), [site.state], site, is_verifying=True, between=damage
+    )
+
+
+CASES = (first, change, move, withdrawal, expiry, purge, withdrawn_by_command, repair)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_a_run_killed_at_any_request_loses_nothing(
+    scene: Scene, victims: Victims, case: Callable[[Scene], Case]
+) -> None:
+    told = case(scene)
+    for site in told.published:
+        scene.publish(site)
+    told.between()
+    before = scene.objects()
+    strikes = places(victims.run(told.arguments))
+    finish(scene, told, None)
+    later = scene.site("later", 9, m2={"question": "Later?"}, **{f"m{number}": None for number in told.hidden})
+    for number, strike in enumerate(strikes):
+        scene.reset(before)
+        assert victims.kill(told.arguments, strike), strike
+        if case is not repair:
+            check_known(scene.objects())
+        if told.published:
+            check_lists(scene, *told.seen)
+        finish(scene, told, later if number % 3 == 2 else None)
+    assert victims.kills == len(strikes) >= 25
+
+
+def finish(scene: Scene, case: Case, later: Site | None) -> None:
+    """Run again what was killed, or publish another site from another folder: nothing is left of the fault."""
+    site = later or case.site
+    if site:
+        scene.publish(site, is_verifying=case.is_verifying)
+        check_whole(scene.objects(), site)
+        check_lists(scene, site.state)
+    else:
+        words = Blocked().told(map(market_id, case.hidden), is_blocked=True, now=NOW)
+        config = scene.config("elsewhere")
+        takedown.from_store(scene.store(config), config, words, Silent(), lambda _: None)
+        check_known(scene.objects())
+        check_lists(scene, *case.seen[-1:])
+    check_hidden(scene.objects(), *case.hidden)

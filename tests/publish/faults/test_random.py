@@ -1,0 +1,108 @@
+"""Publishers killed at random, one after the other while readers walk, and at any file call of theirs."""
+# ruff: noqa: S311 - nothing here is secret, and every run must kill at the same places
+
+import hashlib
+import random
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from generator.api import keys
+from generator.tree import layouts
+from tests.publish.faults.scene import Found, Scene, Walkers, check_hidden, check_known, check_lists, check_whole
+from tests.publish.faults.sites import LISTS, Site
+from tests.publish.faults.strikes import ANY, Strike, Victims
+from tests.support.builds import files
+from tests.support.faults import Fault, Reader
+
+# ── at random, one after the other ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_two_hundred_random_kills_leave_nothing_behind(scene: Scene, victims: Victims) -> None:
+    rng = random.Random(5)
+    site = scene.site("m0", 0)
+    with Walkers(scene, site.state) as walkers:
+        scene.publish(site)
+        states, hidden, minute = [site.state], 0, 0
+        while victims.kills < 200:
+            minute += 1
+            hidden = rng.choice((0, 0, 0, hidden, 3, 6))
+            site = edited(scene, rng, minute, hidden)
+            if hidden:
+                walkers.withdraw(is_withdrawing=True)
+            walkers.expect(site.state)
+            states.append(site.state)
+            arguments = scene.arguments("publish", site.folder.parent.name, "--allow-shrink")
+            victims.kill(arguments, Strike(ANY, rng.randint(1, 55), after=rng.random() < 0.5))
+            check_known(scene.objects())
+            check_lists(scene, *states)
+            if minute % 3 == 0:
+                scene.publish(site)
+                check_whole(scene.objects(), site)
+                check_lists(scene, site.state)
+                check_hidden(scene.objects(), *([hidden] if hidden else []))
+                states = [site.state]
+                walkers.withdraw(is_withdrawing=False)
+    assert walkers.exact > 1000
+    assert victims.kills == 200
+
+
+def edited(scene: Scene, rng: random.Random, minute: int, hidden: int) -> Site:
+    """Another site, in one of three folders and either layout; one market may be withdrawn."""
+    changes: dict[str, Mapping[str, Any] | None] = {
+        f"m{number}": {"question": f"Question {number}, edition {minute}?"} for number in rng.sample(range(1, 10), 2)
+    }
+    changes |= {f"m{rng.randint(1, 9)}": {"status": rng.choice(("open", "closed"))}}
+    name = f"m{rng.randrange(3)}"
+    scene.layouts[name] = rng.choice(layouts.LAYOUTS)
+    return scene.site(name, minute, **changes | ({f"m{hidden}": None} if hidden else {}))
+
+
+# ── at every file call ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_publish_into_a_directory_killed_at_any_file_call_loses_nothing(scene: Scene, victims: Victims) -> None:
+    target = scene.folder / "site"
+    reader = Reader.of_folder(target)
+
+    def publish(name: str) -> list[str]:
+        return [*scene.arguments("publish", name, "--allow-shrink"), "--set", f"publish.target={target}"]
+
+    old = scene.site("a", 0)
+    new = scene.site("b", 1, m1={"question": "Edited?"}, m3=None, m4={"status": "closed"})
+    victims.finish(publish("a"))
+    pristine = scene.folder / "pristine"
+    shutil.copytree(target, pristine)
+    faults = calls_of(victims.finish(publish("b")))
+    for number, fault in enumerate(faults):
+        shutil.rmtree(target)
+        shutil.copytree(pristine, target)
+        victims.fail(publish("b"), fault)
+        check_known(objects_in(target))
+        reader.check(old.state, new.state, lists=LISTS)
+        later = scene.site("c", number + 2, m3=None, m2={"question": "Later?"}) if number % 3 == 0 else new
+        victims.finish(publish(later.folder.parent.name))
+        check_whole(objects_in(target), later)
+        check_hidden(objects_in(target), 3)
+        reader.check(later.state, lists=LISTS)
+    assert victims.kills > 40
+
+
+def calls_of(counts: Mapping[str, int]) -> list[Fault]:
+    """The first, the middle and the last calls of every kind, before and after each."""
+    return [
+        Fault(call, number, after=after)
+        for call, count in counts.items()
+        for number in sorted({1, 2, count // 2, count - 1, count} & {*range(1, count + 1)})
+        for after in (False, True)
+    ]
+
+
+def objects_in(target: Path) -> dict[str, Found]:
+    """What a directory has for objects; their headers are the web server's."""
+    return {
+        key: Found(body, hashlib.sha256(body).hexdigest(), keys.headers(key))
+        for key, body in files(target, "").items()
+        if not key.startswith(".")
+    }

@@ -1,0 +1,306 @@
+"""Stores and records in any condition: altered by hand, damaged, foreign, of another time, full, and other servers."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from generator.api import keys
+from generator.config.settings import Config
+from generator.errors import GuardError, StoreError
+from generator.publish import record, takedown
+from generator.publish.guards import Permissions
+from generator.publish.stores.directory import Directory
+from generator.publish.stores.factory import open_store
+from generator.publish.stores.store import If, Store
+from generator.tree.blocklist import Blocked
+from tests.publish.faults.scene import (
+    LIFETIME_S,
+    PREFIX,
+    Found,
+    Scene,
+    check_hidden,
+    check_known,
+    check_lists,
+    check_whole,
+    publish_site,
+    record_of,
+)
+from tests.publish.faults.sites import LISTS, Site, make, markets, without
+from tests.publish.faults.strikes import Victims
+from tests.support.builds import NOW, Silent, make_config
+from tests.support.faults import Reader
+from tests.support.rows import market_id
+from tests.support.stores import use_credentials
+
+if TYPE_CHECKING:
+    from tests.support.s3.servers import Endpoint
+
+
+@pytest.fixture
+def published(scene: Scene) -> Site:
+    """A site that was published over another one, so that there are retired generations, too."""
+    scene.publish(scene.site("a", 0, m1={"question": "Old?"}))
+    site = scene.site("b", 1)
+    scene.publish(site)
+    return site
+
+
+# ── objects altered by hand ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("share", range(5))
+def test_whatever_is_altered_by_hand_is_found_and_repaired(scene: Scene, published: Site, share: int) -> None:
+    objects = dict(scene.objects())
+    altered = sorted(key for key in objects if key.startswith("v1/"))[share::5]
+    for number, key in enumerate(altered):
+        if number % 3 == 0:
+            del objects[key]
+        elif number % 3 == 1:
+            objects[key] = Found(b"{}", "", objects[key].headers)
+        else:
+            objects[f"{key}.orig"] = objects[key]
+    scene.reset(objects)
+    with pytest.raises(AssertionError):
+        check_whole(scene.objects(), published)
+    scene.publish(published, is_verifying=True)
+    check_whole(scene.objects(), published)
+    check_lists(scene, published.state)
+    assert len(altered) > 10
+
+
+def test_what_a_hand_altered_is_replaced_by_the_next_change_too(scene: Scene, published: Site) -> None:
+    objects = dict(scene.objects())
+    for key in published.manifest.objects:
+        objects[key] = Found(b"{}", "", objects[key].headers)
+    scene.reset(objects)
+    new = scene.site("c", 2, m1={"question": "New?"})
+    scene.publish(new)
+    check_whole(scene.objects(), new)
+    check_lists(scene, new.state)
+
+
+# ── records ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def damaged(body: bytes) -> bytes:
+    return body[: len(body) // 2]
+
+
+def foreign(_: bytes) -> bytes:
+    return b'{"name":"my-app","icons":[]}'
+
+
+def future(body: bytes) -> bytes:
+    return json.dumps(json.loads(body) | {"format": 2, "shards": 16}).encode()
+
+
+def older(body: bytes) -> bytes:
+    return json.dumps(json.loads(body) | {"format": 0}).encode()
+
+
+@pytest.mark.parametrize("spoil", [damaged, foreign, future, older], ids=lambda spoil: spoil.__name__)
+def test_a_record_that_cannot_be_read_stops_everything(
+    scene: Scene, published: Site, spoil: Callable[[bytes], bytes]
+) -> None:
+    objects = dict(scene.objects())
+    objects[record.KEY] = Found(spoil(objects[record.KEY].body), "", objects[record.KEY].headers)
+    scene.reset(objects)
+    before = scene.server.objects()
+    new = scene.site("c", 2, m1={"question": "New?"})
+    with pytest.raises(StoreError, match=r"manifest\.json"):
+        scene.publish(new)
+    assert scene.server.objects() == before
+    check_lists(scene, published.state)
+    if spoil in (damaged, foreign):
+        scene.publish(new, is_verifying=True)
+        check_whole(scene.objects(), new)
+    else:
+        with pytest.raises(StoreError, match="upgrade"):
+            scene.publish(new, is_verifying=True)
+        assert scene.server.objects() == before
+
+
+def test_a_record_that_was_deleted_is_made_anew_by_verify(scene: Scene, published: Site) -> None:
+    objects = {key: one for key, one in scene.objects().items() if key != record.KEY}
+    scene.reset(objects)
+    with pytest.raises(StoreError, match="--verify"):
+        scene.publish(published)
+    assert scene.objects() == objects
+    scene.publish(published, is_verifying=True)
+    check_whole(scene.objects(), published)
+
+
+def test_a_record_put_back_from_yesterday_is_repaired_by_verify(scene: Scene) -> None:
+    first, second = scene.site("a", 0), scene.site("b", 1, m1={"question": "New?"}, m3=None)
+    scene.publish(first)
+    old = scene.objects()[record.KEY]
+    scene.publish(second)
+    scene.reset({**scene.objects(), record.KEY: old})
+    scene.publish(second, is_verifying=True)
+    check_whole(scene.objects(), second)
+    check_hidden(scene.objects(), 3)
+
+
+def test_nothing_but_its_own_site_is_published_over(scene: Scene, published: Site) -> None:
+    before = scene.server.objects()
+    older_site = scene.site("c", 0, m1={"question": "Older?"})
+    with pytest.raises(GuardError, match="older"):
+        scene.publish(older_site, allowed=Permissions())
+    empty = make(scene.config("d"), {}, 2)
+    with pytest.raises(GuardError, match="would disappear"):
+        scene.publish(empty, allowed=Permissions())
+    assert scene.server.objects() == before
+    check_whole(scene.objects(), published)
+
+
+def test_an_empty_site_is_published_when_that_is_meant(scene: Scene, published: Site) -> None:
+    empty = make(scene.config("d"), {}, 2)
+    scene.publish(empty, allowed=Permissions(shrink=True))
+    check_whole(scene.objects(), empty)
+    check_hidden(scene.objects(), *range(1, 10))
+    scene.publish(published)
+    check_whole(scene.objects(), published)
+
+
+# ── clocks ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("offset", [3600, -3600], ids=["ahead", "behind"])
+def test_a_store_whose_clock_is_an_hour_off_retires_by_its_own(scene: Scene, offset: int) -> None:
+    scene.pass_time(offset)
+    for minute in range(3):
+        site = scene.site("a", minute, m1={"question": f"Edition {minute}?"})
+        scene.publish(site)
+        check_whole(scene.objects(), site)
+        assert retired(scene) == minute * len(LISTS) * 2 // 3
+        scene.pass_time(LIFETIME_S / 4)
+    scene.pass_time(LIFETIME_S)
+    site = scene.site("a", 4, m1={"question": "Last?"})
+    scene.publish(site)
+    check_whole(scene.objects(), site)
+    assert retired(scene) == len(LISTS) * 2 // 3
+
+
+def test_a_clock_that_is_set_back_between_two_runs_deletes_nothing_early(scene: Scene) -> None:
+    for minute, step in enumerate((0, 3600, -7200, 1800)):
+        scene.pass_time(step)
+        site = scene.site("a", minute, m1={"question": f"Edition {minute}?"})
+        scene.publish(site)
+        check_whole(scene.objects(), site)
+        assert retired(scene) == minute * len(LISTS) * 2 // 3
+
+
+def retired(scene: Scene) -> int:
+    published = record_of(scene.objects())
+    assert published
+    return len(published.built.retired)
+
+
+# ── a disk that fills ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
+    """A file system of its own, of so many kilobytes."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("only root can make a small file system")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_disk_that_fills_leaves_what_was_published(scene: Scene, tmp_path: Path) -> None:
+    old = scene.site("a", 0)
+    new = scene.site("b", 1, **{f"m{number}": {"question": "Long " * 900 + "?"} for number in (1, 2, 3)})
+    codes = []
+    with small_disk(tmp_path / "disk", 800) as disk, closing(Victims(scene)) as victims:
+        target = disk / "site"
+        reader = Reader.of_folder(target)
+        victims.finish([*scene.arguments("publish", "a"), "--set", f"publish.target={target}"])
+        publish_new = [*scene.arguments("publish", "b"), "--set", f"publish.target={target}"]
+        for kept in range(0, 320, 20):  # it fills later and later
+            filler = disk / "filler"
+            filler.write_bytes(b"0" * max(0, free(disk) - kept * 1024))
+            code, said = victims.end(publish_new)
+            assert code == 0 or "no space left on device; make room" in said
+            codes.append(code)
+            reader.check(old.state, new.state, lists=LISTS)
+            filler.unlink()
+        victims.finish(publish_new)
+        check_whole(objects_of(Directory(target)), new)
+        reader.check(new.state, lists=LISTS)
+    assert codes.count(1) > 5
+
+
+def free(disk: Path) -> int:
+    room = os.statvfs(disk)
+    return room.f_bavail * room.f_bsize
+
+
+# ── other servers ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def objects_of(store: Store) -> dict[str, Found]:
+    """Everything in any store, which is believed to have kept the headers."""
+    found = {}
+    for listed in [*store.list("v1/"), *store.list("manifest.json"), *store.list("blocked.json")]:
+        stored = store.get(listed.key)
+        assert stored
+        found[listed.key] = Found(stored.body, stored.etag, keys.headers(listed.key))
+    return found
+
+
+@pytest.mark.parametrize("server", ["moto", "radosgw"])
+def test_other_servers_agree(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: str
+) -> None:
+    endpoint: Endpoint = request.getfixturevalue(server)
+    use_credentials(monkeypatch, endpoint.key_id, endpoint.secret)
+    bucket = endpoint.new_bucket()
+
+    def config(name: str) -> Config:
+        (tmp_path / name).mkdir()
+        settings: dict[str, Any] = {"publish__target": f"s3://{bucket}/{PREFIX}", "publish__endpoint_url": endpoint.url}
+        return make_config(tmp_path / name, source__url=f"sqlite:///{tmp_path}/markets.db", **settings)
+
+    old, new = make(config("a"), markets(), 0), make(config("b"), markets(m1={"question": "New?"}, m3=None), 1)
+    stores = [open_store(site.config) for site in (old, new)]
+    publish_site(old, stores[0])
+    check_same(stores[0], old)
+    publish_site(new, stores[1])
+    check_same(stores[1], new)
+    check_hidden(objects_of(stores[1]), 3)
+    words = Blocked().told([market_id(6)], is_blocked=True, now=NOW)
+    takedown.from_store(stores[0], old.config, words, Silent(), lambda _: None)
+    check_hidden(objects_of(stores[0]), 3, 6)
+    check_known(objects_of(stores[0]))
+    read = reader_of(stores[0])
+    read.check(without(new.state, 6), lists=LISTS)
+    stores[0].put("v1/stranger.json", b"{}", If.ALWAYS)
+    publish_site(new, stores[1], is_verifying=True)
+    check_known(objects_of(stores[1]))
+    read.check(without(new.state, 6), lists=LISTS)
+
+
+def check_same(store: Store, site: Site) -> None:
+    objects = objects_of(store)
+    check_known(objects)
+    assert {key: objects[key].body for key in site.files} == site.files
+    reader_of(store).check(site.state, lists=LISTS)
+
+
+def reader_of(store: Store) -> Reader:
+    def read(key: str) -> bytes | None:
+        stored = store.get(key)
+        return stored.body if stored else None
+
+    return Reader(read)

@@ -1,0 +1,112 @@
+"""A takedown and a publish that interrupt each other anywhere: what was taken down is gone, and stays away."""
+
+import shutil
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from generator.publish import takedown
+from generator.tree.blocklist import Blocked
+from tests.publish.faults.rounds import AT_ONCE, code_of, run_all
+from tests.publish.faults.scene import Scene, check_hidden, check_known, check_lists, record_of
+from tests.publish.faults.sites import Site, without
+from tests.publish.faults.strikes import ANY, Strike, Watch
+from tests.support.builds import NOW, Silent
+from tests.support.rows import market_id
+from tests.support.stores import use_credentials
+
+
+@pytest.fixture(autouse=True)
+def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_credentials(monkeypatch)
+
+
+#: Two lists do not show it, so that a takedown leaves them alone.
+HIDDEN = 7
+#: Every so many rounds it is tried again to publish what was taken down.
+EVERY = 5
+
+
+def test_a_takedown_in_the_midst_of_a_publish_wins_three_hundred_times(tmp_path: Path) -> None:
+    tries = 0
+
+    def play(scene: Scene, rounds: Sequence[int]) -> None:
+        nonlocal tries
+        old, new = (
+            scene.site("a", 0),
+            scene.site("b", 1, m1={"question": "New?"}, m7={"question": "Question 7, edited?"}),
+        )
+        shutil.copytree(new.folder, scene.folder / "pristine")
+        scene.publish(old)
+        before = scene.objects()
+        for number in rounds:
+            scene.reset(before)
+            shutil.rmtree(new.folder)
+            shutil.copytree(scene.folder / "pristine", new.folder)
+            step, is_publisher_first = number // 4, number % 2 == 0
+            strike = Strike(ANY, 1 + (step if is_publisher_first else step * 2), after=number % 4 < 2)
+            (interrupted_publish if is_publisher_first else interrupted_takedown)(scene, new, strike)
+            check_quiet_without(scene, HIDDEN)
+            check_lists(scene, without(old.state, HIDDEN), without(new.state, HIDDEN))
+            if number % EVERY == 0:
+                again = scene.site("b", 2, m7={"question": "Question 7, again?"})
+                scene.publish(again)
+                check_quiet_without(scene, HIDDEN)
+                check_lists(scene, without(again.state, HIDDEN))
+                tries += 1
+
+    run_all(tmp_path, [range(start, 300, AT_ONCE) for start in range(AT_ONCE)], play)
+    assert tries == 300 // EVERY
+
+
+def check_quiet_without(scene: Scene, number: int) -> None:
+    objects = scene.objects()
+    published = record_of(objects)
+    assert published
+    assert published.work is None
+    assert not published.doomed
+    check_known(objects)
+    check_hidden(objects, number)
+
+
+def take_down(scene: Scene, tell: Callable[[str], None]) -> None:
+    words = Blocked().told([market_id(HIDDEN)], is_blocked=True, now=NOW)
+    config = scene.config("elsewhere")
+    takedown.from_store(scene.store(config), config, words, Silent(), tell)
+
+
+def interrupted_publish(scene: Scene, site: Site, strike: Strike) -> None:
+    """A publish is held at a request until a takedown is done, or waits for it."""
+    is_told = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+
+        def run() -> None:
+            try:
+                take_down(scene, lambda _: is_told.set())
+            finally:
+                is_told.set()
+
+        begun: list[Future[None]] = []
+
+        def act() -> None:
+            begun.append(pool.submit(run))
+            assert is_told.wait(timeout=60)
+
+        with Watch(strike, act).over(scene.server):
+            code = code_of(lambda: scene.publish(site))
+        for future in begun or [pool.submit(run)]:
+            future.result()
+    assert code in (0, 4)
+
+
+def interrupted_takedown(scene: Scene, site: Site, strike: Strike) -> None:
+    """A takedown is held at a request while somebody publishes."""
+    codes: list[int] = []
+    with Watch(strike, lambda: codes.append(code_of(lambda: scene.publish(site)))).over(scene.server):
+        take_down(scene, lambda _: None)
+    assert codes in ([0], [4], [])
+    if not codes:
+        scene.publish(site)

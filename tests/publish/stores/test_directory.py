@@ -1,0 +1,288 @@
+"""A directory as a store: what a web server that reads it sees, what several writers do to it, and what it refuses."""
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from generator.api import keys
+from generator.errors import StoreError
+from generator.publish.stores.directory import Directory
+from generator.publish.stores.store import ConditionFailedError, If, UnavailableError
+from tests.support.builds import ROOT
+
+KEY = "v1/public/markets/snapshot.json"
+IMMUTABLE = keys.page("open/new", "g1", 20, 20)
+ELSEWHERE = "choose another directory with --set publish.target="
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "srv" / "site"
+
+
+@pytest.fixture
+def store(root: Path) -> Directory:
+    return Directory(root)
+
+
+def served(root: Path) -> dict[str, bytes]:
+    """What a web server finds, which serves nothing but the API."""
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in (root / "v1").rglob("*") if path.is_file()}
+
+
+# What readers see
+
+
+def test_whoever_reads_an_object_while_it_is_replaced_reads_the_old_one(store: Directory, root: Path) -> None:
+    store.put(KEY, b"old", If.ALWAYS)
+    with (root / KEY).open("rb") as reader:
+        store.put(KEY, b"new and longer", If.ALWAYS)
+        assert reader.read() == b"old"
+    assert served(root) == {KEY: b"new and longer"}
+
+
+def test_what_a_killed_publisher_left_of_a_page_is_written_anew(store: Directory, root: Path) -> None:
+    store.put(IMMUTABLE, b"a whole page", If.ALWAYS)
+    (root / IMMUTABLE).write_bytes(b"a who")
+    Directory(root).put(IMMUTABLE, b"a whole page", If.ALWAYS)
+    assert served(root) == {IMMUTABLE: b"a whole page"}
+
+
+def test_nothing_but_objects_is_left_beside_them(store: Directory, root: Path) -> None:
+    root.parent.mkdir()
+    (root.parent / "neighbour.json").touch()
+    store.put(KEY, b"1", If.ABSENT)
+    store.put(IMMUTABLE, b"2", If.ALWAYS)
+    with pytest.raises(ConditionFailedError):
+        store.put(KEY, b"3", If.ABSENT)
+    assert served(root) == {KEY: b"1", IMMUTABLE: b"2"}
+    assert [one.key for one in store.list("")] == sorted([KEY, IMMUTABLE])
+    assert {path.name for path in root.iterdir()} == {"v1", ".lock-publish"}
+
+
+def test_folders_go_with_their_last_object_and_the_directory_stays(store: Directory, root: Path) -> None:
+    for key in (KEY, IMMUTABLE, keys.page("open/new", "g2", 20, 20)):
+        store.put(key, b"1", If.ALWAYS)
+    store.delete([IMMUTABLE])
+    folders = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_dir()}
+    assert keys.generation_prefix("open/new", "g1") not in folders
+    assert keys.generation_prefix("open/new", "g2") in folders
+    store.delete([one.key for one in store.list("")])
+    assert [path.name for path in root.iterdir()] == [".lock-publish"]
+
+
+def test_reading_makes_nothing(store: Directory, root: Path, tmp_path: Path) -> None:
+    store.now()
+    store.get(KEY)
+    store.delete([KEY])
+    store.flush()
+    assert list(store.list("")) == []
+    assert not store.is_open_to_everyone()
+    assert list(tmp_path.iterdir()) == []
+    assert not root.exists()
+
+
+def test_a_folder_is_not_an_object(store: Directory) -> None:
+    store.put(KEY, b"1", If.ALWAYS)
+    assert store.get("v1/public") is None
+    assert store.get(f"{KEY}/below") is None
+
+
+# Writers among themselves
+
+COUNT = """
+import sys
+from pathlib import Path
+from generator.store import ConditionFailedError, If
+from generator.store_directory import Directory
+
+store = Directory(Path(sys.argv[1]))
+done = 0
+while done < 100:
+    found = store.get("count")
+    try:
+        store.put("count", str(int(found.body) + 1 if found else 1).encode(), found.etag if found else If.ABSENT)
+        done += 1
+    except ConditionFailedError:
+        pass
+"""
+
+
+def test_of_several_processes_none_undoes_what_another_did(store: Directory, root: Path) -> None:
+    processes = [subprocess.Popen([sys.executable, "-c", COUNT, str(root)], cwd=ROOT) for _ in range(4)]
+    assert [process.wait(timeout=120) for process in processes] == [0] * 4
+    found = store.get("count")
+    assert found is not None
+    assert found.body == b"400"
+
+
+HOLD = """
+import fcntl, sys
+with open(sys.argv[1], "ab") as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_writer_that_stopped_with_the_lock_stops_nobody_for_good(store: Directory, root: Path) -> None:
+    store.put(KEY, b"1", If.ALWAYS)
+    command = [sys.executable, "-c", HOLD, str(root / ".lock-publish")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(UnavailableError, match=r"\.lock-publish: another process holds the lock$"):
+            store.put(KEY, b"2", If.ALWAYS)
+        store.put(IMMUTABLE, b"a page that nothing leads to yet", If.ALWAYS)
+        assert holder.stdin is not None
+        holder.stdin.close()
+    store.put(KEY, b"3", If.ALWAYS)
+    assert served(root)[KEY] == b"3"
+
+
+def test_what_a_killed_writer_left_aside_is_not_taken_for_an_object(store: Directory, root: Path) -> None:
+    store.put(KEY, b"1", If.ALWAYS)
+    (root / ".aside-publish").write_bytes(b"longer than what comes")
+    assert [one.key for one in store.list("")] == [KEY]
+    store.put(KEY, b"2", If.ALWAYS)
+    assert served(root) == {KEY: b"2"}
+    assert not (root / ".aside-publish").exists()
+
+
+# The clock, and strangers
+
+
+def test_the_clock_is_the_file_systems(store: Directory, root: Path) -> None:
+    root.mkdir(parents=True)
+    (root / "before").touch()
+    now = store.now().timestamp()
+    (root / "after").touch()
+    grain = 1e-6  # of a datetime
+    assert (root / "before").stat().st_mtime - grain <= now <= (root / "after").stat().st_mtime + grain
+    assert {path.name for path in root.iterdir()} == {"before", "after"}
+
+
+def test_a_directory_that_every_user_can_write_to_is_found_out(store: Directory, root: Path) -> None:
+    store.put(KEY, b"1", If.ALWAYS)
+    assert not store.is_open_to_everyone()
+    root.chmod(root.stat().st_mode | stat.S_IWOTH)
+    assert store.is_open_to_everyone()
+
+
+# What is refused
+
+CALLS: dict[str, Callable[[Directory, str], object]] = {
+    "put": lambda store, key: store.put(key, b"1", If.ALWAYS),
+    "create": lambda store, key: store.put(key, b"1", If.ABSENT),
+    "get": Directory.get,
+    "head": Directory.head,
+    "delete": lambda store, key: store.delete([key]),
+    "list": lambda store, key: list(store.list(key)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_link_to_a_folder_elsewhere_is_not_followed(name: str, store: Directory, root: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside" / "public"
+    outside.mkdir(parents=True)
+    (outside / "x.json").write_text("not ours")
+    root.mkdir(parents=True)
+    (root / "v1").symlink_to(outside.parent)
+    with pytest.raises(StoreError, match=rf"^{root}/v1/public: leads elsewhere by a link; .*{ELSEWHERE}"):
+        CALLS[name](store, "v1/public/x.json")
+    assert [(path.name, path.read_text()) for path in outside.iterdir()] == [("x.json", "not ours")]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_key_that_leads_out_is_refused(name: str, store: Directory, root: Path, tmp_path: Path) -> None:
+    root.mkdir(parents=True)
+    (tmp_path / "srv" / "x.json").write_text("not ours")
+    with pytest.raises(StoreError, match="leads elsewhere"):
+        CALLS[name](store, "v1/../../x.json")
+    assert (tmp_path / "srv" / "x.json").read_text() == "not ours"
+
+
+def test_an_object_that_is_a_link_is_replaced_and_never_written_through(store: Directory, root: Path) -> None:
+    target = root.parent / "elsewhere.json"
+    for key in (KEY, IMMUTABLE):
+        (root / key).parent.mkdir(parents=True, exist_ok=True)
+        (root / key).symlink_to(target)
+        target.write_text("not ours")
+    with pytest.raises(StoreError, match=rf"^{root}/{IMMUTABLE}: is a link, .*; move it away, or {ELSEWHERE}"):
+        store.put(IMMUTABLE, b"1", If.ALWAYS)
+    store.delete([IMMUTABLE])
+    with pytest.raises(StoreError, match=rf"^{root}/{KEY}: is a link"):
+        store.get(KEY)
+    with pytest.raises(StoreError, match=rf"^{root}/{KEY}: is a link"):
+        list(store.list(""))
+    store.put(KEY, b"1", If.ALWAYS)
+    assert served(root) == {KEY: b"1"}
+    assert target.read_text() == "not ours"
+
+
+def test_the_directory_itself_may_be_a_link(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    root.parent.mkdir(parents=True)
+    root.symlink_to(tmp_path / "disk")
+    Directory(root).put(KEY, b"1", If.ALWAYS)
+    assert served(tmp_path / "disk") == {KEY: b"1"}
+
+
+def test_a_file_where_the_directory_should_be_is_named(store: Directory, root: Path) -> None:
+    root.parent.mkdir(parents=True)
+    root.touch()
+    for name in ("put", "create", "delete"):
+        with pytest.raises(StoreError, match=rf"^{root}.*; move away what is there, or {ELSEWHERE}"):
+            CALLS[name](store, KEY)
+    with pytest.raises(StoreError, match=rf"^{root}: .*; move away what is there, or {ELSEWHERE}"):
+        store.now()
+
+
+def test_a_directory_without_the_right_to_write_is_named(tmp_path: Path) -> None:
+    """As another user: root may write everywhere."""
+    root = tmp_path / "site"
+    root.mkdir(mode=0o755)
+    code = f"""
+import os, sys
+from pathlib import Path
+from generator.errors import StoreError
+from generator.store import If
+from generator.store_directory import Directory
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setuid(65534)
+try:
+    Directory(Path({str(root)!r})).put("v1/build.json", b"1", If.ALWAYS)
+except StoreError as error:
+    print(error)
+"""
+    if os.geteuid() != 0:
+        root.chmod(0o555)
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "permission denied; give this user the right to write there, or choose another directory" in result.stdout
+
+
+@pytest.mark.parametrize("key", [KEY, IMMUTABLE])
+def test_a_full_disk_is_named_and_what_was_there_stays(key: str, store: Directory, root: Path) -> None:
+    store.put(KEY, b"old", If.ALWAYS)
+    code = f"""
+import resource, signal, sys
+from pathlib import Path
+from generator.errors import StoreError
+from generator.store import If
+from generator.store_directory import Directory
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    Directory(Path({str(root)!r})).put({key!r}, b"x" * 2000, If.ALWAYS)
+except StoreError as error:
+    print(error)
+"""
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert result.stdout == f"{root}/{key}: file too large; make room, or {ELSEWHERE}…\n"
+    assert served(root)[KEY] == b"old"

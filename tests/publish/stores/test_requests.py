@@ -1,0 +1,165 @@
+"""Requests that are repeated until they are answered, and many of them at once."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from generator.errors import StoreError
+from generator.publish.stores.requests import each, persist, put_once
+from generator.publish.stores.store import ConditionFailedError, If, UnavailableError
+from tests.support.s3.behaviour import APPLIED_BUT_DROPPED, APPLIED_BUT_FAILED, SLOW_DOWN, Fault
+from tests.support.s3.server import S3Server
+from tests.support.s3.wire import Request
+from tests.support.stores import open_bucket, use_credentials
+
+KEY = "v1/build.json"
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Waits, which are not waited for."""
+    use_credentials(monkeypatch)
+    waits: list[float] = []
+    monkeypatch.setattr("time.sleep", waits.append)
+    return waits
+
+
+def failing(times: int, error: Exception) -> Callable[[], str]:
+    """A call that fails so often, then answers."""
+    left = [error] * times
+
+    def call() -> str:
+        if left:
+            raise left.pop()
+        return "answer"
+
+    return call
+
+
+@pytest.mark.parametrize("times", [0, 1, 5, 11])
+def test_a_request_is_repeated_until_it_is_answered(times: int, fast: list[float]) -> None:
+    assert persist(failing(times, UnavailableError("busy"))) == "answer"
+    assert len(fast) == times
+
+
+def test_a_store_that_stays_silent_is_given_up_on_in_time(fast: list[float]) -> None:
+    with pytest.raises(UnavailableError, match="busy"):
+        persist(failing(12, UnavailableError("busy")))
+    assert len(fast) == 11
+    assert sum(fast) < 80
+    assert max(fast) <= 10
+
+
+@pytest.mark.parametrize("error", [ConditionFailedError("k"), StoreError("no"), ValueError("bug")])
+def test_an_answer_that_is_no_is_not_asked_for_again(error: Exception, fast: list[float]) -> None:
+    with pytest.raises(type(error)):
+        persist(failing(1, error))
+    assert fast == []
+
+
+def once(fault: Fault) -> Callable[[Request], Fault | None]:
+    left = [fault]
+    return lambda request: left.pop() if request.operation == "PutObject" and left else None
+
+
+@pytest.mark.parametrize("fault", [APPLIED_BUT_FAILED, APPLIED_BUT_DROPPED, SLOW_DOWN])
+@pytest.mark.parametrize("condition", [If.ABSENT, If.ALWAYS, "etag"])
+def test_a_put_whose_answer_was_lost_is_not_taken_for_a_refusal(
+    s3: S3Server, fault: Fault, condition: If | str
+) -> None:
+    store = open_bucket(s3, "obstore")
+    if condition == "etag":
+        condition = store.put(KEY, b"old", If.ABSENT)
+    s3.before = once(fault)
+    etag = put_once(store, KEY, b"new", condition)
+    assert store.head(KEY) == etag
+    assert s3.objects()[KEY][0] == b"new"
+
+
+def test_somebody_elses_object_is_a_refusal(s3: S3Server) -> None:
+    store = open_bucket(s3, "obstore")
+    store.put(KEY, b"theirs", If.ABSENT)
+    for condition in (If.ABSENT, '"stale"'):
+        with pytest.raises(ConditionFailedError):
+            put_once(store, KEY, b"ours", condition)
+    assert s3.objects()[KEY][0] == b"theirs"
+
+
+def test_whoever_must_not_write_any_more_does_not_try_again(s3: S3Server) -> None:
+    store = open_bucket(s3, "obstore")
+    asked = []
+
+    def require() -> None:
+        asked.append(1)
+        if len(asked) == 3:
+            raise StoreError("too late")
+
+    s3.before = lambda _: SLOW_DOWN
+    with pytest.raises(StoreError, match="too late"):
+        put_once(store, KEY, b"new", If.ALWAYS, require)
+    assert s3.count("PutObject") == 2
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+
+
+def test_results_come_in_the_order_of_the_items(clock: None) -> None:
+    def slow_at_first(number: int) -> int:
+        time.sleep(0.02 if number < 3 else 0)
+        return number * number
+
+    assert list(each(slow_at_first, range(100), 8)) == [number * number for number in range(100)]
+
+
+def test_there_is_nothing_to_do_for_nothing() -> None:
+    assert list(each(lambda item: item, [], 4)) == []
+
+
+def test_as_many_are_at_work_as_was_asked_for_and_no_more(clock: None) -> None:
+    at_work, most, lock = [0], [0], threading.Lock()
+    together = threading.Barrier(4)
+
+    def work(_: int) -> None:
+        with lock:
+            at_work[0] += 1
+            most[0] = max(most[0], at_work[0])
+        together.wait(10)
+        with lock:
+            at_work[0] -= 1
+
+    # Every task has a partner in each of the others, to the last one.
+    assert len(list(each(work, range(36), 4))) == 36
+    assert most == [4]
+
+
+def test_an_error_is_raised_and_what_has_not_begun_does_not_begin() -> None:
+    begun = []
+
+    def work(number: int) -> int:
+        begun.append(number)
+        if number == 10:
+            raise StoreError("no")
+        return number
+
+    results = each(work, range(10_000), 2)
+    with pytest.raises(StoreError, match="no"):
+        list(results)
+    assert len(begun) < 100
+
+
+def test_items_are_taken_as_they_are_needed() -> None:
+    taken = []
+
+    def items() -> Iterator[int]:
+        for number in range(10_000):
+            taken.append(number)
+            yield number
+
+    results = each(lambda number: number, items(), 2)
+    assert next(results) == 0
+    assert len(taken) < 100
+    results.close()  # type: ignore[attr-defined]

@@ -1,0 +1,505 @@
+"""What a bucket's refusals and failures become, and what it takes to be good to stores that are not Amazon's."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from generator.errors import StoreError
+from generator.publish.stores.s3 import Bucket
+from generator.publish.stores.store import ConditionFailedError, If, UnavailableError
+from tests.support.builds import ROOT
+from tests.support.s3.behaviour import (
+    APPLIED_BUT_DROPPED,
+    APPLIED_BUT_FAILED,
+    CONFLICT,
+    CUT_SHORT,
+    DROPPED,
+    SLOW_DOWN,
+    Fault,
+)
+from tests.support.s3.server import S3Server
+from tests.support.s3.wire import Answer, Request
+from tests.support.servers import free_port
+from tests.support.stores import CLIENTS, Client, open_bucket, use_credentials
+
+KEY = "v1/build.json"
+ETAG = "0" * 32
+
+#: Everything that asks the store, by name.
+CALLS: dict[str, Callable[[Bucket], object]] = {
+    "put": lambda bucket: bucket.put(KEY, b"{}", If.ALWAYS),
+    "create": lambda bucket: bucket.put(KEY, b"{}", If.ABSENT),
+    "replace": lambda bucket: bucket.put(KEY, b"{}", ETAG),
+    "get": lambda bucket: bucket.get(KEY),
+    "head": lambda bucket: bucket.head(KEY),
+    "delete": lambda bucket: bucket.delete([KEY]),
+    "list": lambda bucket: list(bucket.list("v1/")),
+    "versions": lambda bucket: bucket.purge_versions("v1/"),
+}
+PUTS = ("put", "create", "replace")
+#: The statuses that are asked about once more where they come without a body.
+EXPLAINED = (400, 403)
+
+#: S3's refusals that no other try mends, and what the sentence has to say.
+REFUSALS = {
+    "AccessDenied": (403, "allow these credentials s3:"),
+    "AuthorizationHeaderMalformed": (400, "set AWS_DEFAULT_REGION"),
+    "ExpiredToken": (400, "the credentials have expired; renew them"),
+    "InvalidAccessKeyId": (403, "the store does not know the access key; give the credentials"),
+    "NoSuchBucket": (404, "create it, or correct publish.target"),
+    "RequestTimeTooSkewed": (403, "this machine's clock differs from the store's; set it"),
+    "SignatureDoesNotMatch": (403, "the secret key does not belong to the access key"),
+    "NobodyKnowsThisCode": (400, "Told to by the test."),
+    "NotImplemented": (501, "NotImplemented"),
+    "QuotaExceeded": (403, "QuotaExceeded"),
+}
+#: Failures of which nobody knows whether the request took effect, or that are over in a moment.
+FAILURES = {
+    "503": SLOW_DOWN,
+    "500": APPLIED_BUT_FAILED,
+    "502": Fault(502, ""),
+    "504": Fault(504, "GatewayTimeout"),
+    "429": Fault(429, "TooManyRequests"),
+    "aborted": Fault(409, "OperationAborted"),
+    "dropped": DROPPED,
+    "applied-but-dropped": APPLIED_BUT_DROPPED,
+    "conflict": CONFLICT,
+}
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_credentials(monkeypatch)
+
+
+@pytest.fixture(params=CLIENTS)
+def client(request: pytest.FixtureRequest) -> Client:
+    chosen: Client = request.param
+    return chosen
+
+
+@pytest.fixture
+def bucket(s3: S3Server, client: Client) -> Bucket:
+    return open_bucket(s3, client)
+
+
+def operations(server: S3Server) -> list[str]:
+    return [entry.operation for entry in server.log]
+
+
+def bodies(server: S3Server) -> dict[str, bytes]:
+    return {key: body for key, (body, _) in server.objects().items()}
+
+
+# Refusals, failures, and what they are called here
+
+
+@pytest.mark.parametrize("code", REFUSALS)
+def test_a_refusal_names_what_was_refused_why_and_the_remedy(code: str, s3: S3Server, bucket: Bucket) -> None:
+    status, said = REFUSALS[code]
+    s3.before = lambda _: Fault(status, code)
+    for name in (*PUTS, "get", "list", *(["head"] if status in EXPLAINED else [])):
+        with pytest.raises(StoreError) as caught:
+            CALLS[name](bucket)
+        text = str(caught.value)
+        assert text.startswith(f"s3://{s3.name}/v1/"), name
+        assert said in text, name
+        assert f"{status} {code}: Told to by the test." in text, name
+        assert "\n" not in text
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_whatever_is_asked_may_be_refused(name: str, s3: S3Server, bucket: Bucket) -> None:
+    s3.before = lambda _: Fault(403, "AccessDenied")
+    with pytest.raises(StoreError, match=rf"^s3://{s3.name}.*; allow these credentials s3:"):
+        CALLS[name](bucket)
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_failure_that_may_pass_is_told_apart_and_left_to_the_caller(
+    failure: str, s3: S3Server, bucket: Bucket
+) -> None:
+    s3.before = lambda _: FAILURES[failure]
+    for asked, call in enumerate(CALLS.values(), start=1):
+        with pytest.raises(UnavailableError, match=rf"^s3://{s3.name}"):
+            call(bucket)
+        assert (len(s3.log), bucket.requests) == (asked, asked)
+
+
+@pytest.mark.parametrize("code", ["RequestTimeout", "IncompleteBody", "BadDigest", "SlowDown"])
+def test_a_refusal_that_may_pass_is_a_failure(code: str, s3: S3Server, bucket: Bucket) -> None:
+    s3.before = lambda _: Fault(400, code)
+    for call in CALLS.values():
+        with pytest.raises(UnavailableError, match=rf"^s3://{s3.name}.*: 400 {code}: "):
+            call(bucket)
+
+
+def test_an_answer_that_is_cut_short_is_no_answer(s3: S3Server, bucket: Bucket) -> None:
+    bucket.put(KEY, b"something", If.ALWAYS)
+    s3.before = lambda _: CUT_SHORT
+    for name in ("get", "list", "delete"):
+        with pytest.raises(UnavailableError):
+            CALLS[name](bucket)
+
+
+def test_a_store_that_does_not_listen_may_listen_again(client: Client) -> None:
+    bucket = Bucket("markets", "", endpoint_url=f"http://127.0.0.1:{free_port()}", client=client)
+    for call in (*CALLS.values(), Bucket.now, Bucket.is_open_to_everyone):
+        with pytest.raises(UnavailableError, match=r"^s3://markets"):
+            call(bucket)
+
+
+def test_a_condition_that_is_refused_in_any_of_its_ways_did_not_hold(s3: S3Server, bucket: Bucket) -> None:
+    for fault in (Fault(412, "PreconditionFailed"), Fault(404, "NoSuchKey"), Fault(412), Fault(304)):
+        s3.before = lambda request, fault=fault: fault if request.method == "PUT" else None
+        for name in ("create", "replace"):
+            with pytest.raises(ConditionFailedError):
+                CALLS[name](bucket)
+
+
+def test_no_sentence_has_a_secret(s3: S3Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_credentials(monkeypatch, "AKIAHIDDEN", "hidden-secret")
+    bucket = open_bucket(s3, client)
+    for fault in (Fault(403, "SignatureDoesNotMatch"), Fault(500, "InternalError"), DROPPED):
+        s3.before = lambda _, fault=fault: fault
+        for call in CALLS.values():
+            with pytest.raises((StoreError, UnavailableError)) as caught:
+                call(bucket)
+            assert "hidden" not in str(caught.value).lower()
+
+
+# Credentials
+
+
+def test_without_credentials_nothing_is_asked(s3: S3Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    bucket = open_bucket(s3, client)
+    for call in CALLS.values():
+        with pytest.raises(StoreError, match="give the credentials where boto3 looks for them"):
+            call(bucket)
+    assert s3.log == []
+
+
+def test_a_profile_that_does_not_exist_is_named(s3: S3Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    with pytest.raises(StoreError, match=r"nobody.*give the credentials where boto3 looks for them"):
+        open_bucket(s3, client)
+
+
+def test_a_bundle_of_certificates_that_is_not_there_is_named(
+    s3: S3Server, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(tmp_path / "ca.pem"))
+    with pytest.raises(StoreError, match=rf"^{tmp_path}/ca.pem: is no file; correct AWS_CA_BUNDLE"):
+        open_bucket(s3, client)
+
+
+class Renewed:
+    """Credentials from a program, as single sign-on gives them, which are renewed when `write` is called."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._file = folder / "credentials.json"
+        settings = folder / "aws"
+        settings.write_text(f"[default]\ncredential_process = cat {self._file}\n")
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.delenv(name)
+        monkeypatch.setenv("AWS_CONFIG_FILE", str(settings))
+
+    def write(self, key_id: str, expires: str) -> None:
+        given = f'"AccessKeyId": "{key_id}", "SecretAccessKey": "s", "SessionToken": "t", "Expiration": "{expires}"'
+        self._file.write_text(f'{{"Version": 1, {given}}}')
+
+
+@pytest.fixture
+def renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Renewed:
+    return Renewed(tmp_path, monkeypatch)
+
+
+def soon() -> str:
+    """A time within the minutes in which boto3 asks for new credentials before it uses the old ones."""
+    return (datetime.now(UTC) + timedelta(minutes=5)).isoformat()
+
+
+def test_credentials_that_were_renewed_are_used_at_once(s3: S3Server, client: Client, renewed: Renewed) -> None:
+    s3.behaviour.expire_after = 3
+    renewed.write("FIRST", soon())
+    bucket = open_bucket(s3, client)
+    for key_id in ("FIRST", "SECOND", "THIRD"):
+        renewed.write(key_id, soon())
+        for number in range(3):
+            bucket.put(f"v1/{key_id}-{number}.json", b"{}", If.ABSENT)
+    assert len(s3.objects()) == 9
+    with pytest.raises(StoreError, match="the credentials have expired; renew them"):
+        bucket.put(KEY, b"{}", If.ABSENT)
+
+
+def test_credentials_that_expired_before_they_were_given_are_refused(
+    s3: S3Server, client: Client, renewed: Renewed
+) -> None:
+    renewed.write("OLD", "2020-01-01T00:00:00Z")
+    for call in CALLS.values():
+        with pytest.raises(StoreError, match="the credentials have expired; renew them"):
+            call(open_bucket(s3, client))
+    assert s3.log == []
+
+
+# ETags
+
+
+def test_how_an_etag_is_spelled_is_found_out_once(s3: S3Server, bucket: Bucket) -> None:
+    s3.behaviour.bare_etags = True
+    etag = bucket.put(KEY, b"0", If.ABSENT)
+    for number in range(3):
+        etag = bucket.put(KEY, b"%d" % number, etag)
+    assert operations(s3) == ["PutObject", "PutObject", "HeadObject", "PutObject", "PutObject", "PutObject"]
+
+
+def test_where_etags_are_spelled_as_everywhere_a_lost_race_costs_nothing_more(s3: S3Server, bucket: Bucket) -> None:
+    etag = bucket.put(KEY, b"0", bucket.put(KEY, b"1", If.ABSENT))
+    bucket.put(KEY, b"2", etag)
+    with pytest.raises(ConditionFailedError):
+        bucket.put(KEY, b"3", etag)
+    assert operations(s3) == ["PutObject"] * 4
+
+
+def test_etags_are_foretold_once_a_put_has_shown_what_they_are(s3: S3Server, bucket: Bucket) -> None:
+    assert bucket.etag_of(b"1") is None
+    bucket.put(KEY, b"0", If.ALWAYS)
+    assert bucket.etag_of(b"1") == bucket.put(KEY, b"1", If.ALWAYS)
+
+
+def test_etags_that_are_no_digests_are_not_foretold(s3: S3Server, bucket: Bucket) -> None:
+    s3.behaviour.opaque_etags = True
+    bucket.put(KEY, b"0", If.ALWAYS)
+    assert bucket.etag_of(b"0") is None
+
+
+# Deletions and versions
+
+
+@pytest.fixture
+def thousands(s3: S3Server, bucket: Bucket) -> list[str]:
+    """More objects than a list or a deletion holds."""
+    keys = [f"v1/{number:04}.json" for number in range(2_001)]
+    with ThreadPoolExecutor(bucket.parallel) as pool:
+        list(pool.map(lambda key: bucket.put(key, b"{}", If.ALWAYS), keys))
+    s3.log.clear()
+    return keys
+
+
+@pytest.mark.parametrize("client", ["obstore"], indirect=True)
+def test_a_list_and_a_deletion_take_a_thousand_objects_a_request(
+    thousands: list[str], s3: S3Server, bucket: Bucket
+) -> None:
+    assert [one.key for one in bucket.list("v1/")] == thousands
+    bucket.delete(thousands)
+    assert operations(s3) == ["ListObjectsV2"] * 3 + ["DeleteObjects"] * 3
+    assert s3.objects() == {}
+
+
+def test_what_an_answer_says_was_not_deleted_is_read(s3: S3Server, bucket: Bucket) -> None:
+    bucket.put(KEY, b"{}", If.ALWAYS)
+    s3.behaviour.delete_errors = 1.0
+    with pytest.raises(UnavailableError, match=rf"^s3://{s3.name}/{KEY}: .*InternalError"):
+        bucket.delete([KEY])
+    s3.behaviour.delete_errors = 0.0
+    bucket.delete([KEY])
+    assert s3.objects() == {}
+
+
+@pytest.mark.parametrize("fault", [Fault(400, "MissingContentMD5"), Fault(501, "NotImplemented"), Fault(405)])
+def test_a_store_that_deletes_one_by_one_is_asked_one_by_one(fault: Fault, s3: S3Server, bucket: Bucket) -> None:
+    s3.before = lambda request: fault if request.operation == "DeleteObjects" else None
+    keys = [f"v1/{number}.json" for number in range(3)]
+    for key in keys:
+        bucket.put(key, b"{}", If.ALWAYS)
+    bucket.delete(keys)
+    assert s3.objects() == {}
+    s3.log.clear()
+    bucket.delete(keys)
+    assert operations(s3) == ["DeleteObject"] * 3
+
+
+def test_one_by_one_a_failure_is_not_overlooked(s3: S3Server, bucket: Bucket) -> None:
+    faults = {"DeleteObjects": Fault(501, "NotImplemented"), "DeleteObject": SLOW_DOWN}
+    s3.before = lambda request: faults.get(request.operation)
+    with pytest.raises(UnavailableError):
+        bucket.delete(["v1/a.json", "v1/b.json"])
+
+
+def versioned(server: S3Server, bucket: Bucket, status: str) -> None:
+    """Objects of which old versions are there, one of them deleted; and one whose key begins otherwise."""
+    server.bucket.versioning = status
+    for key in ("v1/kept.json", "v1/deleted.json", "other.json"):
+        for body in (b"1", b"2", b"3"):
+            bucket.put(key, body, If.ALWAYS)
+    bucket.delete(["v1/deleted.json"])
+
+
+def versions(server: S3Server) -> list[tuple[str, bytes]]:
+    found, _ = server.bucket.list_versions("", ("", ""), 1000)
+    return [(version.key, version.body) for version in found]
+
+
+def test_old_versions_are_purged_and_what_is_current_stays(s3: S3Server, bucket: Bucket) -> None:
+    versioned(s3, bucket, "Enabled")
+    assert bucket.purge_versions("v1/") == 2 + 3 + 1
+    assert versions(s3) == [("other.json", b"3"), ("other.json", b"2"), ("other.json", b"1"), ("v1/kept.json", b"3")]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_old_versions_on_many_pages_are_purged(size: int, s3: S3Server, bucket: Bucket) -> None:
+    versioned(s3, bucket, "Enabled")
+    s3.behaviour.page_size = size
+    assert bucket.purge_versions("v1/") == 2 + 3 + 1
+    s3.behaviour.page_size = 1000
+    assert versions(s3)[3:] == [("v1/kept.json", b"3")]
+
+
+def test_old_versions_of_a_bucket_that_keeps_no_more_of_them_are_purged(s3: S3Server, bucket: Bucket) -> None:
+    versioned(s3, bucket, "Enabled")
+    s3.bucket.versioning = "Suspended"
+    bucket.put("v1/kept.json", b"4", If.ALWAYS)
+    assert bucket.purge_versions("v1/") == 3 + 3 + 1
+    assert versions(s3)[3:] == [("v1/kept.json", b"4")]
+
+
+def test_while_old_versions_are_purged_none_comes_back(s3: S3Server, bucket: Bucket) -> None:
+    versioned(s3, bucket, "Enabled")
+    seen: list[dict[str, bytes]] = []
+
+    def look(_: Request, __: Answer) -> None:
+        seen.append(bodies(s3))
+
+    s3.after = look
+    bucket.purge_versions("v1/")
+    assert len(seen) > 3
+    assert all(one == {"other.json": b"3", "v1/kept.json": b"3"} for one in seen)
+
+
+@pytest.mark.parametrize("status", [501, 405, 400])
+def test_a_store_that_knows_no_versions_is_asked_once(status: int, s3: S3Server, bucket: Bucket) -> None:
+    s3.before = lambda _: Fault(status, "NotImplemented")
+    assert bucket.purge_versions("v1/") == 0
+    assert bucket.purge_versions("v1/") == 0
+    assert operations(s3) == ["GetBucketVersioning"]
+
+
+@pytest.mark.parametrize("operation", ["GetBucketVersioning", "ListObjectVersions", "DeleteObjects"])
+def test_whoever_may_not_purge_versions_is_told_what_it_takes(operation: str, s3: S3Server, bucket: Bucket) -> None:
+    versioned(s3, bucket, "Enabled")
+    s3.before = lambda request: Fault(403, "AccessDenied") if request.operation == operation else None
+    rights = "s3:GetBucketVersioning, s3:ListBucketVersions and s3:DeleteObjectVersion"
+    with pytest.raises(StoreError, match=rf"^s3://{s3.name}: .*{rights}$"):
+        bucket.purge_versions("v1/")
+
+
+# The clock, and strangers
+
+
+def test_the_clock_is_that_of_the_last_answer(s3: S3Server, bucket: Bucket) -> None:
+    s3.clock = lambda: 1_000_000.0
+    assert 1_000_000 <= bucket.now().timestamp() < 1_010_000
+    assert operations(s3) == ["HeadBucket"]
+    s3.clock = lambda: 2_000_000.0
+    bucket.get(KEY)
+    assert 2_000_000 <= bucket.now().timestamp() < 2_010_000
+    s3.clock = lambda: 1_500_000.0
+    s3.before = lambda _: SLOW_DOWN
+    with pytest.raises(UnavailableError):
+        bucket.head(KEY)
+    assert 1_500_000 <= bucket.now().timestamp() < 1_510_000
+    assert operations(s3) == ["HeadBucket", "GetObject", "HeadObject"]
+
+
+def test_a_refusal_tells_the_time_too(s3: S3Server, bucket: Bucket) -> None:
+    s3.clock = lambda: 1_000_000.0
+    s3.before = lambda _: Fault(403, "AccessDenied")
+    assert 1_000_000 <= bucket.now().timestamp() < 1_010_000
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_bucket_that_everybody_can_write_to_is_found_out(*, is_open: bool, s3: S3Server, bucket: Bucket) -> None:
+    s3.behaviour.open_to_everyone = is_open
+    assert bucket.is_open_to_everyone() is is_open
+    assert s3.objects() == {}
+
+
+def test_whether_strangers_may_write_is_not_guessed(s3: S3Server, bucket: Bucket) -> None:
+    s3.before = lambda _: SLOW_DOWN
+    with pytest.raises(UnavailableError):
+        bucket.is_open_to_everyone()
+
+
+# Keys, the clients, and what is imported when
+
+
+@pytest.mark.parametrize("prefix", ["", "a/", "with space/ünï/100%/+&?#/"])
+def test_a_prefix_may_hold_any_character(prefix: str, s3: S3Server, client: Client) -> None:
+    bucket = open_bucket(s3, client, prefix)
+    etag = bucket.put(KEY, b"1", If.ABSENT)
+    bucket.put(KEY, b"2", etag)
+    assert bodies(s3) == {f"{prefix}{KEY}": b"2"}
+    assert [one.key for one in bucket.list("v1/")] == [KEY]
+    bucket.delete([KEY])
+    assert s3.objects() == {}
+
+
+def test_a_prefix_that_obstore_cannot_spell_is_refused(s3: S3Server) -> None:
+    bucket = open_bucket(s3, "obstore", "a//b/")
+    with pytest.raises(StoreError, match=rf"^s3://{s3.name}/a//b/{KEY}: .*choose another prefix in publish.target"):
+        bucket.put(KEY, b"1", If.ALWAYS)
+
+
+def test_every_request_is_counted(s3: S3Server, bucket: Bucket) -> None:
+    bucket.now()
+    for call in CALLS.values():
+        with suppress(ConditionFailedError):
+            call(bucket)
+    bucket.is_open_to_everyone()
+    assert bucket.requests == len(s3.log) > len(CALLS)
+
+
+def test_where_obstore_cannot_be_imported_boto3_uploads(
+    s3: S3Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delitem(sys.modules, "generator.publish.stores.s3_uploads", raising=False)
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    bucket = open_bucket(s3, "obstore")
+    bucket.put(KEY, b"1", If.ABSENT)
+    assert bodies(s3) == {KEY: b"1"}
+    assert bucket.parallel == 16
+    assert "obstore cannot be imported" in caplog.text
+
+
+def python(code: str) -> str:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def test_a_command_that_needs_no_bucket_does_not_wait_for_its_libraries() -> None:
+    bucket = {"boto3", "botocore", "obstore"}
+    code = f"import sys, generator.cli.build, generator.cli.publish; print({bucket} & set(sys.modules))"
+    assert python(code) == "set()\n"
+
+
+def test_threads_that_a_fork_would_lose_start_with_the_first_put(s3: S3Server) -> None:
+    code = f"""
+import os
+from generator.store import If
+from tests.stores import Bucket
+threads = lambda: len(os.listdir("/proc/self/task"))
+bucket = Bucket({s3.name!r}, "", endpoint_url={s3.url!r}, client="obstore")
+bucket.head("v1/build.json")
+print(threads())
+bucket.put("v1/build.json", b"", If.ALWAYS)
+print(threads() > 1)
+"""
+    assert python(code) == "1\nTrue\n"

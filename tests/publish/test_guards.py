@@ -1,0 +1,261 @@
+"""What `publish` refuses, with exit 3 and nothing changed, and the option that allows it."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from generator.api import keys
+from tests.support.publishing import FX, OPEN, Site, hour, tamper
+from tests.support.rows import market_id
+
+
+def hide(site: Site, *numbers: int) -> None:
+    for number in numbers:
+        site.edit(number, is_listed=0)
+
+
+def manifest() -> dict[str, object]:
+    found: dict[str, object] = json.loads(Path("output/manifest.json").read_bytes())
+    return found
+
+
+# Too many markets lost
+
+
+def test_the_loss_of_too_many_markets_is_refused(site: Site) -> None:
+    hide(site, 1, 2, FX)
+    site.done("build", "--as-of", hour(1), "--allow-shrink")
+    sentence = "3 of 11 published markets would disappear, more than guards.max_shrink (0.2) allows; nothing was "
+    assert site.refused(3, "publish") == sentence + "replaced. is the database whole? then use --allow-shrink"
+    assert "3 of 11" in site.refused(3, "publish", "--dry-run")
+    assert "8 markets" in site.done("publish", "--allow-shrink").stdout
+    site.check()
+
+
+def test_an_ephemeral_machine_is_guarded_by_the_store(site: Site) -> None:
+    site.forget_output()
+    hide(site, 1, 2, FX)
+    assert "3 of 11 published markets would disappear" in site.refused(3, "rebuild", "--as-of", hour(1))
+    assert all(site.traces(number, output=False) for number in (1, 2, FX))
+    site.done("rebuild", "--as-of", hour(1), "--allow-shrink")
+    site.check()
+
+
+def test_as_many_as_allowed_may_go(site: Site) -> None:
+    hide(site, FX)
+    site.done("build", "--as-of", hour(1))
+    site.refused(3, "publish", guards__max_shrink="0.09")
+    site.done("publish", guards__max_shrink="0.091")
+    site.check()
+
+
+def test_an_empty_database_empties_nothing(site: Site) -> None:
+    site.database.execute("DELETE FROM markets")
+    before = site.stored()
+    assert "11 of 11 markets would disappear" in site.refused(3, "rebuild", "--as-of", hour(1))
+    site.forget_output()
+    assert "11 of 11 published markets would disappear" in site.refused(3, "rebuild", "--as-of", hour(1))
+    assert {key: body for key, body in site.stored().items() if key != "blocked.json"} == before
+
+
+def test_markets_that_were_taken_down_are_not_lost(site: Site) -> None:
+    site.done("takedown", *map(market_id, OPEN[:4]))
+    hide(site, FX)
+    site.done("rebuild", "--as-of", hour(1))
+    site.check()
+
+
+# Backwards
+
+
+def test_what_is_older_than_what_is_published_is_refused(site: Site) -> None:
+    site.done("rebuild", "--as-of", hour(2))
+    assert site.refused(3, "rebuild", "--as-of", hour(1)) == (
+        "what was built as of 2024-02-01T01:00:00.000Z is older than what is published, 2024-02-01T02:00:00.000Z; "
+        "build again (is a clock wrong?), or use --allow-older"
+    )
+    site.done("publish", "--allow-older")
+    assert site.record().built.as_of == "2024-02-01T01:00:00.000Z"
+    site.check()
+
+
+def test_what_is_as_old_is_published(site: Site) -> None:
+    site.edit(FX, question="Else?")
+    site.done("rebuild", "--as-of", "2024-01-31T12:00:00Z")
+    site.check()
+
+
+# Torn
+
+
+@pytest.mark.parametrize("step", ["detail", "page", "document", "first page"])
+@pytest.mark.parametrize("harm", ["missing", "altered"])
+def test_a_file_that_is_not_as_it_was_built_is_refused(site: Site, step: str, harm: str) -> None:
+    site.edit(1, question="Else?")
+    site.done("build", "--as-of", hour(1))
+    built = site.built()
+    new = sorted(key for key in built.keys() - site.objects().keys() if keys.is_immutable(key))
+    assert new
+    key = {
+        "detail": keys.detail(market_id(1)),
+        "page": new[len(new) // 2],
+        "document": keys.SNAPSHOT,
+        "first page": keys.first_page("open/new", 7),
+    }[step]
+    if harm == "missing":
+        Path("output", key).unlink()
+    else:
+        tamper(Path("output", key), built[key] + b" ")
+    sentence = site.refused(3, "publish")
+    assert sentence.endswith(": missing or altered since it was built; run `public-markets build` again")
+    assert sentence.startswith("output/v1/")
+    assert sentence.split(":")[0].removeprefix("output/") in key
+    if step == "page":
+        # What a generation holds is never rewritten; without its folder it is.
+        shutil.rmtree(Path("output", *Path(key).parts[:-2]))
+    site.done("build", "--as-of", hour(1))
+    assert site.built() == built
+
+
+def test_a_build_that_was_killed_is_refused(site: Site) -> None:
+    tamper(Path("output/manifest.json"), json.dumps({**manifest(), "complete": False}).encode())
+    sentence = site.refused(3, "publish", "--allow-shrink", "--allow-older", "--allow-other-site", "--verify")
+    assert sentence == "output: torn, a build was killed there; run `public-markets build` again"
+    site.done("rebuild", "--as-of", hour(1))
+    site.check()
+
+
+@pytest.mark.parametrize("content", [None, b"{", b"{}"])
+def test_a_folder_without_a_manifest_is_refused(site: Site, content: bytes | None) -> None:
+    Path("output/manifest.json").unlink()
+    if content is not None:
+        Path("output/manifest.json").write_bytes(content)
+    sentence = site.refused(1, "publish")
+    assert "output/manifest.json" in sentence
+    assert "damaged" in sentence or "does not" in sentence
+
+
+def test_a_folder_in_which_nothing_was_built_is_refused(site: Site) -> None:
+    site.forget_output()
+    assert site.refused(3, "publish") == "output: nothing was built there yet; run `public-markets build`"
+
+
+# Another site
+
+
+def test_a_build_made_with_other_settings_is_refused(site: Site) -> None:
+    sentence = site.refused(3, "publish", snapshot__size="3")
+    assert sentence == (
+        "output: built with other settings (snapshot.size was 6, is 3); run `public-markets build` again"
+    )
+    os.link("markets.db", "copy.db")
+    assert "(source was " in site.refused(3, "publish", source__url="sqlite:///copy.db")
+    # What does not shape what is published may change at any time.
+    site.done("publish", cursor__lifetime="1 h", publish__lease="1 min", schedule="5")
+
+
+def test_another_sites_bucket_is_refused(site: Site) -> None:
+    other = "https://other.example"
+    assert "base_url was http://127.0.0.1:8000, is https://other.example" in site.refused(3, "publish", base_url=other)
+    assert site.refused(3, "rebuild", "--as-of", hour(1), base_url=other) == (
+        "publish.target holds the site http://127.0.0.1:8000, base_url is https://other.example; is it the right "
+        "bucket? then use --allow-other-site"
+    )
+    site.done("publish", "--allow-other-site", base_url=other)
+    assert site.record().built.settings["base_url"] == other
+    site.check()
+    site.done("publish", base_url=other)
+
+
+# Strangers, and stores that cannot be trusted
+
+
+def test_a_first_publish_among_strangers_is_refused(empty: Site) -> None:
+    empty.put("v1/index.html", b"somebody else's")
+    assert empty.refused(1, "publish") == (
+        "s3://markets/api: holds v1/index.html but no record of this program, so it may be somebody else's; choose "
+        "another target, or run publish --verify, which deletes what is under v1/ and unknown"
+    )
+    assert not [key for key in empty.stored() if key.startswith("manifest")]
+    empty.done("publish", "--verify")
+    empty.check()
+
+
+def test_what_lies_beside_the_api_is_left_alone(empty: Site) -> None:
+    empty.put("v10/file.json", b"mine")
+    empty.put("index.html", b"mine")
+    empty.done("publish")
+    empty.done("publish", "--verify")
+    stored = empty.stored()
+    assert stored["v10/file.json"] == stored["index.html"] == b"mine"
+    empty.check()
+
+
+def test_a_store_that_ignores_conditions_is_refused_unless_there_is_one_writer(empty: Site) -> None:
+    empty.server.behaviour.ignores_conditions = True
+    assert empty.refused(1, "publish") == (
+        "s3://markets/api: this store ignores the conditions of a put (If-Match, If-None-Match), so two publishers "
+        "could undo each other's work unnoticed; use another store, or promise that there is only one by "
+        "publish.single_writer: true"
+    )
+    assert empty.objects() == {}
+    assert not [key for key in empty.stored() if key.startswith("probe")]
+    empty.done("publish", publish__single_writer="true")
+    empty.check()
+
+
+def test_a_store_is_trusted_for_a_week(site: Site) -> None:
+    site.server.behaviour.clock_offset_s = 6 * 86_400
+    assert not [one for one in site.requests("rebuild") if "probe" in one]
+    site.server.behaviour.clock_offset_s = 15 * 86_400
+    assert [one for one in site.requests("rebuild") if "probe" in one]
+    assert len(site.requests("rebuild")) == 5
+    site.server.behaviour.ignores_conditions = True
+    site.server.behaviour.clock_offset_s = 30 * 86_400
+    assert "ignores the conditions" in site.refused(1, "rebuild")
+
+
+def test_a_bucket_that_everybody_can_write_to_is_warned_of(empty: Site) -> None:
+    empty.server.behaviour.open_to_everyone = True
+    result = empty.done("publish")
+    assert "s3://markets/api: everybody can write here, without credentials; close it" in result.stderr
+    empty.check()
+
+
+def test_a_directory_that_everybody_can_write_to_is_warned_of(site: Site) -> None:
+    site.target = "www"
+    Path("www").mkdir()
+    Path("www").chmod(0o777)
+    assert "www: everybody can write here" in site.done("publish").stderr
+
+
+# Records that are not ours
+
+
+@pytest.mark.parametrize("option", [(), ("--dry-run",), ("--allow-other-site", "--allow-older", "--allow-shrink")])
+def test_a_foreign_record_is_refused(site: Site, option: tuple[str, ...]) -> None:
+    site.put("manifest.json", b'{"name": "a web app"}')
+    assert site.refused(1, "publish", *option) == (
+        "s3://markets/api: manifest.json: damaged or not this program's (1 mistakes); if the target is right, "
+        "`public-markets publish --verify` looks at every object and writes it anew"
+    )
+
+
+@pytest.mark.parametrize("option", [(), ("--verify",)])
+def test_a_future_record_is_refused(site: Site, option: tuple[str, ...]) -> None:
+    future = json.loads(site.stored()["manifest.json"]) | {"format": 2, "shards": 7}
+    site.put("manifest.json", json.dumps(future).encode())
+    assert site.refused(1, "publish", *option) == (
+        "s3://markets/api: manifest.json: format 2, this program knows 1; upgrade this program"
+    )
+    assert "upgrade this program" in site.refused(1, "takedown", market_id(1))
+
+
+def test_no_target_is_told(site: Site) -> None:
+    site.target = ""
+    for command in ("publish", "rebuild"):
+        sentence = site.refused(1, command)
+        assert sentence.startswith("publish.target: is not set; say where to publish to, as s3://bucket/prefix or a ")

@@ -1,0 +1,177 @@
+"""The end of copies in CDNs, after a withdrawal and only then: twice, and until it has worked."""
+
+import shlex
+import sys
+from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING
+
+import boto3
+import pytest
+
+from generator.errors import StoreError
+from generator.publish import invalidation
+from tests.support.builds import make_config
+from tests.support.publishing import FX, Site, hour
+from tests.support.rows import market_id
+from tests.support.s3.servers import Endpoint
+from tests.support.stores import use_credentials
+
+if TYPE_CHECKING:
+    from types_boto3_cloudfront.type_defs import DistributionConfigTypeDef, OriginTypeDef
+
+NO_CDN = "copies of what was withdrawn may live on in a CDN: name it by publish.cloudfront_distribution or publish."
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> tuple[str, Path]:
+    """A command that notes what it was told and when, and the file it notes it in."""
+    notes = tmp_path / "notes"
+    program = f"import sys, time; print(time.monotonic(), *sys.argv[1:], file=open({str(notes)!r}, 'a'))"
+    return shlex.join([sys.executable, "-c", program, "purge"]), notes
+
+
+def noted(notes: Path) -> list[str]:
+    return [line.partition(" ")[2] for line in notes.read_text("utf-8").splitlines()] if notes.exists() else []
+
+
+def test_a_purge_command_is_called_twice_with_the_address(site: Site, command: tuple[str, Path]) -> None:
+    line, notes = command
+    result = site.done("takedown", market_id(FX), publish__purge_command=line)
+    assert noted(notes) == ["purge http://127.0.0.1:8000/v1/"] * 2
+    assert NO_CDN not in result.stderr
+    assert not site.record().are_caches_stale
+    site.check()
+
+
+def test_the_second_call_comes_after_the_longest_fill_time(site: Site, command: tuple[str, Path]) -> None:
+    line, notes = command
+    site.edit(FX, is_listed=0)
+    site.done("rebuild", "--as-of", hour(1), publish__purge_command=line, publish__cache_fill="1 s")
+    first, second = (float(one.split()[0]) for one in notes.read_text("utf-8").splitlines())
+    assert second - first >= 1
+
+
+@pytest.mark.parametrize("option", [(), ("--verify",)])
+def test_nothing_is_purged_while_nothing_is_withdrawn(
+    site: Site, command: tuple[str, Path], option: tuple[str, ...]
+) -> None:
+    site.edit(FX, question="Else?")
+    result = site.done("rebuild", "--as-of", hour(1), *option, publish__purge_command=command[0])
+    assert noted(command[1]) == []
+    assert result.stderr == ""
+
+
+def test_a_purge_of_retired_generations_ends_copies_as_well(site: Site, command: tuple[str, Path]) -> None:
+    site.done("publish", "--purge-retired", publish__purge_command=command[0])
+    assert len(noted(command[1])) == 2
+
+
+def test_a_dry_run_purges_nothing(site: Site, command: tuple[str, Path]) -> None:
+    site.edit(FX, is_listed=0)
+    site.done("rebuild", "--dry-run", "--as-of", hour(1), publish__purge_command=command[0])
+    assert noted(command[1]) == []
+
+
+def test_without_a_cdn_the_operator_is_warned(site: Site) -> None:
+    assert NO_CDN in site.done("takedown", market_id(FX)).stderr
+
+
+def test_a_command_that_fails_ends_with_1_and_the_next_publish_tries_again(
+    site: Site, command: tuple[str, Path]
+) -> None:
+    failing = shlex.join([sys.executable, "-c", "import sys; print('first'); sys.exit('token refused')"])
+    result = site.run("takedown", market_id(FX), publish__purge_command=failing)
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1] == (
+        f"error: publish.purge_command: {sys.executable} ended with 1 (token refused); copies of what was withdrawn "
+        "may live on in the CDN. mend it, then run publish again"
+    )
+    assert site.record().are_caches_stale
+    assert [key for key in site.traces(FX) if key.startswith("store")] == []
+    assert site.record().work is None
+    assert site.run("publish", publish__purge_command=failing).exit_code == 1
+    site.done("publish", publish__purge_command=command[0])
+    assert len(noted(command[1])) == 2
+    assert not site.record().are_caches_stale
+    site.done("publish", publish__purge_command=command[0])
+    assert len(noted(command[1])) == 2
+    site.check()
+
+
+def test_a_takedown_that_is_repeated_tries_again_as_well(site: Site, command: tuple[str, Path]) -> None:
+    assert site.run("takedown", market_id(FX), publish__purge_command="false").exit_code == 1
+    assert site.run("takedown", market_id(FX), publish__purge_command="false").exit_code == 1
+    site.done("takedown", market_id(FX), publish__purge_command=command[0])
+    assert len(noted(command[1])) == 2
+    assert not site.record().are_caches_stale
+
+
+def test_a_command_that_is_not_there_is_told(site: Site) -> None:
+    site.edit(FX, is_listed=0)
+    result = site.run("rebuild", "--as-of", hour(1), publish__purge_command="no-such-command --all")
+    assert result.exit_code == 1
+    assert "publish.purge_command: no-such-command: no such file or directory; copies of what was" in result.stderr
+
+
+@pytest.fixture
+def cloudfront(moto: Endpoint, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A distribution in moto, which boto3 finds."""
+    use_credentials(monkeypatch)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDFRONT", moto.url)
+    # boto3 knows the region by itself for CloudFront's own address.
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    bucket: OriginTypeDef = {
+        "Id": "bucket",
+        "DomainName": "bucket.s3.amazonaws.com",
+        "S3OriginConfig": {"OriginAccessIdentity": ""},
+    }
+    config: DistributionConfigTypeDef = {
+        "CallerReference": token_hex(8),
+        "Comment": "",
+        "Enabled": True,
+        "Origins": {"Quantity": 1, "Items": [bucket]},
+        "DefaultCacheBehavior": {"TargetOriginId": "bucket", "ViewerProtocolPolicy": "allow-all"},
+    }
+    return boto3.client("cloudfront").create_distribution(DistributionConfig=config)["Distribution"]["Id"]
+
+
+def invalidations(distribution: str) -> list[list[str]]:
+    client = boto3.client("cloudfront")
+    found = client.list_invalidations(DistributionId=distribution)["InvalidationList"].get("Items", [])
+    return [
+        client.get_invalidation(DistributionId=distribution, Id=one["Id"])["Invalidation"]["InvalidationBatch"][
+            "Paths"
+        ]["Items"]
+        for one in found
+    ]
+
+
+def test_cloudfront_is_told_to_forget_everything_by_one_path_each_time(site: Site, cloudfront: str) -> None:
+    site.done("takedown", market_id(FX), publish__cloudfront_distribution=cloudfront)
+    assert invalidations(cloudfront) == [["/*"]] * 2
+    site.check()
+
+
+def test_a_distribution_that_is_not_there_is_told(cloudfront: str, tmp_path: Path) -> None:
+    config = make_config(tmp_path, publish__cloudfront_distribution="E0000000000000")
+    with pytest.raises(StoreError, match=r"publish\.cloudfront_distribution E0000000000000: .* run publish again"):
+        invalidation.invalidate(config)
+
+
+def test_missing_credentials_are_told(cloudfront: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("boto3.DEFAULT_SESSION", None)  # it remembers the credentials
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    config = make_config(tmp_path, publish__cloudfront_distribution=cloudfront)
+    with pytest.raises(StoreError, match="allow cloudfront:CreateInvalidation"):
+        invalidation.invalidate(config)
+
+
+def test_both_can_be_told(cloudfront: str, command: tuple[str, Path], tmp_path: Path) -> None:
+    config = make_config(tmp_path, publish__cloudfront_distribution=cloudfront, publish__purge_command=command[0])
+    assert invalidation.are_known(config)
+    assert not invalidation.are_known(make_config(tmp_path))
+    invalidation.invalidate(config)
+    assert len(noted(command[1])) == 1
+    assert invalidations(cloudfront) == [["/*"]]

@@ -1,0 +1,213 @@
+"""The hold on the record: one publisher at a time, by the store's clock, and never by mistake."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+
+from generator.errors import BusyError, OutcomeUnknownError, StoreError
+from generator.publish import record
+from generator.publish.lease import Ledger
+from generator.publish.record import Published
+from generator.tree.manifest import Manifest
+from tests.support.builds import ROOT
+from tests.support.s3.behaviour import APPLIED_BUT_FAILED, DROPPED, Fault
+from tests.support.s3.bucket import Conditions
+from tests.support.s3.server import S3Server
+from tests.support.s3.wire import Request
+from tests.support.stores import open_bucket, use_credentials
+
+LEASE = timedelta(minutes=5)
+SHORT = timedelta(seconds=1)
+BUILT = Manifest(
+    complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", lists={}, retired=(),
+    objects={}, markets={},
+)  # fmt: skip
+RECORD = Published(sequence=0, built=BUILT, etags={})
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_credentials(monkeypatch)
+
+
+def opened(s3: S3Server, lease: timedelta = LEASE) -> Ledger:
+    ledger = Ledger(open_bucket(s3, "obstore"), lease)
+    ledger.read()
+    return ledger
+
+
+def stored(s3: S3Server) -> Published:
+    return record.decoded(s3.objects()[record.KEY][0])
+
+
+def put(s3: S3Server, body: bytes) -> None:
+    s3.bucket.put(record.KEY, body, {}, Conditions())
+
+
+def held_by(s3: S3Server, process: str) -> None:
+    """Leave a record that a process of this identity holds."""
+    opened(s3).hold(RECORD, ("v1/build.json",))
+    found = stored(s3)
+    assert found.work
+    put(s3, found.model_copy(update={"work": found.work.model_copy(update={"process": process})}).encoded())
+
+
+def test_a_store_without_a_record_is_read_as_none(s3: S3Server) -> None:
+    ledger = opened(s3)
+    assert ledger.published is None
+    ledger.refuse_if_busy()
+
+
+def test_who_holds_it_says_who_and_until_when_and_what_is_touched(s3: S3Server) -> None:
+    s3.behaviour.clock_offset_s = 86_400.0 * 365
+    ledger = opened(s3)
+    ledger.hold(RECORD, ("v1/build.json",))
+    found = stored(s3)
+    assert found.sequence == 1
+    assert found.work
+    assert found.work.who == f"process {os.getpid()} on {socket.gethostname()}"
+    assert found.work.touched == ("v1/build.json",)
+    assert found.work.since == ledger.now
+    assert int(found.work.deadline[:4]) == int(ledger.now[:4])
+    assert found.work.since < found.work.deadline
+    ledger.release(RECORD)
+    assert stored(s3).work is None
+    assert stored(s3).sequence == 2
+
+
+def test_another_publisher_is_told_who_holds_it(s3: S3Server) -> None:
+    opened(s3).hold(RECORD, ())
+    with pytest.raises(BusyError) as caught:
+        opened(s3).refuse_if_busy()
+    assert re.fullmatch(
+        r"s3://markets: process \d+ on \S+ has been publishing since \S+Z and holds it until \S+Z "
+        r"\(now \S+Z, all by the store's clock\); run again then",
+        str(caught.value),
+    )
+
+
+def test_its_deadline_passes_by_the_stores_clock(s3: S3Server) -> None:
+    opened(s3).hold(RECORD, ())
+    s3.behaviour.clock_offset_s = LEASE.total_seconds() - 5
+    with pytest.raises(BusyError):
+        opened(s3).refuse_if_busy()
+    s3.behaviour.clock_offset_s = LEASE.total_seconds() + 5
+    opened(s3).refuse_if_busy()
+
+
+def test_a_publisher_of_this_machine_that_has_ended_is_not_waited_for(s3: S3Server) -> None:
+    program = "from generator.publish import process_identity; print(process_identity.identity())"
+    identity = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    held_by(s3, identity)
+    opened(s3).refuse_if_busy()
+
+
+@pytest.mark.parametrize("identity", ["0123456789abcdef", "another-boot/4026531836 1 1", ""])
+def test_of_a_publisher_elsewhere_nothing_is_known_so_it_is_waited_for(s3: S3Server, identity: str) -> None:
+    held_by(s3, identity)
+    with pytest.raises(BusyError):
+        opened(s3).refuse_if_busy()
+
+
+def test_of_two_that_begin_at_once_one_is_refused(s3: S3Server) -> None:
+    first, second = opened(s3), opened(s3)
+    first.hold(RECORD, ())
+    with pytest.raises(BusyError, match="another publisher was faster; what it published is whole"):
+        second.hold(RECORD, ())
+    first.release(RECORD)
+    with pytest.raises(BusyError, match="was faster"):
+        second.hold(RECORD, ())
+
+
+def test_a_renewal_keeps_the_beginning_and_moves_the_deadline(s3: S3Server) -> None:
+    ledger = opened(s3, timedelta(seconds=10))
+    ledger.hold(RECORD, ("v1/build.json",))
+    before = stored(s3).work
+    ledger.keep()
+    assert stored(s3).work == before, "there is time"
+    s3.behaviour.clock_offset_s = 3
+    ledger._asked -= 4  # noqa: SLF001 - four seconds later
+    ledger.keep()
+    after = stored(s3).work
+    assert before
+    assert after
+    assert (after.owner, after.since, after.touched) == (before.owner, before.since, before.touched)
+    assert after.deadline > before.deadline
+
+
+def test_who_could_not_renew_in_time_stops_by_itself(s3: S3Server) -> None:
+    ledger = opened(s3, timedelta(seconds=10))
+    ledger.hold(RECORD, ())
+    ledger.require()
+    ledger._asked -= 8.1  # noqa: SLF001 - eight seconds later
+    for stopped in (ledger.require, ledger.keep, ledger.confirm):
+        with pytest.raises(BusyError, match="could not renew its lease in time"):
+            stopped()
+    requests = len(s3.log)
+    with pytest.raises(BusyError):
+        ledger.keep()
+    assert len(s3.log) == requests, "nothing is asked any more"
+
+
+def test_who_was_overtaken_finds_out_when_it_asks(s3: S3Server) -> None:
+    ledger = opened(s3)
+    ledger.hold(RECORD, ())
+    ledger.confirm()
+    put(s3, stored(s3).model_copy(update={"sequence": 9}).encoded())
+    with pytest.raises(BusyError, match="was faster"):
+        ledger.confirm()
+    with pytest.raises(BusyError, match="was faster"):
+        ledger.release(RECORD)
+    assert stored(s3).sequence == 9
+
+
+@pytest.mark.parametrize("fault", [APPLIED_BUT_FAILED, DROPPED, Fault(applied=True)])
+def test_a_put_without_an_answer_is_found_out_about(s3: S3Server, fault: Fault) -> None:
+    faults = [fault]
+
+    def once(request: Request) -> Fault | None:
+        return faults.pop() if request.operation == "PutObject" and faults else None
+
+    ledger = opened(s3)
+    s3.before = once
+    ledger.hold(RECORD, ())
+    assert not faults
+    ledger.confirm()
+    ledger.release(RECORD)
+    assert stored(s3).sequence == 2
+
+
+def test_a_put_that_is_never_answered_leaves_the_outcome_unknown(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tenacity.nap.time.sleep", lambda _: None)
+    ledger = opened(s3)
+    s3.before = lambda request: APPLIED_BUT_FAILED if request.operation == "PutObject" else Fault(503, "SlowDown")
+    with pytest.raises(OutcomeUnknownError, match=r"it is not known whether manifest\.json was replaced .* run again"):
+        ledger.hold(RECORD, ())
+    s3.before = None
+    assert stored(s3).sequence == 1
+
+
+def test_a_damaged_record_is_refused_unless_it_is_doubted(s3: S3Server) -> None:
+    ledger = Ledger(open_bucket(s3, "obstore"), LEASE)
+    for damaged in (b'{"name": "somebody\'s web app"}', b"", RECORD.encoded()[:50]):
+        put(s3, damaged)
+        with pytest.raises(StoreError, match=r"damaged or not this program's .* `public-markets publish --verify`"):
+            ledger.read()
+        assert ledger.read(is_doubted=True) is None
+        ledger.hold(RECORD, ())
+        assert stored(s3).work
+        ledger.release(RECORD)
+
+
+@pytest.mark.parametrize("is_doubted", [False, True])
+def test_the_record_of_a_newer_program_is_never_replaced(s3: S3Server, is_doubted: bool) -> None:  # noqa: FBT001 - a row
+    put(s3, b'{"format": 2, "all": "new"}')
+    with pytest.raises(StoreError, match="format 2, this program knows 1; upgrade this program"):
+        Ledger(open_bucket(s3, "obstore"), LEASE).read(is_doubted=is_doubted)

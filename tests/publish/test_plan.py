@@ -1,0 +1,414 @@
+"""Plans, row by row as the tables have them; and carried out on a model of a store, whatever state it was left in."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generator.api import keys
+from generator.api.contract import MarketStatus
+from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Reason, Rules, Step, plan
+from generator.publish.record import Published, Work
+from generator.tree import layouts
+from generator.tree.manifest import Current, Manifest, Retired
+from tests.support.rows import market_id
+
+LIFETIME = timedelta(hours=6)
+NOW = "2026-01-31T12:00:00.000Z"
+EARLIER = "2026-01-31T11:00:00.000Z"
+LONG_AGO = "2026-01-31T05:59:59.000Z"
+RULES = Rules(NOW, LIFETIME)
+LIST = "open/new"
+OTHER = "closed/new"
+#: Generations of the other layout, which have chunks in common.
+CHUNKS = {"c1": ("x", "y"), "c2": ("y", "z"), "c3": ("x", "z", "y"), "c4": ("w",)}
+DETAIL = keys.detail(market_id(1))
+
+
+def current(generation: str, count: int = 3) -> Current:
+    chunks = CHUNKS.get(generation, ())
+    return Current(generation=generation, count=count, bytes=count * 100, chunks=chunks)
+
+
+def retired(generation: str, at: str = EARLIER, *, name: str = LIST, partial: bool = False) -> Retired:
+    return Retired(list=name, retired_at=at, partial=partial, **dict(current(generation)))
+
+
+def manifest(
+    lists: dict[str, str] | None = None,
+    objects: dict[str, str] | None = None,
+    markets: dict[str, tuple[MarketStatus, ...]] | None = None,
+    old: tuple[Retired, ...] = (),
+) -> Manifest:
+    return Manifest(
+        complete=True, as_of=NOW, version="1", variant="core", layout="pages", retired=old, objects=objects or {},
+        lists={name: current(generation) for name, generation in (lists or {}).items()}, markets=markets or {},
+    )  # fmt: skip
+
+
+def record(built: Manifest, touched: tuple[str, ...] | None = None, doomed: tuple[Retired, ...] = ()) -> Published:
+    work = None
+    if touched is not None:
+        work = Work(owner="o", process="p", who="w", since=NOW, deadline=NOW, touched=touched)
+    return Published(sequence=1, built=built, etags=dict.fromkeys(built.objects, "etag"), work=work, doomed=doomed)
+
+
+def doubt(*doubted: str) -> Rules:
+    return Rules(NOW, LIFETIME, doubts=Doubts(keys=frozenset(doubted)))
+
+
+def steps(made: Plan) -> list[tuple[str, str, Reason]]:
+    """What is done to mutable objects."""
+    deletions = [("delete", step.key, step.reason) for step in (*made.withdrawals, *made.deletions)]
+    return deletions + [("upload", step.key, step.reason) for step in made.uploads]
+
+
+def moves(made: Plan) -> list[tuple[str, str, Reason]]:
+    """What is done to generations."""
+    doomed = [("delete", step.one.generation, step.reason) for step in made.doomed]
+    return doomed + [("upload", step.one.generation, step.reason) for step in made.generations]
+
+
+# Mutable objects
+
+IN_BUILD, IN_RECORD = {keys.SNAPSHOT: "1"}, {keys.SNAPSHOT: "1"}
+
+
+@pytest.mark.parametrize(
+    ("built", "recorded", "is_unfinished", "expected"),
+    [
+        (IN_BUILD, {}, False, ("upload", Reason.NEW)),
+        (IN_BUILD, IN_RECORD, False, None),
+        (IN_BUILD, {keys.SNAPSHOT: "2"}, False, ("upload", Reason.CHANGED)),
+        (IN_BUILD, IN_RECORD, True, ("upload", Reason.UNFINISHED)),
+        (IN_BUILD, {keys.SNAPSHOT: "2"}, True, ("upload", Reason.UNFINISHED)),
+        (IN_BUILD, {}, True, ("upload", Reason.UNFINISHED)),
+        ({}, IN_RECORD, False, ("delete", Reason.GONE)),
+        ({}, IN_RECORD, True, ("delete", Reason.GONE)),
+        ({}, {}, True, ("delete", Reason.UNFINISHED)),
+        ({}, {}, False, None),
+    ],
+)
+@pytest.mark.parametrize("is_by_work", [True, False], ids=["unfinished", "doubted"])
+def test_a_mutable_object(
+    built: dict[str, str], recorded: dict[str, str], is_unfinished: bool, expected: tuple[str, Reason] | None, is_by_work: bool  # noqa: FBT001, E501 - columns
+) -> None:  # fmt: skip
+    touched = (keys.SNAPSHOT,) if is_unfinished and is_by_work else None
+    rules = doubt(keys.SNAPSHOT) if is_unfinished and not is_by_work else RULES
+    made = plan(manifest(objects=built), record(manifest(objects=recorded), touched), rules)
+    assert steps(made) == ([(expected[0], keys.SNAPSHOT, expected[1])] if expected else [])
+    assert not made.withdrawals
+
+
+@pytest.mark.parametrize("touched", [None, (DETAIL,)])
+def test_the_detail_of_a_withdrawn_market(touched: tuple[str, ...] | None) -> None:
+    before = manifest(objects={DETAIL: "1", keys.BUILD: "1"}, markets={market_id(1): ("open",)})
+    made = plan(manifest(objects={keys.BUILD: "2"}), record(before, touched), RULES)
+    assert made.withdrawals == (Step(DETAIL, Reason.WITHDRAWN),)
+    assert made.deletions == ()
+    assert made.withdrawn == {market_id(1)}
+    assert made.purges
+
+
+def test_the_detail_of_a_market_that_only_an_unfinished_run_wrote_goes_as_well() -> None:
+    before = manifest(objects={keys.BUILD: "1"}, markets={market_id(1): ("open",)})
+    made = plan(manifest(objects={keys.BUILD: "1"}), record(before, (DETAIL,)), RULES)
+    assert made.withdrawals == (Step(DETAIL, Reason.WITHDRAWN),)
+
+
+def test_uploads_are_in_publication_order() -> None:
+    wanted = [DETAIL, keys.error(404), keys.OPENAPI, keys.SNAPSHOT, keys.first_page(LIST, 1), keys.BUILD]
+    made = plan(manifest(objects=dict.fromkeys(reversed(wanted), "1")), record(manifest()), RULES)
+    assert [step.key for step in made.uploads] == wanted
+
+
+# Generations
+
+
+BROKEN = Rules(NOW, LIFETIME, doubts=Doubts(generations=frozenset({(LIST, "p1")})))
+
+
+@pytest.mark.parametrize(
+    ("built", "before", "doomed", "rules", "expected"),
+    [
+        ("p1", manifest({LIST: "p1"}), (), RULES, []),
+        ("p1", manifest(), (), RULES, [("upload", "p1", Reason.NEW)]),
+        ("p1", manifest(old=(retired("p1", partial=True),)), (), RULES, [("upload", "p1", Reason.UNFINISHED)]),
+        ("p1", manifest(old=(retired("p1"),)), (), RULES, []),
+        (
+            "p1", manifest({LIST: "p1"}), (), BROKEN,
+            [("upload", "p1", Reason.UNFINISHED)],
+        ),
+        ("p1", manifest(), (retired("p1"),), RULES, [("upload", "p1", Reason.NEW)]),
+        ("p2", manifest({LIST: "p1"}), (), RULES, [("upload", "p2", Reason.NEW)]),
+        ("p2", manifest({LIST: "p2"}, old=(retired("p1"),)), (), RULES, []),
+        (
+            "p2", manifest({LIST: "p2"}, old=(retired("p1", LONG_AGO),)), (), RULES,
+            [("delete", "p1", Reason.EXPIRED)],
+        ),
+        (
+            "p2", manifest({LIST: "p2"}, old=(retired("p1"),)), (), Rules(NOW, LIFETIME, purges=True),
+            [("delete", "p1", Reason.PURGED)],
+        ),
+        (
+            "p2", manifest({LIST: "p1"}), (), Rules(NOW, LIFETIME, purges=True),
+            [("delete", "p1", Reason.PURGED), ("upload", "p2", Reason.NEW)],
+        ),
+        (
+            "p2", manifest({LIST: "p2"}, old=(retired("p1"),)), (),
+            BROKEN,
+            [("delete", "p1", Reason.UNFINISHED)],
+        ),
+        ("p2", manifest({LIST: "p2"}), (retired("p1"),), RULES, [("delete", "p1", Reason.UNFINISHED)]),
+        (
+            "p2", manifest({LIST: "p2"}, old=(retired("p1"),), markets={market_id(1): ("open",)}), (), RULES,
+            [("delete", "p1", Reason.WITHDRAWN)],
+        ),
+    ],
+)  # fmt: skip
+def test_a_generation(
+    built: str, before: Manifest, doomed: tuple[Retired, ...], rules: Rules, expected: list[tuple[str, str, Reason]]
+) -> None:
+    made = plan(manifest({LIST: built}), record(before, doomed=doomed), rules)
+    assert moves(made) == expected
+    gone = {generation for what, generation, _ in expected if what == "delete"}
+    assert {one.generation for one in made.final.retired} == {one for _, one in before.generations()} - gone - {built}
+
+
+def test_a_withdrawal_leaves_lists_alone_that_never_held_the_market() -> None:
+    before = manifest(
+        {LIST: "p2", OTHER: "q2"}, old=(retired("p1"), retired("q1", name=OTHER)), markets={market_id(1): ("closed",)}
+    )
+    made = plan(manifest({LIST: "p2", OTHER: "q3"}), record(before), RULES)
+    assert moves(made) == [
+        ("delete", "q1", Reason.WITHDRAWN), ("delete", "q2", Reason.WITHDRAWN), ("upload", "q3", Reason.NEW),
+    ]  # fmt: skip
+
+
+def test_a_member_of_an_fx_family_takes_no_generation_along() -> None:
+    before = manifest({LIST: "p1"}, objects={DETAIL: "1"}, markets={market_id(1): ()})
+    made = plan(manifest({LIST: "p2"}), record(before), RULES)
+    assert moves(made) == [("upload", "p2", Reason.NEW)]
+    assert steps(made) == [("delete", DETAIL, Reason.WITHDRAWN)]
+
+
+# The plan as a whole
+
+
+def test_nothing_to_do_is_an_empty_plan() -> None:
+    built = manifest({LIST: "p1"}, {keys.BUILD: "1"}, {market_id(1): ("open",)})
+    published = record(built)
+    made = plan(built, published, RULES)
+    assert made.is_empty(published)
+    assert (made.steps, list(made.lines()), made.final) == (0, [], built)
+
+
+def test_copies_in_caches_that_could_not_be_ended_make_a_plan_of_their_own() -> None:
+    built = manifest({LIST: "p1"}, {keys.BUILD: "1"})
+    published = record(built).model_copy(update={"are_caches_stale": True})
+    made = plan(built, published, RULES)
+    assert made.steps == 0
+    assert made.purges
+    assert not made.is_empty(published)
+    assert not made.shows_markets
+
+
+def test_a_build_record_alone_shows_no_market() -> None:
+    before, after = manifest(objects={keys.BUILD: "1"}), manifest(objects={keys.BUILD: "2"})
+    assert not plan(after, record(before), RULES).shows_markets
+    assert plan(manifest(objects={keys.SNAPSHOT: "1"}), record(before), RULES).shows_markets
+    assert plan(manifest({LIST: "p1"}), record(before), RULES).shows_markets
+
+
+def test_it_is_told_in_the_order_in_which_it_is_carried_out() -> None:
+    before = manifest(
+        {LIST: "p1"}, {DETAIL: "1", keys.error(405): "1", keys.BUILD: "1"}, {market_id(1): ("open",)},
+    )  # fmt: skip
+    made = plan(manifest({LIST: "p2"}, {keys.SNAPSHOT: "1", keys.BUILD: "2"}), record(before), RULES)
+    prefix = keys.list_prefix(LIST)
+    assert list(made.lines()) == [
+        f"delete {DETAIL}: its market is not public any more",
+        f"upload {prefix}/p2/ (3 objects): new",
+        f"upload {keys.SNAPSHOT}: new",
+        f"upload {keys.BUILD}: changed",
+        f"delete {keys.error(405)}: no longer part of the build",
+        f"delete {prefix}/p1/ (3 objects): its market is not public any more",
+    ]
+    assert made.steps == 10
+    assert set(made.touched()) == {DETAIL, keys.SNAPSHOT, keys.BUILD, keys.error(405)}
+
+
+def test_a_generation_is_counted_by_its_pages() -> None:
+    step = GenerationStep(LIST, Current(generation="p1", count=21, bytes=9), Reason.NEW)
+    assert step.objects == len([*step.object_keys()]) == sum(20 // limit for limit in range(1, 101))
+
+
+def chunk_moves(made: Plan) -> list[tuple[str, set[str]]]:
+    """What is done to chunks, by their names."""
+    doomed = [("delete", step) for step in made.doomed]
+    uploaded = [("upload", step) for step in made.generations]
+    return [(done, names(step.object_keys())) for done, step in (*doomed, *uploaded)]
+
+
+def names(objects: Iterator[str]) -> set[str]:
+    """Those of chunks."""
+    return {key[-6:-5] for key in objects if f"/{keys.CHUNKS}/" in key}
+
+
+def test_a_chunk_that_is_there_is_not_uploaded() -> None:
+    made = plan(manifest({LIST: "c2"}), record(manifest({LIST: "c1"})), RULES)
+    assert chunk_moves(made) == [("upload", {"z"})]
+    assert made.steps == 2
+
+
+def test_a_chunk_goes_with_the_last_generation_that_names_it() -> None:
+    old = (retired("c3", LONG_AGO), retired("c4", LONG_AGO), retired("c2"))
+    made = plan(manifest({LIST: "c1"}), record(manifest({LIST: "c1"}, old=old)), RULES)
+    assert chunk_moves(made) == [("delete", set()), ("delete", {"w"})]
+
+
+def test_no_chunk_is_deleted_twice() -> None:
+    old = (retired("c2", LONG_AGO), retired("c3", LONG_AGO))
+    made = plan(manifest({LIST: "c4"}), record(manifest({LIST: "c4"}, old=old)), RULES)
+    assert chunk_moves(made) == [("delete", {"y", "z"}), ("delete", {"x"})]
+
+
+def test_chunks_of_a_generation_that_is_in_doubt_are_uploaded_again() -> None:
+    before = manifest({LIST: "c1"}, old=(retired("c2", partial=True),))
+    assert chunk_moves(plan(manifest({LIST: "c2"}), record(before), RULES)) == [("upload", {"z"})]
+    rules = Rules(NOW, LIFETIME, doubts=Doubts(generations=frozenset(((LIST, "c1"),))))
+    assert chunk_moves(plan(manifest({LIST: "c1"}), record(manifest({LIST: "c1"})), rules)) == [("upload", {"x", "y"})]
+
+
+def test_what_is_being_deleted_does_not_count_as_there() -> None:
+    before = record(manifest({LIST: "p1"}), doomed=(retired("c1"),))
+    made = plan(manifest({LIST: "c2"}), before, RULES)
+    assert chunk_moves(made) == [("delete", {"x"}), ("upload", {"y", "z"})]
+
+
+# Carried out on a model
+
+
+@dataclass
+class Model:
+    """What lies in a store: digests of mutable objects by key, and the keys of immutable ones."""
+
+    objects: dict[str, str]
+    immutable: set[str]
+
+    def apply(self, made: Plan, built: Manifest) -> None:
+        for step in made.withdrawals:
+            self.objects.pop(step.key, None)
+        for one in made.generations:
+            self.immutable.update(one.object_keys())
+        for step in made.uploads:
+            self.objects[step.key] = built.objects[step.key]
+        for step in made.deletions:
+            self.objects.pop(step.key, None)
+        for one in made.doomed:
+            self.immutable.difference_update(one.object_keys())
+
+
+def object_keys(known: layouts.Known) -> set[str]:
+    return {key for (name, _), one in known.items() for key in layouts.object_keys(name, one)}
+
+
+NAMES = (LIST, OTHER, "all/new")
+GENERATIONS = st.sampled_from(["p1", "p2", "p3", *CHUNKS])
+STATES: list[tuple[MarketStatus, ...]] = [(), ("open",), ("closed",), ("closed", "open")]
+MARKETS = st.dictionaries(st.sampled_from([market_id(n) for n in (1, 2, 3)]), st.sampled_from(STATES))
+DOCUMENTS = (keys.SNAPSHOT, keys.BUILD, keys.first_page(LIST, 1), keys.first_page(OTHER, 7))
+
+
+@st.composite
+def manifests(draw: st.DrawFn) -> Manifest:
+    markets = draw(MARKETS)
+    digests = st.sampled_from("ab")
+    documents = draw(st.dictionaries(st.sampled_from(DOCUMENTS), digests))
+    details = {keys.detail(one): draw(digests) for one in markets}
+    return manifest(draw(st.dictionaries(st.sampled_from(NAMES), GENERATIONS)), documents | details, markets)
+
+
+@st.composite
+def stores(draw: st.DrawFn) -> tuple[Published, Model]:
+    """A record, and a store as it may be by then: what a publisher that ended early left in doubt is anything."""
+    built = draw(manifests())
+    currents = {(name, one.generation) for name, one in built.lists.items()}
+    pairs = draw(st.lists(st.tuples(st.sampled_from(NAMES), GENERATIONS), unique=True))
+    old = [pair for pair in pairs if pair not in currents]
+    split = draw(st.integers(0, len(old)))
+    known = tuple(
+        retired(one, draw(st.sampled_from([EARLIER, LONG_AGO])), name=name, partial=draw(st.booleans()))
+        for name, one in old[:split]
+    )
+    doomed = tuple(retired(one, name=name) for name, one in old[split:])
+    touched = draw(
+        st.lists(st.sampled_from((*DOCUMENTS, *(keys.detail(market_id(n)) for n in (1, 2, 3)))), unique=True)
+    )
+    is_unfinished = draw(st.booleans())
+    lying = dict(built.objects)
+    for key in touched if is_unfinished else ():
+        lying.pop(key, None)
+        if digest := draw(st.sampled_from([*"abc", ""])):
+            lying[key] = digest
+    noted = built.model_copy(update={"retired": known, "complete": not is_unfinished})
+    published = record(noted, tuple(touched) if is_unfinished else None, doomed)
+    return published, Model(lying, draw(lying_about(published)))
+
+
+@st.composite
+def lying_about(draw: st.DrawFn, published: Published) -> set[str]:
+    """Whatever is whole is there, and of what is not any part may be."""
+    built = published.built
+    partial = {(one.list, one.generation) for one in built.retired if one.partial}
+    whole = object_keys({pair: one for pair, one in built.generations().items() if pair not in partial})
+    doomed = {(one.list, one.generation): one for one in published.doomed}
+    others = object_keys(built.generations() | doomed) - whole
+    return whole | {key for key in sorted(others) if draw(st.booleans())}
+
+
+@settings(max_examples=400, deadline=None)
+@given(manifests(), stores(), st.booleans())
+def test_a_plan_carried_out_gives_the_build_and_what_is_retained(
+    built: Manifest,
+    before: tuple[Published, Model],
+    purges: bool,  # noqa: FBT001 - drawn
+) -> None:
+    published, model = before
+    made = plan(built, published, Rules(NOW, LIFETIME, purges))
+    model.apply(made, built)
+    assert model.objects == built.objects
+    kept = {(one.list, one.generation): one for one in made.final.retired}
+    whole = {pair: one for pair, one in kept.items() if not one.partial}
+    assert object_keys(built.current() | whole) <= model.immutable <= object_keys(built.current() | kept)
+    assert made.final.generations().keys() == built.current().keys() | kept.keys()
+    assert made.final.lists == built.lists
+    assert kept.keys() <= published.built.generations().keys()
+    assert not (purges and kept)
+
+
+@settings(max_examples=200, deadline=None)
+@given(manifests(), stores())
+def test_nothing_is_left_to_do_afterwards(built: Manifest, before: tuple[Published, Model]) -> None:
+    published, _ = before
+    made = plan(built, published, RULES)
+    after = Published(sequence=2, built=made.final, etags=dict.fromkeys(made.final.objects, "etag"))
+    again = plan(built, after, RULES)
+    assert again.is_empty(after)
+
+
+@settings(max_examples=200, deadline=None)
+@given(manifests(), stores())
+def test_no_generation_is_kept_that_may_hold_a_withdrawn_market(
+    built: Manifest, before: tuple[Published, Model]
+) -> None:
+    published, _ = before
+    made = plan(built, published, Rules(NOW, LIFETIME, doubts=NO_DOUBTS))
+    for market, states in published.built.markets.items():
+        if market not in built.markets:
+            shown = {"all", *states}
+            assert not [one for one in made.final.retired if one.list.split("/")[0] in shown and states]
+            assert keys.detail(market) not in made.final.objects

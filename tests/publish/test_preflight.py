@@ -1,0 +1,192 @@
+"""What `check` finds out about a store, and how a monitor notices that cron has stalled."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from generator.publish import record
+from tests.support.builds import run
+from tests.support.publishing import Site, hour
+from tests.support.s3.behaviour import Fault
+
+NAME = "s3://markets/api"
+KEEPS = f"fine: {NAME}: can be written, and keeps the conditions of puts"
+NO_CDN = (
+    "warning: publish: no CDN is named, so copies of what was withdrawn would live on in it; set "
+    "publish.cloudfront_distribution or publish.purge_command"
+)
+FIRST = datetime(2024, 1, 31, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def site(site: Site) -> Site:
+    """The published site, whose store's clock stands ten minutes after it was built."""
+    at(site, FIRST + timedelta(minutes=10))
+    site.settings["base_url"] = "http://127.0.0.1:8000"
+    return site
+
+
+def at(site: Site, moment: datetime) -> None:
+    site.server.clock = moment.timestamp
+
+
+def found(site: Site, code: int = 0, **settings: str) -> list[str]:
+    """What a check says of the store: all but the database, the folder and the clocks, which are years apart here."""
+    result = site.run("check", **settings)
+    assert result.exit_code == code, result.output
+    others = ("sqlite:", "rows:", "output:", "base_url:", f"{NAME}: this machine's clock")
+    lines = result.stdout.splitlines()
+    return [line for line in lines if not line.partition(": ")[2].startswith(others) and not line.startswith("`")]
+
+
+def test_a_sound_store_is_told_with_what_is_published(site: Site) -> None:
+    before = site.stored()
+    assert found(site) == [
+        f"fine: {NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, 10 minutes ago",
+        KEEPS,
+        NO_CDN,
+    ]
+    assert site.stored() == before, "the probe is deleted again"
+
+
+def test_the_last_line_names_the_target(site: Site) -> None:
+    assert site.done("check").stdout.splitlines()[-1] == (
+        "`public-markets build` will make 3,217 objects of 11 markets in output, `public-markets publish` them to "
+        "s3://markets/api/"
+    )
+
+
+def test_an_empty_bucket_is_fine(empty: Site) -> None:
+    assert found(empty)[:2] == [f"fine: {NAME}: can be read; nothing is published there yet", KEEPS]
+
+
+def test_somebody_elses_objects_are_an_error(empty: Site) -> None:
+    empty.put("v1/index.html", b"hello")
+    (line,) = [line for line in found(empty, 1) if line.startswith("error")]
+    assert line.startswith(f"error: {NAME}: holds v1/index.html but no record of this program")
+
+
+def test_everything_that_is_wrong_with_a_store_is_told_at_once(site: Site) -> None:
+    site.server.behaviour.change({"ignores_conditions": True, "open_to_everyone": True})
+    site.server.bucket.versioning = "Enabled"
+    told = found(site, 1, base_url="https://other.example")
+    assert [line.split(";")[0].split(", ")[0] for line in told[:-1]] == [
+        f"fine: {NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z",
+        f"error: {NAME}: holds the site http://127.0.0.1:8000",
+        f"error: {NAME}: ignores the conditions of puts (If-Match",
+        f"warning: {NAME}: everybody can write here",
+        f"warning: {NAME}: keeps old versions",
+    ]
+    assert told[-1] == NO_CDN
+
+
+def test_a_cdn_that_is_named_is_no_finding(site: Site) -> None:
+    assert NO_CDN not in found(site, publish__cloudfront_distribution="E123")
+    assert NO_CDN not in found(site, publish__purge_command="true")
+
+
+def test_a_single_writer_is_a_promise_that_is_repeated(site: Site) -> None:
+    told = found(site, publish__single_writer="true")
+    assert any(line.startswith(f"warning: {NAME}: publish.single_writer promises") for line in told)
+    assert KEEPS not in told
+
+
+def test_clocks_that_differ_are_told_in_seconds(site: Site) -> None:
+    at(site, datetime.now(UTC) - timedelta(seconds=90))
+    warnings = [line for line in site.done("check").stdout.splitlines() if "clock" in line]
+    assert [line.split(" s ")[1] for line in warnings] == ["ahead of the store's; set it: builds are dated by it"]
+    at(site, datetime.now(UTC) + timedelta(seconds=10))
+    assert "clock" not in site.done("check").stdout
+
+
+def test_a_publisher_at_work_is_told(site: Site) -> None:
+    published = site.record()
+    work = record.Work(
+        owner="x", process="y", who="process 1 on elsewhere", since="2024-01-31T12:05:00.000Z",
+        deadline="2024-01-31T12:15:00.000Z", touched=(),
+    )  # fmt: skip
+    site.put(record.KEY, published.model_copy(update={"work": work}).encoded())
+    assert f"warning: {NAME}: process 1 on elsewhere is publishing there, until 2024-01-31T12:15:00.000Z at most" in (
+        found(site)
+    )
+
+
+def test_a_record_that_cannot_be_read_is_told_with_its_remedy(site: Site) -> None:
+    site.put(record.KEY, b"{}")
+    (line,) = [line for line in found(site, 1) if line.startswith("error")]
+    assert line.startswith(f"error: s3://markets/api: {record.KEY}: damaged or of another version of this program")
+
+
+def test_a_store_that_does_not_answer_is_asked_once(site: Site) -> None:
+    site.server.behaviour.change({"shares": {"slow_down": 1.0}})
+    (line,) = found(site, 1)
+    assert line.startswith("error: s3://markets/api: does not answer (")
+    assert line.endswith("check publish.endpoint_url and the network")
+    assert len(site.server.log) == 1
+
+
+def test_credentials_that_may_not_write_are_told(site: Site) -> None:
+    site.server.before = lambda request: Fault(403, "AccessDenied") if request.method in ("PUT", "POST") else None
+    errors = [line for line in found(site, 1) if line.startswith("error")]
+    assert len(errors) == 1
+    assert "allow these credentials s3:GetObject, s3:PutObject" in errors[0]
+
+
+def test_a_directory_is_checked_like_a_bucket(site: Site) -> None:
+    site.target, site.settings["publish.endpoint_url"] = "site", ""
+    assert found(site) == [
+        "fine: site: can be read; nothing is published there yet",
+        "fine: site: can be written, and keeps the conditions of puts",
+    ]
+
+
+# ── for monitors ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("minutes", [0, 59, 179])
+def test_what_is_fresh_passes(site: Site, minutes: int) -> None:
+    at(site, FIRST + timedelta(minutes=minutes))
+    assert site.done("check", "--published").stdout == (
+        f"{NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, {minutes} minutes ago\n"
+    )
+
+
+def test_what_is_older_than_three_schedules_fails_with_a_sentence(site: Site) -> None:
+    at(site, FIRST + timedelta(minutes=181))
+    assert site.refused(1, "check", "--published") == (
+        f"{NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, 181 minutes ago, which is more than 3 "
+        "schedules of 60 minutes; is cron running? look at how `public-markets rebuild` ended last"
+    )
+    site.done("check", "--published", schedule="120")
+    assert any("; is cron running?" in line for line in found(site))
+
+
+def test_the_monitor_goes_by_the_stores_clock_and_asks_little(site: Site) -> None:
+    assert site.requests("check", "--published") == ["GetObject manifest.json"]
+
+
+def test_a_build_without_changes_is_fresh_again(site: Site) -> None:
+    at(site, FIRST + timedelta(hours=10))
+    site.refused(1, "check", "--published")
+    site.done("rebuild", "--as-of", "2024-01-31T22:00:00Z")
+    site.done("check", "--published")
+
+
+def test_nothing_published_is_stale_and_no_target_is_a_mistake(empty: Site) -> None:
+    assert empty.refused(1, "check", "--published") == (
+        f"{NAME}: nothing is published there; run `public-markets rebuild`"
+    )
+    refused = run("check", "--published", cwd=empty.folder)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("error: publish.target: is not set")
+
+
+def test_a_monitor_is_told_in_a_sentence_that_the_store_is_out_of_reach(site: Site) -> None:
+    site.server.before = lambda _: Fault(403, "AccessDenied")
+    assert "AccessDenied" in site.refused(1, "check", "--published")
+
+
+def test_hours_are_those_of_the_site(site: Site) -> None:
+    site.done("rebuild", "--as-of", hour(1))
+    at(site, FIRST + timedelta(hours=13, minutes=30))
+    assert site.done("check", "--published").stdout.endswith(", 30 minutes ago\n")

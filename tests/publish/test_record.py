@@ -1,0 +1,68 @@
+"""The record in the store: read back as it was written, and refused when it is not this program's."""
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from pydantic import ValidationError
+
+from generator.api.times import instant
+from generator.publish.record import Published, Work, decoded
+from generator.tree.manifest import Manifest, Retired
+
+BUILT = Manifest(
+    complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", lists={}, retired=(),
+    objects={"v1/build.json": "d"}, markets={"m": ("open",)},
+)  # fmt: skip
+WORK = Work(owner="o", process="p", who="w", since="s", deadline="d", touched=("v1/build.json", "v1/other.json"))
+RECORD = Published(
+    sequence=7,
+    built=BUILT,
+    etags={"v1/build.json": '"e"'},
+    work=WORK,
+    doomed=(Retired(list="open/new", generation="p1", count=2, bytes=3, retired_at="t"),),
+    are_caches_stale=True,
+    probed_at="2026-01-31T12:00:00.000Z",
+)
+
+
+def test_it_is_read_back_as_it_was_written() -> None:
+    assert decoded(RECORD.encoded()) == RECORD
+    assert RECORD.encoded().endswith(b"}\n")
+    assert {"sequence", "built", "etags", "work", "doomed", "areCachesStale", "probedAt"} < json.loads(
+        RECORD.encoded()
+    ).keys()
+
+
+def test_what_a_publisher_at_work_touches_is_unfinished() -> None:
+    assert RECORD.unfinished() == {"v1/build.json", "v1/other.json"}
+    assert RECORD.model_copy(update={"work": None}).unfinished() == frozenset()
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"null", b"\xff", b'{"format": "one"}'])
+def test_what_is_no_record_is_refused(content: bytes) -> None:
+    with pytest.raises(ValidationError):
+        decoded(content)
+
+
+def test_a_damaged_record_is_refused() -> None:
+    whole = json.loads(RECORD.encoded())
+    for damaged in ({**whole, "surprise": 1}, {key: whole[key] for key in whole if key != "etags"}):
+        with pytest.raises(ValidationError):
+            decoded(json.dumps(damaged).encode())
+    with pytest.raises(ValidationError):
+        decoded(RECORD.encoded()[:-9])
+
+
+def test_another_format_is_told_apart_from_damage_whatever_else_it_holds() -> None:
+    with pytest.raises(ValueError, match="format 2, this program knows 1") as caught:
+        decoded(b'{"format": 2, "everything": "else"}')
+    assert not isinstance(caught.value, ValidationError)
+
+
+def test_instants_are_texts_that_sort_like_times() -> None:
+    moment = datetime(2026, 1, 31, 12, 0, 0, 999_999, UTC)
+    assert instant(moment) == "2026-01-31T12:00:00.999Z"
+    assert instant(moment.astimezone(timezone(timedelta(hours=-8)))) == "2026-01-31T12:00:00.999Z"
+    later = [moment + timedelta(milliseconds=number * 377) for number in range(20)]
+    assert [instant(one) for one in later] == sorted(instant(one) for one in later)

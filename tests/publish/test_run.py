@@ -1,0 +1,407 @@
+"""Publishing from folder to bucket, by the real commands: what is uploaded, kept, retained, and how little it asks."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from generator.api import keys
+from generator.publish.apply import Tally
+from generator.publish.run import Outcome
+from generator.publish.stores.directory import Directory
+from tests.support.builds import ROOT, files
+from tests.support.publishing import EVERY, FIRST, FX, OPEN, Site, Walk, copy_output, hour, tamper, walk
+from tests.support.rows import insert_fx_member, insert_market, market_id
+
+LIST = "open/popular"
+
+
+def generation(site: Site, list_name: str = LIST) -> str:
+    return site.record().built.lists[list_name].generation
+
+
+def pages_of(site: Site, name: str, list_name: str = LIST) -> int:
+    prefix = keys.generation_prefix(list_name, name)
+    return sum(key.startswith(f"{prefix}/") for key in site.objects())
+
+
+def without_times(text: str) -> str:
+    return re.sub(r"20\d\d-\d\d-\d\dT[\d:.]+Z", "TIME", text)
+
+
+# What is uploaded
+
+
+def test_the_first_publish_brings_the_whole_build(empty: Site) -> None:
+    result = empty.done("publish")
+    built = empty.built()
+    assert empty.objects() == built
+    empty.check()
+    size = sum(map(len, built.values()))
+    assert without_times(result.stdout) == (
+        f"published 11 markets as of TIME to s3://markets/api: {len(built)} objects uploaded ({size} bytes), "
+        f"0 unchanged, 0 deleted, 0 retained, {len(empty.server.log)} requests\n"
+    )
+    assert result.stderr == ""
+
+
+def test_every_object_is_stored_with_its_headers(site: Site) -> None:
+    stored = {
+        key.removeprefix("api/"): (headers["content-type"], headers["cache-control"])
+        for key, (_, headers) in site.server.objects().items()
+        if key.startswith("api/v1/")
+    }
+    assert len(stored) > 3_000
+    assert stored == {key: tuple(keys.headers(key).values()) for key in stored}
+
+
+def test_groups_are_uploaded_in_publication_order(site: Site) -> None:
+    site.edit(1, question="Else?")
+    asked = site.requests("rebuild", "--as-of", hour(1))
+    put = [request.removeprefix("PutObject ") for request in asked if request.startswith("PutObject v1/")]
+    groups = [0 if keys.is_immutable(key) else 1 + keys.rank(key) for key in put]
+    assert groups == sorted(groups)
+    assert {*groups} == {0, 1, 2, 3, 4}
+    before, after = asked.index("PutObject manifest.json"), len(asked) - asked[::-1].index("PutObject manifest.json")
+    assert before < asked.index(f"PutObject {put[0]}") < asked.index(f"PutObject {put[-1]}") < after
+
+
+def test_only_what_changed_is_uploaded(site: Site) -> None:
+    before = site.objects()
+    site.edit(1, question="Else?")
+    result = site.done("rebuild", "--as-of", hour(1))
+    site.check()
+    after = site.objects()
+    changed = {key for key in after if after[key] != before.get(key)}
+    size = sum(len(after[key]) for key in changed)
+    unchanged = len(site.built().keys() & after.keys()) - len(changed) - site_retained(result.stdout)
+    assert f"{len(changed)} objects uploaded ({size} bytes), {unchanged} unchanged, 0 deleted" in result.stdout
+    uploaded = {entry.key.removeprefix("api/") for entry in site.server.log if entry.operation == "PutObject"}
+    assert {key for key in uploaded if key.startswith("v1/")} == changed
+
+
+def site_retained(summary: str) -> int:
+    found = re.search(r"(\d+) retained", summary)
+    assert found
+    return int(found[1])
+
+
+def test_changed_headers_count_as_a_change(site: Site) -> None:
+    # The record tells a digest of bytes and headers; one that was made with other headers is another one.
+    record = json.loads(site.stored()["manifest.json"])
+    record["built"]["objects"][keys.SNAPSHOT] = "0" * 32
+    site.put("manifest.json", json.dumps(record).encode())
+    site.put(keys.SNAPSHOT, site.objects()[keys.SNAPSHOT], {"cache-control": "no-store"})
+    assert f"PutObject {keys.SNAPSHOT}" in site.requests("publish")
+    assert site.server.objects()["api/" + keys.SNAPSHOT][1]["cache-control"] == keys.MUTABLE
+    site.check()
+
+
+@pytest.mark.parametrize("client", ["obstore", "boto3"])
+def test_both_clients_publish_the_same(site: Site, client: str) -> None:
+    site.edit(FX, question="Else?")
+    site.done("rebuild", "--as-of", hour(1), publish__client=client)
+    site.check()
+    assert b'"Else?"' in site.objects()[keys.detail(market_id(FX))]
+
+
+# How little is asked
+
+
+def test_an_unchanged_publish_asks_twice(site: Site) -> None:
+    before = site.stored()
+    assert site.requests("publish") == ["GetObject blocked.json", "GetObject manifest.json"]
+    assert site.stored() == before
+
+
+@pytest.mark.parametrize("more", [0, 90])
+def test_an_unchanged_rebuild_asks_five_times_whatever_the_size(site: Site, more: int) -> None:
+    if more:
+        for number in range(200, 200 + more):
+            insert_market(site.database, number)
+            insert_fx_member(site.database, market_id=market_id(number))
+        site.done("rebuild", "--as-of", hour(1))
+    asked = site.requests("rebuild", "--as-of", hour(2))
+    assert asked == [
+        "GetObject blocked.json",
+        "GetObject manifest.json",
+        "PutObject manifest.json",
+        "PutObject v1/build.json",
+        "PutObject manifest.json",
+    ]
+    site.check()
+    assert json.loads(site.objects()[keys.BUILD])["markets"] == len(EVERY) + more
+
+
+def test_no_bucket_is_listed_in_the_normal_case(site: Site) -> None:
+    site.server.behaviour.refuses_lists = True
+    site.edit(1, question="Else?")
+    site.done("rebuild", "--as-of", hour(1))
+    assert site.server.count("ListObjectsV2") == 0
+    site.check()
+
+
+# Dry run
+
+
+@pytest.mark.parametrize("options", [(), ("--verify", "--purge-retired")])
+def test_a_dry_run_changes_nothing_and_tells_every_step_with_its_reason(site: Site, options: tuple[str, ...]) -> None:
+    site.edit(1, question="Else?")
+    site.done("rebuild", "--as-of", hour(1))
+    site.edit(FX, question="Again?")
+    site.edit(9, approval="rejected")
+    site.done("build", "--as-of", hour(2))
+    stored, output = site.stored(), files(site.folder / "output", "")
+    site.server.log.clear()
+    result = site.done("publish", "--dry-run", *options)
+    assert site.stored() == stored
+    assert files(site.folder / "output", "") == output | {".lock": (site.folder / "output/.lock").read_bytes()}
+    assert {entry.operation for entry in site.server.log} <= {"GetObject", "HeadObject", "ListObjectsV2"}
+    *steps, summary = result.stdout.splitlines()
+    detail = keys.detail(market_id(9))
+    assert steps[0] == f"delete {detail}: its market is not public any more"
+    assert f"upload {keys.first_page('all/new', 20)}: changed" in steps
+    assert any(re.fullmatch(r"upload v1/\S+/all/new/p\w+/ \(\d+ objects\): new", step) for step in steps)
+    assert any(re.fullmatch(r"delete v1/\S+/all/new/p\w+/ \(\d+ objects\): its market is .*", step) for step in steps)
+    assert all(re.fullmatch(r"(upload|delete) v1/\S+( \(\d+ objects\))?: [a-z].*", step) for step in steps)
+    assert summary.startswith("dry run, nothing was changed; it would have published 10 markets as of ")
+    done = site.done("publish", *options)
+    assert re.sub(r"\d+ requests", "", summary.partition("would have ")[2]) == re.sub(
+        r"\d+ requests", "", done.stdout.strip()
+    )
+    site.check()
+
+
+def test_a_dry_run_tells_what_a_first_publish_would_do(empty: Site) -> None:
+    *steps, summary = empty.done("publish", "--dry-run").stdout.splitlines()
+    assert empty.stored() == {}
+    assert len(empty.server.log) == 2
+    assert {step.rpartition(": ")[2] for step in steps} == {"new"}
+    assert f"{len(empty.built())} objects uploaded" in summary
+
+
+def test_a_dry_run_of_a_rebuild_leaves_the_folder_alone(site: Site) -> None:
+    site.edit(10, question="Else?")
+    stored, output = site.stored(), files(site.folder / "output")
+    result = site.done("rebuild", "--dry-run", "--as-of", hour(1))
+    assert site.stored() == stored
+    assert files(site.folder / "output") == output
+    assert f"upload {keys.detail(market_id(10))}: changed" in result.stdout
+
+
+def test_a_dry_run_that_takes_longer_than_a_lease_ends_well(site: Site) -> None:
+    for number in OPEN:
+        site.edit(number, question=f"Else {number}?")
+    site.done("build", "--as-of", hour(1))
+    result = site.done("publish", "--dry-run", publish__lease="1 s")
+    assert "dry run, nothing was changed" in result.stdout
+
+
+def test_a_dry_run_of_a_rebuild_leaves_out_what_was_taken_down_elsewhere(site: Site) -> None:
+    site.done("takedown", market_id(FX), output="elsewhere")
+    before = site.stored()
+    result = site.done("rebuild", "--dry-run", "--as-of", hour(1))
+    assert keys.detail(market_id(FX)) not in result.stdout
+    assert "published 10 markets" in result.stdout
+    assert site.stored() == before
+    assert result.stderr == ""
+
+
+def test_a_dry_run_of_a_publish_says_that_it_does_not_leave_out_what_was_taken_down_elsewhere(site: Site) -> None:
+    site.done("takedown", market_id(FX), output="elsewhere")
+    before = site.stored()
+    result = site.done("publish", "--dry-run")
+    assert "the build holds markets that were taken down since" in result.stderr
+    assert site.stored() == before
+    assert "taken down" not in site.done("publish").stderr
+
+
+# Retention
+
+
+def test_a_retired_generation_goes_with_the_first_publish_later_than_the_lifetime_after_its_retirement(
+    site: Site,
+) -> None:
+    old = generation(site)
+    objects = pages_of(site, old)
+    assert objects > 0
+    site.edit(1, question="Else?")
+    assert site_retained(site.done("rebuild", "--as-of", hour(1)).stdout) > objects
+    for as_of in (hour(2), hour(7)):
+        site.done("rebuild", "--as-of", as_of)
+        assert pages_of(site, old) == objects
+        site.check()
+    result = site.done("rebuild", "--as-of", "2024-02-01T07:00:00.001Z")
+    assert pages_of(site, old) == 0
+    assert site_retained(result.stdout) == 0
+    site.check()
+
+
+def test_without_a_clock_set_by_hand_retirement_goes_by_the_stores_clock(site: Site) -> None:
+    site.done("rebuild")
+    old = generation(site)
+    site.edit(1, question="Else?")
+    site.done("rebuild")
+    for offset in (3_600, 6 * 3_600 - 60):
+        site.server.behaviour.clock_offset_s = offset
+        site.done("publish")
+        assert pages_of(site, old) > 0
+    site.server.behaviour.clock_offset_s = 6 * 3_600 + 60
+    assert "0 retained" in site.done("publish").stdout
+    assert pages_of(site, old) == 0
+    site.check()
+
+
+def test_a_walk_that_began_before_a_publish_ends_exact(site: Site) -> None:
+    site.done("rebuild", "--as-of", hour(0))
+    lists = {name: walk(site, name) for name in (LIST, "all/new", "all/volume", "archive/ended")}
+    walks = [Walk(site, name, limit).begin() for name in lists for limit in (1, 2, 3)]
+    for step in range(1, 3):
+        for number in (1, 2, 8):
+            site.edit(number, question=f"Step {step}, {number}?", volume=float(step * number * 7 % 13))
+        site.done("rebuild", "--as-of", hour(step))
+    assert len(walks) == 12
+    for one in walks:
+        assert one.finish() == lists[one.list_name]
+        assert walk(site, one.list_name) != lists[one.list_name]
+
+
+def test_a_machine_that_starts_with_nothing_each_time_publishes_and_retains(site: Site) -> None:
+    generations = [generation(site)]
+    began = Walk(site, LIST, 2).begin()
+    for step in range(1, 3):
+        site.forget_output()
+        site.edit(1, question=f"Step {step}?")
+        site.done("rebuild", "--as-of", hour(step))
+        site.check()
+        generations.append(generation(site))
+    assert all(pages_of(site, name) > 0 for name in generations)
+    assert len({*generations}) == 3
+    assert len(began.finish()) == len(OPEN)
+    site.forget_output()
+    site.done("rebuild", "--as-of", hour(8, 1))
+    assert [pages_of(site, name) > 0 for name in generations] == [False, False, True]
+    site.check()
+
+
+def test_an_unchanged_build_on_a_fresh_machine_costs_no_more(site: Site) -> None:
+    site.forget_output()
+    assert len(site.requests("rebuild", "--as-of", FIRST)) <= 5
+    site.check()
+
+
+def test_machines_take_turns(site: Site) -> None:
+    copy_output(site.folder / "output", site.folder / "other")
+    for step in range(1, 4):
+        output = "other" if step % 2 else "output"
+        site.edit(FX if step == 2 else 1, question=f"Step {step}?")
+        site.done("rebuild", "--as-of", hour(step), output=output)
+        site.check(output)
+    assert "Step 3?" in walk(site, "open/new")
+
+
+def test_a_purge_deletes_every_retired_generation(site: Site) -> None:
+    old = generation(site)
+    site.edit(1, question="Regretted words?")
+    site.done("rebuild", "--as-of", hour(1))
+    site.edit(1, question="Mended words?")
+    summary = site.done("rebuild", "--as-of", hour(2), "--purge-retired").stdout
+    site.check()
+    assert "0 retained" in summary
+    assert pages_of(site, old) == 0
+    assert not [key for key, body in site.objects().items() if b"Regretted" in body]
+    assert [key for key, body in site.objects().items() if b"Mended" in body]
+
+
+# Versions
+
+
+def test_old_versions_of_edited_texts_go_with_a_purge(site: Site) -> None:
+    site.server.bucket.versioning = "Enabled"
+    site.edit(FX, question="Regretted words?")
+    site.done("rebuild", "--as-of", hour(1))
+    site.edit(FX, question="Mended words?")
+    site.done("rebuild", "--as-of", hour(2), "--purge-retired")
+    versions, _ = site.server.bucket.list_versions("api/v1/", ("", ""), 100_000)
+    assert not [one.key for one in versions if b"Regretted" in one.body]
+    assert [one.key for one in versions if b"Mended" in one.body]
+    site.check()
+
+
+# Where
+
+
+def test_a_directory_is_published_to_as_well(site: Site) -> None:
+    directory = site.folder / "www"
+    site.target = str(directory)
+    site.done("publish")
+    assert files(directory) == site.built()
+    site.edit(1, question="Else?")
+    site.done("rebuild", "--as-of", hour(1))
+    assert files(directory) == site.built()
+    for _ in range(2):
+        site.done("rebuild", "--as-of", hour(8))
+        assert files(directory) == site.built()
+    names = {path.name for path in directory.iterdir()}
+    assert names - {".lock-publish"} == {"v1", "manifest.json"}
+    assert [one.key for one in Directory(directory).list("")] == sorted(["manifest.json", *site.built()])
+
+
+def test_two_prefixes_of_a_bucket_are_two_sites(site: Site) -> None:
+    site.done("publish", publish__target="s3://markets/other/place")
+    other = {key.removeprefix("other/place/"): body for key, (body, _) in site.server.objects().items()}
+    assert {key: body for key, body in other.items() if key.startswith("v1/")} == site.objects()
+    site.check()
+
+
+def test_somebody_elses_change_of_an_object_is_overwritten_and_the_rest_looked_at(site: Site) -> None:
+    page, detail = keys.first_page("cancelled/new", 3), keys.detail(market_id(2))
+    site.put(page, b"by hand")
+    site.put(detail, b"by hand, too")
+    site.edit(10, question="Else?", volume=1_000.0)
+    asked = site.requests("rebuild", "--as-of", hour(1))
+    assert "ListObjectsV2 " in asked
+    site.check()
+
+
+def test_objects_that_were_put_twice_are_not_missing_among_the_unchanged() -> None:
+    outcome = Outcome("s3://markets", FIRST, markets=3, objects=10, requests=20, tally=Tally(uploaded=12))
+    assert "12 objects uploaded (0 bytes), 0 unchanged, 0 deleted" in outcome.summary()
+
+
+# Folders
+
+
+@pytest.mark.parametrize("target", ["output", "output/", "./output/v1", "output/site", "link", "link/site"])
+def test_a_target_within_the_output_folder_is_refused(site: Site, target: str) -> None:
+    (site.folder / "link").symlink_to("output")
+    before = files(site.folder / "output", "")
+    sentence = site.refused(1, "publish", publish__target=target)
+    assert sentence.startswith("publish.target: ")
+    assert "output" in sentence
+    assert files(site.folder / "output", "").keys() == before.keys()
+
+
+def test_two_runs_at_once_on_one_folder_do_not_overlap(site: Site) -> None:
+    hold = (
+        "import sys; from pathlib import Path; from generator.tree.folder import locked\n"
+        "with locked(Path('output')): print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={"PYTHONPATH": str(ROOT)},
+    ) as other:  # fmt: skip
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        for command in (["publish"], ["rebuild"], ["publish", "--dry-run"]):
+            assert site.refused(4, *command) == f"output: another run is at work there (process {other.pid})"
+        other.communicate()
+    site.done("publish")
+
+
+def test_a_published_file_that_was_altered_in_the_folder_only_matters_when_it_is_uploaded(site: Site) -> None:
+    tamper(site.folder / "output" / keys.SNAPSHOT, b"{}")
+    site.done("publish")
+    assert site.objects()[keys.SNAPSHOT] != b"{}"

@@ -1,0 +1,457 @@
+"""Takedown: after it nothing under v1/ tells of the market, however it came about, and it stays away."""
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from generator.api import keys
+from generator.api.contract import MARKET_STATUSES
+from tests.support.builds import files
+from tests.support.faults import GoneError
+from tests.support.publishing import (
+    CANCELLED,
+    CLOSED,
+    EVERY,
+    FIRST,
+    FX,
+    OPEN,
+    RESOLVED,
+    Site,
+    Walk,
+    copy_output,
+    hour,
+    walk,
+)
+from tests.support.rows import market_id
+from tests.support.s3.behaviour import SLOW_DOWN
+
+UNKNOWN = market_id(4_711)
+
+
+def retire(site: Site, number: int = 1) -> None:
+    """Leave retired generations behind that hold the market."""
+    site.edit(number, question=f"Question {number}?", volume=77.0)
+    site.done("rebuild", "--as-of", hour(1))
+    assert site.record().built.retired
+    assert len(site.traces(number)) > 100
+
+
+def blocked_ids(site: Site) -> set[str]:
+    words = json.loads(site.stored()["blocked.json"])["markets"]
+    return {market_id for market_id, word in words.items() if word["isBlocked"]}
+
+
+def revoke(site: Site) -> None:
+    site.edit(1, approval="rejected")
+
+
+def unlist(site: Site) -> None:
+    site.edit(1, is_listed=0)
+
+
+def drop(site: Site) -> None:
+    site.database.execute("DELETE FROM markets WHERE id = ?", [market_id(1)])
+
+
+# By a rebuild
+
+
+@pytest.mark.parametrize("hide", [revoke, unlist, drop])
+def test_a_market_that_is_not_public_any_more_is_gone_with_the_next_rebuild(
+    site: Site, hide: Callable[[Site], None]
+) -> None:
+    retire(site)
+    hide(site)
+    result = site.done("rebuild", "--as-of", hour(2))
+    assert site.traces(1) == []
+    site.check()
+    assert f"withdrawn: market {market_id(1)} is not public any more" in result.stderr
+    assert "copies of what was withdrawn may live on in a CDN" in result.stderr
+    assert f'"{market_id(1)}"' not in site.stored()["manifest.json"].decode()
+
+
+def test_its_detail_goes_before_anything_else_is_touched(site: Site) -> None:
+    revoke(site)
+    asked = site.requests("rebuild", "--as-of", hour(1))
+    assert [request.split()[0] for request in asked[:4]] == ["GetObject", "GetObject", "PutObject", "DeleteObjects"]
+    assert not any("v1/" in request for request in asked[:4])
+
+
+def test_a_market_that_had_several_states_goes_from_the_lists_of_all_of_them(site: Site) -> None:
+    """The store's record knows the states, also when each was published by a machine that knew no other."""
+    site.edit(1, status="closed")
+    site.forget_output()
+    site.done("rebuild", "--as-of", hour(1))
+    site.forget_output()
+    site.edit(1, status="resolved", resolution="NO", resolved_at="2026-01-20 00:00:00")
+    site.done("rebuild", "--as-of", hour(2))
+    site.done("takedown", market_id(1))
+    assert site.traces(1) == []
+    site.check()
+    held = {one.list.split("/")[0] for one in site.record().built.retired}
+    assert held == set(), "every list but that of the cancelled held it"
+
+
+def test_a_walk_in_a_withdrawn_generation_ends_and_starts_again(site: Site) -> None:
+    walks = {name: Walk(site, name, 2).begin() for name in ("open/new", "all/new")}
+    site.done("takedown", market_id(1))
+    for one in walks.values():
+        with pytest.raises(GoneError):
+            one.finish()
+    assert len(walk(site, "open/new")) == len(OPEN) - 1
+
+
+def test_walks_in_lists_that_never_held_it_go_on(site: Site) -> None:
+    for number in (CLOSED, RESOLVED):
+        site.edit(number, status="closed", resolution=None, resolved_at=None)
+    site.done("rebuild", "--as-of", hour(1))
+    began, before = Walk(site, "closed/new", 1).begin(), walk(site, "closed/new", 1)
+    site.edit(CLOSED, question="Else?")
+    site.edit(1, approval="rejected")
+    site.done("rebuild", "--as-of", hour(2))
+    assert began.finish() == before
+    assert site.traces(1) == []
+
+
+# By the command
+
+
+def test_the_command_needs_no_database_and_no_build(site: Site) -> None:
+    retire(site)
+    Path("markets.db").unlink()
+    result = site.done("takedown", market_id(1))
+    assert site.traces(1) == []
+    site.check()
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith(f"{market_id(1)} kept out since 20")
+    assert lines[1:] == ["1 markets are kept out of every build"]
+    assert "s3://markets/api: holds none of the markets that are kept out (" in result.stderr
+    assert "output: holds none of the markets that are kept out" in result.stderr
+    assert blocked_ids(site) == {market_id(1)}
+
+
+def test_the_command_makes_what_a_build_without_the_market_would_make(site: Site) -> None:
+    site.done("takedown", market_id(2))
+    site.database.execute("DELETE FROM markets WHERE id = ?", [market_id(2)])
+    site.done("build", "--as-of", FIRST, output="fresh")
+    assert site.objects() == site.built()
+    fresh = site.built("fresh")
+    # The snapshot fills up with the next build: what did not fit into it is not known here.
+    assert {key for key, body in site.objects().items() if body != fresh.pop(key)} == {keys.SNAPSHOT}
+    assert fresh == {}
+
+
+def test_the_command_works_where_there_is_no_output_folder(site: Site) -> None:
+    retire(site)
+    copy_output(site.folder / "output", site.folder / "kept")
+    site.forget_output()
+    site.done("takedown", market_id(1).upper())
+    assert site.traces(1, output=False) == []
+    assert not (site.folder / "output").exists()
+    # The build of before still has it; whoever publishes that must not bring it back.
+    shutil.move(site.folder / "kept", site.folder / "output")
+    site.done("publish")
+    assert site.traces(1) == []
+    site.check()
+
+
+def test_a_member_of_an_fx_family_is_taken_down_with_its_detail_alone(site: Site) -> None:
+    assert site.traces(FX)
+    before = site.objects()
+    site.done("takedown", market_id(FX))
+    assert site.traces(FX) == []
+    after = site.objects()
+    assert {key for key in before | after if before.get(key) != after.get(key)} == {
+        keys.detail(market_id(FX)),
+        keys.BUILD,
+    }
+    site.check()
+
+
+def test_a_market_of_the_snapshot_leaves_it(site: Site) -> None:
+    shown = json.loads(site.objects()[keys.SNAPSHOT])
+    number = next(n for n in OPEN if market_id(n) in {one["id"] for one in shown["freshMarkets"]})
+    site.done("takedown", market_id(number))
+    after = json.loads(site.objects()[keys.SNAPSHOT])
+    assert {name: [one["id"] for one in group] for name, group in after.items()} == {
+        name: [one["id"] for one in group if one["id"] != market_id(number)] for name, group in shown.items()
+    }
+    assert site.traces(number) == []
+
+
+def test_guards_do_not_stop_it(site: Site) -> None:
+    gone = [market_id(number) for number in (1, 2, 3, CLOSED, FX)]
+    site.done("takedown", *gone, guards__max_shrink="0")
+    for number in (1, 2, 3, CLOSED, FX):
+        assert site.traces(number) == []
+    site.check()
+    # Nor are they asked about it later.
+    site.done("rebuild", "--as-of", hour(1), guards__max_shrink="0")
+    assert len(site.record().built.markets) == len(EVERY) - 5
+
+
+def test_every_market_can_be_taken_down(site: Site) -> None:
+    site.done("takedown", *map(market_id, EVERY))
+    assert [number for number in EVERY if site.traces(number)] == []
+    assert walk(site, "all/new") == []
+    site.check()
+
+
+def test_old_versions_in_the_bucket_go_along(site: Site) -> None:
+    site.server.bucket.versioning = "Enabled"
+    site.edit(FX, question=f"Question {FX}?", volume=5.0)
+    site.done("rebuild", "--as-of", hour(1))
+    site.done("takedown", market_id(FX))
+    versions, _ = site.server.bucket.list_versions("api/v1/", ("", ""), 100_000)
+    assert versions
+    assert not [one.key for one in versions if market_id(FX).encode() in one.body or market_id(FX) in one.key]
+
+
+def test_an_unknown_id_is_kept_out_and_changes_nothing_else(site: Site) -> None:
+    before = site.objects()
+    result = site.done("takedown", UNKNOWN)
+    assert site.objects() == before
+    assert "(0 objects deleted, 0 replaced)" in result.stderr
+    assert blocked_ids(site) == {UNKNOWN}
+
+
+@pytest.mark.parametrize("reference", ["open/popular", "a b", ""])
+def test_what_is_neither_id_nor_slug_is_a_usage_error(site: Site, reference: str) -> None:
+    result = site.run("takedown", market_id(1), reference)
+    assert result.exit_code == 2
+    assert "is no market's id or slug; write a UUID" in result.stderr
+    assert site.traces(1)
+
+
+@pytest.mark.parametrize("reference", ["snapshot", "1", "00000001000040008000000000000000"])
+def test_a_slug_that_nothing_published_has_is_refused_and_nothing_is_barred(site: Site, reference: str) -> None:
+    result = site.run("takedown", market_id(1), reference)
+    assert result.exit_code == 1
+    assert f"{reference}: no published market has this slug; name the market by its id" in result.stderr
+    assert site.traces(1)
+    assert not site.run("takedown").stdout.startswith(market_id(1))
+
+
+def test_without_an_id_it_tells_what_is_kept_out(site: Site) -> None:
+    assert site.done("takedown").stdout == "0 markets are kept out of every build\n"
+    site.done("takedown", market_id(FX), UNKNOWN)
+    before = site.stored()
+    lines = site.done("takedown").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == [market_id(FX), UNKNOWN, "2"]
+    assert site.stored() == before
+
+
+def test_a_market_that_was_taken_down_twice_is_taken_down(site: Site) -> None:
+    for _ in range(2):
+        site.done("takedown", market_id(FX))
+        assert site.traces(FX) == []
+        site.check()
+
+
+def test_nothing_published_yet_is_no_reason_to_fail(empty: Site) -> None:
+    empty.done("takedown", market_id(FX))
+    empty.done("publish")
+    assert empty.traces(FX) == []
+    empty.check()
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b'{"items":[', b'{"items":[],"nextCursor":"p1"}'])
+def test_a_list_that_cannot_be_read_is_told_and_the_market_is_barred_all_the_same(site: Site, body: bytes) -> None:
+    site.put(keys.first_page("open/new", 100), body)
+    result = site.run("takedown", market_id(1))
+    assert result.exit_code == 1
+    assert "first/100.json: damaged, so its list cannot be read; `public-markets rebuild --verify` repairs it" in (
+        result.stderr
+    )
+    assert blocked_ids(site) == {market_id(1)}
+    site.done("rebuild", "--as-of", hour(1), "--verify")
+    assert site.traces(1) == []
+    site.check()
+
+
+def test_a_store_that_does_not_answer_is_told(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    site.server.before = lambda _: SLOW_DOWN
+    for command in (["takedown", market_id(1)], ["takedown"], ["publish"], ["rebuild"]):
+        sentence = site.refused(1, *command)
+        assert sentence.startswith("s3://markets/api: does not answer (")
+
+
+# It stays away
+
+
+def test_builds_leave_it_out(site: Site) -> None:
+    site.done("takedown", market_id(FX))
+    result = site.done("build", "--as-of", hour(1))
+    assert result.stdout.startswith("built 10 markets")
+    assert json.loads(Path("output/report.json").read_text("utf-8"))["takenDown"] == [market_id(FX)]
+    assert site.traces(FX) == []
+
+
+def test_a_rebuild_in_an_empty_folder_leaves_it_out(site: Site) -> None:
+    site.done("takedown", market_id(FX))
+    site.forget_output()
+    site.done("rebuild", "--as-of", hour(1))
+    assert site.traces(FX) == []
+    site.check()
+
+
+def test_what_was_built_elsewhere_before_is_published_without_it(site: Site) -> None:
+    copy_output(site.folder / "output", site.folder / "elsewhere")
+    site.done("takedown", market_id(1), output="elsewhere")
+    assert len(site.traces(1)) > 100, "the folder has it still"
+    site.done("publish")
+    assert site.traces(1) == []
+    site.check()
+    assert json.loads(Path("output/blocked.json").read_bytes()) == json.loads(site.stored()["blocked.json"])
+
+
+def test_a_takedown_that_no_store_knew_of_reaches_it_with_the_next_publish(site: Site) -> None:
+    target, site.target = site.target, ""
+    result = site.done("takedown", market_id(1))
+    assert "s3://" not in result.stderr
+    site.target = target
+    assert site.traces(1)
+    assert not [key for key, body in site.built().items() if market_id(1).encode() in body]
+    site.done("publish")
+    assert site.traces(1) == []
+    assert blocked_ids(site) == {market_id(1)}
+    site.check()
+
+
+def test_without_target_and_folder_the_word_is_kept_for_the_first_build(site: Site) -> None:
+    site.forget_output()
+    site.target = ""
+    site.done("takedown", market_id(FX))
+    site.done("build")
+    assert not [key for key, body in site.built().items() if market_id(FX).encode() in body]
+
+
+def test_undo_lets_it_come_back_with_the_next_build_and_not_before(site: Site) -> None:
+    before = site.objects()
+    site.done("takedown", market_id(1))
+    result = site.done("takedown", "--undo", market_id(1))
+    assert result.stdout == "0 markets are kept out of every build\n"
+    assert site.traces(1) == []
+    site.done("rebuild", "--as-of", hour(1))
+    after = site.objects()
+    assert {key: body for key, body in after.items() if key != keys.BUILD and key in before} == {
+        key: body for key, body in before.items() if key != keys.BUILD
+    }
+    site.check()
+
+
+def test_undo_elsewhere_counts_here(site: Site) -> None:
+    site.done("takedown", market_id(FX))
+    site.done("takedown", "--undo", market_id(FX), output="elsewhere")
+    site.done("rebuild", "--as-of", hour(1))
+    assert site.traces(FX)
+    site.done("takedown", market_id(FX), output="elsewhere")
+    assert site.traces(FX, output=False) == []
+
+
+def test_a_damaged_blocked_list_stops_everything_rather_than_bring_markets_back(site: Site) -> None:
+    site.done("takedown", market_id(FX))
+    good = site.stored()["blocked.json"]
+    site.put("blocked.json", good[:-20])
+    for command in (["publish"], ["rebuild"], ["takedown", market_id(1)], ["takedown"]):
+        assert "blocked.json: damaged (1 mistakes)" in site.refused(1, *command)
+    site.put("blocked.json", good.replace(b'"format": 1', b'"format": 2'))
+    assert "blocked.json: format 2, this program knows 1" in site.refused(1, "publish")
+    site.put("blocked.json", good)
+    Path("output/blocked.json").write_bytes(b"{}{")
+    for command in (["publish"], ["rebuild"], ["build"]):
+        assert "output/blocked.json: damaged" in site.refused(1, *command)
+
+
+# While others are at work
+
+
+def test_a_takedown_that_comes_during_a_publish_is_obeyed_by_it(site: Site) -> None:
+    done: list[int] = []
+
+    def take_down(_: object, __: object) -> None:
+        if not done and site.server.count("PutObject") > 600:
+            done.append(1)
+            word = {"format": 1, "markets": {market_id(1): {"at": "2024-01-01T00:00:00.000Z", "isBlocked": True}}}
+            site.put("blocked.json", json.dumps(word).encode())
+
+    site.edit(1, volume=1_000.0)
+    site.server.after = take_down
+    result = site.done("rebuild", "--as-of", hour(1))
+    assert done
+    assert site.traces(1) == []
+    site.check()
+    assert "published 10 markets" in result.stdout
+
+
+def test_a_takedown_waits_for_a_publisher_and_says_so_once(site: Site) -> None:
+    held = json.loads(site.stored()["manifest.json"])
+    deadline = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() + 6))
+    held["work"] = {
+        "owner": "x", "process": "elsewhere 1 2", "who": "process 7 on another", "since": deadline,
+        "deadline": deadline, "touched": [],
+    }  # fmt: skip
+    site.put("manifest.json", json.dumps(held).encode())
+    assert site.refused(4, "publish").startswith("s3://markets/api: process 7 on another has been publishing since ")
+    result = site.done("takedown", market_id(FX))
+    waiting = [line for line in result.stderr.splitlines() if "waiting" in line]
+    assert len(waiting) == 1
+    assert waiting[0].startswith("barred from every later publish; waiting: s3://markets/api: process 7 on another ")
+    assert site.traces(FX) == []
+    site.check()
+
+
+# Directories
+
+
+def test_a_directory_is_cleared_as_well(site: Site) -> None:
+    site.target = "www"
+    site.done("publish")
+    site.edit(1, volume=77.0)
+    site.done("rebuild", "--as-of", hour(1))
+    site.done("takedown", market_id(1))
+    published = files(Path("www"))
+    assert published == site.built()
+    assert not [key for key, body in published.items() if market_id(1).encode() in body or b"Question 1?" in body]
+    assert not [path for path in Path("www").rglob("*") if market_id(1) in path.name]
+
+
+# When no build comes about
+
+
+def test_a_revoked_market_goes_even_when_the_build_is_refused(site: Site) -> None:
+    site.edit(1, approval="rejected")
+    for number in (2, 3, 4):
+        site.edit(number, prob=7.0)
+    result = site.run("rebuild", "--as-of", hour(1))
+    assert result.exit_code == 3
+    assert "more than guards.max_invalid" in result.stderr
+    assert [key for key in site.traces(1) if key.startswith("store")] == []
+    assert all(site.traces(number) for number in (2, 3, 4))
+    assert site.record().work is None
+
+
+def test_a_market_that_another_machine_took_down_goes_even_when_the_database_is_away(site: Site) -> None:
+    word = {"format": 1, "markets": {market_id(1): {"at": "2024-01-01T00:00:00.000Z", "isBlocked": True}}}
+    site.put("blocked.json", json.dumps(word).encode())
+    Path("markets.db").rename("away.db")
+    result = site.run("rebuild")
+    assert result.exit_code == 1
+    assert "what must not be public was withdrawn all the same" in result.stderr
+    assert [key for key in site.traces(1) if key.startswith("store")] == []
+    Path("away.db").rename("markets.db")
+    site.done("rebuild")
+    assert site.traces(1) == []
+    site.check()
+
+
+def test_every_state_was_among_the_markets(site: Site) -> None:
+    states = {state for held in site.record().built.markets.values() for state in held}
+    assert states == {*MARKET_STATUSES}
+    assert len(site.record().built.markets) == len(EVERY)
+    assert CANCELLED in EVERY

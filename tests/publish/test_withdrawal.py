@@ -1,0 +1,111 @@
+"""A state without some markets, made from that state alone, whether it lies in a folder or in a store."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from generator.api import keys
+from generator.errors import OutputError
+from generator.publish import record, withdrawal
+from generator.tree.folder import locked
+from generator.tree.manifest import Manifest
+from tests.support.builds import files
+from tests.support.publishing import CANCELLED, EVERY, FIRST, FX, OPEN, Site, tamper
+from tests.support.rows import market_id
+
+LIFETIME = timedelta(hours=6)
+
+
+def take_out(place: Path, *numbers: int) -> Manifest:
+    with locked(place) as folder:
+        withdrawal.from_folder(folder, [market_id(number) for number in numbers], LIFETIME)
+        found = folder.manifest()
+    assert found
+    return found
+
+
+def rebuilt_without(site: Site, *numbers: int) -> dict[str, bytes]:
+    """What a build of a database that never had the markets gives, but for the snapshot, which fills up."""
+    for number in numbers:
+        for relation, column in (("markets", "id"), ("fx_members", "market_id")):
+            site.database.execute(f"DELETE FROM {relation} WHERE {column} = ?", [market_id(number)])
+    site.done("build", "--as-of", FIRST, output="fresh")
+    return {key: body for key, body in site.built("fresh").items() if key != keys.SNAPSHOT}
+
+
+@pytest.mark.parametrize("numbers", [(1,), (1, CANCELLED, FX), OPEN, EVERY])
+def test_a_folder_without_markets_is_as_if_they_had_never_been_there(site: Site, numbers: tuple[int, ...]) -> None:
+    made = take_out(Path("output"), *numbers)
+    assert made.complete
+    expected = rebuilt_without(site, *numbers)
+    found = files(Path("output"))
+    snapshot = json.loads(found.pop(keys.SNAPSHOT))
+    assert found == expected
+    assert not {market_id(number) for number in numbers} & {one["id"] for group in snapshot.values() for one in group}
+    assert made.markets.keys() == {market_id(number) for number in EVERY if number not in numbers}
+
+
+def test_a_store_without_markets_is_the_same(site: Site, tmp_path: Path) -> None:
+    site.forget_output()
+    store = site.store()
+    stored = store.get(record.KEY)
+    assert stored
+    with locked(tmp_path / "scratch") as folder:
+        published = record.decoded(stored.body)
+        withdrawal.from_store(store, published, [market_id(1), market_id(FX)], folder, LIFETIME)
+        made = folder.manifest()
+    assert made
+    expected = rebuilt_without(site, 1, FX)
+    changed = files(tmp_path / "scratch")
+    assert made.objects.keys() - {keys.SNAPSHOT} == {key for key in expected if not keys.is_immutable(key)}
+    assert {key: body for key, body in changed.items() if key != keys.SNAPSHOT} == {
+        key: expected[key] for key in changed if key != keys.SNAPSHOT
+    }
+    assert site.server.count("PutObject") == site.server.count("DeleteObjects") == 0
+
+
+def test_markets_that_are_not_there_change_nothing(site: Site) -> None:
+    before = files(Path("output"), "")
+    take_out(Path("output"), 4_711)
+    after = files(Path("output"), "")
+    assert {key for key in before | after if before.get(key) != after.get(key)} <= {".lock"}
+
+
+def test_a_folder_in_which_nothing_was_built_stays_so(tmp_path: Path) -> None:
+    with locked(tmp_path / "output") as folder:
+        withdrawal.from_folder(folder, [market_id(1)], LIFETIME)
+        assert folder.manifest() is None
+
+
+def test_what_a_killed_build_left_is_looked_through_as_well(site: Site) -> None:
+    content = json.loads(Path("output/manifest.json").read_bytes())
+    tamper(Path("output/manifest.json"), json.dumps({**content, "complete": False}).encode())
+    Path("output", keys.detail(market_id(4_711))).write_bytes(b'{"a half-made": "detail"}')
+    made = take_out(Path("output"), 1)
+    assert made.complete
+    assert not [key for key, body in site.built().items() if market_id(1).encode() in body]
+    expected = rebuilt_without(site, 1)
+    found = files(Path("output"))
+    assert {key: found.get(key) for key in expected} == expected
+
+
+@pytest.mark.parametrize("harm", ["missing", "damaged"])
+@pytest.mark.parametrize("what", ["first page", "page", "build record"])
+def test_lists_that_cannot_be_read_are_told(site: Site, harm: str, what: str) -> None:
+    made = json.loads(Path("output/manifest.json").read_bytes())
+    key = {
+        "first page": keys.first_page("open/new", 100),
+        "page": keys.first_page("closed/new", 100),
+        "build record": keys.BUILD,
+    }[what]
+    assert made["complete"]
+    if harm == "missing":
+        Path("output", key).unlink()
+    else:
+        tamper(Path("output", key), b'{"items":[{')
+    with pytest.raises(OutputError, match="repairs it"):
+        take_out(Path("output"), 1)
+    site.done("rebuild", "--as-of", FIRST)
+    take_out(Path("output"), 1)

@@ -1,0 +1,190 @@
+"""What keeps a database from being read, as sentences that say what to do."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from generator.source import schema_check
+from generator.source.relations import RELATIONS, Kind
+from tests.support.builds import run
+from tests.support.rows import create_database, fill_id, insert_fill, insert_market, market_id
+
+Offered = dict[str, dict[str, tuple[str, frozenset[Kind]]]]
+
+
+def findings(offered: Offered, **refusals: str) -> list[str]:
+    return schema_check.findings(offered.get, refusals.get)
+
+
+@pytest.fixture
+def offered() -> Offered:
+    """Exactly what is read, each column of a type that holds just its kind."""
+    return {
+        relation: {column: (f"{kind}-type", frozenset({kind})) for column, kind in columns.items()}
+        for relation, columns in RELATIONS.items()
+    }
+
+
+def test_a_database_that_has_everything_gives_no_findings(offered: Offered) -> None:
+    assert findings(offered) == []
+
+
+def test_more_relations_and_columns_than_we_read_are_no_finding(offered: Offered) -> None:
+    offered["users"] = {"password": ("TEXT", frozenset({"text"}))}
+    offered["fills"]["user_id"] = ("TEXT", frozenset({"text"}))
+    assert findings(offered) == []
+
+
+def test_a_relation_that_is_missing_is_named_once(offered: Offered) -> None:
+    del offered["orders"]
+    assert findings(offered) == [
+        "relation orders is missing; create a table or a view of that name, or set source.schema to where it is"
+    ]
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_every_column_that_is_missing_is_named(offered: Offered, relation: str) -> None:
+    columns = list(offered[relation])
+    offered[relation] = {}
+    assert findings(offered) == [
+        f"column {relation}.{column} is missing; add it, or make {relation} a view that has it (NULL where optional)"
+        for column in columns
+    ]
+
+
+def test_a_column_of_the_wrong_kind_is_named_with_its_type(offered: Offered) -> None:
+    offered["markets"]["prob"] = ("TEXT", frozenset({"text", "id"}))
+    assert findings(offered) == ["column markets.prob has type TEXT, which holds no number; cast it in a view"]
+
+
+def test_a_relation_that_cannot_be_read_is_named_with_the_databases_reason(offered: Offered) -> None:
+    assert findings(offered, fills="permission denied") == [
+        "relation fills cannot be read: permission denied; let this user SELECT from it, or mend it"
+    ]
+
+
+def test_a_relation_that_is_unfit_anyway_is_not_tried(offered: Offered) -> None:
+    del offered["fills"]["price"], offered["orders"]
+    found = findings(offered, fills="no such column: price", orders="no such table: orders")
+    assert [finding.split(";")[0] for finding in found] == [
+        "relation orders is missing",
+        "column fills.price is missing",
+    ]
+
+
+def test_everything_is_found_at_once(offered: Offered) -> None:
+    del offered["fills"], offered["markets"]["question"]
+    offered["orders"]["is_public"] = ("BLOB", frozenset())
+    found = findings(offered)
+    assert [finding.split()[1] for finding in found] == ["markets.question", "orders.is_public", "fills"]
+
+
+def test_nothing_at_all_is_six_findings() -> None:
+    assert len(findings({})) == 6
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "config.yaml").write_text("source:\n  url: sqlite:///markets.db\n")
+    return tmp_path
+
+
+def test_the_command_ends_with_what_a_build_will_make(folder: Path, database: sqlite3.Connection) -> None:
+    insert_market(database, 1)
+    insert_market(database, 2, approval="pending")
+    done = run("check", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "fine: sqlite:///markets.db: all relations and columns are there\n"
+        "fine: rows: 1 markets can be published, 1 are hidden\n"
+        "fine: output: can be written\n"
+        "`public-markets build` will make 3,007 objects of 1 markets in output\n"
+    )
+    assert not (folder / "output").exists()
+    assert (
+        run("build", "--as-of", "2026-01-31T12:00:00Z", cwd=folder).stdout.partition(": ")[2].split(" files")[0]
+        == "3007"
+    )
+
+
+def test_the_command_tells_everything_in_the_order_of_mending_and_fails(folder: Path) -> None:
+    with closing(create_database(folder / "markets.db")) as connection:
+        connection.execute("DROP TABLE fx_members")
+        connection.execute("ALTER TABLE markets RENAME COLUMN question TO title")
+        connection.execute("ALTER TABLE markets DROP COLUMN volume")
+        connection.execute("ALTER TABLE markets ADD COLUMN volume BLOB")
+    (folder / "file").touch()
+    settings = {"prices": "none.json", "output": "file/output", "publish.target": "file/site"}
+    done = run("check", *(word for key, value in settings.items() for word in ("--set", f"{key}={value}")), cwd=folder)
+    assert done.returncode == 1
+    assert [line.split(";")[0] for line in done.stdout.splitlines()] == [
+        "error: prices: none.json: no such file or directory",
+        "error: column markets.question is missing",
+        "error: column markets.volume has type BLOB, which holds no number",
+        "error: relation fx_members is missing",
+        f"error: {folder / 'file' / 'site'}: not a directory",
+        "error: file: not a directory",
+    ]
+    assert done.stderr == ("error: 6 of these must be mended before a build or a publish can work; then check again\n")
+
+
+def test_rows_that_would_be_left_out_are_counted_by_reason_with_examples(
+    folder: Path, database: sqlite3.Connection
+) -> None:
+    for number in range(1, 6):
+        insert_market(database, number, prob=1.5 if number > 1 else 0.5)
+    insert_fill(database, 1, amount=-1.0)
+    done = run("check", "--set", "guards.max_invalid=1", cwd=folder)
+    assert done.returncode == 0
+    told = done.stdout.splitlines()
+    assert told[1] == "fine: rows: 1 markets can be published, 0 are hidden"
+    assert told[2].startswith("warning: rows: 4 of markets are left out: prob: ")
+    assert told[2].endswith(f"(such as {market_id(2)}, {market_id(3)}, {market_id(4)})")
+    assert told[3].startswith("warning: rows: 1 of fills are left out: amount: ")
+    assert told[3].endswith(f"(such as {fill_id(1)})")
+
+
+def test_what_a_guard_would_refuse_is_an_error(folder: Path, database: sqlite3.Connection) -> None:
+    for number in range(1, 6):
+        insert_market(database, number)
+    assert run("build", cwd=folder).returncode == 0
+    database.execute("UPDATE markets SET is_listed = 0 WHERE id < ?", [market_id(3)])
+    database.execute("UPDATE markets SET prob = 7 WHERE id = ?", [market_id(3)])
+    done = run("check", cwd=folder)
+    assert done.returncode == 1
+    errors = [line for line in done.stdout.splitlines() if line.startswith("error: ")]
+    assert errors[0].startswith("error: 1 of 3 markets break the contract, more than guards.max_invalid (0.01) allows")
+    assert errors[1].startswith("error: 3 of 5 markets would disappear, more than guards.max_shrink (0.2) allows")
+    refused = run("build", cwd=folder)
+    assert refused.returncode == 3
+    assert refused.stderr.splitlines()[0] == errors[0]
+
+
+def test_a_database_that_cannot_be_reached_keeps_nothing_else_from_being_told(folder: Path) -> None:
+    done = run("check", "--set", "source.url=sqlite:///nowhere.db", cwd=folder)
+    assert done.returncode == 1
+    assert [line.split(";")[0] for line in done.stdout.splitlines()] == [
+        "error: source.url: nowhere.db: no such database file",
+        "fine: output: can be written",
+    ]
+
+
+def test_a_folder_that_is_not_ours_or_damaged_is_found(folder: Path, database: sqlite3.Connection) -> None:
+    (folder / "output" / "v1").mkdir(parents=True)
+    done = run("check", cwd=folder)
+    assert (done.returncode, done.stdout.splitlines()[-1].split(",")[0]) == (
+        1,
+        "error: output/v1 exists but output/manifest.json does not",
+    )
+
+
+def test_a_view_with_expressions_can_be_read(folder: Path) -> None:
+    with closing(create_database(folder / "markets.db")) as connection:
+        connection.execute("ALTER TABLE orders RENAME TO book")
+        connection.execute(
+            "CREATE VIEW orders AS SELECT market_id, lower(side) AS side, price / 1.0 AS price, amount,"
+            " 1 AS is_public FROM book"
+        )
+    assert run("check", cwd=folder).returncode == 0

@@ -1,0 +1,50 @@
+"""A store before which nginx stands: it serves a folder as a bucket does that may not be listed."""
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from generator.api import keys
+
+
+@contextmanager
+def bucket(output: Path, port: int) -> Iterator[list[str]]:
+    """A store that says 403 of what it does not have, as one does that may not be listed; yields what it was asked."""
+    asked: list[str] = []
+
+    class Objects(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            key = self.path.removeprefix("/store/a%20prefix/")
+            found = (output / key).is_file() and key.startswith("v1/")
+            body = (output / key).read_bytes() if found else b"<Error>AccessDenied</Error>"
+            etag = f'"{hashlib.md5(body, usedforsecurity=False).hexdigest()}"'
+            is_known = found and self.headers["If-None-Match"] == etag
+            self.send_response(304 if is_known else 200 if found else 403)
+            for name, value in (keys.headers(key) if found else {"Content-Type": "application/xml"}).items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("ETag", etag)
+            self.end_headers()
+            if self.command == "GET" and not is_known:
+                self.wfile.write(body)
+
+        do_HEAD = do_GET  # noqa: N815 - the name is the library's
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as above
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", port), Objects) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield asked
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,90 @@
+"""What several test files build with: configurations, databases with hand-written rows, builds, and what they left."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import click
+
+from generator.api.contract import Variant
+from generator.builder.report import Report
+from generator.builder.run import Allowed, Clock, build
+from generator.cli.main import main
+from generator.config import loader
+from generator.config.settings import Config
+
+ROOT: Final = Path(__file__).parents[2]
+AS_OF: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
+#: `AS_OF` on the wire.
+NOW: Final = "2026-01-31T12:00:00.000Z"
+
+#: Settings of the extended variant with lists for two categories, the second of which has a name that is no slug.
+EXTENDED: Final[Mapping[str, str]] = {"variant": "extended", "categories": "politics,u.s. 2024 elections"}
+#: Settings of each variant, for what is tested in both.
+VARIANTS: Final[Mapping[Variant, Mapping[str, str]]] = {"core": {}, "extended": EXTENDED}
+
+CHUNKED: Final = {"layout": "chunks"}
+#: What is tested after the core variant in the layout `pages`: the other three, by name.
+OTHER_BUILDS: Final[Mapping[str, Mapping[str, str]]] = {
+    "core-chunks": CHUNKED,
+    "extended-pages": EXTENDED,
+    "extended-chunks": {**EXTENDED, **CHUNKED},
+}
+
+#: Builds of the demo by variant, and by layout if it is not `pages`.
+Outputs: TypeAlias = Callable[..., Path]
+
+
+def all_commands() -> dict[str, click.Command]:
+    """Every command by its name."""
+    context = click.Context(main)
+    found = {name: main.get_command(context, name) for name in main.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
+
+
+class Silent:
+    """Progress that shows nothing."""
+
+    def start(self, steps: int) -> None:
+        """Expect so many steps."""
+
+    def advance(self) -> None:
+        """Count one as done."""
+
+
+def make_config(folder: Path, **settings: object) -> Config:
+    """Settings for `folder`/markets.db and `folder`/output; write `detail__recent_fills=3` for detail.recent_fills."""
+    file = folder / "config.yaml"
+    file.touch()
+    values = {"source.url": f"sqlite:///{folder / 'markets.db'}", "output": str(folder / "output")}
+    values |= {key.replace("__", "."): str(value) for key, value in settings.items()}
+    return loader.load(file, overrides=[f"{key}={value}" for key, value in values.items()], environ={})
+
+
+def build_now(settings: Config, as_of: datetime = AS_OF, *, shrink: bool = False, invalid: bool = False) -> Report:
+    """Build in this process."""
+    clock = Clock(as_of, is_set=True)
+    return build(settings, clock, allowed=Allowed(shrink=shrink, invalid=invalid), progress=Silent())
+
+
+def run(*arguments: str | Path, cwd: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run the real command line; `environ` is added to this process's environment."""
+    return subprocess.run(
+        [sys.executable, "-m", "generator", *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def files(output: Path, below: str = "v1") -> dict[str, bytes]:
+    """Every file of an output folder below `v1`, by its key; `below=""` for really every file."""
+    found = (path for path in (output / below).rglob("*") if path.is_file())
+    return {path.relative_to(output).as_posix(): path.read_bytes() for path in sorted(found)}

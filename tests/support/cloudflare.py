@@ -1,0 +1,153 @@
+"""A rendered Worker in real workerd, through Miniflare: a site with its own bucket, cache and rate limit."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from generator.api import keys
+from generator.config.settings import Config
+from generator.edge import cloudflare
+from generator.edge import render as edge
+from tests.support.builds import ROOT
+from tests.support.edges import Case, http_mismatch
+from tests.support.engines import in_quickjs
+from tests.support.programs import require, unavailable
+from tests.support.servers import Answer, Client
+
+NODE_FOLDER: Final = ROOT / "tests" / "node"
+_PROGRAM: Final = NODE_FOLDER / "cloudflare.mjs"
+_TIMEOUT: Final = 30
+
+
+class Site:
+    """A running Worker."""
+
+    def __init__(self, process: "subprocess.Popen[str]", output: Path) -> None:
+        self._process = process
+        self._output = output
+        self.client = Client(int(self._read_line().rstrip("/").rpartition(":")[2]))
+
+    def ask(self, target: str, method: str = "GET", **headers: str) -> Answer:
+        return self.client.send(method, target, **headers)
+
+    def put(self, wanted: Iterable[str], *, prefix: str = "", has_headers: bool = True) -> None:
+        """Upload objects of the build, with the headers that `publish` stores with them."""
+        self._do(put=[self._upload(key, prefix, has_headers=has_headers) for key in wanted])
+
+    def delete(self, key: str) -> None:
+        self._do(delete=[key])
+
+    def _upload(self, key: str, prefix: str, *, has_headers: bool) -> Mapping[str, str]:
+        headers = keys.headers(key) if has_headers else {}
+        named = {"contentType": headers.get("Content-Type"), "cacheControl": headers.get("Cache-Control")}
+        place = {"key": prefix + key, "file": str(self._output / key)}
+        return place | {name: value for name, value in named.items() if value}
+
+    def _do(self, **task: Any) -> None:
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps(task) + "\n")
+        self._process.stdin.flush()
+        assert self._read_line() == "done"
+
+    def _read_line(self) -> str:
+        assert self._process.stdout
+        line = self._process.stdout.readline()
+        assert line, f"the Worker's program has ended with {self._process.wait(_TIMEOUT)}; its errors are above"
+        return line.strip()
+
+
+def write(config: Config, folder: Path) -> Path:
+    """Write Cloudflare's files into `folder`; returns wrangler's configuration."""
+    texts = {Path(file.name).name: file.text for file in edge.render(config) if f"/{cloudflare.FOLDER}/" in file.name}
+    assert tuple(texts) == cloudflare.NAMES
+    for name, text in texts.items():
+        (folder / name).write_text(text, "utf-8")
+    return folder / cloudflare.WRANGLER
+
+
+def node(package: str) -> Path:
+    """Node, if it has the package; without, the test is skipped or fails."""
+    found = require("node", reason="it runs workerd, for the Cloudflare Worker")
+    if not (NODE_FOLDER / "node_modules" / package).is_dir():
+        unavailable(f"{package} is not installed: run `npm ci` in tests/node")
+    return found
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Wrangler writes below `folder` only, and tells nobody."""
+    own = {"XDG_CONFIG_HOME": str(folder), "WRANGLER_LOG_PATH": str(folder), "WRANGLER_SEND_METRICS": "false"}
+    return {**os.environ, **own, "CI": "1", "NO_COLOR": "1"}
+
+
+@contextmanager
+def serving(wrangler: Path, output: Path) -> Iterator[Site]:
+    """The Worker of wrangler's configuration beside its files, with an empty bucket, while the context lasts."""
+    program = [node("miniflare"), _PROGRAM, wrangler]
+    own = environment(wrangler.parent)
+    with subprocess.Popen(program, env=own, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        try:
+            site = Site(process, output)
+            with closing(site.client):
+                yield site
+        finally:
+            process.stdin.close()
+            try:
+                process.wait(_TIMEOUT)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+
+
+# ── the table of requests ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def as_url(path: str) -> str:
+    """The path as the platform hands it over: a URL's (WHATWG), without dot segments and backslashes."""
+    kept: list[str] = []
+    parts = path.replace("\\", "/").split("/")[1:]
+    for part in parts:
+        dots = part.lower().replace("%2e", ".")
+        if dots == "..":
+            del kept[-1:]
+        elif dots != ".":
+            kept.append(part)
+    if parts[-1].lower().replace("%2e", ".") in (".", ".."):
+        kept.append("")
+    return quote("/" + "/".join(kept), safe="/%:@!$&'()*+,;=-._~|[]^")
+
+
+def as_handed_over(cases: Sequence[Case], core: str, folder: Path, output: Path) -> list[Case]:
+    """The cases with what the router must answer to the path it gets to see."""
+    changed = [case for case in cases if as_url(case.path) != case.path]
+    results = in_quickjs(core, [(case.method, as_url(case.path), case.query) for case in changed], folder, output)
+    renamed = {case: _as_found(case, result) for case, result in zip(changed, results, strict=True)}
+    return [renamed.get(case, case) for case in cases]
+
+
+def _as_found(case: Case, result: Any) -> Case:
+    result = result.get("settled", result)
+    if "key" in result:
+        return replace(case, status=200, statuses=frozenset([200]), key=result["key"])
+    if result["status"] == HTTPStatus.OK:
+        is_first = result["headers"]["cache-control"] == keys.MUTABLE
+        return replace(case, status=200, statuses=frozenset([200]), page=result["body"].encode(), is_first=is_first)
+    details = json.loads(result["body"]).get("details", []) if result["body"] else []
+    named = tuple(detail["path"][0] for detail in details)
+    return replace(case, status=result["status"], statuses=frozenset([result["status"]]), key=None, invalid=named)
+
+
+def mismatches(site: Site, cases: Sequence[Case], output: Path) -> list[str]:
+    found = []
+    for case in cases:
+        answer = site.ask(case.target, case.method)
+        if problem := http_mismatch(case, answer.status, answer.headers, answer.body, output):
+            found.append(problem)
+    return found

@@ -1,0 +1,48 @@
+"""File systems of the tests' own, which can be filled without harm.
+
+A pytest plugin: ask for `disk`.
+"""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.support.programs import unavailable
+
+
+class Disk:
+    """A file system of our own, in a namespace that a shell keeps open."""
+
+    def __init__(self, place: Path) -> None:
+        place.mkdir()
+        self._place = place
+        self._shell = subprocess.Popen(
+            ["unshare", "-rm", "sh"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        #: Where the others see it.
+        self.path = Path(f"/proc/{self._shell.pid}/root{place}")
+
+    def mount(self, options: str) -> None:
+        """Mount a file system in memory, or mount it in another way."""
+        assert self._shell.stdin
+        assert self._shell.stdout
+        try:
+            self._shell.stdin.write(f"mount -t tmpfs -o {options} none '{self._place}' && echo mounted\n")
+            self._shell.stdin.flush()
+        except BrokenPipeError:
+            unavailable("unshare -rm is refused here: no disk can be filled")
+        answer = self._shell.stdout.readline()
+        if answer != "mounted\n":
+            unavailable(f"no file system can be mounted here ({answer.strip()}): no disk can be filled")
+
+    def close(self) -> None:
+        self._shell.communicate(timeout=20)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    with closing(Disk(tmp_path / "disk")) as disk:
+        yield disk

@@ -1,0 +1,109 @@
+"""Runs the router core on a list of requests in each JavaScript engine at hand; results come as JSON.
+
+A result is an answer, or what the core said first (`key`), what an adapter makes of it (`settled`: an answer, or the
+`key` of the object to answer with), and all that it reads for it (`asked`).
+"""
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import quickjs
+
+from tests.support.programs import require
+
+Request: TypeAlias = tuple[str, str, str]
+#: core, requests, a folder for its files, the build that objects are read from → a result a request.
+Engine: TypeAlias = Callable[[str, Sequence[Request], Path, Path], list[Mapping[str, Any]]]
+
+_RUN: Final = """
+function run(requests) {
+  return JSON.stringify(requests.map(function (request) {
+    const found = route(request[0], request[1], request[2], digest), asked = [];
+    return found.status === undefined ? { key: found.key, settled: settle(found, asked), asked: asked } : found;
+  }));
+}
+
+// What every adapter does.
+function settle(found, asked) {
+  while (found.status === undefined) {
+    const texts = (found.read || [found.key]).map(function (key) {
+      asked.push(key);
+      return readText(key);
+    });
+    if (found.read !== undefined) found = cut(found, texts, digest);
+    else if (texts[0] === null) found = found.otherwise || missing(found.key);
+    else return { key: found.key };
+  }
+  return found;
+}
+"""
+_PROGRAM: Final = """
+const crypto = require('crypto');
+function digest(text) { return crypto.createHash('sha256').update(text).digest('hex'); }
+const fs = require('fs');
+const texts = {};
+function readText(key) {
+  if (!(key in texts)) {
+    try { texts[key] = fs.readFileSync(%s + '/' + key, 'utf8'); } catch (e) { texts[key] = null; }
+  }
+  return texts[key];
+}
+fs.writeFileSync(%s, run(JSON.parse(fs.readFileSync(%s, 'utf8'))));
+"""
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+#: Where there is no object.
+NOWHERE: Final = Path("/nowhere")
+
+
+def in_quickjs(core: str, requests: Sequence[Request], folder: Path, output: Path = NOWHERE) -> list[Mapping[str, Any]]:
+    @cache
+    def read(key: str) -> str | None:
+        path = output / key
+        return path.read_text("utf-8") if path.is_file() else None
+
+    context = quickjs.Context()
+    context.add_callable("digest", sha256)
+    context.add_callable("readText", read)
+    context.eval(core + _RUN)
+    try:
+        results: list[Mapping[str, Any]] = json.loads(context.eval(f"run({json.dumps(requests)})"))
+    except quickjs.JSException as error:
+        raise RuntimeError(f"quickjs: {error}") from error
+    return results
+
+
+def in_njs(core: str, requests: Sequence[Request], folder: Path, output: Path = NOWHERE) -> list[Mapping[str, Any]]:
+    return _in_program("njs", core, requests, folder, output)
+
+
+def in_node(core: str, requests: Sequence[Request], folder: Path, output: Path = NOWHERE) -> list[Mapping[str, Any]]:
+    return _in_program("node", core, requests, folder, output)
+
+
+def _in_program(
+    program: str, core: str, requests: Sequence[Request], folder: Path, output: Path
+) -> list[Mapping[str, Any]]:
+    path = require(program, reason="the router core is not run in it")
+    table, answers = folder / "requests.json", folder / f"{program}.json"  # console.log of njs cuts long lines
+    table.write_text(json.dumps(requests), "utf-8")
+    script = folder / f"{program}.js"
+    places = (json.dumps(str(path)) for path in (output, answers, table))
+    script.write_text(core + _RUN + _PROGRAM % tuple(places), "utf-8")
+    done = subprocess.run([path, script], capture_output=True, text=True, check=False, timeout=60)
+    if done.returncode:
+        raise RuntimeError(f"{program}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    results: list[Mapping[str, Any]] = json.loads(answers.read_text("utf-8"))
+    return results
+
+
+ENGINES: Final[Mapping[str, Engine]] = {"quickjs": in_quickjs, "njs": in_njs, "node": in_node}

@@ -1,0 +1,395 @@
+"""What the fault tests share: a database that changes, an oracle for its lists, readers, and builders to be killed."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from generator.api import cursors, keys
+from generator.api.contract import SORTS, STATES_OF_FILTER
+from generator.tree import chunks, manifest, pages
+from generator.tree.layouts import object_keys
+from generator.tree.manifest import Manifest
+from generator.tree.pages import size_at
+from tests.support.builds import AS_OF, ROOT
+from tests.support.rows import create_database, insert_market, market_id
+
+#: What a reader sees of a market in a list.
+Seen = tuple[str, str, str]
+#: Every list by its name, in order.
+State = dict[str, list[Seen]]
+
+MARKETS: Final = 60
+#: What lies in an output folder, and nothing else.
+NAMES: Final = {".lock", "api.html", "edge", "index.html", "manifest.json", "report.json", "v1", "vendor"}
+STATUSES: Final = ("open", "open", "open", "closed", "resolved", "cancelled")
+LIST_NAMES: Final = tuple(keys.list_name(status, sort) for status in STATES_OF_FILTER for sort in SORTS)
+LIMITS_WALKED: Final = (1, 7, 20, 100)
+ORDERS: Final = {
+    "popular": "trader_count DESC, volume DESC",
+    "activity": "last_activity_at DESC",
+    "volume": "volume DESC",
+    "new": "created_at DESC",
+    "ended": "coalesce(resolved_at, close_time) DESC",
+}
+
+
+#: Where it is there, a file system in memory: what survives a kill is the same on all, and it is several times faster.
+MEMORY: Final = Path("/dev/shm")  # noqa: S108 - mkdtemp makes the names in it
+ROOM: Final = 1 << 30
+
+
+@contextmanager
+def fast_folder(otherwise: Path) -> Iterator[Path]:
+    """A folder to build in, again and again."""
+    if not MEMORY.is_dir() or not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < ROOM:
+        yield otherwise
+        return
+    with tempfile.TemporaryDirectory(dir=MEMORY) as name:
+        yield Path(name)
+
+
+def day(number: int) -> str:
+    """A time in the database's form; equal for numbers that are 25 apart, so that there are ties."""
+    return f"2026-01-{1 + number % 25:02} 12:00:00.000000"
+
+
+class World:
+    """A database whose markets change step by step, and what every list must show."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.step = 0
+        self._withdrawals = 0
+        self.database = create_database(folder / "markets.db")
+        for number in range(1, MARKETS + 1):
+            self.add(number, status=STATUSES[number % len(STATUSES)])
+
+    def close(self) -> None:
+        self.database.close()
+
+    def add(self, number: int, **columns: Any) -> str:
+        settled = columns.get("status") in ("resolved", "cancelled")
+        values = {
+            "volume": float(number * 37 % 23),
+            "trader_count": number * 7 % 5,
+            "created_at": day(number),
+            "last_activity_at": day(number * 3),
+            "close_time": day(number * 7).replace("2026-01", "2026-03"),
+            "resolution": "YES" if columns.get("status") == "resolved" else None,
+            "resolved_at": day(number * 11) if settled else None,
+        }
+        return insert_market(self.database, number, **values | columns)
+
+    def advance(self, *, withdraw: bool = False) -> None:
+        """Change texts in every list, move statuses, add a market; withdraw one and let the last one return."""
+        self.step += 1
+        step = self.step
+        for offset in (0, 3, 4, 5):  # one of each status, as they were made
+            number = (step * 6 + offset) % MARKETS or MARKETS
+            self.edit(number, question=f"Question {number}, edition {step}?")
+        moved = f"Moved at {step}?"
+        self.edit(1 + step * 6 % MARKETS, status="closed" if step % 2 else "open", question=moved)
+        self.edit(3 + step * 6 % MARKETS, status="open" if step % 2 else "closed", question=moved)
+        if step % 8 == 0:
+            self.add(1000 + step, status="open")
+        if withdraw:
+            self._withdrawals += 1
+            self.withdraw(2 + self._withdrawals * 6 % MARKETS)
+
+    def edit(self, number: int, **columns: Any) -> None:
+        names = ", ".join(f"{name} = ?" for name in columns)
+        self.database.execute(f"UPDATE markets SET {names} WHERE id = ?", [*columns.values(), market_id(number)])
+
+    def withdraw(self, number: int) -> None:
+        self.database.execute("UPDATE markets SET approval = 'approved'")
+        self.edit(number, approval="rejected")
+
+    def state(self) -> State:
+        """Every list, as the database itself selects and sorts it."""
+        return {
+            keys.list_name(status, sort): self._list(states, ORDERS[sort])
+            for status, states in STATES_OF_FILTER.items()
+            for sort in SORTS
+        }
+
+    def _list(self, states: tuple[str, ...], order: str) -> list[Seen]:
+        wanted = ", ".join("?" * len(states))
+        return self.database.execute(
+            "SELECT id, question, status FROM markets WHERE approval = 'approved' AND is_listed "
+            f"AND status IN ({wanted}) ORDER BY {order}, id",
+            states,
+        ).fetchall()
+
+
+class GoneError(Exception):
+    """The page is not there: a reader gets a 400 and starts again."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A walk that is under way: what it must see altogether, what it has seen, and where it goes on."""
+
+    list_name: str
+    limit: int
+    whole: list[Seen]
+    seen: list[Seen]
+    at: str | None
+
+
+def _following(list_name: str, generation: str, position: int, count: int) -> str | None:
+    return cursors.mint(list_name, generation, position) if position < count else None
+
+
+class Reader:
+    """Reads what lies under `v1/`, and nothing else, as an edge would. `read` tells an object's bytes by its key."""
+
+    def __init__(self, read: Callable[[str], bytes | None]) -> None:
+        self._read = read
+
+    @classmethod
+    def of_folder(cls, output: Path) -> "Reader":
+        """Read what a build made."""
+
+        def read(key: str) -> bytes | None:
+            try:
+                return (output / key).read_bytes()
+            except FileNotFoundError:
+                return None
+
+        return cls(read)
+
+    def page(self, list_name: str, limit: int, at: str | None = None) -> tuple[list[Seen], str | None]:
+        if at is None:
+            items, at = self._first_page(list_name, limit)
+        else:
+            items, at = self._later_page(list_name, limit, cursors.read(list_name, at))
+        assert len(items) <= limit, (list_name, at)
+        return [(one["id"], one["question"], one["status"]) for one in items], at
+
+    def _first_page(self, list_name: str, limit: int) -> tuple[list[dict[str, Any]], str | None]:
+        """Of the layout that is there; while a site moves from one to the other both are."""
+        key = keys.first_page(list_name, limit)
+        if self._read(key) is not None:
+            page = self._get(key)
+            return page["items"], page["nextCursor"]
+        head = self._get(keys.head(list_name))
+        items = head["items"][:limit]
+        return items, _following(list_name, head["generation"], len(items), head["count"])
+
+    def _later_page(self, list_name: str, limit: int, place: cursors.Cursor) -> tuple[list[dict[str, Any]], str | None]:
+        if place.generation.startswith(pages.LETTER):
+            size = size_at(place.position, limit)
+            page = self._get(keys.page(list_name, place.generation, size, place.position))
+            return page["items"], page["nextCursor"]
+        index = self._get(keys.index(list_name, place.generation))
+        end = min(place.position + limit, index["count"])
+        items, start = [], 0
+        for name, size in zip(index["chunks"], [index["first"], *[chunks.SIZE] * index["count"]], strict=False):
+            if start < end and start + size > place.position:
+                chunk = self._get(keys.chunk(list_name, name))
+                items += chunk[max(0, place.position - start) : end - start]
+            start += size
+        assert len(items) == end - place.position, "a page has as many items as it can"
+        return items, _following(list_name, place.generation, end, index["count"])
+
+    def _get(self, key: str) -> Any:
+        body = self._read(key)
+        if body is None:
+            raise GoneError(key)
+        return json.loads(body)
+
+    def walk(self, list_name: str, limit: int, at: str | None = None) -> list[Seen]:
+        """Everything from the cursor, or from the first page, to the end."""
+        items, at = self.page(list_name, limit, at)
+        while at is not None:
+            more, at = self.page(list_name, limit, at)
+            assert more, f"{list_name}: an empty page in the middle"
+            items += more
+        return items
+
+    def begin(self, list_name: str, limit: int) -> Walk:
+        """Read one page, and note how the walk would end now."""
+        items, at = self.page(list_name, limit)
+        return Walk(list_name, limit, self.walk(list_name, limit), items, at)
+
+    def finish(self, walk: Walk) -> None:
+        """Walk on to the end; it must be exact."""
+        items = walk.seen + (self.walk(walk.list_name, walk.limit, walk.at) if walk.at else [])
+        if items != walk.whole:
+            raise AssertionError(f"a walk of {walk.list_name} by {walk.limit} is not exact")
+
+    def check(self, *states: State, lists: tuple[str, ...] = LIST_NAMES) -> None:
+        """Every list must be walked, with every limit, to the end of one and the same state."""
+        for name in lists:
+            possible = [state[name] for state in states]
+            for limit in LIMITS_WALKED:
+                if self.walk(name, limit) not in possible:
+                    raise AssertionError(f"{name} by {limit}: neither old nor new")
+
+
+def expected_keys(record: Manifest) -> set[str]:
+    """Every key under `v1/` that the manifest accounts for."""
+    immutable = {key for (name, _), one in record.generations().items() for key in object_keys(name, one)}
+    return {*record.objects, *immutable}
+
+
+def check_whole(output: Path) -> Manifest:
+    """A folder after a build that was not killed: complete, nothing left over, nothing missing, nothing damaged."""
+    record = Manifest.model_validate_json((output / "manifest.json").read_bytes())
+    assert record.complete
+    found = {path.relative_to(output).as_posix() for path in (output / "v1").rglob("*") if not path.is_dir()}
+    assert found == expected_keys(record)
+    for key, digest in record.objects.items():
+        assert manifest.digest(key, (output / key).read_bytes()) == digest, key
+    assert {path.name for path in output.iterdir()} == NAMES
+    return record
+
+
+@dataclass
+class Fault:
+    """Who dies at which call; see `fault_runner`."""
+
+    call: str
+    number: int = 1
+    after: bool = False
+    who: str = "main"
+    victim: str = "self"
+    signal: int = signal.SIGKILL
+    every: int = 0
+
+
+class Runner:
+    """Runs commands in forked processes of their own, one after the other; `modules` prepare all of them."""
+
+    def __init__(self, log: Path, *modules: str) -> None:
+        self._log = log
+        self._group = 0
+        command = [sys.executable, "-m", "tests.support.fault_runner", *modules]
+        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        #: What the process that ended last did, by the runner's labels.
+        self.calls: Counter[str] = Counter()
+
+    def close(self) -> None:
+        with suppress(ProcessLookupError):
+            if self._group:
+                os.killpg(self._group, signal.SIGKILL)
+        self._process.communicate(timeout=20)
+
+    def begin(self, arguments: list[str], fault: Fault | None = None) -> int:
+        """Begin a command; returns its process id. `end` must follow."""
+        job = {"arguments": arguments, "log": str(self._log), "fault": vars(fault) if fault else None}
+        assert self._process.stdin
+        self._process.stdin.write(f"{json.dumps(job)}\n")
+        self._process.stdin.flush()
+        self._group = int(self._answer()["pid"])
+        return self._group
+
+    def end(self) -> int:
+        answer = self._answer()
+        self.calls = Counter(answer["calls"])
+        return int(answer["code"])
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout
+        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return answer
+
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def await_orphans(self) -> None:
+        """Workers must not outlive their command by more than a moment."""
+        wait_until(lambda: not processes_of(self._group), 2)
+
+
+@dataclass
+class Builds:
+    """Builders in processes of their own, one after the other."""
+
+    world: World
+    output: Path
+    as_of: datetime = AS_OF
+    kills: int = 0
+    layout: str = pages.LAYOUT
+
+    def __post_init__(self) -> None:
+        self._runner = Runner(self.world.folder / "build.log")
+
+    def close(self) -> None:
+        self._runner.close()
+
+    def arguments(self, output: Path, as_of: datetime) -> list[str]:
+        (self.world.folder / "config.yaml").touch()
+        settings = {"source.url": f"sqlite:///{self.world.folder / 'markets.db'}", "output": output}
+        settings |= {"cursor.lifetime": 60, "layout": self.layout}
+        overrides = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+        config = str(self.world.folder / "config.yaml")
+        return ["build", "--config", config, "--as-of", as_of.isoformat(), *overrides]
+
+    def begin(self, fault: Fault | None = None, output: Path | None = None) -> int:
+        """Begin a build; returns its process id. `end` must follow."""
+        return self._runner.begin(self.arguments(output or self.output, self.as_of), fault)
+
+    def end(self) -> int:
+        return self._runner.end()
+
+    def log(self) -> str:
+        return self._runner.log()
+
+    def build(self, output: Path | None = None, *, later: timedelta = timedelta(seconds=20)) -> None:
+        """Build to the end."""
+        self.as_of += later
+        self.begin(output=output)
+        assert self.end() == 0, self.log()
+
+    def die(self, fault: Fault, *, later: timedelta = timedelta(seconds=20)) -> None:
+        """Build until the main process is killed."""
+        self.as_of += later
+        self.begin(fault)
+        assert self.end() == -signal.SIGKILL, f"{fault} never came: {self.log()}"
+        self._runner.await_orphans()
+        self.kills += 1
+
+    def await_orphans(self) -> None:
+        self._runner.await_orphans()
+
+
+def processes_of(group: int) -> list[int]:
+    """The processes of a group that still run."""
+    return [pid for pid, fields in _processes() if int(fields[2]) == group and fields[0] != "Z"]
+
+
+def children_of(parent: int) -> list[int]:
+    return [pid for pid, fields in _processes() if int(fields[1]) == parent and fields[0] != "Z"]
+
+
+def _processes() -> Iterator[tuple[int, list[str]]]:
+    """Every process with the fields of its `stat` from the state on: state, parent, group."""
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                stat = (folder / "stat").read_text()
+            except OSError:  # it has ended meanwhile
+                continue
+            yield int(folder.name), stat.rpartition(")")[2].split()
+
+
+def wait_until(done: Callable[[], bool], seconds: float) -> float:
+    """Wait for it, and tell how long it took; fail when it takes longer than `seconds`."""
+    begun = time.monotonic()
+    while not done():
+        assert time.monotonic() - begun < seconds, f"not within {seconds} s"
+        time.sleep(0.005)
+    return time.monotonic() - begun

@@ -1,0 +1,181 @@
+"""A PostgreSQL server of the tests' own: made in a temporary folder, reachable from this machine only, gone afterwards.
+
+A pytest plugin: ask for `postgres`, or for `new_database`, which makes an empty database on it.
+"""
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.support import programs
+
+#: Awkward on purpose: it must survive a URL, and must never be printed.
+PASSWORD: Final = "hunter2 /@:%?#é"  # noqa: S105 - of a server that lives for a minute
+ADMIN: Final = "admin"
+_START_TIMEOUT_S: Final = 30
+_ATTEMPTS: Final = 3
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server and its superuser."""
+
+    port: int
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    def connect(self, database: str = "postgres", user: str = ADMIN, password: str = PASSWORD) -> Any:
+        """Open a connection in which every statement takes effect at once."""
+        return psycopg.connect(
+            host="127.0.0.1", port=self.port, dbname=database, user=user, password=password, autocommit=True
+        )
+
+    def url(self, database: str, user: str = ADMIN, password: str = PASSWORD) -> str:
+        """The database's URL as `source.url` takes it."""
+        return f"postgresql://{user}:{quote(password, safe='')}@127.0.0.1:{self.port}/{database}"
+
+    def create_database(self) -> str:
+        """Create an empty database and return its name."""
+        name = f"test_{next(self._numbers)}"
+        with self.connect() as connection:
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        return name
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server with password authentication; without PostgreSQL the test is skipped, or fails in CI."""
+    with running() as server:
+        yield server
+
+
+@contextmanager
+def running() -> Iterator[Server]:
+    """The same for whoever is no test, until the end of the block."""
+    initdb, program = (_program(name) for name in ("initdb", "postgres"))
+    folder = Path(tempfile.mkdtemp(prefix="public-markets-postgres-"))
+    try:
+        _create_cluster(initdb, folder)
+        with _running(program, folder) as port:
+            yield Server(port)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def new_database(postgres: Server) -> Callable[[], str]:
+    """Make an empty database and get its name."""
+    return postgres.create_database
+
+
+def _program(name: str) -> Path:
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    if pg_config := shutil.which("pg_config"):
+        answer = subprocess.run([pg_config, "--bindir"], capture_output=True, text=True, check=True)
+        folders.insert(0, Path(answer.stdout.strip()))
+    return programs.require(name, *folders, reason="install PostgreSQL's server to test with it")
+
+
+def _account() -> dict[str, Any]:
+    """Whom the server runs as: it refuses to be root, so root lends it the account of a nobody."""
+    if os.geteuid() != 0:
+        return {}
+    known = {account.pw_name: account for account in pwd.getpwall()}
+    account = known.get("postgres") or known.get("nobody")
+    if account is None:
+        programs.unavailable("neither the account postgres nor nobody exists, and PostgreSQL refuses to run as root")
+    return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+
+
+def _create_cluster(initdb: Path, folder: Path) -> None:
+    account = _account()
+    password = folder / "password"
+    password.write_text(PASSWORD + "\n")
+    for path in (folder, password):
+        if account:
+            os.chown(path, account["user"], account["group"])
+    command: list[str | Path] = [
+        *(initdb, "--pgdata", folder / "data", "--username", ADMIN, "--pwfile", password),
+        *("--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C", "--no-sync"),
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **account)
+    assert done.returncode == 0, f"initdb failed:\n{done.stdout}{done.stderr}"
+    password.unlink()
+
+
+@contextmanager
+def _running(program: Path, folder: Path) -> Iterator[int]:
+    """Run the server until the end of the block; a port that someone else took in between costs an attempt."""
+    for attempt in range(_ATTEMPTS):
+        port = _free_port()
+        with (folder / "log").open("ab") as log:
+            process = _start(program, folder / "data", port, log)
+        try:
+            if _answers(process, port):
+                yield port
+                return
+        finally:
+            _stop(process)
+        if attempt == _ATTEMPTS - 1:
+            pytest.fail(f"PostgreSQL does not start:\n{(folder / 'log').read_text()}")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _start(program: Path, data: Path, port: int, log: Any) -> subprocess.Popen[bytes]:
+    settings = {
+        "listen_addresses": "127.0.0.1",
+        "unix_socket_directories": "",
+        "fsync": "off",
+        "full_page_writes": "off",
+        "synchronous_commit": "off",
+        "password_encryption": "scram-sha-256",
+        "max_wal_size": "4GB",
+    }
+    options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+    command: list[str | Path] = [program, "-D", data, "-p", str(port), *options]
+    return subprocess.Popen(
+        command, cwd=data, stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=False, **_account()
+    )
+
+
+def _answers(process: subprocess.Popen[bytes], port: int) -> bool:
+    """Wait until the server takes our password, which no stranger's on the same port would; False when it ended."""
+    deadline = time.monotonic() + _START_TIMEOUT_S
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            Server(port).connect().close()
+        except psycopg.OperationalError:
+            time.sleep(0.05)
+        else:
+            return True
+    return False
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)  # "fast": open connections are cut
+    try:
+        process.wait(timeout=_START_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

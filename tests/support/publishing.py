@@ -1,0 +1,301 @@
+"""What the tests of publishing share: a published site that each test gets a copy of, its commands, and its readers."""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from click.testing import CliRunner, Result
+
+from generator.api import keys
+from generator.api.contract import SORTS, STATES_OF_FILTER
+from generator.cli.main import main
+from generator.publish import record
+from generator.publish.record import Published
+from generator.publish.stores.store import Store
+from generator.tree.layouts import object_keys
+from tests.support.builds import files
+from tests.support.faults import Reader, fast_folder
+from tests.support.rows import create_database, insert_fx_member, insert_market, market_id
+from tests.support.s3.bucket import Conditions, RefusedError
+from tests.support.s3.server import BUCKET, S3Server
+from tests.support.stores import open_bucket, use_credentials
+
+#: When the site that every test gets a copy of was built; later clocks are real ones, or hours of that day.
+FIRST: Final = "2024-01-31T12:00:00Z"
+LISTS: Final = tuple(keys.list_name(status, sort) for status in STATES_OF_FILTER for sort in SORTS)
+PREFIX: Final = "api/"
+#: The numbers of the site's markets. The last one is a member of an FX family, so only its detail shows it.
+OPEN, CLOSED, RESOLVED, CANCELLED, FX = (1, 2, 3, 4, 5, 6, 7), 8, 9, 10, 11
+EVERY: Final = (*OPEN, CLOSED, RESOLVED, CANCELLED, FX)
+_STATUSES: Final = {CLOSED: "closed", RESOLVED: "resolved", CANCELLED: "cancelled"}
+
+
+def hour(number: int, minute: int = 0) -> str:
+    """A time on the day after the site was built first."""
+    return f"2024-02-01T{number:02}:{minute:02}:00Z"
+
+
+def populate(database: sqlite3.Connection) -> None:
+    """Fill a database with the site's markets, and with one that is not public."""
+    for number in EVERY:
+        status = _STATUSES.get(number, "open")
+        settled = "2026-01-20 00:00:00.000000" if number in (RESOLVED, CANCELLED) else None
+        answer = "YES" if number == RESOLVED else None
+        insert_market(
+            database, number, status=status, resolution=answer, resolved_at=settled, slug=slug(number),
+            volume=float(number), close_time="9999-01-01 00:00:00.000000",
+        )  # fmt: skip
+    insert_fx_member(database, market_id=market_id(FX))
+    insert_market(database, 99, approval="pending")
+
+
+def slug(number: int) -> str:
+    return f"slug-of-{number}-"
+
+
+@dataclass
+class Site:
+    """A database, a folder to build in, and a bucket; the real commands run on them, in this process."""
+
+    folder: Path
+    server: S3Server
+    database: sqlite3.Connection
+    target: str = f"s3://{BUCKET}/{PREFIX}"
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def run(self, *arguments: str, **settings: str) -> Result:
+        """Run a command; write `cursor__lifetime="1 h"` for cursor.lifetime."""
+        given = {"publish.target": self.target, "publish.endpoint_url": self.server.url, **self.settings}
+        given |= {name.replace("__", "."): value for name, value in settings.items()}
+        overrides = [word for name, value in given.items() if value for word in ("--set", f"{name}={value}")]
+        return CliRunner().invoke(main, [*arguments, *overrides])
+
+    def done(self, *arguments: str, **settings: str) -> Result:
+        """Run a command that must not fail."""
+        result = self.run(*arguments, **settings)
+        assert result.exit_code == 0, result.output
+        return result
+
+    def refused(self, code: int, *arguments: str, **settings: str) -> str:
+        """Run a command that must end with this code and one sentence, which is returned."""
+        before = self.objects()
+        result = self.run(*arguments, **settings)
+        assert result.exit_code == code, result.output
+        errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+        assert len(errors) == 1, result.stderr
+        assert "bug" not in errors[0]
+        assert self.objects() == before, "a refusal changes nothing"
+        return errors[0].removeprefix("error: ")
+
+    def requests(self, *arguments: str, **settings: str) -> list[str]:
+        """Run a command; what it asked of the store."""
+        self.server.log.clear()
+        self.done(*arguments, **settings)
+        return [f"{entry.operation} {entry.key.removeprefix(PREFIX)}" for entry in self.server.log]
+
+    def edit(self, number: int, **columns: Any) -> None:
+        """Change a row of the markets."""
+        names = ", ".join(f"{name} = ?" for name in columns)
+        self.database.execute(f"UPDATE markets SET {names} WHERE id = ?", [*columns.values(), market_id(number)])
+
+    # What is there
+
+    def store(self) -> Store:
+        return open_bucket(self.server, "obstore", PREFIX)
+
+    def stored(self) -> dict[str, bytes]:
+        """Every object of the store, by its key."""
+        return {key.removeprefix(PREFIX): body for key, (body, _) in self.server.objects().items()}
+
+    def read(self, key: str) -> bytes | None:
+        """An object, as an edge reads it."""
+        with suppress(RefusedError):
+            return self.server.bucket.get(PREFIX + key).body
+        return None
+
+    def objects(self) -> dict[str, bytes]:
+        """The objects under v1/."""
+        return {key: body for key, body in self.stored().items() if key.startswith("v1/")}
+
+    def record(self) -> Published:
+        return record.decoded(self.stored()[record.KEY])
+
+    def put(self, key: str, body: bytes, headers: Mapping[str, str] | None = None) -> None:
+        """Change an object by hand, past every publisher."""
+        self.server.bucket.put(PREFIX + key, body, headers or {}, Conditions())
+
+    def remove(self, key: str) -> None:
+        """Delete an object by hand."""
+        self.server.bucket.delete(PREFIX + key)
+
+    def built(self, output: str = "output") -> dict[str, bytes]:
+        """What a folder holds under v1/."""
+        return files(self.folder / output)
+
+    def forget_output(self) -> None:
+        """Be a machine that starts with nothing."""
+        shutil.rmtree(self.folder / "output")
+
+    def check(self, output: str = "output") -> None:
+        """The store holds what was built, what is retired, and nothing else; nobody is at work."""
+        stated = self.record()
+        assert stated.work is None
+        assert stated.doomed == ()
+        assert stated.built.complete
+        pages = {
+            key for (name, generation), one in stated.built.generations().items()
+            for key in object_keys(name, one)
+        }  # fmt: skip
+        objects = self.objects()
+        assert objects.keys() == stated.built.objects.keys() | pages
+        built = self.built(output)
+        current = {key for name, one in stated.built.lists.items() for key in object_keys(name, one)}
+        expected = stated.built.objects.keys() | current
+        assert {key: objects[key] for key in expected} == {key: built[key] for key in expected}
+
+    def traces(self, number: int, *, output: bool = True) -> list[str]:
+        """The keys under v1/ that show anything of a market, in the bucket and in the folder."""
+        words = [market_id(number).encode(), slug(number).encode(), f"Question {number}?".encode()]
+        places = {f"store {key}": body for key, body in self.objects().items()}
+        places |= {f"output {key}": body for key, body in self.built().items()} if output else {}
+        return sorted(
+            key for key, body in places.items() if any(word in body or word.decode() in key for word in words)
+        )
+
+
+@dataclass
+class Walk:
+    """A reader on the way through a list of a site."""
+
+    site: Site
+    list_name: str
+    limit: int
+    seen: list[str] = field(default_factory=list)
+    cursor: str | None = None
+
+    def begin(self) -> "Walk":
+        self._read()
+        return self
+
+    def finish(self) -> list[str]:
+        """The questions of the whole list."""
+        while self.cursor:
+            self._read()
+        return self.seen
+
+    def _read(self) -> None:
+        items, self.cursor = Reader(self.site.read).page(self.list_name, self.limit, self.cursor)
+        self.seen += [question for _, question, _ in items]
+
+
+def walk(site: Site, list_name: str, limit: int = 2) -> list[str]:
+    """The questions of a list, read to its end."""
+    return Walk(site, list_name, limit).begin().finish()
+
+
+# How tests get one
+
+
+@contextmanager
+def _within(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+@dataclass(frozen=True)
+class Original:
+    """The first publish, which is made once."""
+
+    folder: Path
+    objects: Mapping[str, tuple[bytes, Mapping[str, str]]]
+
+
+@pytest.fixture(scope="session")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
+    """A site that was built and published at FIRST."""
+    with published_once(tmp_path_factory.mktemp("original"), populate, {}) as made:
+        yield made
+
+
+@contextmanager
+def published_once(
+    place: Path, fill: Callable[[sqlite3.Connection], None], settings: dict[str, str]
+) -> Iterator[Original]:
+    """Build and publish a site at FIRST, to be copied."""
+    with (
+        fast_folder(place) as folder,
+        S3Server() as server,
+        closing(create_database(folder / "markets.db")) as database,
+        pytest.MonkeyPatch.context() as patch,
+        _within(folder),
+    ):
+        use_credentials(patch)
+        fill(database)
+        write_config(folder)
+        Site(folder, server, database, settings=settings).done("rebuild", "--as-of", FIRST)
+        yield Original(folder, server.objects())
+
+
+def write_config(folder: Path) -> None:
+    (folder / "config.yaml").write_text("source:\n  url: sqlite:///markets.db\npublish:\n  cache_fill: 0\n", "utf-8")
+
+
+@pytest.fixture
+def site_server() -> Iterator[S3Server]:
+    with S3Server() as server:
+        yield server
+
+
+@pytest.fixture
+def site(original: Original, site_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """A copy of the published site; the working directory is its folder."""
+    with copied(original, site_server, monkeypatch) as site:
+        yield site
+
+
+@contextmanager
+def copied(original: Original, server: S3Server, patch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """Copy a published site, and go into its folder."""
+    use_credentials(patch)
+    with tempfile.TemporaryDirectory(dir=original.folder.parent) as name:
+        folder = Path(name)
+        shutil.copy(original.folder / "markets.db", folder)
+        write_config(folder)
+        copy_output(original.folder / "output", folder / "output")
+        for key, (body, headers) in original.objects.items():
+            server.bucket.put(key, body, headers, Conditions())
+        patch.chdir(folder)
+        with closing(sqlite3.connect(folder / "markets.db", isolation_level=None)) as database:
+            yield Site(folder, server, database)
+
+
+@pytest.fixture
+def empty(site: Site) -> Site:
+    """A site that was built, but not published anywhere."""
+    for key in site.stored():
+        site.remove(key)
+    return site
+
+
+def copy_output(source: Path, target: Path) -> None:
+    """Copy an output folder by links: whoever changes a file there puts another one in its place."""
+    shutil.copytree(source, target, copy_function=os.link)
+    (target / ".lock").unlink()
+    (target / ".lock").touch()
+
+
+def tamper(path: Path, body: bytes) -> None:
+    """Change a file by hand; other folders may have links to it."""
+    path.unlink(missing_ok=True)
+    path.write_bytes(body)

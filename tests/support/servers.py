@@ -1,0 +1,131 @@
+"""Starts what tests talk to over HTTP, and talks to it without tidying anything: what the test wrote is sent."""
+
+import http.client
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.programs import require
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An HTTP answer; header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Client:
+    """One kept connection to a server on this machine."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self._connection: socket.socket | None = None
+
+    def send(self, method: str, target: str, **headers: str) -> Answer:
+        """Send the request line as it stands; header names are written with `_` for `-`."""
+        lines = [f"{method} {target} HTTP/1.1", "Host: 127.0.0.1"]
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        request = "\r\n".join([*lines, "", ""]).encode()
+        try:
+            return self._exchange(request, method)
+        except (ConnectionError, http.client.BadStatusLine):
+            self.close()  # it was closed after the previous answer; a second failure is an error
+            return self._exchange(request, method)
+
+    def _exchange(self, request: bytes, method: str) -> Answer:
+        if self._connection is None:
+            self._connection = socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        self._connection.sendall(request)
+        response = http.client.HTTPResponse(self._connection, method=method)
+        response.begin()
+        body = response.read()
+        if response.will_close:
+            self.close()
+        return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, body)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def mortal(*command: str | Path) -> list[str]:
+    """The command, killed when the process that starts it ends, however that happens; on Linux, elsewhere as it is."""
+    setpriv = shutil.which("setpriv")
+    return [*([setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []), *map(str, command)]
+
+
+@contextmanager
+def connected(port: int) -> Iterator[Client]:
+    with closing(Client(port)) as client:
+        yield client
+
+
+@contextmanager
+def folder_for_anybody() -> Iterator[Path]:
+    """A folder that the unprivileged user of `nobody_owning` can reach, which pytest's own are not."""
+    folder = Path(tempfile.mkdtemp())
+    try:
+        folder.chmod(0o755)
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def nobody_owning(folder: Path) -> int | None:
+    """The user to run a server as, for subprocess: `nobody`, who then owns `folder`, if we are root."""
+    if os.geteuid() != 0:
+        return None
+    nobody = pwd.getpwnam("nobody")
+    for path in [folder, *folder.rglob("*")]:
+        os.chown(path, nobody.pw_uid, nobody.pw_gid)
+    return nobody.pw_uid
+
+
+@contextmanager
+def nginx(output: Path, port: int, name: str = "nginx.conf") -> Iterator[None]:
+    """Run what a build rendered for nginx into `output`, exactly as it stands, as an unprivileged user."""
+    program = require("nginx", Path("/usr/sbin"), reason="its configuration is not run")
+    if not any(folder.joinpath("ngx_http_js_module.so").exists() for folder in _module_folders(program)):
+        require("ngx_http_js_module.so", reason="nginx has no njs module")
+    configuration = output / "edge" / "nginx" / name
+    command = [str(program), "-c", str(configuration), "-g", "daemon off;"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, user=nobody_owning(output)) as process:
+        try:
+            _wait_for(port, process)
+            yield
+        finally:
+            process.terminate()
+
+
+def _module_folders(program: Path) -> Iterator[Path]:
+    yield program.parent.parent / "lib" / "nginx" / "modules"
+    yield Path("/usr/lib/nginx/modules")
+
+
+def _wait_for(port: int, process: "subprocess.Popen[str]") -> None:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended: {process.communicate()[1]}")
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.05)
+    raise TimeoutError(f"nothing listens on port {port}")

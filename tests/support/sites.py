@@ -1,0 +1,147 @@
+"""Every edge that can read objects, before the same made-up lists: one way to start, ask and change each of them."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from generator.api import contract, keys
+from generator.config.settings import Config
+from generator.edge import cloudflare as edge_cloudflare
+from generator.edge import render as edge
+from generator.tree import pages
+from generator.tree.pages import ItemList
+from tests.support import cloudflare, lists
+from tests.support.bucket import bucket
+from tests.support.builds import make_config
+from tests.support.edges import change_rule
+from tests.support.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
+from tests.support.serving import MARKETS, UNLIMITED, served
+
+#: Says what changed in the folder, by key, to a store that is not the folder itself.
+Upload: TypeAlias = Callable[[Iterable[str]], None]
+
+
+@dataclass(frozen=True)
+class Site:
+    """A running edge; what is put into `output` is what it serves, nginx up to a second later."""
+
+    edge: str
+    layout: str
+    output: Path
+    client: Client
+    upload: Upload
+
+    def put(self, *made: ItemList) -> Mapping[str, str]:
+        """Publish lists in the layout `chunks`; returns their generations."""
+        before = self._keys()
+        generations = lists.put(self.output, made)
+        heads = {keys.head(name) for name in generations}
+        self.upload(sorted((self._keys() - before) | heads, key=keys.is_first_page))
+        return generations
+
+    def put_pages(self, made: ItemList, limit: int) -> None:
+        """Publish the pages of one limit of a list in the layout `pages`."""
+        generation = pages.Generation(made)
+        objects = {keys.first_page(made.name, limit): generation.first(limit)}
+        for folder in generation.folders():
+            place = f"{keys.generation_prefix(made.name, generation.name)}/{folder.name}"
+            if folder.name.startswith(f"{limit}-"):
+                objects |= {f"{place}/{position}.json": body for position, body in folder.pages}
+        for key, body in objects.items():
+            lists.write(self.output / key, body)
+        self.upload(objects)
+
+    def change(self, key: str, body: bytes | None) -> None:
+        """Damage an object, or delete it."""
+        if body is None:
+            (self.output / key).unlink()
+        else:
+            lists.write(self.output / key, body)
+        self.upload([key])
+
+    def ask(self, name: str, limit: int, cursor: str | None = None, **headers: str) -> Answer:
+        return self.client.send("GET", target(name, limit, cursor), **headers)
+
+    def _keys(self) -> set[str]:
+        found = (self.output / keys.LISTS).rglob("*.json")
+        return {path.relative_to(self.output).as_posix() for path in found}
+
+
+def target(name: str, limit: int, cursor: str | None = None) -> str:
+    status, sort = name.split("/")
+    following = "" if cursor is None else f"&cursor={cursor}"
+    return f"{MARKETS}?status={status}&sort={sort}&limit={limit}{following}"
+
+
+def _nothing(changed: Iterable[str]) -> None:
+    """The folder is the store."""
+
+
+def _settings(folder: Path, layout: str, port: int, **settings: object) -> Config:
+    config = make_config(
+        folder, base_url=f"http://127.0.0.1:{port}", layout=layout, rate_limit__requests=1_000_000, **settings
+    )
+    for file in edge.render(config):
+        lists.write(config.output / file.name, file.text.encode())
+    (config.output / contract.API_VERSION).mkdir()
+    return config
+
+
+@contextmanager
+def _nginx(layout: str, folder: Path) -> Iterator[Site]:
+    port = free_port()
+    output = _settings(folder, layout, port).output
+    with nginx(output, port), connected(port) as client:
+        yield Site("nginx", layout, output, client, _nothing)
+
+
+@contextmanager
+def _bucket(layout: str, folder: Path) -> Iterator[Site]:
+    port, store = free_port(), free_port()
+    place = {"publish__target": "s3://store/a prefix", "publish__endpoint_url": f"http://127.0.0.1:{store}"}
+    output = _settings(folder, layout, port, **place).output
+    with bucket(output, store), nginx(output, port, "bucket.conf"), connected(port) as client:
+        yield Site("bucket", layout, output, client, _nothing)
+
+
+@contextmanager
+def _serve(layout: str, folder: Path) -> Iterator[Site]:
+    output = _settings(folder, layout, 8000).output
+    with served(folder, *UNLIMITED, "--set", f"layout={layout}") as server, connected(server.port) as client:
+        yield Site("serve", layout, output, client, _nothing)
+
+
+@contextmanager
+def _worker(layout: str, folder: Path) -> Iterator[Site]:
+    config = _settings(folder, layout, 8000)
+    wrangler = cloudflare.write(config, folder)
+    # Nothing from the cache, or what tests change would show after half a minute. test_cloudflare.py has it.
+    change_rule(folder / edge_cloudflare.WORKER, "return caches.default.match(CACHE_ROOT + key);", "return null;")
+    with cloudflare.serving(wrangler, config.output) as worker:
+
+        def upload(changed: Iterable[str]) -> None:
+            known = [(key, (config.output / key).exists()) for key in changed]
+            worker.put(key for key, exists in known if exists)
+            for key in (key for key, exists in known if not exists):
+                worker.delete(key)
+
+        yield Site("worker", layout, config.output, worker.client, upload)
+
+
+_STARTS: Final[Mapping[str, Callable[[str, Path], AbstractContextManager[Site]]]] = {
+    "nginx": _nginx,
+    "bucket": _bucket,
+    "serve": _serve,
+    "worker": _worker,
+}
+EDGES: Final = tuple(_STARTS)
+
+
+@contextmanager
+def site(name: str, layout: str) -> Iterator[Site]:
+    """The edge, rendered for a layout, with an empty store."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(folder_for_anybody())
+        yield stack.enter_context(_STARTS[name](layout, folder))

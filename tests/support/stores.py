@@ -1,0 +1,86 @@
+"""Places to publish to, as the tests of stores need them: each opens as many stores on the same objects as one asks."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from generator.publish.stores.directory import Directory
+from generator.publish.stores.s3 import Bucket
+from generator.publish.stores.store import Store
+from tests.support.s3.server import S3Server
+
+if TYPE_CHECKING:
+    from tests.support.s3.servers import Endpoint
+
+Client = Literal["obstore", "boto3"]
+CLIENTS: tuple[Client, ...] = ("obstore", "boto3")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where objects lie. `headers` tells what is stored with one; in a directory that is for the web server to know."""
+
+    open: Callable[[], Store]
+    headers: Callable[[str], Mapping[str, str]] = lambda _: {}
+
+
+def use_credentials(monkeypatch: pytest.MonkeyPatch, key_id: str = "test", secret: str = "test") -> None:  # noqa: S107
+    """Leave boto3 these credentials and no others."""
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": key_id,
+        "AWS_SECRET_ACCESS_KEY": secret,
+        "AWS_CONFIG_FILE": "/dev/null",
+        "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }.items():
+        monkeypatch.setenv(name, value)
+    for name in ("AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def open_bucket(server: S3Server, client: Client, prefix: str = "") -> Bucket:
+    """Open the bucket of our own server."""
+    return Bucket(server.name, prefix, endpoint_url=server.url, client=client)
+
+
+def _at_home(request: pytest.FixtureRequest, client: Client, quirk: str) -> Place:
+    server: S3Server = request.getfixturevalue("s3")
+    if quirk:
+        server.behaviour.change({quirk: True})
+    return Place(
+        lambda: open_bucket(server, client, "some/prefix/"), lambda key: server.objects()[f"some/prefix/{key}"][1]
+    )
+
+
+def _elsewhere(request: pytest.FixtureRequest, server: str, client: Client) -> Place:
+    endpoint: Endpoint = request.getfixturevalue(server)
+    use_credentials(request.getfixturevalue("monkeypatch"), endpoint.key_id, endpoint.secret)
+    bucket = endpoint.new_bucket()
+
+    def headers(key: str) -> Mapping[str, str]:
+        answer = endpoint.client().head_object(Bucket=bucket, Key=key)
+        return answer["ResponseMetadata"]["HTTPHeaders"]
+
+    return Place(lambda: Bucket(bucket, "", endpoint_url=endpoint.url, client=client), headers)
+
+
+def place(request: pytest.FixtureRequest) -> Place:
+    """The place that a fixture's parameter names."""
+    kind, client, quirk = request.param
+    if kind == "directory":
+        folder = request.getfixturevalue("tmp_path") / "site"
+        return Place(lambda: Directory(folder))
+    use_credentials(request.getfixturevalue("monkeypatch"))
+    return _at_home(request, client, quirk) if kind == "s3" else _elsewhere(request, kind, client)
+
+
+BUCKETS = [
+    *(("s3", client, "") for client in CLIENTS),
+    # What some stores do differently, which must not show.
+    *(("s3", client, "bare_etags") for client in CLIENTS),
+    ("s3", "obstore", "opaque_etags"),
+    ("s3", "boto3", "wants_content_md5"),
+    *((server, client, "") for server in ("moto", "radosgw") for client in CLIENTS),
+]

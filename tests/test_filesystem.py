@@ -1,0 +1,42 @@
+"""What a file system is asked for: bytes written ahead are on the disk, and what it could not write is told."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from generator import filesystem
+from generator.filesystem import WriteAhead
+
+
+def test_writing_ahead_goes_on_in_a_thread_that_ends_with_it(tmp_path: Path) -> None:
+    (tmp_path / "page.json").write_bytes(bytes(1_000_000))
+    before = threading.active_count()
+    with WriteAhead(tmp_path) as ahead:
+        for _ in range(3):
+            ahead.begin()
+        assert threading.active_count() > before
+    assert threading.active_count() == before
+
+
+def test_what_could_not_be_written_ahead_is_told_at_the_end(tmp_path: Path) -> None:
+    ahead = WriteAhead(tmp_path / "gone")
+    with pytest.raises(FileNotFoundError), ahead:
+        ahead.begin()
+
+
+def test_an_error_meanwhile_is_the_one_that_is_told(tmp_path: Path) -> None:
+    def fail() -> None:
+        with WriteAhead(tmp_path / "gone") as ahead:
+            ahead.begin()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+
+
+def test_a_disk_tells_what_it_has_left(tmp_path: Path) -> None:
+    before = filesystem.room(tmp_path)
+    assert before.bytes > 0
+    assert before.block > 0
+    assert before.files is None or before.files > 0

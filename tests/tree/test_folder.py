@@ -1,0 +1,338 @@
+"""Writing the folder: disks that are full, folders that are not ours or were tampered with, and what is left alone."""
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from generator.api import keys
+from generator.errors import OutputError
+from generator.tree.manifest import FORMAT
+from tests.support.builds import AS_OF, ROOT, build_now, files, make_config
+from tests.support.disks import Disk
+from tests.support.faults import Reader, World, check_whole, fast_folder
+from tests.support.programs import unavailable
+from tests.support.rows import market_id
+
+#: How a refusal before anything is written begins.
+NO_ROOM = "no space left on device for this build: "
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with fast_folder(tmp_path) as folder, closing(World(folder)) as world:
+        yield world
+
+
+@pytest.fixture
+def output(world: World) -> Path:
+    """A folder with a build of the world."""
+    return built(world)
+
+
+def built(world: World, output: Path | None = None) -> Path:
+    output = output or world.folder / "output"
+    build_now(make_config(world.folder, output=output))
+    check_whole(output)
+    return output
+
+
+def command(world: World, output: Path, *before: str) -> subprocess.CompletedProcess[str]:
+    """Run the real command, behind the words of another if need be."""
+    (world.folder / "config.yaml").touch()
+    settings = (f"source.url=sqlite:///{world.folder / 'markets.db'}", f"output={output}")
+    overrides = [word for setting in settings for word in ("--set", setting)]
+    own = [sys.executable, "-m", "generator", "build", "--as-of", AS_OF.isoformat()]
+    own += ["--config", str(world.folder / "config.yaml"), *overrides]
+    return subprocess.run([*before, *own], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+
+
+def check_refused(result: subprocess.CompletedProcess[str], *words: object) -> None:
+    assert result.returncode == 1, result.stderr
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1, result.stderr
+    for word in words:
+        assert str(word) in result.stderr
+
+
+def differences(before: dict[str, bytes], output: Path) -> list[str]:
+    """What has changed in the folder, but for the file that holds the lock."""
+    after = files(output, "")
+    return [key for key in {**before, **after} if before.get(key) != after.get(key) and key != ".lock"]
+
+
+def check_untouched(before: dict[str, bytes], output: Path) -> None:
+    assert differences(before, output) == []
+    assert not list(output.glob(".staging-*"))
+
+
+# ── disks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_full_disk_changes_nothing(world: World, disk: Disk) -> None:
+    disk.mount("size=128m")
+    output = built(world, disk.path / "output")
+    before = files(output, "")
+    world.advance()
+    free = shutil.disk_usage(disk.path).free
+    ballast = disk.path / "ballast"
+    for left in (0, 1_000_000):
+        with ballast.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, free - left)
+        check_refused(command(world, output), output, NO_ROOM, "to be written", "make room, choose another folder")
+        check_untouched(before, output)
+        ballast.unlink()
+    result = command(world, output)
+    assert result.returncode == 0
+    check_whole(output)
+    Reader.of_folder(output).check(world.state())
+
+
+def test_what_a_killed_build_left_on_a_full_disk_makes_room(world: World, disk: Disk) -> None:
+    disk.mount("size=128m")
+    output = built(world, disk.path / "output")
+    (output / ".staging-dead").mkdir()
+    with (output / ".staging-dead" / "page.json").open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(disk.path).free)
+    world.advance()
+    assert command(world, output).returncode == 0
+    check_whole(output)
+
+
+def test_a_disk_without_inodes_changes_nothing(world: World, disk: Disk) -> None:
+    disk.mount("size=128m,nr_inodes=9000")
+    output = built(world, disk.path / "output")
+    before = files(output, "")
+    assert 4500 < len(before) < 9000
+    world.advance()
+    check_refused(command(world, output), output, NO_ROOM, "files (df -i); make room")
+    check_untouched(before, output)
+
+
+def test_a_disk_that_is_full_from_the_beginning_gets_nothing(world: World, disk: Disk) -> None:
+    disk.mount("size=1m")
+    check_refused(command(world, disk.path / "output"), disk.path / "output", NO_ROOM, "(df -h); make room")
+    assert [path.name for path in (disk.path / "output").iterdir()] == [".lock"]
+
+
+def test_a_read_only_disk_is_named(world: World, disk: Disk) -> None:
+    disk.mount("size=128m")
+    output = built(world, disk.path / "output")
+    before = files(output, "")
+    disk.mount("remount,ro")
+    check_refused(command(world, output), output, "read-only file system; choose another folder with --set output=")
+    check_untouched(before, output)
+
+
+def test_files_that_may_not_grow_change_nothing(world: World, output: Path) -> None:
+    before = files(output, "")
+    world.advance()
+    result = command(world, output, "sh", "-c", 'ulimit -f 20; exec "$@"', "sh")  # in blocks of 512 or 1024 bytes
+    check_refused(result, output, f"{os.strerror(errno.EFBIG).lower()}; make room")
+    check_untouched(before, output)
+    assert command(world, output).returncode == 0
+    Reader.of_folder(output).check(world.state())
+
+
+def without_privileges() -> tuple[str, ...]:
+    """What to put before a command so that permissions count, for root, too."""
+    if os.geteuid() != 0:
+        return ()
+    if not shutil.which("setpriv"):
+        unavailable("setpriv is not installed: root may write everywhere")
+    return ("setpriv", "--inh-caps=-all", "--bounding-set=-all")
+
+
+@pytest.mark.parametrize(
+    "place", [".", "v1/public/markets/lists/open/popular", "v1/public/markets/lists/open/new/first"]
+)
+def test_a_folder_without_the_right_to_write_is_named(world: World, output: Path, place: str) -> None:
+    before = files(output, "")
+    world.advance()
+    (output / place).chmod(0o555)
+    result = command(world, output, *without_privileges())
+    (output / place).chmod(0o755)
+    check_refused(result, output, "permission denied; give this user the right to write there, or choose another")
+    if place == ".":
+        check_untouched(before, output)
+    else:  # the build has begun to move things into place: whatever is served is whole
+        assert not list(output.glob(".staging-*"))
+    build_now(make_config(world.folder))
+    check_whole(output)
+    Reader.of_folder(output).check(world.state())
+
+
+# ── places ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_file_where_the_folder_should_be_is_left_alone(world: World) -> None:
+    place = world.folder / "place"
+    place.write_text("mine")
+    check_refused(command(world, place), f"{place}: file exists; move away what is there, or choose another")
+    check_refused(
+        command(world, place / "below"), f"{place / 'below'}: not a directory; move away what is there, or choose"
+    )
+    assert place.read_text() == "mine"
+
+
+def test_a_link_to_a_folder_is_followed(world: World) -> None:
+    (world.folder / "elsewhere").mkdir()
+    (world.folder / "link").symlink_to("elsewhere")
+    built(world, world.folder / "link")
+    assert (world.folder / "link").is_symlink()
+    check_whole(world.folder / "elsewhere")
+
+
+def test_a_link_to_nowhere_is_named(world: World) -> None:
+    (world.folder / "link").symlink_to("nowhere")
+    check_refused(command(world, world.folder / "link"), world.folder / "link", "choose another folder")
+
+
+def test_a_folder_of_somebody_else_is_left_alone(world: World) -> None:
+    output = world.folder / "output"
+    (output / "v1").mkdir(parents=True)
+    (output / "v1" / "theirs.json").write_text("{}")
+    check_refused(command(world, output), f"{output / 'v1'} exists but {output / 'manifest.json'} does not", "move it")
+    assert files(output) == {"v1/theirs.json": b"{}"}
+    assert not list(output.glob(".staging-*"))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "damaged"),
+        (b"[]", "damaged"),
+        (b'{"hello": "world"}', "damaged"),
+        (b"\xff\xfe", "damaged"),
+        (f'{{"format": {FORMAT}}}'.encode(), "damaged"),
+        (b'{"format": 99, "everything": "else"}', f"format 99, this program knows {FORMAT}; upgrade it"),
+    ],
+)
+def test_a_manifest_that_cannot_be_read_is_refused(world: World, output: Path, content: bytes, words: str) -> None:
+    (output / "manifest.json").write_bytes(content)
+    before = files(output, "")
+    world.advance()
+    check_refused(command(world, output), output / "manifest.json", words)
+    check_untouched(before, output)
+
+
+def test_a_manifest_that_was_cut_off_is_refused(world: World, output: Path) -> None:
+    content = (output / "manifest.json").read_bytes()
+    for length in (1, 100, len(content) // 2, len(content) - 3):
+        (output / "manifest.json").write_bytes(content[:length])
+        with pytest.raises(OutputError, match=r"damaged \(1 mistakes?\); move the folder away, build again"):
+            build_now(make_config(world.folder))
+
+
+# ── tampering ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        keys.first_page("open/popular", 20),
+        keys.detail(market_id(6)),
+        keys.SNAPSHOT,
+        keys.BUILD,
+        f"{keys.LISTS}/open/popular",
+        f"{keys.LISTS}/closed/new/first",
+        keys.DETAILS,
+        "v1",
+    ],
+)
+def test_what_somebody_deleted_is_there_again(world: World, output: Path, key: str) -> None:
+    before = files(output, "")
+    place = output / key
+    shutil.rmtree(place) if place.is_dir() else place.unlink()
+    report = build_now(make_config(world.folder))
+    assert report.written > 0
+    check_whole(output)
+    assert set(differences(before, output)) <= {"report.json", "index.html"}
+
+
+def test_a_generation_that_somebody_deleted_is_there_again(world: World, output: Path) -> None:
+    record = check_whole(output)
+    current = record.lists["all/new"]
+    shutil.rmtree(output / keys.generation_prefix("all/new", current.generation))
+    report = build_now(make_config(world.folder))
+    assert report.new_lists == ["all/new"]
+    assert check_whole(output).lists == record.lists
+    Reader.of_folder(output).check(world.state())
+
+
+def test_what_somebody_edited_is_as_it_was(world: World, output: Path) -> None:
+    before = files(output, "")
+    edited = [keys.first_page("all/new", 7), keys.detail(market_id(3)), keys.error(404)]
+    for key in edited:
+        body = (output / key).read_bytes()
+        (output / key).write_bytes(body.swapcase())  # as long as it was
+    assert build_now(make_config(world.folder)).written == len(edited)
+    assert set(differences(before, output)) <= {"report.json", "index.html"}
+
+
+def test_strays_under_v1_are_removed_and_everything_else_is_left_alone(world: World, output: Path) -> None:
+    strays = ("stray.json", "public/markets/detail/00/stray.json", "public/markets/lists/open/popular/first/101.json")
+    for key in strays:
+        (output / "v1" / key).parent.mkdir(exist_ok=True)
+        (output / "v1" / key).write_text("{}")
+    generation = output / "v1/public/markets/lists/open/popular" / ("p" + "0" * 19)
+    (generation / "1-0").mkdir(parents=True)
+    (generation / "1-0" / "1.json").write_text("{}")
+    ours = {"notes.txt": b"ours", "ours.html": b"<p>", "edge/ours.js": b"//", "v10/public.json": b"{}"}
+    for key, body in ours.items():
+        (output / key).parent.mkdir(exist_ok=True)
+        (output / key).write_bytes(body)
+    report = build_now(make_config(world.folder))
+    assert report.deleted == len(strays) + 1
+    for key, body in ours.items():
+        assert (output / key).read_bytes() == body
+        (output / key).unlink()
+    (output / "v10").rmdir()
+    check_whole(output)
+
+
+def test_links_under_v1_are_not_followed(world: World, output: Path) -> None:
+    elsewhere = world.folder / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine.json").write_text("mine")
+    (output / "v1" / "folder").symlink_to(elsewhere)
+    (output / "v1" / "file.json").symlink_to(elsewhere / "mine.json")
+    first = output / keys.first_page("open/new", 1)
+    (elsewhere / "first.json").write_bytes(first.read_bytes())
+    first.unlink()
+    first.symlink_to(elsewhere / "first.json")
+    name = check_whole_generation(output, "open/new")
+    (output / keys.LISTS / "open/new" / ("p" + "1" * 19)).symlink_to(output / name)
+    build_now(make_config(world.folder))
+    assert not first.is_symlink()
+    check_whole(output)
+    assert not [path for path in (output / "v1").rglob("*") if path.is_symlink()]
+    assert (elsewhere / "mine.json").read_text() == "mine"
+    assert {path.name for path in elsewhere.iterdir()} == {"mine.json", "first.json"}
+
+
+def check_whole_generation(output: Path, list_name: str) -> str:
+    lists = json.loads((output / "manifest.json").read_bytes())["lists"]
+    return keys.generation_prefix(list_name, lists[list_name]["generation"])
+
+
+# ── nothing to do ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_second_build_of_the_same_data_touches_nothing(world: World, output: Path) -> None:
+    before = {path: path.lstat() for path in output.rglob("*")}
+    report = build_now(make_config(world.folder))
+    assert (report.written, report.deleted) == (0, 0)
+    after = {path: path.lstat() for path in output.rglob("*")}
+    assert before.keys() == after.keys()
+    touched = [path.name for path in before if before[path].st_mtime_ns != after[path].st_mtime_ns]
+    assert sorted(touched) == [".lock"]
+    moved = [path.name for path in before if before[path].st_ino != after[path].st_ino]
+    assert moved == []

@@ -1,0 +1,288 @@
+"""The manifest: what exists, what is retired since when, and what a withdrawal takes along."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from pydantic import ValidationError
+
+from generator.api import keys
+from generator.api.contract import MARKET_STATUSES
+from generator.tree import manifest
+from generator.tree.manifest import Current, Manifest, Retired, States
+
+LIFETIME = timedelta(hours=6)
+OPEN = "open/popular"
+ALL = "all/popular"
+RESOLVED = "resolved/ended"
+
+
+def current(name: str) -> Current:
+    return Current(generation=name, count=3, bytes=100)
+
+
+def built(as_of: str = "2026-01-31T12:00:00.000Z", **lists: str) -> Manifest:
+    """A build's record; `lists` are generations by the words OPEN, ALL and RESOLVED."""
+    names = {"OPEN": OPEN, "ALL": ALL, "RESOLVED": RESOLVED}
+    return Manifest(
+        complete=True,
+        as_of=as_of,
+        version="1",
+        variant="core",
+        layout="pages",
+        lists={names[word]: current(generation) for word, generation in lists.items()},
+        retired=(),
+        objects={"v1/build.json": "digest"},
+        markets={},
+    )
+
+
+def settled(record: Manifest, states: States, previous: Manifest | None = None) -> Manifest:
+    return manifest.settle(previous or record.emptied(), record, states, LIFETIME, record.as_of)
+
+
+def retired(record: Manifest) -> list[tuple[str, str, str]]:
+    return [(one.list, one.generation, one.retired_at[11:16]) for one in record.retired]
+
+
+def at(time: str) -> str:
+    return f"2026-01-31T{time}:00.000Z"
+
+
+def test_a_first_build_retires_nothing() -> None:
+    made = settled(built(OPEN="p1"), {"a": ("open",)})
+    assert (made.complete, made.retired, made.markets) == (True, (), {"a": ("open",)})
+    assert made.generations() == {(OPEN, "p1"): current("p1")}
+
+
+def test_the_same_build_again_leaves_the_same_record() -> None:
+    first = settled(built(OPEN="p1"), {"a": ("open",)})
+    again = settled(built(OPEN="p1"), {"a": ("open",)}, first)
+    assert again == first
+    assert again.encoded() == first.encoded()
+
+
+def test_a_replaced_generation_is_retired_at_the_time_of_the_build_that_replaces_it() -> None:
+    first = settled(built(at("10:00"), OPEN="p1", ALL="p2"), {"a": ("open",)})
+    second = settled(built(at("11:00"), OPEN="p3", ALL="p2"), {"a": ("open",)}, first)
+    assert retired(second) == [(OPEN, "p1", "11:00")]
+    assert second.generations().keys() == {(OPEN, "p1"), (OPEN, "p3"), (ALL, "p2")}
+
+
+def test_a_retired_generation_goes_when_its_cursors_are_older_than_their_lifetime() -> None:
+    record = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
+    record = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, record)
+    kept = settled(built(at("17:00"), OPEN="p2"), {"a": ("open",)}, record)
+    assert retired(kept) == [(OPEN, "p1", "11:00")]
+    gone = settled(built(at("17:01"), OPEN="p2"), {"a": ("open",)}, kept)
+    assert retired(gone) == []
+
+
+def test_a_generation_that_is_current_again_is_not_retired_any_more() -> None:
+    record = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
+    record = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, record)
+    record = settled(built(at("12:00"), OPEN="p1"), {"a": ("open",)}, record)
+    assert retired(record) == [(OPEN, "p2", "12:00")]
+    assert record.lists[OPEN].generation == "p1"
+
+
+def test_a_withdrawn_market_takes_along_every_retired_generation_that_may_hold_it() -> None:
+    first = settled(built(at("10:00"), OPEN="p1", RESOLVED="p2", ALL="p3"), {"a": ("open",), "b": ("resolved",)})
+    second = settled(built(at("11:00"), OPEN="p4", RESOLVED="p5", ALL="p6"), {"b": ("resolved",)}, first)
+    assert retired(second) == [(RESOLVED, "p2", "11:00")]
+    assert "a" not in second.markets
+
+
+def test_a_withdrawal_knows_the_states_a_market_had_before() -> None:
+    record = settled(built(at("10:00"), OPEN="p1", RESOLVED="p2"), {"a": ("open",), "b": ("open",)})
+    record = settled(built(at("11:00"), OPEN="p3", RESOLVED="p4"), {"a": ("resolved",), "b": ("open",)}, record)
+    assert retired(record) == [(OPEN, "p1", "11:00"), (RESOLVED, "p2", "11:00")]
+    assert record.markets == {"a": ("open", "resolved"), "b": ("open",)}
+    record = settled(built(at("12:00"), OPEN="p3", RESOLVED="p5"), {"b": ("open",)}, record)
+    assert retired(record) == []
+
+
+def test_states_are_forgotten_with_the_generations_that_held_them() -> None:
+    record = settled(built(at("00:00"), OPEN="p1", RESOLVED="p2"), {"a": ("open",)})
+    record = settled(built(at("01:00"), OPEN="p3", RESOLVED="p4"), {"a": ("resolved",)}, record)
+    record = settled(built(at("09:00"), OPEN="p3", RESOLVED="p4"), {"a": ("resolved",)}, record)
+    assert (retired(record), record.markets) == ([], {"a": ("resolved",)})
+
+
+def test_the_withdrawal_of_a_market_that_no_list_held_takes_nothing_along() -> None:
+    first = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",), "fx": ()})
+    second = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, first)
+    assert retired(second) == [(OPEN, "p1", "11:00")]
+
+
+def test_a_market_of_a_category_is_withdrawn_from_the_lists_of_that_category_too() -> None:
+    names = {name: f"p{number}" for number, name in enumerate(("open/new", "open.rain/new", "open.snow/new"))}
+    lists = {name: current(generation) for name, generation in names.items()}
+    first = built().model_copy(update={"lists": lists})
+    first = settled(first, {"a": ("open", "open.rain"), "b": ("open", "open.snow")})
+    moved = built(at("13:00")).model_copy(update={"lists": {name: current("q") for name in names}})
+    second = settled(moved, {"a": ("open", "open.snow"), "b": ("open", "open.snow")}, first)
+    assert second.markets["a"] == ("open", "open.rain", "open.snow")
+    assert {one.list for one in second.retired} == {*names}
+    without_b = built(at("13:01")).model_copy(update={"lists": moved.lists})
+    assert {one.list for one in settled(without_b, {"a": ("open", "open.snow")}, second).retired} == {"open.rain/new"}
+    without_a = built(at("13:01")).model_copy(update={"lists": moved.lists})
+    assert settled(without_a, {"b": ("open", "open.snow")}, second).retired == ()
+
+
+def test_the_lists_of_a_category_that_is_gone_are_retired() -> None:
+    first = built().model_copy(update={"lists": {"open.rain/new": current("p1"), "open/new": current("p2")}})
+    first = settled(first, {"a": ("open", "open.rain")})
+    second = settled(
+        built(at("13:00")).model_copy(update={"lists": {"open/new": current("p2")}}), {"a": ("open",)}, first
+    )
+    assert retired(second) == [("open.rain/new", "p1", "13:00")]
+    assert second.markets == {"a": ("open", "open.rain")}
+
+
+def test_shelves_are_a_state_and_its_categories() -> None:
+    assert manifest.shelves("open", []) == ("open",)
+    assert manifest.shelves("closed", ["snow", "rain"]) == ("closed", "closed.rain", "closed.snow")
+    lists = manifest.lists_of(["closed.rain"])
+    assert {name.partition("/")[0] for name in lists} == {"closed.rain", "archive.rain", "all.rain"}
+    assert len(lists) == 15
+    assert manifest.lists_of(["closed.rain", "closed"]) == lists | manifest.lists_of(["closed"])
+
+
+def test_every_slug_under_which_a_market_may_be_found_is_known_from_the_intent_on() -> None:
+    first = settled(built(OPEN="p1").model_copy(update={"slugs": {"a": ("one",)}}), {"a": ("open",)})
+    intent = manifest.intend(first, {}, {"a": ("open",), "b": ("open",)}, at("13:00"), {"a": ("two",), "b": ("three",)})
+    assert intent.slugs == {"a": ("one", "two"), "b": ("three",)}
+    assert list(intent.details("a")) == [keys.detail("a"), keys.detail_by_slug("one"), keys.detail_by_slug("two")]
+    assert list(intent.details("unknown")) == [keys.detail("unknown")]
+    now = built(at("13:00"), OPEN="p1").model_copy(update={"slugs": {"a": ("two",)}})
+    assert settled(now, {"a": ("open",)}, intent).slugs == {"a": ("two",)}
+
+
+def test_a_shelf_of_no_state_is_damage() -> None:
+    content = json.loads(settled(built(OPEN="p1"), {"a": ("open", "open.rain")}).encoded())
+    assert Manifest.model_validate_json(json.dumps(content)).markets == {"a": ("open", "open.rain")}
+    for shelf in ("ajar", "open.", "open.Rain", "open/rain", ".rain"):
+        with pytest.raises(ValidationError):
+            Manifest.model_validate_json(json.dumps({**content, "markets": {"a": [shelf]}}))
+
+
+def test_an_intent_records_what_will_be_reachable_before_it_is() -> None:
+    first = settled(built(at("10:00"), OPEN="p1", ALL="p2"), {"a": ("open",)})
+    intent = manifest.intend(
+        first, {OPEN: current("p3"), ALL: current("p2")}, {"a": ("closed",), "b": ("open",)}, at("11:00")
+    )
+    assert not intent.complete
+    assert intent.lists == first.lists
+    assert retired(intent) == [(OPEN, "p3", "11:00")]
+    assert intent.markets == {"a": ("closed", "open"), "b": ("open",)}
+
+
+def test_the_build_after_a_killed_one_makes_the_intended_generation_current() -> None:
+    first = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
+    intent = manifest.intend(first, {OPEN: current("p2")}, {"a": ("open",)}, at("11:00"))
+    finished = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, intent)
+    assert finished == settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, first)
+    # If the database has moved on meanwhile, walks that began in what the killed build showed go on; readers may have
+    # been led there until now, so its lifetime begins now.
+    moved_on = settled(built(at("12:00"), OPEN="p3"), {"a": ("open",)}, intent)
+    assert retired(moved_on) == [(OPEN, "p2", "12:00"), (OPEN, "p1", "12:00")]
+
+
+def by_hand(record: Manifest) -> Manifest:
+    return record.model_copy(update={"is_clock_set": True})
+
+
+def test_ages_by_a_clock_set_by_hand_and_by_the_real_one_are_not_compared() -> None:
+    record = settled(by_hand(built(at("01:00"), OPEN="p1")), {"a": ("open",)})
+    record = settled(by_hand(built(at("02:00"), OPEN="p2")), {"a": ("open",)}, record)
+    real = settled(built(at("20:00"), OPEN="p3"), {"a": ("open",)}, record)
+    assert retired(real) == [(OPEN, "p1", "20:00"), (OPEN, "p2", "20:00")]
+    again = settled(by_hand(built(at("21:00"), OPEN="p3")), {"a": ("open",)}, real)
+    assert retired(again) == [(OPEN, "p1", "21:00"), (OPEN, "p2", "21:00")]
+    assert retired(settled(by_hand(built(at("22:00"), OPEN="p3")), {"a": ("open",)}, again)) == retired(again)
+
+
+def test_what_a_run_intends_is_partial_until_it_has_ended() -> None:
+    first = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
+    intent = manifest.intend(first, {OPEN: current("p2")}, {"a": ("open",)}, at("11:00"))
+    assert [(one.generation, one.partial) for one in intent.retired] == [("p2", True)]
+    finished = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, intent)
+    assert [(one.generation, one.partial) for one in finished.retired] == [("p1", False)]
+    moved_on = settled(built(at("12:00"), OPEN="p3"), {"a": ("open",)}, intent)
+    assert [(one.generation, one.partial) for one in moved_on.retired] == [("p2", True), ("p1", False)]
+    assert Manifest.model_validate_json(moved_on.encoded()) == moved_on
+
+
+def test_a_generation_that_exists_already_is_not_intended_again() -> None:
+    first = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
+    second = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, first)
+    assert manifest.intend(second, {OPEN: current("p1")}, {}, at("12:00")).retired == second.retired
+
+
+def test_a_file_tells_its_format_whatever_else_it_holds() -> None:
+    assert manifest.format_of(b'{"format": 7, "else": []}') == 7
+    for content in (b"{}", b"[]", b"", b'{"format": null}'):
+        with pytest.raises(ValidationError):
+            manifest.format_of(content)
+
+
+def test_a_file_is_read_back_as_it_was_written() -> None:
+    record = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
+    record = settled(built(at("11:00"), OPEN="p2"), {"b": ("open", "closed")}, record)
+    content = record.encoded()
+    assert Manifest.model_validate_json(content) == record
+    assert Manifest.model_validate_json(content).encoded() == content
+    assert content.endswith(b"}\n")
+    assert {"asOf", "format", "complete"} <= json.loads(content).keys()
+
+
+def test_a_file_with_a_field_too_many_or_too_few_is_refused() -> None:
+    content = json.loads(built(OPEN="p1").encoded())
+    with pytest.raises(ValidationError):
+        Manifest.model_validate_json(json.dumps({**content, "surprise": 1}))
+    del content["lists"]
+    with pytest.raises(ValidationError):
+        Manifest.model_validate_json(json.dumps(content))
+
+
+def test_an_emptied_record_knows_nothing_but_what_was_built_how() -> None:
+    record = settled(built(OPEN="p1"), {"a": ("open",)}).emptied()
+    assert (record.complete, record.generations(), record.objects, record.markets) == (False, {}, {}, {})
+    assert (record.variant, record.layout) == ("core", "pages")
+
+
+def test_an_objects_digest_tells_bytes_and_headers_apart() -> None:
+    page = keys.page(OPEN, "p1", 20, 20)
+    digests = [
+        manifest.digest(keys.SNAPSHOT, b"{}"),
+        manifest.digest(keys.SNAPSHOT, b"{ }"),
+        manifest.digest(page, b"{}"),
+    ]
+    assert len({*digests}) == 3
+    assert manifest.digest(keys.SNAPSHOT, b"{}") == manifest.digest(keys.BUILD, b"{}") == digests[0]
+
+
+@pytest.mark.parametrize(
+    ("as_of", "due"),
+    [
+        ("2026-01-31T11:00:00.000Z", False),
+        ("2026-01-31T12:00:00.000Z", False),
+        ("2026-01-31T18:00:00.000Z", False),
+        ("2026-01-31T18:00:00.001Z", True),
+        ("2026-02-28T00:00:00.000Z", True),
+    ],
+)
+def test_a_retired_generation_is_due_after_its_lifetime(as_of: str, due: bool) -> None:  # noqa: FBT001 - a table's column
+    one = Retired(list=OPEN, generation="p1", count=1, bytes=1, retired_at=at("12:00"))
+    assert one.is_due(as_of, LIFETIME) is due
+    assert one.model_copy(update={"withdrawn": True}).is_due(as_of, LIFETIME)
+
+
+def test_a_state_is_held_by_the_lists_that_select_it() -> None:
+    assert {name.split("/")[0] for name in manifest.lists_of(["open"])} == {"open", "all"}
+    for state in ("closed", "resolved", "cancelled"):
+        assert {name.split("/")[0] for name in manifest.lists_of([state])} == {state, "archive", "all"}
+    assert len(manifest.lists_of(["open"])) == 10
+    assert manifest.lists_of([]) == frozenset()
+    assert len(manifest.lists_of(MARKET_STATUSES)) == 30

@@ -1,0 +1,231 @@
+"""The pages layout: every walk with one limit is exact, and a walk that changes its limit loses and repeats nothing."""
+
+import json
+from functools import cache, cached_property
+from itertools import cycle
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from generator.api import cursors, keys
+from generator.tree.pages import LIMITS, Generation, ItemList, page_count, page_keys, read, size_at
+
+LIST = "all/popular"
+
+
+class Walkable:
+    """A list of `count` items with all its pages at hand, as a store would have them: by key."""
+
+    def __init__(self, count: int) -> None:
+        self.items = [{"n": n, "text": "é" * (n % 7)} for n in range(count)]
+        encoded = [json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode() for item in self.items]
+        self.generation = Generation(ItemList(LIST, encoded))
+
+    @cached_property
+    def pages(self) -> dict[str, bytes]:
+        prefix = keys.generation_prefix(LIST, self.generation.name)
+        return {
+            f"{prefix}/{folder.name}/{position}.json": body
+            for folder in self.generation.folders()
+            for position, body in folder.pages
+        }
+
+    def first(self, limit: int) -> tuple[list[Any], str | None]:
+        return self._read(self.generation.first(limit))
+
+    def page(self, limit: int, position: int) -> tuple[list[Any], str | None]:
+        return self._read(self.pages[keys.page(LIST, self.generation.name, limit, position)])
+
+    def position(self, text: str) -> int:
+        """Where the cursor goes on; it must be one of this list and generation."""
+        place = cursors.read(LIST, text)
+        assert place.generation == self.generation.name
+        return place.position
+
+    @staticmethod
+    def _read(body: bytes) -> tuple[list[Any], str | None]:
+        content = json.loads(body)
+        assert list(content) == ["items", "nextCursor"]
+        return content["items"], content["nextCursor"]
+
+
+@cache
+def walkable(count: int) -> Walkable:
+    return Walkable(count)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 19, 20, 21, 99, 100, 101, 230])
+def test_a_walk_with_one_limit_is_exactly_the_list(count: int) -> None:
+    walk = walkable(count)
+    for limit in LIMITS:
+        items, text = walk.first(limit)
+        seen, sizes = items, [len(items)]
+        while text is not None:
+            items, text = walk.page(limit, walk.position(text))
+            seen, sizes = seen + items, [*sizes, len(items)]
+        assert seen == walk.items
+        assert len(sizes) == max(1, -(-count // limit))
+        assert {*sizes[:-1]} <= {limit}
+
+
+def test_the_last_page_that_is_full_says_that_it_is_the_last() -> None:
+    assert walkable(100).first(100)[1] is None
+    assert walkable(100).page(20, 80) == (walkable(100).items[80:], None)
+    assert walkable(101).first(100)[1] is not None
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.integers(0, 330), st.lists(st.integers(1, 100), min_size=1, max_size=12))
+@example(330, [20, 100])
+@example(330, [7, 100, 64, 1, 99])
+def test_a_walk_that_changes_its_limit_has_neither_gap_nor_duplicate(count: int, limits: list[int]) -> None:
+    walk, asked = walkable(count), cycle(limits)
+    seen, text = walk.first(next(asked))
+    while text is not None:
+        limit, position = next(asked), walk.position(text)
+        assert position == len(seen)
+        items, text = walk.page(size_at(position, limit), position)
+        assert 0 < len(items) <= limit
+        seen += items
+        assert (text is None) == (len(seen) == count)
+    assert seen == walk.items
+
+
+def test_there_is_a_page_for_every_position_and_limit() -> None:
+    for limit in LIMITS:
+        for position in range(1, 5_000):
+            size = size_at(position, limit)
+            assert 1 <= size <= limit
+            assert position % size == 0, "no page of that size starts there"
+            assert size <= limit - position % limit, "steps over the next multiple of the limit"
+
+
+def test_no_larger_page_would_do() -> None:
+    for limit in LIMITS:
+        for position in range(1, 700):
+            room = limit - position % limit
+            assert size_at(position, limit) == max(size for size in LIMITS if size <= room and position % size == 0)
+
+
+def test_a_walk_on_whole_pages_stays_on_them() -> None:
+    assert all(size_at(position, limit) == limit for limit in LIMITS for position in range(limit, 5_000, limit))
+
+
+def short_pages(limit: int) -> list[int]:
+    """The number of short pages before whole ones again, for every position from 1 to 4,999."""
+    counts: dict[int, int] = {}
+    for position in range(5_000 + limit, 0, -1):
+        whole = position % limit == 0
+        counts[position] = 0 if whole else 1 + counts.get(position + size_at(position, limit), 0)
+    return [counts[position] for position in range(1, 5_000)]
+
+
+def test_after_a_change_of_limit_follow_two_short_pages_on_average_and_ten_at_worst() -> None:
+    counts = {limit: short_pages(limit) for limit in LIMITS}
+    every = [count for of_limit in counts.values() for count in of_limit]
+    assert len(every) == 100 * 4_999
+    assert 1.5 < sum(every) / len(every) < 2.5
+    assert max(every) == 10
+    assert max(counts[100][position - 1] for position in range(20, 5_000, 20)) == 6
+
+
+@pytest.mark.parametrize("count", [*range(45), 99, 100, 101, 199, 200, 201, 330, 1_010])
+def test_there_are_as_many_pages_as_counted_each_in_its_folder(count: int) -> None:
+    walk = walkable(count)
+    expected = {
+        keys.page(LIST, walk.generation.name, limit, at) for limit in LIMITS for at in range(limit, count, limit)
+    }
+    assert walk.pages.keys() == expected
+    folders = [(folder.name, len(list(folder.pages))) for folder in walk.generation.folders()]
+    assert len({name for name, _ in folders}) == len(folders)
+    assert sum(pages for _, pages in folders) == page_count(count) == len(expected)
+    assert all(0 < pages <= 100 for _, pages in folders)
+
+
+def test_a_long_list_costs_about_five_pages_an_item() -> None:
+    assert page_count(10_000) / 10_000 == pytest.approx(5.19, abs=0.01)
+
+
+def test_a_page_is_the_items_as_they_were_encoded() -> None:
+    generation = Generation(ItemList(LIST, [b'{"a":1}', b'{"b":"\xe2\x80\xa8,"}', b"3"]))
+    text = cursors.mint(LIST, generation.name, 2).encode()
+    assert generation.first(2) == b'{"items":[{"a":1},{"b":"\xe2\x80\xa8,"}],"nextCursor":"' + text + b'"}'
+    assert generation.first(3) == b'{"items":[{"a":1},{"b":"\xe2\x80\xa8,"},3],"nextCursor":null}'
+    pages = {(folder.name, position): body for folder in generation.folders() for position, body in folder.pages}
+    assert pages == {
+        ("1-0", 1): b'{"items":[{"b":"\xe2\x80\xa8,"}],"nextCursor":"' + text + b'"}',
+        ("1-0", 2): b'{"items":[3],"nextCursor":null}',
+        ("2-0", 2): b'{"items":[3],"nextCursor":null}',
+    }
+
+
+def test_an_empty_list_is_a_page_without_items_and_nothing_else() -> None:
+    generation = Generation(ItemList(LIST, []))
+    assert {generation.first(limit) for limit in LIMITS} == {b'{"items":[],"nextCursor":null}'}
+    assert list(generation.folders()) == []
+    assert page_count(0) == 0
+
+
+def name_of(*items: bytes, list_name: str = LIST) -> str:
+    return Generation(ItemList(list_name, items)).name
+
+
+def test_equal_content_has_an_equal_name() -> None:
+    assert name_of(b"1", b"2") == name_of(b"1", b"2")
+    assert name_of() == name_of()
+    name = name_of(b"1")
+    assert len(name) == cursors.GENERATION_LENGTH
+    assert name[0] == "p"
+    assert cursors.read(LIST, cursors.mint(LIST, name, 7)) == cursors.Cursor(name, 7)
+
+
+def test_other_content_order_or_list_has_another_name() -> None:
+    names = [
+        name_of(),
+        name_of(b"1"),
+        name_of(b"1", b"2"),
+        name_of(b"2", b"1"),
+        name_of(b"1", b"2", b"2"),
+        name_of(b"1", b"2", list_name="open/popular"),
+        name_of(list_name="open/popular"),
+    ]
+    assert len({*names}) == len(names)
+
+
+def test_items_that_merely_join_alike_have_another_name() -> None:
+    alike = [(b"1,2,3",), (b"1,2", b"3"), (b"1", b"2,3"), (b"1", b"2", b"3")]
+    assert len({b",".join(items) for items in alike}) == 1
+    assert len({name_of(*items) for items in alike}) == len(alike)
+    assert name_of() != name_of(b"")
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 20, 101])
+def test_a_page_is_taken_apart_without_changing_a_byte(count: int) -> None:
+    encoded = [f'{{"n": {n},"t":"\u00e9 ],\\"[{{","x":[1 , 2]}}'.encode() for n in range(count)]
+    generation = Generation(ItemList(LIST, encoded))
+    seen, page = [], read(generation.first(20))
+    pages = {at: body for folder in generation.folders() if folder.name == "20-0" for at, body in folder.pages}
+    while True:
+        seen += page.items
+        if page.next_cursor is None:
+            break
+        page = read(pages[cursors.read(LIST, page.next_cursor).position])
+    assert seen == encoded
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", b'{"items":[', b'{"items":[{}', b'{"items":[{},', b'{"items":[]', b"\xff"]
+)
+def test_what_is_no_page_is_a_value_error(body: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - of several kinds
+        read(body)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 45, 101, 330])
+def test_the_keys_of_a_generation_are_those_of_its_pages(count: int) -> None:
+    walk = walkable(count)
+    names = [*page_keys(LIST, walk.generation.name, count)]
+    assert {*names} == walk.pages.keys()
+    assert len(names) == page_count(count)
