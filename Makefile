@@ -1,16 +1,21 @@
 # Everything is installed into .venv and node_modules of this folder; only `test-deps` touches the system.
 
 PYTHON ?= python3
-# The one tool that is not in uv.lock, because it reads it.
-UV_VERSION := 0.13.8
 BIN := .venv/bin
 MARKETS ?= 400
+
+# A package is installed only if its hash is in requirements/. The project builds with the hatchling of tools.txt.
+INSTALL := $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes
+INSTALL_PROJECT := $(BIN)/uv pip install --quiet --compile-bytecode --no-deps --no-build-isolation
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
+# Each package.json has an .npmrc beside it that keeps download addresses out of the lock file.
+LOCK_NPM := npm install --package-lock-only --ignore-scripts --silent --no-audit --no-fund
 
 # Set where images are built; it would have Python compile every library at every start.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test lint types tests coverage bless bench bench-deps test-deps clean
+.PHONY: help demo serve test lint types tests coverage bless bench bench-deps test-deps lock clean
 
 help:  ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -47,26 +52,37 @@ bench: .venv/test .venv-bench/ready tests/bench/node/node_modules/ready  ## Meas
 test-deps:  ## Install the system packages the tests can use (Debian, as root)
 	apt-get update -qq
 	apt-get install -y -qq --no-install-recommends postgresql util-linux nginx libnginx-mod-http-js njs systemd \
-	  radosgw ceph-mon ceph-osd ceph-common chromium fonts-dejavu-core gcc libc6-dev
+	  radosgw ceph-mon ceph-osd ceph-common chromium fonts-dejavu-core gcc libc6-dev git
 	command -v npm >/dev/null || apt-get install -y -qq --no-install-recommends nodejs npm
 
 bench-deps: test-deps  ## Install what `make bench` compares with, too (Debian, as root)
 	apt-get install -y -qq --no-install-recommends rclone wrk
 
+lock: .venv/bin/uv  ## Update the lock files from pyproject.toml and package.json; OPTIONS=--upgrade takes the latest versions
+	$(LOCK) $(OPTIONS) pyproject.toml --all-extras --output-file requirements/run.txt
+	$(LOCK) $(OPTIONS) pyproject.toml --all-extras --group dev --constraints requirements/run.txt --output-file requirements/test.txt
+	$(LOCK) $(OPTIONS) --group tools --constraints requirements/test.txt --output-file requirements/tools.txt
+	$(LOCK) $(OPTIONS) --group bench --output-file requirements/bench.txt
+	$(LOCK_NPM) --prefix tests/node
+	$(LOCK_NPM) --prefix tests/bench/node
+
 clean:  ## Remove what was installed, built and made up
 	rm -rf .venv .venv-bench .bench tests/node/node_modules tests/bench/node/node_modules output demo.db .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-.venv/bin/uv:
+.venv/bin/uv: requirements/tools.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; name one with PYTHON=…")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-
-.venv/run: .venv/bin/uv pyproject.toml uv.lock
-	$(BIN)/uv sync --quiet --frozen --compile-bytecode --inexact --no-dev --all-extras
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
 	@touch $@
 
-.venv/test: .venv/bin/uv pyproject.toml uv.lock
-	$(BIN)/uv sync --quiet --frozen --compile-bytecode --inexact --all-extras
+.venv/run: .venv/bin/uv pyproject.toml requirements/run.txt
+	$(INSTALL) --python $(BIN)/python --requirements requirements/run.txt
+	$(INSTALL_PROJECT) --python $(BIN)/python --editable .
+	@touch $@
+
+.venv/test: .venv/bin/uv pyproject.toml requirements/test.txt
+	$(INSTALL) --python $(BIN)/python --requirements requirements/test.txt
+	$(INSTALL_PROJECT) --python $(BIN)/python --editable .
 	@touch $@ .venv/run
 
 # What needs these programs says so and is skipped where there is no npm.
@@ -74,9 +90,9 @@ tests/node/node_modules/ready: tests/node/package.json tests/node/package-lock.j
 	@if command -v npm >/dev/null; then npm ci --prefix tests/node --silent --no-audit --no-fund; else mkdir -p $(@D); fi
 	@touch $@
 
-.venv-bench/ready: .venv/bin/uv tests/bench/requirements.txt
+.venv-bench/ready: .venv/bin/uv requirements/bench.txt
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-bench
-	$(BIN)/uv pip install --quiet --python .venv-bench/bin/python --requirements tests/bench/requirements.txt
+	$(INSTALL) --python .venv-bench/bin/python --requirements requirements/bench.txt
 	@touch $@
 
 tests/bench/node/node_modules/ready: tests/bench/node/package.json tests/bench/node/package-lock.json

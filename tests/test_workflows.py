@@ -136,7 +136,7 @@ def test_packages_are_installed_before_there_are_credentials() -> None:
         "aws-actions/configure-aws-credentials",
         f".venv/bin/{PROGRAM}",
     ]
-    assert re.search(r"^\.venv/run:.*uv\.lock$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert re.search(r"^\.venv/run:.* requirements/run\.txt$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     assert names[1] == "make .venv/run"
 
 
