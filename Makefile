@@ -15,7 +15,7 @@ LOCK_NPM := npm install --package-lock-only --ignore-scripts --silent --no-audit
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test lint types tests coverage bless bench bench-deps test-deps lock clean
+.PHONY: help demo serve test lint types tests coverage bless bench bench-deps test-deps lock wheel clean
 
 help:  ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -44,7 +44,7 @@ coverage: .venv/test tests/node/node_modules/ready  ## Show which lines no test 
 	$(BIN)/coverage report
 
 bless: .venv/test  ## Accept what changed in the golden tree and the config schema
-	BLESS=1 $(BIN)/python -m pytest -q tests/acceptance/test_golden.py tests/config/test_loader.py
+	BLESS=1 $(BIN)/python -m pytest -q tests/acceptance/test_golden.py tests/config/test_loader.py tests/test_docs.py
 
 bench: .venv/test .venv-bench/ready tests/bench/node/node_modules/ready  ## Measure beside other ways; ONLY="build publish" picks parts, OPTIONS go along
 	$(BIN)/python -m tests.bench $(ONLY) $(OPTIONS)
@@ -66,8 +66,11 @@ lock: .venv/bin/uv  ## Update the lock files from pyproject.toml and package.jso
 	$(LOCK_NPM) --prefix tests/node
 	$(LOCK_NPM) --prefix tests/bench/node
 
+wheel: .venv/run  ## Build dist/public_markets-*.whl, to install elsewhere
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+
 clean:  ## Remove what was installed, built and made up
-	rm -rf .venv .venv-bench .bench tests/node/node_modules tests/bench/node/node_modules output demo.db .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bench .bench tests/node/node_modules tests/bench/node/node_modules dist output demo.db .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/bin/uv: requirements/tools.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; name one with PYTHON=…")'

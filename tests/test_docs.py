@@ -1,0 +1,310 @@
+"""README, CONTRIBUTING and docs/: commands, options, settings, figures, links and paths in them are true."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import click
+import pytest
+import yaml
+
+from generator.relations import RELATIONS
+from generator.settings import KEYS, variable
+from tests.serving import served
+from tests.support import ROOT, all_commands, run
+
+PROGRAM: Final = "public-markets"
+COMMANDS: Final = all_commands()
+PAGES: Final[dict[str, str]] = {
+    path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
+    for path in [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted((ROOT / "docs").glob("*.md"))]
+}
+README: Final = PAGES["README.md"]
+SETTINGS: Final = ROOT / "docs" / "settings.md"
+MAKEFILE: Final = (ROOT / "Makefile").read_text("utf-8")
+#: A build in this layout makes few files, and takes a moment.
+CHUNKS: Final = {"PUBLIC_MARKETS_LAYOUT": "chunks"}
+TERMS: Final = """
+    row, hidden, quarantined, as-of, list, generation, page, first page, cursor, walk, chunk, index, head, artifact,
+    object, key, retire, due, stale, manifest, record, lease, dry run, lower bound, withdraw, take down, blocked list,
+    origin, edge, router, golden tree, bless
+"""
+
+
+# ── what a page holds ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def blocks(text: str) -> Iterator[str]:
+    """The fenced blocks of a page, and its indented ones, within numbered steps too."""
+    fence = re.compile(r"^```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+    yield from fence.findall(text)
+    yield from re.findall(r"(?:^|\n)\n((?: {4,}\S.*(?:\n|$))+)", fence.sub("", text))
+
+
+def scripts(text: str) -> Iterator[str]:
+    """Every command line of the blocks, joined where a backslash ends a line."""
+    for block in blocks(text):
+        yield from block.replace("\\\n", " ").splitlines()
+
+
+def spans(text: str) -> list[str]:
+    """What stands between backticks outside the blocks."""
+    return re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE))
+
+
+def prose(text: str) -> str:
+    """The page without blocks and without what stands between backticks."""
+    return re.sub(r"`[^`\n]+`", "", re.sub(r"^```.*?^```$|^ {4,}.*$", "", text, flags=re.DOTALL | re.MULTILINE))
+
+
+def words_after_program(line: str) -> list[str] | None:
+    """The words that follow the program's name, in a line that runs it."""
+    found = re.search(rf"(?:^\s*|\bexec +|^ExecStart=)(?:\S*/)?{PROGRAM} +(.*)$", line)
+    return shlex.split(found[1], comments=True) if found else None
+
+
+@cache
+def shown_commands() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Every call of the program that any page shows in a block or in backticks, with its page."""
+    return tuple(
+        (page, tuple(words))
+        for page, text in PAGES.items()
+        for line in [*scripts(text), *(span for span in spans(text) if span.startswith(f"{PROGRAM} "))]
+        if (words := words_after_program(line))
+    )
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(
+        r"^#+ +(.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE
+    )
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """The cells of every table row of a page."""
+    return [[cell.strip() for cell in line.split("|")] for line in re.findall(r"^\|(.*)\|$", text, re.MULTILINE)]
+
+
+# ── commands and options ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def options() -> list[tuple[str, str]]:
+    """Every option that is not hidden, with its command."""
+    return [
+        (name, parameter.opts[-1])
+        for name, command in COMMANDS.items()
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and not parameter.hidden
+    ]
+
+
+def test_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 170
+
+
+def test_the_table_of_commands_is_complete() -> None:
+    assert {*re.findall(rf"^\| `{PROGRAM} (\w+)", README, re.MULTILINE)} == COMMANDS.keys()
+    assert len(COMMANDS) == 8
+    assert all(command.help for command in COMMANDS.values())
+
+
+def test_the_table_of_options_is_complete_and_true() -> None:
+    documented = set()
+    for first, of, *_ in rows_of(PAGES["docs/commands.md"]):
+        for option in re.findall(r"`(-[\w-]+)", first):
+            names = COMMANDS if of == "all" else re.findall(r"`(\w+)`", of)
+            documented |= {(name, option) for name in names if option.startswith("--")}
+    assert documented == {*options()}
+    assert len(documented) > 60
+
+
+def test_every_default_of_an_option_is_true() -> None:
+    found = re.findall(
+        r"^\| `(--[\w-]+)[^|]*\|[^|]*\|[^|\n]*\(default `?([\w.]+)`?\)", PAGES["docs/commands.md"], re.MULTILINE
+    )
+    assert len(found) == 4
+    defaults = {parameter.opts[-1]: parameter.default for command in COMMANDS.values() for parameter in command.params}
+    assert found == [(option, str(defaults[option])) for option, _ in found]
+
+
+def test_every_command_shown_is_understood() -> None:
+    assert len(shown_commands()) > 40
+    assert {words[0] for _, words in shown_commands()} >= COMMANDS.keys()
+    for page, (name, *arguments) in shown_commands():
+        if name.startswith("--"):
+            assert name in {"--version", "--help"}, page
+        elif arguments != ["REF…"]:
+            assert COMMANDS[name].make_context(name, [*arguments]).params, page
+
+
+def test_every_make_target_shown_exists() -> None:
+    shown = {
+        word
+        for text in PAGES.values()
+        for line in [*scripts(text), *spans(text)]
+        if line.strip().startswith("make ")
+        for word in shlex.split(line, comments=True)[1:]
+        if "=" not in word
+    }
+    assert len(shown) >= 8
+    known = {*re.findall(r"^([\w./-]+):(?!=)", MAKEFILE, re.MULTILINE)}
+    assert shown - known == set()
+
+
+# ── settings ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def settings_table() -> str:
+    """What docs/settings.md must hold: defaults as config.yaml spells them, meanings as the schema tells them."""
+    spelled = yaml.load((ROOT / "config.yaml").read_text("utf-8"), yaml.BaseLoader)  # noqa: S506 - nothing but text
+
+    def default(key: str) -> str:
+        section, _, name = key.rpartition(".")
+        value = (spelled[section] if section else spelled)[name]
+        return "none" if value == "null" else f"`{value}`"
+
+    return "".join(f"| `{key}` | {default(key)} | {field.description} |\n" for key, field in KEYS.items())
+
+
+def test_the_table_of_settings_is_that_of_the_code() -> None:
+    text = PAGES["docs/settings.md"]
+    head, line, _ = text.partition("|---|---|---|\n")
+    current = head + line + settings_table()
+    if os.environ.get("BLESS") == "1":
+        SETTINGS.write_text(current, "utf-8")
+        return
+    assert text == current, "the settings changed: run `make bless` and commit docs/settings.md"
+
+
+def test_every_setting_named_exists() -> None:
+    sections = {key.partition(".")[0] for key in KEYS if "." in key}
+    named = {
+        match[0]
+        for text in PAGES.values()
+        for match in re.findall(r"`(([a-z_]+)\.[a-z_]+)(?:: [^`]*|=[^`]*)?`", text)
+        if match[1] in sections
+    }
+    assert len(named) > 15
+    assert named - KEYS.keys() == set()
+
+
+def test_every_variable_named_exists() -> None:
+    named = {name for text in PAGES.values() for name in re.findall(r"\bPUBLIC_MARKETS_\w+", text)}
+    assert named
+    assert named - {variable(key) for key in KEYS} == set()
+
+
+def spellings(default: object) -> set[str]:
+    """How prose may write a default that is a figure."""
+    if isinstance(default, timedelta):
+        seconds = int(default.total_seconds())
+        return {f"{seconds} s", f"{seconds // 60} minutes", f"{seconds // 3600} hours"}
+    assert isinstance(default, int | float)
+    return {f"{default * 100:g} %" if default < 1 else f"{default:g}", f"{default:g} USD"}
+
+
+def test_every_default_in_prose_is_that_of_the_setting() -> None:
+    figures = {key: field.default for key, field in KEYS.items() if isinstance(field.default, timedelta | int | float)}
+    names = "|".join(map(re.escape, figures))
+    found = {
+        match for text in PAGES.values() for match in re.findall(rf"`({names})`\s(?:minutes )?\((\d[^)]*)\)", text)
+    }
+    assert {key for key, _ in found} >= {
+        "cursor.lifetime", "detail.history_points", "detail.recent_fills", "guards.max_invalid",
+        "guards.max_monthly_cost", "guards.max_shrink", "publish.cache_fill", "publish.lease", "rate_limit.requests",
+        "rate_limit.window", "schedule", "snapshot.size",
+    }  # fmt: skip
+    assert {(key, figure) for key, figure in found if figure not in spellings(figures[key])} == set()
+
+
+def test_relations_are_shown_as_they_are_read() -> None:
+    block = next(block for block in blocks(PAGES["docs/your-database.md"]) if block.startswith("markets("))
+    shown = {
+        name: [column.strip().rstrip("?") for column in columns.split(",")]
+        for name, columns in re.findall(r"(\w+)\(([^)]*)\)", block)
+    }
+    assert shown == {name: [*columns] for name, columns in RELATIONS.items()}
+
+
+# ── links, paths, terms ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_somewhere(page: str) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", prose(PAGES[page])):
+        name, _, anchor = target.partition("#")
+        found = (ROOT / page).parent / name if name else ROOT / page
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found.read_text("utf-8")), target
+
+
+def test_readme_links_every_page() -> None:
+    assert {name for name in PAGES if f"({name})" not in README} == {"README.md"}
+
+
+def test_every_path_named_exists() -> None:
+    folders = r"(?:\.ci|\.github|docs|generator|requirements|templates|tests)/"
+    named = {
+        span
+        for name in [*PAGES, "RATIONALE.md", "CHANGELOG.md"]
+        for span in spans((ROOT / name).read_text("utf-8"))
+        if re.fullmatch(rf"{folders}[\w./-]*", span)
+    }
+    assert len(named) > 10
+    assert sorted(name for name in named if not (ROOT / name).exists()) == []
+
+
+def test_every_term_is_defined_once() -> None:
+    defined = Counter(re.findall(r"^- \*\*(.+?)\*\*:", PAGES["docs/glossary.md"], re.MULTILINE))
+    assert defined == Counter(term.strip() for term in TERMS.split(","))
+
+
+def test_no_other_word_stands_for_blocked() -> None:
+    for page, text in PAGES.items():
+        assert re.findall(r"\b(?:barred|kept out|doomed)\b", text) == [], page
+
+
+# ── what can run here ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_example_of_the_api_guide_walks_a_list(tmp_path: Path) -> None:
+    assert run("demo", "--markets", "30", "--config", os.devnull, cwd=tmp_path, **CHUNKS).returncode == 0
+    (example,) = re.findall(r"^```python\n(.*?)^```$", PAGES["docs/api.md"], re.DOTALL | re.MULTILINE)
+    with served(tmp_path) as server:
+        script = example.replace("http://127.0.0.1:8000", f"http://127.0.0.1:{server.port}").replace("=100", "=7")
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    lists = json.loads((tmp_path / "output" / "v1" / "build.json").read_bytes())["lists"]
+    assert int(done.stdout) == lists["all/popular"] > 14
+
+
+def runnable(site: Path) -> list[list[str]]:
+    """Every command shown, once, that needs no PostgreSQL and no file of its own; its target becomes the folder."""
+    wanted = {
+        tuple(re.sub(r"s3://markets/api|/srv/markets", str(site), word) for word in words): None
+        for _, words in shown_commands()
+        if words[0] in COMMANDS and words[0] not in {"demo", "serve"}
+        if not {"REF…", "source.schema=public_api", "/etc/public-markets/config.yaml"} & {*words}
+    }
+    return [[*words] for words in wanted]
+
+
+def test_commands_work_as_written(tmp_path: Path) -> None:
+    """In an empty folder, in the order of the pages. What names no target gets one, as the pages say."""
+    (tmp_path / "config.yaml").touch()
+    site = tmp_path / "site"
+    assert run("demo", "--markets", "5", cwd=tmp_path, **CHUNKS).returncode == 0
+    ran = [run(*words, cwd=tmp_path, PUBLIC_MARKETS_PUBLISH__TARGET=str(site), **CHUNKS) for words in runnable(site)]
+    assert [(done.args, done.stderr) for done in ran if done.returncode != 0] == []
+    assert {done.args[3] for done in ran} == COMMANDS.keys() - {"demo", "serve"}
+    assert (site / "v1" / "build.json").is_file()

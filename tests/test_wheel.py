@@ -1,0 +1,90 @@
+"""The wheel: it holds all that a command needs, and works in an environment of its own, far from the source tree.
+
+The environment has no dependencies; it finds those of the tests through a .pth file, which saves their installation.
+"""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Final
+from zipfile import ZipFile
+
+import pytest
+
+from tests.support import ROOT
+
+PIP: Final = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
+#: The build backend is in .venv; where it is not, pip fetches it.
+ISOLATION: Final = ("--no-build-isolation",) if importlib.util.find_spec("hatchling") else ()
+#: Nothing that leads back to the source tree.
+ENVIRON: Final = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
+def done(*command: str | Path, cwd: Path) -> str:
+    """Run a program that must end well; returns its stdout."""
+    ran = subprocess.run(
+        [*map(str, command)], cwd=cwd, env=ENVIRON, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    done(*PIP, "wheel", "--no-deps", *ISOLATION, "--wheel-dir", folder, ".", cwd=ROOT)
+    (built,) = folder.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of programs of an environment that has the wheel."""
+    folder = tmp_path_factory.mktemp("environment")
+    done(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder)
+    done(
+        *PIP,
+        "--python",
+        folder / "bin/python",
+        "install",
+        "--no-index",
+        "--no-deps",
+        f"{wheel}[postgresql]",
+        cwd=folder,
+    )
+    (site,) = (folder / "lib").glob("python*/site-packages")
+    # A folder named in a .pth file has its own .pth files ignored: the tests' editable install stays out of sight.
+    (site / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return folder / "bin"
+
+
+def test_the_wheel_holds_every_file_of_the_package_and_every_template(wheel: Path) -> None:
+    held = {name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    package = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "generator").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    templates = {
+        f"generator/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "templates").rglob("*") if path.is_file()
+    }
+    assert held == package | templates
+    assert len(templates) > 20
+    assert [name for name in held if name.endswith("/prices.json")]
+
+
+def test_the_installed_program_does_the_main_job(programs: Path, tmp_path: Path) -> None:
+    program = programs / "public-markets"
+    (tmp_path / "config.yaml").write_text("layout: chunks\npublish: {target: site}\n")
+    where = done(programs / "python", "-c", "import generator; print(generator.__file__)", cwd=tmp_path)
+    assert where.startswith(str(programs.parent))
+    assert done(program, "--version", cwd=tmp_path)
+    for command in (["demo", "--markets", "5"], ["check"], ["build"], ["plan"], ["publish"], ["serve", "--help"]):
+        assert done(program, *command, cwd=tmp_path), command
+    output = tmp_path / "output"
+    assert (output / "v1/build.json").read_bytes() == (tmp_path / "site/v1/build.json").read_bytes()
+    for name in ("index.html", "api.html", "edge/router.js", "edge/cloudfront/template.yaml", "vendor"):
+        assert (output / name).exists(), name
