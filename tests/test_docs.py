@@ -17,10 +17,10 @@ import click
 import pytest
 import yaml
 
-from generator.relations import RELATIONS
-from generator.settings import KEYS, variable
-from tests.serving import served
-from tests.support import ROOT, all_commands, run
+from generator.source.relations import RELATIONS
+from generator.config.settings import KEYS, variable
+from tests.support.serving import served
+from tests.support.builds import ROOT, all_commands, run
 
 PROGRAM: Final = "public-markets"
 COMMANDS: Final = all_commands()

@@ -14,7 +14,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from tests.support import ROOT
+from tests.support.builds import ROOT
 
 PIP: Final = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 #: The build backend is in .venv; where it is not, pip fetches it.
