@@ -171,8 +171,7 @@ def settings_table() -> str:
 
     def default(key: str) -> str:
         section, _, name = key.rpartition(".")
-        value = (spelled[section] if section else spelled)[name]
-        return "none" if value == "null" else f"`{value}`"
+        return f"`{(spelled[section] if section else spelled)[name]}`"
 
     return "".join(f"| `{key}` | {default(key)} | {field.description} |\n" for key, field in KEYS.items())
 

@@ -20,7 +20,7 @@ from tests.support.servers import Client
 MARKETS: Final = f"/{keys.MARKETS}"
 #: Far above what any test sends.
 UNLIMITED: Final = ("--set", "rate_limit.requests=1000000")
-#: As docs/api.md promises them. Times are text of several forms in the database, and are cut to milliseconds on reading.
+#: As docs/api.md promises them. Times are text of several forms in the database and are cut to milliseconds.
 _ORDERS: Final[dict[Sort, str]] = {
     "popular": "trader_count DESC, volume DESC",
     "activity": "instant(last_activity_at) DESC",

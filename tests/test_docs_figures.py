@@ -1,0 +1,72 @@
+"""What docs/ says of the API and of the files, held to the constants of the code."""
+
+import re
+from typing import Final
+
+from generator import contract, cursor, keys, pages, slugs
+from generator.answers import UNAVAILABLE
+from tests.support import ROOT
+
+API: Final = (ROOT / "docs" / "api.md").read_text("utf-8")
+BUILDS: Final = (ROOT / "docs" / "builds.md").read_text("utf-8")
+EXTENDED: Final = (ROOT / "docs" / "extended-variant.md").read_text("utf-8")
+LAYOUTS: Final = (ROOT / "docs" / "layouts-and-cost.md").read_text("utf-8")
+
+
+def row(name: str, text: str = API) -> list[str]:
+    """The cells after the first one, in the one row of a table that begins with the name."""
+    (found,) = re.findall(rf"^\| {name} \|(.*)\|$", text, re.MULTILINE)
+    return [cell.strip() for cell in found.split("|")]
+
+
+def words(cell: str) -> list[str]:
+    return re.findall(r"`(\w+)`", cell)
+
+
+def test_parameters_of_the_list_are_those_of_the_contract() -> None:
+    allowed, default = row("`status`")
+    assert {*words(allowed)} == {*contract.STATUS_FILTERS}
+    assert words(default) == [contract.DEFAULT_STATUS]
+    assert words(allowed)[1:5] == [*contract.STATES_OF_FILTER["archive"], "archive"]
+    allowed, default = row("`sort`")
+    assert words(allowed) == [*contract.SORTS]
+    usual, *named, other = words(default)
+    assert {status: usual if status in named else other for status in contract.STATUS_FILTERS} == contract.DEFAULT_SORT
+    assert row("`limit`") == [f"{contract.LIMIT_MIN} to {contract.LIMIT_MAX}", str(contract.LIMIT_DEFAULT)]
+
+
+def test_every_sort_is_explained() -> None:
+    assert words(row("`popular`")[0]) == ["traderCount", "volume"]
+    properties = {name: words(row(f"`{name}`")[0]) for name in contract.SORTS}
+    known = {field.alias or name for name, field in contract.PublicMarketListItem.model_fields.items()}
+    assert all(found and known.issuperset(found) for found in properties.values())
+
+
+def test_every_error_is_explained() -> None:
+    statuses = {int(code) for code in re.findall(r"^\| (\d{3}) \|", API, re.MULTILINE)}
+    assert statuses == {400, 503, *contract.FIXED_ERRORS}
+    assert row("503")[0].startswith(contract.ErrorResponse.model_validate_json(UNAVAILABLE).error)
+
+
+def test_every_path_is_that_of_the_keys() -> None:
+    shown = re.findall(r"^\| `GET /(\S+)` \|", API, re.MULTILINE)
+    snapshot = keys.SNAPSHOT.removesuffix(".json")
+    assert shown == [keys.MARKETS, snapshot, f"{keys.MARKETS}/{{marketId}}", keys.BUILD, keys.OPENAPI]
+
+
+def test_a_cursor_is_cut_as_described() -> None:
+    described = f"`check` ({cursor.CHECK_LENGTH} characters), `generation` ({cursor.GENERATION_LENGTH}) and `position`"
+    assert described in " ".join(BUILDS.split())
+
+
+def test_the_slug_of_a_category_is_made_as_described() -> None:
+    name, slug = re.findall(r"`([^`]+)` is `([^`]+)`", EXTENDED)[0]
+    assert slugs.of_category(name) == slug
+    assert f"up to {contract.CATEGORY_LENGTH} characters" in EXTENDED
+    assert f"1 to {slugs.REFERENCE_LENGTH} ASCII letters" in EXTENDED
+
+
+def test_lists_become_as_many_files_as_described() -> None:
+    assert f"{pages.page_count(100_000) / 100_000:.2f} n" in LAYOUTS
+    lists = len(contract.STATUS_FILTERS) * len(contract.SORTS)
+    assert f"{lists * len(pages.LIMITS):,} files for an empty category" in " ".join(EXTENDED.split())
