@@ -113,6 +113,12 @@ def test_readme_is_short() -> None:
     assert len(README.splitlines()) <= 170
 
 
+def test_every_section_for_contributors_fits_on_a_screen() -> None:
+    sections = PAGES["CONTRIBUTING.md"].split("\n## ")
+    assert len(sections) == 8
+    assert max(len(section.splitlines()) for section in sections) <= 30
+
+
 def test_the_table_of_commands_is_complete() -> None:
     assert {*re.findall(rf"^\| `{PROGRAM} (\w+)", README, re.MULTILINE)} == COMMANDS.keys()
     assert len(COMMANDS) == 8
