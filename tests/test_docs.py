@@ -17,10 +17,10 @@ import click
 import pytest
 import yaml
 
-from generator.source.relations import RELATIONS
 from generator.config.settings import KEYS, variable
-from tests.support.serving import served
+from generator.source.relations import RELATIONS
 from tests.support.builds import ROOT, all_commands, run
+from tests.support.serving import served
 
 PROGRAM: Final = "public-markets"
 COMMANDS: Final = all_commands()

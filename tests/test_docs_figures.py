@@ -3,9 +3,10 @@
 import re
 from typing import Final
 
-from generator import contract, cursor, keys, pages, slugs
-from generator.answers import UNAVAILABLE
-from tests.support import ROOT
+from generator.api import contract, cursors, keys, slugs
+from generator.edge.responses import UNAVAILABLE
+from generator.tree import pages
+from tests.support.builds import ROOT
 
 API: Final = (ROOT / "docs" / "api.md").read_text("utf-8")
 BUILDS: Final = (ROOT / "docs" / "builds.md").read_text("utf-8")
@@ -55,7 +56,9 @@ def test_every_path_is_that_of_the_keys() -> None:
 
 
 def test_a_cursor_is_cut_as_described() -> None:
-    described = f"`check` ({cursor.CHECK_LENGTH} characters), `generation` ({cursor.GENERATION_LENGTH}) and `position`"
+    described = (
+        f"`check` ({cursors.CHECK_LENGTH} characters), `generation` ({cursors.GENERATION_LENGTH}) and `position`"
+    )
     assert described in " ".join(BUILDS.split())
 
 
