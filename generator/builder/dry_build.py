@@ -14,9 +14,8 @@ from generator.markets.catalog import Catalog
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
 from generator.source.reader import Reading
-from generator.tree import files, layouts, manifest
+from generator.tree import blocklist, files, layouts, manifest
 from generator.tree.artifact import Artifact
-from generator.tree.blocklist import held
 from generator.tree.folder import looked_at
 from generator.tree.manifest import Manifest
 from generator.tree.pages import ItemList
@@ -45,7 +44,7 @@ class Left:
         """Read it from an output folder."""
         with looked_at(root) as folder:
             cost = estimate.of_report(folder.read(files.REPORT))
-            return cls(folder.manifest(), held(folder).ids(), cost)
+            return cls(folder.manifest(), blocklist.load(folder).ids(), cost)
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from generator.markets.catalog import Catalog, Market
 from generator.progress import Progress
 from generator.source import reader, schema_check
 from generator.source.reader import Range
-from generator.tree import files, layouts, manifest, staging
-from generator.tree.blocklist import held
+from generator.tree import blocklist, files, layouts, manifest, staging
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Manifest, Shelf, States
 from generator.tree.pages import LIMITS, ItemList, page_count
@@ -60,7 +59,7 @@ def build_into(folder: Output, config: Config, clock: Clock, *, allowed: Allowed
     """Build in a folder that is held already."""
     report = Report(source=reader.describe(config), layout=config.layout)
     terms = Terms(config.schedule, config.cursor.lifetime, prices.load(config))
-    run = _Run(config, clock, folder, folder.manifest(), held(folder).ids(), report, progress)
+    run = _Run(config, clock, folder, folder.manifest(), blocklist.load(folder).ids(), report, progress)
     with reader.reading(config, report.quarantine) as reading:
         with report.stage("read"):
             catalog = run.read(reading)

@@ -16,7 +16,7 @@ from generator.cli.logs import LOG
 from generator.config.settings import Config
 from generator.errors import CostError, GuardError, PublicMarketsError
 from generator.publish import takedown
-from generator.publish.guards import Permissions
+from generator.publish.guards import LiftedGuards
 from generator.publish.plan import Plan
 from generator.publish.run import Options, Publication, foretell, recall
 from generator.publish.stores.factory import open_store
@@ -112,7 +112,7 @@ def _publish(
     options: dict[str, bool],
     barred: frozenset[str] | None = None,
 ) -> None:
-    allowed = Permissions(
+    allowed = LiftedGuards(
         options["allow_shrink"], options["allow_older"], options["allow_other_site"], options["allow_cost"]
     )
     wanted = Options(allowed, options["dry_run"], options["verify"], options["purge_retired"])

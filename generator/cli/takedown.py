@@ -12,7 +12,7 @@ from generator.config.settings import Config
 from generator.publish import blocklist, takedown
 from generator.publish.run import answering
 from generator.publish.stores.factory import open_store
-from generator.tree.blocklist import Blocked
+from generator.tree.blocklist import BlockedList
 from generator.tree.manifest import Slugs
 
 
@@ -26,9 +26,9 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool) 
     """
     instant = times.instant(now())
 
-    def told(words: Blocked, slugs: Callable[[], Slugs]) -> Blocked:
+    def told(words: BlockedList, slugs: Callable[[], Slugs]) -> BlockedList:
         ids = takedown.named(markets, slugs)
-        return words.told(ids, is_blocked=not undo, now=instant) if ids else words
+        return words.decided(ids, is_blocked=not undo, now=instant) if ids else words
 
     words = _take_down_published(settings, told) if settings.publish.target else None
     if words is None or settings.output.exists():
@@ -41,7 +41,9 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool) 
     click.echo(f"{len(words.ids())} markets are kept out of every build")
 
 
-def _take_down_published(settings: Config, told: Callable[[Blocked, Callable[[], Slugs]], Blocked]) -> Blocked:
+def _take_down_published(
+    settings: Config, told: Callable[[BlockedList, Callable[[], Slugs]], BlockedList]
+) -> BlockedList:
     target = open_store(settings)
     with answering(target):
         words = told(blocklist.read(target), lambda: takedown.published_slugs(target, settings))

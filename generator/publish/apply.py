@@ -9,9 +9,9 @@ from typing import Final, TypeVar
 from generator.api import keys
 from generator.errors import OutputError, StoreError
 from generator.progress import Progress
-from generator.publish.lease import Ledger
+from generator.publish.lease import Lease
 from generator.publish.plan import GenerationStep, Plan, Reason, Step
-from generator.publish.stores.requests import each, persist, put_once
+from generator.publish.stores.requests import parallel_map, put_until_answered, with_retries
 from generator.publish.stores.store import Condition, ConditionFailedError, If, Store
 from generator.tree import layouts, manifest
 from generator.tree.folder import Output
@@ -44,7 +44,7 @@ class Applier:
     """Carries out plans for what lies in `folder`."""
 
     store: Store
-    ledger: Ledger
+    ledger: Lease
     folder: Output
     progress: Progress
     tally: Tally
@@ -86,7 +86,7 @@ class Applier:
             self._delete(step.object_keys())
 
     def _each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        for result in each(work, items, self.store.parallel):
+        for result in parallel_map(work, items, self.store.parallel):
             self.progress.advance()
             self.ledger.keep()
             yield result
@@ -96,7 +96,7 @@ class Applier:
         body = self.folder.body(key)
         if not layouts.is_intact(step.list_name, step.one, key, body):
             raise self._altered(key)
-        put_once(self.store, key, body, If.ALWAYS, self.ledger.require)
+        put_until_answered(self.store, key, body, If.ALWAYS, self.ledger.require)
         return step.list_name, len(body)
 
     def _altered(self, place: str) -> OutputError:
@@ -109,7 +109,11 @@ class Applier:
         condition = self._expected(step)
         for _ in range(_ATTEMPTS):
             try:
-                return step.key, put_once(self.store, step.key, body, condition, self.ledger.require), len(body)
+                return (
+                    step.key,
+                    put_until_answered(self.store, step.key, body, condition, self.ledger.require),
+                    len(body),
+                )
             except ConditionFailedError:
                 # A hand or a publisher that should have stopped: this one still holds the record, so it is right.
                 self.ledger.confirm()
@@ -123,13 +127,13 @@ class Applier:
         return self._found(step.key) if step.reason is Reason.UNFINISHED else known or If.ABSENT
 
     def _found(self, key: str) -> Condition:
-        return persist(lambda: self.store.head(key)) or If.ABSENT
+        return with_retries(lambda: self.store.head(key)) or If.ABSENT
 
     def _delete(self, doomed: Iterable[str]) -> None:
         waiting = iter(doomed)
         while batch := list(islice(waiting, _BATCH)):
             self.ledger.keep()
-            persist(partial(self._delete_batch, batch))
+            with_retries(partial(self._delete_batch, batch))
             self.tally.deleted += len(batch)
             for _ in batch:
                 self.progress.advance()

@@ -9,7 +9,7 @@ from functools import partial
 from generator.api.contract import API_VERSION
 from generator.publish.plan import Doubts
 from generator.publish.record import Published
-from generator.publish.stores.requests import each, persist
+from generator.publish.stores.requests import parallel_map, with_retries
 from generator.publish.stores.store import Listed, Store
 from generator.tree.folder import Output
 from generator.tree.layouts import object_keys
@@ -18,7 +18,7 @@ from generator.tree.manifest import Current, Manifest
 
 def audit(store: Store, published: Published | None, built: Manifest, folder: Output) -> Doubts:
     """Tell what is not as recorded: altered, missing and unknown objects, damaged generations."""
-    found = {one.key: one for one in persist(lambda: list(store.list(f"{API_VERSION}/")))}
+    found = {one.key: one for one in with_retries(lambda: list(store.list(f"{API_VERSION}/")))}
     recorded = published.built.generations() if published else {}
     broken = {pair for pair, one in recorded.items() if not _is_whole(store, folder, pair, one, found)}
     etags = published.etags if published else {}
@@ -35,7 +35,7 @@ def _is_whole(store: Store, folder: Output, pair: tuple[str, str], one: Current,
     there = [found[key] for key in wanted if key in found]
     if len(there) != len(wanted) or sum(listed.size for listed in there) != one.bytes:
         return False
-    return all(each(partial(_is_as_built, store, folder), there, store.parallel))
+    return all(parallel_map(partial(_is_as_built, store, folder), there, store.parallel))
 
 
 def _is_as_built(store: Store, folder: Output, listed: Listed) -> bool:
@@ -45,5 +45,5 @@ def _is_as_built(store: Store, folder: Output, listed: Listed) -> bool:
     etag = store.etag_of(body)
     if etag is not None:
         return etag == listed.etag
-    stored = persist(lambda: store.get(listed.key))
+    stored = with_retries(lambda: store.get(listed.key))
     return stored is not None and stored.body == body

@@ -1,41 +1,41 @@
-"""The blocked list in the store: read, and changed by conditional puts, whoever else changes it meanwhile."""
+"""The blocked list in the store: read it, and change it by conditional puts that survive concurrent changes."""
 
 from typing import Final
 
 from generator.errors import StoreError
-from generator.publish.stores.requests import persist, put_once
+from generator.publish.stores.requests import put_until_answered, with_retries
 from generator.publish.stores.store import ConditionFailedError, If, Store
-from generator.tree.blocklist import KEY, Blocked, decoded, unreadable
+from generator.tree.blocklist import KEY, BlockedList, decode, unreadable
 
-#: Somebody else may be faster a few times.
+#: Attempts at a conditional put before giving up on a list that others keep changing.
 _ATTEMPTS: Final = 20
 
 
-def read(store: Store) -> Blocked:
-    """The list in the store."""
+def read(store: Store) -> BlockedList:
+    """Read the store's list; raise StoreError if it is damaged."""
     return _read(store)[0]
 
 
-def change(store: Store, local: Blocked) -> Blocked:
-    """Merge what `local` says into the store's list, whoever else changes it meanwhile; returns the outcome."""
+def merge(store: Store, local: BlockedList) -> BlockedList:
+    """Merge `local` into the store's list and return the result."""
     for _ in range(_ATTEMPTS):
         found, etag = _read(store)
         wanted = found.merged(local)
         if wanted == found:
             return found
         try:
-            put_once(store, KEY, wanted.encoded(), etag or If.ABSENT)
+            put_until_answered(store, KEY, wanted.encoded(), etag or If.ABSENT)
         except ConditionFailedError:
             continue
         return wanted
-    raise StoreError(f"{store.name}: {KEY} changes all the time; who else writes it? run again")
+    raise StoreError(f"{store.name}: {KEY} keeps changing; find out who else writes it, then run again")
 
 
-def _read(store: Store) -> tuple[Blocked, str | None]:
-    stored = persist(lambda: store.get(KEY))
+def _read(store: Store) -> tuple[BlockedList, str | None]:
+    stored = with_retries(lambda: store.get(KEY))
     if stored is None:
-        return Blocked(), None
+        return BlockedList(), None
     try:
-        return decoded(stored.body), stored.etag
+        return decode(stored.body), stored.etag
     except ValueError as error:
         raise StoreError(unreadable(f"{store.name}: {KEY}", error)) from error

@@ -18,7 +18,7 @@ from generator.tree.manifest import Manifest
 
 
 @dataclass(frozen=True)
-class Permissions:
+class LiftedGuards:
     """The guards the person at the keyboard has lifted for this run."""
 
     shrink: bool = False
@@ -41,7 +41,7 @@ def refuse_unfit(built: Manifest | None, folder: Output, shape: Mapping[str, str
 
 
 def refuse_accidents(
-    built: Manifest, published: Published, config: Config, allowed: Permissions, barred: frozenset[str]
+    built: Manifest, published: Published, config: Config, allowed: LiftedGuards, barred: frozenset[str]
 ) -> None:
     """Raise GuardError for a step backwards, another site's bucket, or the loss of too many markets."""
     before = published.built

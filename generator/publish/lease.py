@@ -17,7 +17,7 @@ from generator.api.times import instant
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.publish import process_identity, record
 from generator.publish.record import Published, Work
-from generator.publish.stores.requests import persist, put_once
+from generator.publish.stores.requests import put_until_answered, with_retries
 from generator.publish.stores.store import ConditionFailedError, If, Store, UnavailableError
 
 #: The store's clock is told in whole seconds.
@@ -30,7 +30,7 @@ _STOP: Final = 0.75
 _CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
-class Ledger:
+class Lease:
     """The record, and this publisher's hold on it."""
 
     def __init__(self, store: Store, lease: timedelta) -> None:
@@ -47,7 +47,7 @@ class Ledger:
     def read(self, *, is_doubted: bool = False) -> Published | None:
         """Read the record; None when there is none, or when it is damaged and `is_doubted` allows that."""
         self._asked = _elapsed()
-        stored = persist(lambda: self._store.get(record.KEY))
+        stored = with_retries(lambda: self._store.get(record.KEY))
         self._etag = stored.etag if stored else None
         self.now = instant(self._store.now())
         try:
@@ -108,14 +108,14 @@ class Ledger:
         """Make sure that the record is still as this publisher left it; raise BusyError otherwise."""
         with self._lock:
             self.require()
-            if persist(lambda: self._store.head(record.KEY)) != self._etag:
+            if with_retries(lambda: self._store.head(record.KEY)) != self._etag:
                 raise self._overtaken()
 
     def _put(self, wanted: Published) -> None:
         sequence = self.published.sequence + 1 if self.published else 1
         wanted = wanted.model_copy(update={"sequence": sequence})
         try:
-            self._etag = put_once(self._store, record.KEY, wanted.encoded(), self._etag or If.ABSENT)
+            self._etag = put_until_answered(self._store, record.KEY, wanted.encoded(), self._etag or If.ABSENT)
         except ConditionFailedError:
             raise self._overtaken() from None
         except UnavailableError as error:

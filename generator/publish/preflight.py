@@ -17,7 +17,7 @@ from generator.publish import invalidation, record
 from generator.publish.record import Published
 from generator.publish.run import answering
 from generator.publish.stores.factory import open_store
-from generator.publish.stores.requests import persist, probe
+from generator.publish.stores.requests import probe, with_retries
 from generator.publish.stores.store import Store, UnavailableError
 from generator.tree import manifest
 
@@ -44,8 +44,8 @@ def require_fresh(config: Config) -> str:
     """A sentence on what is published; raise CheckError when it is so old that cron must have stalled."""
     store = open_store(config)
     with answering(store):
-        published = persist(partial(_published, store))
-        now = times.instant(persist(store.now))
+        published = with_retries(partial(_published, store))
+        now = times.instant(with_retries(store.now))
     if published is None:
         raise CheckError(f"{store.name}: nothing is published there; run `public-markets rebuild`")
     told = f"{store.name}: {_told(published, now)}"

@@ -26,10 +26,10 @@ from generator.publish import blocklist, invalidation
 from generator.publish import plan as planning
 from generator.publish.apply import Applier, Tally
 from generator.publish.audit import audit
-from generator.publish.lease import Ledger
+from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Rules
 from generator.publish.record import Published
-from generator.publish.stores.requests import persist, probe
+from generator.publish.stores.requests import probe, with_retries
 from generator.publish.stores.store import Store
 from generator.tree import layouts, manifest
 from generator.tree.folder import Output
@@ -46,7 +46,7 @@ class Target:
     """Where is published, and the hold on its record, which was read."""
 
     store: Store
-    ledger: Ledger
+    ledger: Lease
     config: Config
     is_dry: bool = False
 
@@ -87,7 +87,7 @@ class Publisher:
                 "publishers could undo each other's work unnoticed; use another store, or promise that there is only "
                 "one by publish.single_writer: true"
             )
-        if persist(self._store.is_open_to_everyone):
+        if with_retries(self._store.is_open_to_everyone):
             self.tally.warnings.append(f"{self._store.name}: everybody can write here, without credentials; close it")
         if not self._is_proven():
             self._probed_at = self._ledger.now
@@ -100,7 +100,7 @@ class Publisher:
         return age < _PROBE_LIFETIME
 
     def _refuse_strangers(self) -> None:
-        stranger = persist(lambda: next(iter(self._store.list(f"{API_VERSION}/")), None))
+        stranger = with_retries(lambda: next(iter(self._store.list(f"{API_VERSION}/")), None))
         if stranger:
             raise StoreError(
                 f"{self._store.name}: holds {stranger.key} but no record of this program, so it may be somebody "
@@ -200,7 +200,7 @@ class Publisher:
         self._ledger.release(swept.model_copy(update={"are_caches_stale": False}))
 
     def _end_copies(self) -> None:
-        persist(partial(self._store.purge_versions, f"{API_VERSION}/"))
+        with_retries(partial(self._store.purge_versions, f"{API_VERSION}/"))
         if self._is_dry:
             return
         if not invalidation.are_known(self._config):

@@ -11,16 +11,16 @@ from generator.cost import estimate, prices
 from generator.errors import StoreError
 from generator.metrics import Samples
 from generator.progress import Progress
-from generator.publish import blocklist as store_blocked
+from generator.publish import blocklist as store_blocklist
 from generator.publish import guards, withdrawal
 from generator.publish.apply import Tally
-from generator.publish.guards import Permissions
-from generator.publish.lease import Ledger
+from generator.publish.guards import LiftedGuards
+from generator.publish.lease import Lease
 from generator.publish.plan import Plan
 from generator.publish.protocol import Content, Publisher, Target
 from generator.publish.stores.store import DryRun, Store, UnavailableError
 from generator.tree import files, layouts, staging
-from generator.tree.blocklist import KEY, Blocked, held
+from generator.tree.blocklist import KEY, BlockedList, load
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 
@@ -34,7 +34,7 @@ _PLANNED_WITH_BARRED: Final = (
 class Options:
     """What a run is to do beside publishing, and which guards are lifted."""
 
-    allowed: Permissions = field(default_factory=Permissions)
+    allowed: LiftedGuards = field(default_factory=LiftedGuards)
     is_dry: bool = False
     is_verifying: bool = False
     purges_retired: bool = False
@@ -81,20 +81,20 @@ def answering(store: Store) -> Iterator[None]:
         ) from error
 
 
-def recall(folder: Output, store: Store) -> Blocked:
+def recall(folder: Output, store: Store) -> BlockedList:
     """Bring the blocked lists of folder and store together: a build must leave out what was taken down elsewhere."""
-    local = held(folder)
+    local = load(folder)
     with answering(store):
-        merged = store_blocked.change(store, local)
+        merged = store_blocklist.merge(store, local)
     if merged != local:
         folder.save(KEY, merged.encoded())
     return merged
 
 
-def foretell(folder: Output, store: Store) -> Blocked:
+def foretell(folder: Output, store: Store) -> BlockedList:
     """What the two blocked lists say together; nothing is changed."""
     with answering(store):
-        return held(folder).merged(store_blocked.read(store))
+        return load(folder).merged(store_blocklist.read(store))
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Publication:
             built = staging.purge_retired(self.folder, built)
         store = DryRun(self.store) if self.options.is_dry else self.store
         with answering(store):
-            ledger = Ledger(store, self.config.publish.lease)
+            ledger = Lease(store, self.config.publish.lease)
             published = ledger.read(is_doubted=self.options.is_verifying)
             ledger.refuse_if_busy()
             if published:

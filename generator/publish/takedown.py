@@ -15,14 +15,14 @@ from generator.api import ids
 from generator.config.settings import Config
 from generator.errors import BusyError, OutputError, PublicMarketsError
 from generator.progress import Progress
-from generator.publish import blocklist as store_blocked
+from generator.publish import blocklist as store_blocklist
 from generator.publish import withdrawal
 from generator.publish.apply import Tally
-from generator.publish.lease import Ledger
+from generator.publish.lease import Lease
 from generator.publish.protocol import Content, Publisher, Target
 from generator.publish.run import answering
 from generator.publish.stores.store import Store
-from generator.tree.blocklist import KEY, Blocked, held
+from generator.tree.blocklist import KEY, BlockedList, load
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Manifest, Slugs
 
@@ -35,10 +35,10 @@ _LOOK_S: Final = 0.5
 Tell = Callable[[str], None]
 
 
-def from_store(store: Store, config: Config, words: Blocked, progress: Progress, tell: Tell) -> Tally:
+def from_store(store: Store, config: Config, words: BlockedList, progress: Progress, tell: Tell) -> Tally:
     """Take every market that `words` or the store's own list bars out of the store."""
     with _opened(store, config, progress, tell) as opened:
-        return opened.take_out(store_blocked.change(store, words).ids())
+        return opened.take_out(store_blocklist.merge(store, words).ids())
 
 
 def hidden_from_store(
@@ -79,14 +79,16 @@ def _owner(slug: str, slugs: Slugs) -> str:
 
 def published_slugs(store: Store, config: Config) -> Slugs:
     """The slugs of what a store holds."""
-    published = Ledger(store, config.publish.lease).read()
+    published = Lease(store, config.publish.lease).read()
     return published.built.slugs if published else {}
 
 
-def from_folder(config: Config, told: Callable[[Blocked, Callable[[], Slugs]], Blocked], tell: Tell) -> Blocked:
+def from_folder(
+    config: Config, told: Callable[[BlockedList, Callable[[], Slugs]], BlockedList], tell: Tell
+) -> BlockedList:
     """Change the folder's blocked list as `told` does, and take every barred market out of the folder."""
     with _free(config.output, tell) as folder:
-        words = told(held(folder), lambda: built.slugs if (built := folder.manifest()) else {})
+        words = told(load(folder), lambda: built.slugs if (built := folder.manifest()) else {})
         folder.save(KEY, words.encoded())
         withdrawal.from_folder(folder, words.ids(), config.cursor.lifetime)
         return words
@@ -95,7 +97,7 @@ def from_folder(config: Config, told: Callable[[Blocked, Callable[[], Slugs]], B
 @contextmanager
 def _opened(store: Store, config: Config, progress: Progress, tell: Tell) -> Iterator["_Store"]:
     with answering(store), tempfile.TemporaryDirectory() as scratch, locked(Path(scratch)) as folder:
-        yield _Store(Target(store, Ledger(store, config.publish.lease), config), folder, progress, tell)
+        yield _Store(Target(store, Lease(store, config.publish.lease), config), folder, progress, tell)
 
 
 class _Store:

@@ -15,7 +15,7 @@ from generator.api import contract, keys
 from generator.api.openapi.schemas import BuildRecord
 from generator.errors import OutputError
 from generator.publish.record import Published
-from generator.publish.stores.requests import each, persist
+from generator.publish.stores.requests import parallel_map, with_retries
 from generator.publish.stores.store import Store
 from generator.tree import files, list_reader, staging
 from generator.tree.artifact import Artifact
@@ -45,7 +45,7 @@ def from_store(store: Store, published: Published, ids: Collection[str], folder:
     """Put into `folder` what a store's state becomes without the markets: whatever of it is not in the store yet."""
 
     def read(key: str) -> bytes | None:
-        stored = persist(partial(store.get, key))
+        stored = with_retries(partial(store.get, key))
         return stored.body if stored else None
 
     withdrawal = _Withdrawal(published.built, read, frozenset(ids), published.unfinished())
@@ -67,7 +67,7 @@ class _Withdrawal:
         staged = Staged(objects=self._kept_objects())
         lists = []
         for name, items in zip(
-            before.lists, each(partial(list_reader.items, self._read), before.lists, parallel), strict=True
+            before.lists, parallel_map(partial(list_reader.items, self._read), before.lists, parallel), strict=True
         ):
             lists.append(self._staged_list(folder, name, items))
             staged.add(lists[-1].first_pages)

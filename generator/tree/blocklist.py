@@ -1,7 +1,7 @@
-"""The blocked list: markets that were taken down, which no build shows until somebody lifts it.
+"""The blocked list: markets taken down by the operator, which no build shows until `takedown --undo`.
 
-It lies in the store, outside what is served, and as a copy in the output folder. Each market's last word counts, so
-copies that were changed apart can be merged.
+It is kept in the store, outside what is served, and as a copy in the output folder. The latest decision on each market
+counts, so copies that were changed apart can be merged.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,65 +19,65 @@ KEY: Final = "blocked.json"
 FORMAT: Final = 1
 
 
-class Word(Record):
-    """What was decided last about a market, and when (RFC 3339, UTC)."""
+class Decision(Record):
+    """The latest decision on a market: whether it is blocked, and when that was decided (RFC 3339, UTC)."""
 
     at: str
     is_blocked: bool
 
 
-class Blocked(Record):
-    """The last word on every market that was ever taken down, by id."""
+class BlockedList(Record):
+    """The latest decision on every market that was ever taken down, by id."""
 
     format: int = FORMAT
-    markets: Mapping[str, Word] = {}
+    markets: Mapping[str, Decision] = {}
 
     def ids(self) -> frozenset[str]:
-        """The markets that must not be public."""
-        return frozenset(market_id for market_id, word in self.markets.items() if word.is_blocked)
+        """The blocked markets."""
+        return frozenset(market_id for market_id, decision in self.markets.items() if decision.is_blocked)
 
-    def told(self, ids: Iterable[str], *, is_blocked: bool, now: str) -> "Blocked":
-        """The list after a takedown, or after its end."""
-        latest = max((word.at for word in self.markets.values()), default=now)
-        # With a clock that was set back, the older word would win.
+    def decided(self, ids: Iterable[str], *, is_blocked: bool, now: str) -> "BlockedList":
+        """The list after these markets are blocked, or unblocked, at `now`."""
+        latest = max((decision.at for decision in self.markets.values()), default=now)
+        # If the clock was set back, the new decision must still be the later one.
         at = now if now > latest else instant(datetime.fromisoformat(latest) + timedelta(milliseconds=1))
-        return Blocked(markets={**self.markets, **dict.fromkeys(ids, Word(at=at, is_blocked=is_blocked))})
+        return BlockedList(markets={**self.markets, **dict.fromkeys(ids, Decision(at=at, is_blocked=is_blocked))})
 
-    def merged(self, other: "Blocked") -> "Blocked":
-        """What two copies say together; of two words at one instant the one that blocks counts."""
-        words = dict(self.markets)
-        for market_id, word in other.markets.items():
-            known = words.get(market_id, word)
-            words[market_id] = max(known, word, key=lambda one: (one.at, one.is_blocked))
-        return Blocked(markets=words)
+    def merged(self, other: "BlockedList") -> "BlockedList":
+        """Both copies merged; of two decisions at the same instant, the one that blocks wins."""
+        decisions = dict(self.markets)
+        for market_id, theirs in other.markets.items():
+            ours = decisions.get(market_id, theirs)
+            decisions[market_id] = max(ours, theirs, key=lambda decision: (decision.at, decision.is_blocked))
+        return BlockedList(markets=decisions)
 
     def encoded(self) -> bytes:
         """The file's bytes: the same list gives the same bytes."""
-        ordered = Blocked(markets=dict(sorted(self.markets.items())))
+        ordered = BlockedList(markets=dict(sorted(self.markets.items())))
         return ordered.model_dump_json(by_alias=True, indent=1).encode() + b"\n"
 
 
-def held(folder: Output) -> Blocked:
-    """The copy in the output folder."""
+def load(folder: Output) -> BlockedList:
+    """Read the copy in the output folder; raise OutputError if it is damaged."""
     content = folder.read(KEY)
     try:
-        return Blocked() if content is None else decoded(content)
+        return BlockedList() if content is None else decode(content)
     except ValueError as error:
         raise OutputError(unreadable(str(folder.path(KEY)), error)) from error
 
 
-def decoded(content: bytes) -> Blocked:
-    """Read the list; raise ValueError for what is damaged or of another format."""
-    blocked = Blocked.model_validate_json(content)
+def decode(content: bytes) -> BlockedList:
+    """Parse the list; raise ValueError if it is damaged or of another format."""
+    blocked = BlockedList.model_validate_json(content)
     if blocked.format != FORMAT:
         raise ValueError(f"format {blocked.format}, this program knows {FORMAT}")
     return blocked
 
 
 def unreadable(place: str, error: ValueError) -> str:
-    """What is wrong with a list that cannot be read, and what helps."""
-    problem = f"damaged ({error.error_count()} mistakes)" if isinstance(error, ValidationError) else str(error)
+    """The message for a list that cannot be read, with the remedy."""
+    problem = f"damaged ({error.error_count()} errors)" if isinstance(error, ValidationError) else str(error)
     return (
-        f"{place}: {problem}; without it taken-down markets would come back. "
+        f"{place}: {problem}; without it, markets that were taken down would come back; "
         "restore it, or delete it and take them down again"
     )

@@ -11,7 +11,7 @@ import pytest
 
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.publish import record
-from generator.publish.lease import Ledger
+from generator.publish.lease import Lease
 from generator.publish.record import Published
 from generator.tree.manifest import Manifest
 from tests.support.builds import ROOT
@@ -35,8 +35,8 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     use_credentials(monkeypatch)
 
 
-def opened(s3: S3Server, lease: timedelta = LEASE) -> Ledger:
-    ledger = Ledger(open_bucket(s3, "obstore"), lease)
+def opened(s3: S3Server, lease: timedelta = LEASE) -> Lease:
+    ledger = Lease(open_bucket(s3, "obstore"), lease)
     ledger.read()
     return ledger
 
@@ -195,7 +195,7 @@ def test_a_put_that_is_never_answered_leaves_the_outcome_unknown(s3: S3Server, m
 
 
 def test_a_damaged_record_is_refused_unless_it_is_doubted(s3: S3Server) -> None:
-    ledger = Ledger(open_bucket(s3, "obstore"), LEASE)
+    ledger = Lease(open_bucket(s3, "obstore"), LEASE)
     for damaged in (b'{"name": "somebody\'s web app"}', b"", RECORD.encoded()[:50]):
         put(s3, damaged)
         with pytest.raises(StoreError, match=r"damaged or not this program's .* `public-markets publish --verify`"):
@@ -210,4 +210,4 @@ def test_a_damaged_record_is_refused_unless_it_is_doubted(s3: S3Server) -> None:
 def test_the_record_of_a_newer_program_is_never_replaced(s3: S3Server, is_doubted: bool) -> None:  # noqa: FBT001 - a row
     put(s3, b'{"format": 2, "all": "new"}')
     with pytest.raises(StoreError, match="format 2, this program knows 1; upgrade this program"):
-        Ledger(open_bucket(s3, "obstore"), LEASE).read(is_doubted=is_doubted)
+        Lease(open_bucket(s3, "obstore"), LEASE).read(is_doubted=is_doubted)

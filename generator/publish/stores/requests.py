@@ -26,7 +26,7 @@ _WAITING: Final = 2
 _SHARE: Final = 4
 
 
-def persist(call: Callable[[], Result]) -> Result:
+def with_retries(call: Callable[[], Result]) -> Result:
     """Make a request that may be repeated, until the store answers."""
     try:
         return call()
@@ -41,7 +41,7 @@ def persist(call: Callable[[], Result]) -> Result:
         return again(call)
 
 
-def put_once(
+def put_until_answered(
     store: Store, key: str, body: bytes, condition: Condition, require: Callable[[], None] = lambda: None
 ) -> str:
     """Put an object under a condition until the store answers; returns its ETag. `require` may forbid each attempt.
@@ -54,9 +54,9 @@ def put_once(
         return store.put(key, body, condition)
 
     try:
-        return persist(put)
+        return with_retries(put)
     except ConditionFailedError:
-        found = persist(lambda: store.get(key))
+        found = with_retries(lambda: store.get(key))
         if found is None or found.body != body:
             raise
         return found.etag
@@ -66,26 +66,26 @@ def probe(store: Store) -> bool:
     """Whether the store keeps to the conditions of puts, found out with an object that is deleted afterwards."""
     key = f"probe-{secrets.token_hex(16)}.json"
     try:
-        etag = put_once(store, key, b"1", If.ABSENT)
+        etag = put_until_answered(store, key, b"1", If.ABSENT)
         if not _refuses(store, key, If.ABSENT):
             return False
-        latest = put_once(store, key, b"2", etag)
-        return _refuses(store, key, etag) and persist(partial(store.head, key)) == latest
+        latest = put_until_answered(store, key, b"2", etag)
+        return _refuses(store, key, etag) and with_retries(partial(store.head, key)) == latest
     except ConditionFailedError:  # the right ETag was refused
         return False
     finally:
-        persist(partial(store.delete, [key]))
+        with_retries(partial(store.delete, [key]))
 
 
 def _refuses(store: Store, key: str, condition: Condition) -> bool:
     try:
-        persist(partial(store.put, key, b"3", condition))
+        with_retries(partial(store.put, key, b"3", condition))
     except ConditionFailedError:
         return True
     return False
 
 
-def each(work: Callable[[Item], Result], items: Iterable[Item], parallel: int) -> Iterator[Result]:
+def parallel_map(work: Callable[[Item], Result], items: Iterable[Item], parallel: int) -> Iterator[Result]:
     """Do the work for every item in threads; results come in the order of the items, an error ends it all."""
     pending: deque[Future[list[Result]]] = deque()
     with ThreadPoolExecutor(parallel) as pool:

@@ -16,7 +16,7 @@ from generator.api.contract import API_VERSION
 from generator.builder.run import shape
 from generator.config.settings import Config
 from generator.publish import record
-from generator.publish.guards import Permissions
+from generator.publish.guards import LiftedGuards
 from generator.publish.record import Published
 from generator.publish.run import Options, Outcome, Publication
 from generator.publish.stores.factory import open_store
@@ -37,7 +37,7 @@ from tests.support.stores import use_credentials
 PREFIX: Final = "api/"
 LIFETIME_S: Final = 24 * 3600
 LEASE_S: Final = 60
-ALLOWED: Final = Permissions(shrink=True, older=True)
+ALLOWED: Final = LiftedGuards(shrink=True, older=True)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 
 from generator.publish import takedown
 from generator.tree import chunks
-from generator.tree.blocklist import Blocked
+from generator.tree.blocklist import BlockedList
 from tests.publish.faults.scene import LIFETIME_S, Scene, check_hidden, check_known, check_lists, check_whole
 from tests.publish.faults.sites import Site, without
 from tests.publish.faults.strikes import Victims, places
@@ -129,7 +129,7 @@ def finish(scene: Scene, case: Case, later: Site | None) -> None:
         check_whole(scene.objects(), site)
         check_lists(scene, site.state)
     else:
-        words = Blocked().told(map(market_id, case.hidden), is_blocked=True, now=NOW)
+        words = BlockedList().decided(map(market_id, case.hidden), is_blocked=True, now=NOW)
         config = scene.config("elsewhere")
         takedown.from_store(scene.store(config), config, words, Silent(), lambda _: None)
         check_known(scene.objects())

@@ -13,8 +13,8 @@ import pytest
 
 from generator.errors import BusyError, OutcomeUnknownError
 from generator.publish import takedown
-from generator.publish.lease import Ledger
-from generator.tree.blocklist import Blocked
+from generator.publish.lease import Lease
+from generator.tree.blocklist import BlockedList
 from tests.publish.faults.rounds import AT_ONCE, code_of, run_all
 from tests.publish.faults.scene import (
     LEASE_S,
@@ -300,7 +300,7 @@ def test_a_look_at_the_record_does_not_lengthen_a_lease(scene: Scene) -> None:
     site = scene.site("a", 0)
     config = scene.config("a", publish__lease="1 s")
     scene.publish(site)
-    ledger = Ledger(scene.store(config), config.publish.lease)
+    ledger = Lease(scene.store(config), config.publish.lease)
     published = ledger.read()
     assert published
     ledger.hold(published, ())
@@ -317,7 +317,7 @@ def test_what_prepares_for_longer_than_its_lease_is_done_all_the_same(scene: Sce
     scene.publish(site)
     scene.server.behaviour.change({"latency_s": 0.45})  # several requests before the first put
     config = scene.config("elsewhere", publish__lease="3 s")
-    words = Blocked().told([market_id(7)], is_blocked=True, now=NOW)
+    words = BlockedList().decided([market_id(7)], is_blocked=True, now=NOW)
     told: list[str] = []
 
     def tell(sentence: str) -> None:

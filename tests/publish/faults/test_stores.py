@@ -14,11 +14,11 @@ from generator.api import keys
 from generator.config.settings import Config
 from generator.errors import GuardError, StoreError
 from generator.publish import record, takedown
-from generator.publish.guards import Permissions
+from generator.publish.guards import LiftedGuards
 from generator.publish.stores.directory import Directory
 from generator.publish.stores.factory import open_store
 from generator.publish.stores.store import If, Store
-from generator.tree.blocklist import Blocked
+from generator.tree.blocklist import BlockedList
 from tests.publish.faults.scene import (
     LIFETIME_S,
     PREFIX,
@@ -151,17 +151,17 @@ def test_nothing_but_its_own_site_is_published_over(scene: Scene, published: Sit
     before = scene.server.objects()
     older_site = scene.site("c", 0, m1={"question": "Older?"})
     with pytest.raises(GuardError, match="older"):
-        scene.publish(older_site, allowed=Permissions())
+        scene.publish(older_site, allowed=LiftedGuards())
     empty = make(scene.config("d"), {}, 2)
     with pytest.raises(GuardError, match="would disappear"):
-        scene.publish(empty, allowed=Permissions())
+        scene.publish(empty, allowed=LiftedGuards())
     assert scene.server.objects() == before
     check_whole(scene.objects(), published)
 
 
 def test_an_empty_site_is_published_when_that_is_meant(scene: Scene, published: Site) -> None:
     empty = make(scene.config("d"), {}, 2)
-    scene.publish(empty, allowed=Permissions(shrink=True))
+    scene.publish(empty, allowed=LiftedGuards(shrink=True))
     check_whole(scene.objects(), empty)
     check_hidden(scene.objects(), *range(1, 10))
     scene.publish(published)
@@ -279,7 +279,7 @@ def test_other_servers_agree(
     publish_site(new, stores[1])
     check_same(stores[1], new)
     check_hidden(objects_of(stores[1]), 3)
-    words = Blocked().told([market_id(6)], is_blocked=True, now=NOW)
+    words = BlockedList().decided([market_id(6)], is_blocked=True, now=NOW)
     takedown.from_store(stores[0], old.config, words, Silent(), lambda _: None)
     check_hidden(objects_of(stores[0]), 3, 6)
     check_known(objects_of(stores[0]))

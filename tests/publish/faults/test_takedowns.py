@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from generator.publish import takedown
-from generator.tree.blocklist import Blocked
+from generator.tree.blocklist import BlockedList
 from tests.publish.faults.rounds import AT_ONCE, code_of, run_all
 from tests.publish.faults.scene import Scene, check_hidden, check_known, check_lists, record_of
 from tests.publish.faults.sites import Site, without
@@ -73,7 +73,7 @@ def check_quiet_without(scene: Scene, number: int) -> None:
 
 
 def take_down(scene: Scene, tell: Callable[[str], None]) -> None:
-    words = Blocked().told([market_id(HIDDEN)], is_blocked=True, now=NOW)
+    words = BlockedList().decided([market_id(HIDDEN)], is_blocked=True, now=NOW)
     config = scene.config("elsewhere")
     takedown.from_store(scene.store(config), config, words, Silent(), tell)
 

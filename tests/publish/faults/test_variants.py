@@ -14,13 +14,13 @@ import pytest
 
 from generator.api import keys
 from generator.errors import PublicMarketsError
-from generator.publish import blocklist as store_blocked
+from generator.publish import blocklist as store_blocklist
 from generator.publish import record, withdrawal
-from generator.publish.lease import Ledger
+from generator.publish.lease import Lease
 from generator.publish.plan import Plan
 from generator.publish.protocol import Content, Publisher, Target
 from generator.publish.stores.store import Condition, If, Store, Stored, UnavailableError
-from generator.tree.blocklist import KEY, Blocked
+from generator.tree.blocklist import KEY, BlockedList
 from generator.tree.folder import locked
 from generator.tree.layouts import object_keys
 from generator.tree.manifest import Manifest
@@ -137,7 +137,7 @@ class NeverLooksBackAtAPut(Around):
         return None if self._is_unsure and key == record.KEY else self.store.get(key)
 
 
-class WaitsForNobody(Ledger):
+class WaitsForNobody(Lease):
     """Neither its own deadline nor another publisher's record stops it."""
 
     def require(self) -> None:
@@ -188,7 +188,7 @@ class Variant:
     """What a publisher is put together from."""
 
     around: Callable[[Any], Any] = lambda store: store
-    ledger: type[Ledger] = Ledger
+    ledger: type[Lease] = Lease
     publisher: type[Publisher] = Publisher
 
     def publish(self, scene: Scene, site: Site) -> int:
@@ -204,7 +204,7 @@ class Variant:
             store = self.around(scene.store(site.config))
             ledger = self.ledger(store, site.config.publish.lease)
             try:
-                store_blocked.read(store)
+                store_blocklist.read(store)
                 ledger.read()
                 ledger.refuse_if_busy()
                 target = Target(store, ledger, site.config)
@@ -307,8 +307,8 @@ def take_over(scene: Scene, variant: Variant) -> None:
 
 def take_down(scene: Scene, variant: Variant) -> None:
     _, new = sites_of(scene)
-    words = Blocked().told([market_id(7)], is_blocked=True, now=NOW)
-    with Watch(Strike("Put build", 1), lambda: void(store_blocked.change(scene.store(new.config), words))).over(
+    words = BlockedList().decided([market_id(7)], is_blocked=True, now=NOW)
+    with Watch(Strike("Put build", 1), lambda: void(store_blocklist.merge(scene.store(new.config), words))).over(
         scene.server
     ):
         assert variant.publish(scene, new) == 0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from generator.errors import StoreError
-from generator.publish.stores.requests import each, persist, put_once
+from generator.publish.stores.requests import parallel_map, put_until_answered, with_retries
 from generator.publish.stores.store import ConditionFailedError, If, UnavailableError
 from tests.support.s3.behaviour import APPLIED_BUT_DROPPED, APPLIED_BUT_FAILED, SLOW_DOWN, Fault
 from tests.support.s3.server import S3Server
@@ -40,13 +40,13 @@ def failing(times: int, error: Exception) -> Callable[[], str]:
 
 @pytest.mark.parametrize("times", [0, 1, 5, 11])
 def test_a_request_is_repeated_until_it_is_answered(times: int, fast: list[float]) -> None:
-    assert persist(failing(times, UnavailableError("busy"))) == "answer"
+    assert with_retries(failing(times, UnavailableError("busy"))) == "answer"
     assert len(fast) == times
 
 
 def test_a_store_that_stays_silent_is_given_up_on_in_time(fast: list[float]) -> None:
     with pytest.raises(UnavailableError, match="busy"):
-        persist(failing(12, UnavailableError("busy")))
+        with_retries(failing(12, UnavailableError("busy")))
     assert len(fast) == 11
     assert sum(fast) < 80
     assert max(fast) <= 10
@@ -55,7 +55,7 @@ def test_a_store_that_stays_silent_is_given_up_on_in_time(fast: list[float]) -> 
 @pytest.mark.parametrize("error", [ConditionFailedError("k"), StoreError("no"), ValueError("bug")])
 def test_an_answer_that_is_no_is_not_asked_for_again(error: Exception, fast: list[float]) -> None:
     with pytest.raises(type(error)):
-        persist(failing(1, error))
+        with_retries(failing(1, error))
     assert fast == []
 
 
@@ -73,7 +73,7 @@ def test_a_put_whose_answer_was_lost_is_not_taken_for_a_refusal(
     if condition == "etag":
         condition = store.put(KEY, b"old", If.ABSENT)
     s3.before = once(fault)
-    etag = put_once(store, KEY, b"new", condition)
+    etag = put_until_answered(store, KEY, b"new", condition)
     assert store.head(KEY) == etag
     assert s3.objects()[KEY][0] == b"new"
 
@@ -83,7 +83,7 @@ def test_somebody_elses_object_is_a_refusal(s3: S3Server) -> None:
     store.put(KEY, b"theirs", If.ABSENT)
     for condition in (If.ABSENT, '"stale"'):
         with pytest.raises(ConditionFailedError):
-            put_once(store, KEY, b"ours", condition)
+            put_until_answered(store, KEY, b"ours", condition)
     assert s3.objects()[KEY][0] == b"theirs"
 
 
@@ -98,7 +98,7 @@ def test_whoever_must_not_write_any_more_does_not_try_again(s3: S3Server) -> Non
 
     s3.before = lambda _: SLOW_DOWN
     with pytest.raises(StoreError, match="too late"):
-        put_once(store, KEY, b"new", If.ALWAYS, require)
+        put_until_answered(store, KEY, b"new", If.ALWAYS, require)
     assert s3.count("PutObject") == 2
 
 
@@ -112,11 +112,11 @@ def test_results_come_in_the_order_of_the_items(clock: None) -> None:
         time.sleep(0.02 if number < 3 else 0)
         return number * number
 
-    assert list(each(slow_at_first, range(100), 8)) == [number * number for number in range(100)]
+    assert list(parallel_map(slow_at_first, range(100), 8)) == [number * number for number in range(100)]
 
 
 def test_there_is_nothing_to_do_for_nothing() -> None:
-    assert list(each(lambda item: item, [], 4)) == []
+    assert list(parallel_map(lambda item: item, [], 4)) == []
 
 
 def test_as_many_are_at_work_as_was_asked_for_and_no_more(clock: None) -> None:
@@ -132,7 +132,7 @@ def test_as_many_are_at_work_as_was_asked_for_and_no_more(clock: None) -> None:
             at_work[0] -= 1
 
     # Every task has a partner in each of the others, to the last one.
-    assert len(list(each(work, range(36), 4))) == 36
+    assert len(list(parallel_map(work, range(36), 4))) == 36
     assert most == [4]
 
 
@@ -145,7 +145,7 @@ def test_an_error_is_raised_and_what_has_not_begun_does_not_begin() -> None:
             raise StoreError("no")
         return number
 
-    results = each(work, range(10_000), 2)
+    results = parallel_map(work, range(10_000), 2)
     with pytest.raises(StoreError, match="no"):
         list(results)
     assert len(begun) < 100
@@ -159,7 +159,7 @@ def test_items_are_taken_as_they_are_needed() -> None:
             taken.append(number)
             yield number
 
-    results = each(lambda number: number, items(), 2)
+    results = parallel_map(lambda number: number, items(), 2)
     assert next(results) == 0
     assert len(taken) < 100
     results.close()  # type: ignore[attr-defined]

@@ -1,0 +1,85 @@
+"""The blocked list: the latest decision on each market counts, whichever copy it was made on."""
+
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from generator.errors import OutputError
+from generator.tree.blocklist import KEY, BlockedList, Decision, decode, load
+from generator.tree.folder import locked
+
+T1, T2, T3 = (f"2026-01-31T12:00:0{second}.000Z" for second in (1, 2, 3))
+DECISIONS = st.builds(
+    lambda at, is_blocked: Decision(at=at, is_blocked=is_blocked), st.sampled_from([T1, T2, T3]), st.booleans()
+)
+LISTS = st.builds(lambda decisions: BlockedList(markets=decisions), st.dictionaries(st.sampled_from("abc"), DECISIONS))
+
+
+def decided(at: str, *ids: str, is_blocked: bool = True) -> BlockedList:
+    return BlockedList().decided(ids, is_blocked=is_blocked, now=at)
+
+
+def test_a_market_is_blocked_until_it_is_unblocked() -> None:
+    blocked = decided(T1, "a", "b")
+    assert blocked.ids() == {"a", "b"}
+    undone = blocked.decided(["a"], is_blocked=False, now=T2)
+    assert undone.ids() == {"b"}
+    assert undone.decided(["a"], is_blocked=True, now=T3).ids() == {"a", "b"}
+
+
+def test_the_latest_decision_counts_in_whatever_order_copies_are_merged() -> None:
+    copies = [
+        decided(T1, "a"), decided(T2, "a", is_blocked=False), decided(T3, "b"), decided(T2, "b", is_blocked=False),
+    ]  # fmt: skip
+    for first, second, third, fourth in permutations(copies):
+        assert first.merged(second).merged(third).merged(fourth).ids() == {"b"}
+
+
+def test_of_two_decisions_at_the_same_instant_the_one_that_blocks_wins() -> None:
+    off, on = decided(T1, "a", is_blocked=False), decided(T1, "a")
+    assert off.merged(on).ids() == on.merged(off).ids() == {"a"}
+
+
+def test_a_decision_counts_although_the_clock_was_set_back() -> None:
+    before = decided(T3, "a")
+    after = before.decided(["a"], is_blocked=False, now=T1)
+    assert after.ids() == frozenset()
+    assert after.merged(before).ids() == frozenset()
+    assert after.markets["a"].at > T3
+
+
+@given(LISTS, LISTS, LISTS)
+def test_merging_gives_the_same_in_any_order(one: BlockedList, two: BlockedList, three: BlockedList) -> None:
+    assert one.merged(two) == two.merged(one)
+    assert one.merged(two).merged(three) == one.merged(two.merged(three))
+    assert one.merged(one) == one
+
+
+@given(LISTS)
+def test_it_is_read_back_as_it_was_written(blocked: BlockedList) -> None:
+    assert decode(blocked.encoded()) == blocked
+    assert blocked.encoded() == BlockedList(markets=dict(reversed([*blocked.markets.items()]))).encoded()
+
+
+def test_the_keys_of_the_file_are_a_stored_format() -> None:
+    stored = b'{"format":1,"markets":{"a":{"at":"2026-01-31T12:00:01.000Z","isBlocked":true}}}'
+    blocked = BlockedList(markets={"a": Decision(at=T1, is_blocked=True)})
+    assert decode(stored) == blocked
+    assert b"".join(blocked.encoded().split()) == stored
+
+
+def test_a_folder_without_a_list_blocks_nothing(tmp_path: Path) -> None:
+    with locked(tmp_path / "output") as folder:
+        assert load(folder) == BlockedList()
+        folder.save(KEY, decided(T1, "a").encoded())
+        assert load(folder).ids() == {"a"}
+
+
+@pytest.mark.parametrize("content", ["", "{}{", "[]", '{"format": 1, "markets": {"a": true}}', '{"surprise": 1}'])
+def test_a_damaged_list_in_a_folder_is_an_error(content: str, tmp_path: Path) -> None:
+    (tmp_path / KEY).write_text(content, "utf-8")
+    with locked(tmp_path) as folder, pytest.raises(OutputError, match="markets that were taken down would come back"):
+        load(folder)
