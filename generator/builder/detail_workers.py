@@ -12,8 +12,8 @@ from generator.errors import SourceError
 from generator.markets import detail
 from generator.markets.catalog import Catalog
 from generator.markets.quarantine import Quarantine
-from generator.source import reader
-from generator.source.reader import Range, Reading
+from generator.source.queries import Range
+from generator.source.reader import Reader, open_reader
 from generator.tree.folder import Output
 from generator.tree.staging import Staged
 
@@ -36,15 +36,15 @@ class StagedRange:
 class Details:
     """Stages the details of a catalog. Those in `ranges` are for workers, which are forked from here."""
 
-    def __init__(self, config: Config, folder: Output, catalog: Catalog, readings: Readings, reading: Reading) -> None:
+    def __init__(self, config: Config, folder: Output, catalog: Catalog, readings: Readings, reader: Reader) -> None:
         self._config = config
         self._folder = folder
         self._catalog = catalog
         self._readings = readings
-        self._reading = reading
-        self._in_order = reading.ranges(min(_RANGES, -(-len(catalog.markets) // _LEAST)))
-        self._instant = reading.instant() if len(self._in_order) > 1 else None
-        self._own: Reading | None = None
+        self._reader = reader
+        self._in_order = reader.ranges(min(_RANGES, -(-len(catalog.markets) // _LEAST)))
+        self._instant = reader.instant() if len(self._in_order) > 1 else None
+        self._own: Reader | None = None
         self._opened = ExitStack()
 
     def count(self) -> int:
@@ -59,8 +59,8 @@ class Details:
         """Stage a range in a worker. The range itself comes back if the database lets nobody else in."""
         if self._own is None:
             try:
-                reading = reader.reading(self._config, Quarantine(), self._instant)
-                self._own = self._opened.enter_context(reading)
+                reader = open_reader(self._config, Quarantine(), self._instant)
+                self._own = self._opened.enter_context(reader)
             except SourceError:
                 return within
         return self._stage(self._own, within)
@@ -74,11 +74,11 @@ class Details:
         known = [one.within for one in staged]
         for within in self._in_order:
             if within not in known:
-                yield self._stage(self._reading, within)
+                yield self._stage(self._reader, within)
 
-    def _stage(self, reading: Reading, within: Range) -> StagedRange:
+    def _stage(self, reader: Reader, within: Range) -> StagedRange:
         made = StagedRange(within)
-        for shown in reading.details(self._catalog, within):
+        for shown in reader.details(self._catalog, within):
             read = detail.read(shown, self._config, made.quarantine)
             for artifact in artifacts.market_detail(read):
                 made.staged.put(self._folder, artifact)

@@ -13,7 +13,7 @@ from generator.markets import detail
 from generator.markets.catalog import Catalog
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
-from generator.source.reader import Reading
+from generator.source.reader import Reader
 from generator.tree import blocklist, files, layouts, manifest
 from generator.tree.artifact import Artifact
 from generator.tree.folder import looked_at
@@ -56,15 +56,15 @@ class Measurement:
     quarantine: Quarantine
     progress: Progress
 
-    def of(self, reading: Reading, as_of: datetime) -> Measured:
+    def of(self, reader: Reader, as_of: datetime) -> Measured:
         """Measure what a build would make of the database now."""
-        catalog = reading.catalog(as_of).without(self.left.barred)
+        catalog = reader.catalog(as_of).without(self.left.barred)
         categories = artifacts.offered(catalog, self.config)
         lists = artifacts.lists(catalog, categories)
         self.progress.start(len(catalog.markets) + len(lists))
         previous = self.left.previous
         count = _Count(previous.objects if previous else {})
-        for artifact in self._mutable(reading, catalog, lists, categories):
+        for artifact in self._mutable(reader, catalog, lists, categories):
             count.add(artifact)
         sizes = tuple(ListSize(one.name, len(one.items), sum(map(len, one.items))) for one in lists)
         site = Site(sizes, count.objects, count.bytes)
@@ -72,10 +72,10 @@ class Measurement:
         return Measured(catalog, site, change, previous)
 
     def _mutable(
-        self, reading: Reading, catalog: Catalog, lists: Iterable[ItemList], categories: Mapping[str, str]
+        self, reader: Reader, catalog: Catalog, lists: Iterable[ItemList], categories: Mapping[str, str]
     ) -> Iterator[Artifact]:
         """Every object that belongs to no list."""
-        for shown in reading.details(catalog):
+        for shown in reader.details(catalog):
             yield from artifacts.market_detail(detail.read(shown, self.config, self.quarantine))
             self.progress.advance()
         yield from artifacts.documents(catalog, self.config)

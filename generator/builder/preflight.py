@@ -22,8 +22,8 @@ from generator.errors import PublicMarketsError
 from generator.findings import Finding, error, fine, refused, warning
 from generator.markets.quarantine import Quarantine, Rejection
 from generator.progress import Progress
-from generator.source import reader, schema_check
-from generator.source.reader import Reading
+from generator.source.connection import display_url
+from generator.source.reader import Reader, open_reader
 
 #: So many reasons are told, and so many rows of each are named; a build's report names them all.
 _REASONS: Final = 20
@@ -53,17 +53,17 @@ class BuildCheck:
 
     def database(self) -> Iterator[Finding]:
         """Whether it can be reached and has what is read; then what a build would make of its rows."""
-        name = reader.describe(self._config)
-        with reader.reading(self._config, self._quarantine) as reading:
-            found = schema_check.findings(reading.columns, reading.refusal)
+        name = display_url(self._config)
+        with open_reader(self._config, self._quarantine) as reader:
+            found = reader.schema_problems()
             yield from map(error, found)
             if not found:
                 yield fine(f"{name}: all relations and columns are there")
-                yield from self._rows(reading)
+                yield from self._rows(reader)
 
-    def _rows(self, reading: Reading) -> Iterator[Finding]:
+    def _rows(self, reader: Reader) -> Iterator[Finding]:
         left = self._left()
-        measured = Measurement(self._config, left, self._quarantine, self._progress).of(reading, self._as_of)
+        measured = Measurement(self._config, left, self._quarantine, self._progress).of(reader, self._as_of)
         catalog = measured.catalog
         yield fine(f"rows: {len(catalog.markets)} markets can be published, {catalog.hidden} are hidden")
         yield from _bad_rows(self._quarantine)

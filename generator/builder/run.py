@@ -20,8 +20,9 @@ from generator.cost.estimate import Basis, Change, ListSize, Site, Terms
 from generator.edge import render as edge
 from generator.markets.catalog import Catalog, Market
 from generator.progress import Progress
-from generator.source import reader, schema_check
-from generator.source.reader import Range
+from generator.source.connection import display_url
+from generator.source.queries import Range
+from generator.source.reader import Reader, open_reader
 from generator.tree import blocklist, files, layouts, manifest, staging
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Manifest, Shelf, States
@@ -57,16 +58,16 @@ def build(config: Config, clock: Clock, *, allowed: Allowed, progress: Progress)
 
 def build_into(folder: Output, config: Config, clock: Clock, *, allowed: Allowed, progress: Progress) -> Report:
     """Build in a folder that is held already."""
-    report = Report(source=reader.describe(config), layout=config.layout)
+    report = Report(source=display_url(config), layout=config.layout)
     terms = Terms(config.schedule, config.cursor.lifetime, prices.load(config))
     run = _Run(config, clock, folder, folder.manifest(), blocklist.load(folder).ids(), report, progress)
-    with reader.reading(config, report.quarantine) as reading:
+    with open_reader(config, report.quarantine) as reader:
         with report.stage("read"):
-            catalog = run.read(reading)
+            catalog = run.read(reader)
         run.guard(catalog, allowed)
         with report.stage("render"):
             readings = Readings(catalog)
-            rendered = run.render(catalog, reading, readings)
+            rendered = run.render(catalog, reader, readings)
     with report.stage("publish"):
         run.publish(rendered)
         run.put_edge()
@@ -79,7 +80,7 @@ def build_into(folder: Output, config: Config, clock: Clock, *, allowed: Allowed
 
 def shape(config: Config) -> dict[str, str]:
     """The settings that shape what is published, and the database, by key: equal shapes give equal bytes."""
-    return {**shaping(config), "source": reader.describe(config)}
+    return {**shaping(config), "source": display_url(config)}
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,9 @@ class _Run:
     report: Report
     progress: Progress
 
-    def read(self, reading: reader.Reading) -> Catalog:
-        schema_check.require(reading.columns, reading.refusal)
-        found = reading.catalog(self.clock.as_of)
+    def read(self, reader: Reader) -> Catalog:
+        reader.require_schema()
+        found = reader.catalog(self.clock.as_of)
         catalog = found.without(self.barred)
         self.report.as_of, self.report.hidden = catalog.as_of, catalog.hidden
         self.report.published = len(catalog.markets)
@@ -112,12 +113,12 @@ class _Run:
         if not allowed.shrink:
             guards.refuse_shrink(catalog, self.previous, self.barred, limits.max_shrink)
 
-    def render(self, catalog: Catalog, reading: reader.Reading, readings: Readings) -> Rendered:
+    def render(self, catalog: Catalog, reader: Reader, readings: Readings) -> Rendered:
         """Put everything aside that is not in place yet: lists in forked workers, details meanwhile here."""
         categories = artifacts.offered(catalog, self.config)
         lists = artifacts.lists(catalog, categories)
         disk_space.require(self.folder.path(""), self.config, catalog, lists, self.previous)
-        details = Details(self.config, self.folder, catalog, readings, reading)
+        details = Details(self.config, self.folder, catalog, readings, reader)
         self.progress.start(len(lists) + details.count())
         staged_lists, ranges = self._stage(lists, details)
         staged = Staged()

@@ -14,7 +14,7 @@ from generator.cli.logs import LOG
 from generator.config.settings import Config
 from generator.demo.database import seed
 from generator.errors import SourceError
-from generator.source import reader
+from generator.source.connection import display_url, sqlite_path
 from generator.tree import files, layouts
 
 #: So many quarantined rows are named on stderr; the report names them all.
@@ -44,10 +44,10 @@ def build_command(settings: Config, as_of: datetime | None, *, allow_shrink: boo
 def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None:
     """Make up a lifelike database if there is none yet, and build it."""
     instant = clock(as_of)
-    path = reader.sqlite_path(settings)
+    path = sqlite_path(settings)
     if path is None:
         raise SourceError(
-            f"demo makes SQLite databases, not {reader.describe(settings)}; --set source.url=sqlite:///demo.db"
+            f"demo makes SQLite databases, not {display_url(settings)}; --set source.url=sqlite:///demo.db"
         )
     if path.exists():
         logs.notice(f"{path} is there already; delete it to get a new one")

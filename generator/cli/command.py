@@ -134,7 +134,7 @@ class MeasuredJob(Job):
 
     def run(self, ctx: click.Context) -> Any:
         """Run, and note how it went."""
-        settings: loader.Config = ctx.params["settings"]
+        settings = ctx.params["settings"]
         begin, code = time.monotonic(), 1
         try:
             result = super().run(ctx)

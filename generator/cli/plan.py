@@ -15,7 +15,8 @@ from generator.cost.prices import Prices
 from generator.errors import GuardError
 from generator.markets.quarantine import Quarantine
 from generator.publish.guards import refuse_costly
-from generator.source import reader, schema_check
+from generator.source.connection import display_url
+from generator.source.reader import open_reader
 from generator.tree import chunks, pages
 
 #: USD a month from which it pays to have an edge that reads objects.
@@ -44,12 +45,12 @@ def plan_command(settings: Config, as_of: datetime | None, reads: int | None) ->
     """Tell what publishing will cost, for every layout and store, without making anything."""
     terms = Terms(settings.schedule, settings.cursor.lifetime, prices.load(settings))
     left, quarantine = Left.within(settings.output), Quarantine()
-    with shown("reading") as bar, reader.reading(settings, quarantine) as reading:
-        schema_check.require(reading.columns, reading.refusal)
-        measured = Measurement(settings, left, quarantine, bar).of(reading, as_of or now())
+    with shown("reading") as bar, open_reader(settings, quarantine) as reader:
+        reader.require_schema()
+        measured = Measurement(settings, left, quarantine, bar).of(reader, as_of or now())
     cost = estimate.cost(measured.site, left.cost.basis if left.cost else Basis(), terms)
     click.echo(
-        f"{reader.describe(settings)} as of {measured.catalog.as_of}: {len(measured.catalog.markets)} markets in "
+        f"{display_url(settings)} as of {measured.catalog.as_of}: {len(measured.catalog.markets)} markets in "
         f"{len(measured.site.lists)} lists, {quarantine.total()} rows left out; nothing was written\n"
     )
     for line in _table([("", *cost.layouts), *_rows(measured, cost, terms), *_reading_rows(measured, terms, reads)]):

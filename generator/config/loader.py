@@ -19,8 +19,6 @@ from pydantic_core import ErrorDetails
 from generator.config.settings import ENVIRONMENT_PREFIX, KEYS, LISTS, SECTIONS, Config, variable
 from generator.errors import ConfigError
 
-__all__ = ["Config", "load"]
-
 
 def load(path: Path, *, overrides: Sequence[str] = (), environ: Mapping[str, str]) -> Config:
     """Read the settings; `overrides` are `dotted.key=value`. Raise one ConfigError with a line for every mistake."""

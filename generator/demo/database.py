@@ -83,12 +83,6 @@ sa.Table(
 # ── the database file ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def create_empty(path: Path) -> None:
-    """Create the database `path`, which must not exist, with the six relations and no rows."""
-    with _new_database(path):
-        pass
-
-
 def seed(path: Path, *, as_of: datetime, markets: int = 400, random_seed: int = 1) -> int:
     """Create the database `path`, which must not exist, and return how many markets are in it, hidden ones included.
 

@@ -1,4 +1,4 @@
-"""Streams of rows that the database sends market by market, and what is made of them on the way. It knows no SQL."""
+"""Streams of rows grouped by market, read in step with the stream of markets. It knows no SQL."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -9,7 +9,7 @@ from generator.errors import SourceError
 
 
 class Groups:
-    """The rows of a relation, market by market, in step with the stream of markets."""
+    """The rows of a relation by market, in the order of the stream of markets."""
 
     def __init__(self, relation: str, stream: Iterable[Sequence[Any]]) -> None:
         self._relation = relation
@@ -23,7 +23,7 @@ class Groups:
         self._owner, self._group = next(self._groups, (None, iter(())))
 
     def of(self, owner: object) -> Iterator[Sequence[Any]]:
-        """The rows of the market, which starts with the market's id; empty when it has none."""
+        """The rows of one market, each beginning with the market's id; empty if it has none."""
         if self._taken:
             self._advance()
         if owner != self._owner:
@@ -32,10 +32,10 @@ class Groups:
         return self._group
 
     def finish(self) -> None:
-        """Make sure that no row was passed over, which a database that sorts ids in two ways would cause."""
+        """Raise SourceError if rows were skipped: the database sorts ids in two different orders."""
         if self._taken:
             self._advance()
         if self._owner is not None:
             raise SourceError(
-                f"{self._relation}: rows of market {self._owner!r} came out of order; ids that differ only in case?"
+                f"{self._relation}: rows of market {self._owner!r} are out of order; spell its id the same everywhere"
             )

@@ -1,7 +1,7 @@
-"""The statements by which relations are read. It opens no connection.
+"""The SELECT statements for the six relations. It opens no connection.
 
-Hidden markets and private rows are refused in every WHERE and never reach memory; columns outside `RELATIONS` are
-never selected. Values leave the statements as the driver gives them, times and ids as text: `rows` converts them.
+Every WHERE excludes hidden markets and private rows, so they never reach memory; columns outside `RELATIONS` are never
+selected. Values arrive as the driver delivers them, times and ids as text: `row_validation` converts them.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from generator.source.relations import RELATIONS, Kind
 
-#: Equal bounds of ids are compared by the database in its own order.
+#: A type that leaves the comparison of ids to the database, in its own sort order.
 _AS_GIVEN: Final = sa.types.NullType()
 
 
@@ -20,7 +20,7 @@ _AS_GIVEN: Final = sa.types.NullType()
 class Range:
     """The markets from `start` up to but not including `end`, ids as the database spells and sorts them.
 
-    None is no bound.
+    None means unbounded.
     """
 
     start: str | None = None
@@ -38,16 +38,16 @@ class Statements:
     schema: str | None
 
     def any_row(self, relation: str) -> sa.Select[Any]:
-        """What a reader of the relation needs the right to select, without a row of it."""
+        """Select every column we need of the relation, and no row: tests the right to read it."""
         table = self._relation(relation)
         return sa.select(*self._selected(table, relation, *RELATIONS[relation])).where(sa.false())
 
     def count_markets(self) -> sa.Select[Any]:
-        """How many markets there are, hidden ones included."""
+        """Count all markets, hidden ones included."""
         return sa.select(sa.func.count()).select_from(self._relation("markets"))
 
     def markets(self, *columns: str, within: Range = EVERYTHING, in_order: bool = True) -> sa.Select[Any]:
-        """The visible markets, by id."""
+        """Select the visible markets, by id."""
         markets = self._relation("markets").alias("m")
         statement = sa.select(*self._selected(markets, "markets", *columns)).where(self._visible(markets, within))
         return statement.order_by(markets.c.id) if in_order else statement
@@ -75,9 +75,9 @@ class Statements:
         return self._public(statement, relation)
 
     def of_visible_in_any_case(self, name: str, *columns: str, order: tuple[str, ...]) -> sa.Select[Any]:
-        """The same, where the relation may spell an id in another case than the market does; ids come in lower case.
+        """Like `of_visible`, for a relation that may spell ids in another case; ids are selected in lower case.
 
-        A set of ids and no join: SQLite has no index for what a function makes of an id, and would compare all pairs.
+        IN rather than a join: SQLite has no index on lower(id), and a join would compare all pairs.
         """
         markets, relation = self._relation("markets").alias("m"), self._relation(name).alias("r")
         owner = sa.func.lower(*self._selected(relation, name, "market_id"))
@@ -108,10 +108,10 @@ class Statements:
         return sa.and_(approval[0] == "approved", markets.c.is_listed.is_(sa.true()), *bounds)
 
     def _selected(self, relation: sa.FromClause, name: str, *columns: str) -> Sequence[sa.ColumnElement[Any]]:
-        """Columns as they are read.
+        """The columns, cast to text where needed.
 
-        PostgreSQL casts ids, texts and times to text: its driver cannot represent every time, infinity and the years
-        before 1 among them, and one such row must not end the build.
+        psycopg cannot represent infinite times and years before 1, and one such row must not fail the build: so
+        PostgreSQL casts ids, texts and times to text.
         """
         if self.dialect == "sqlite":
             return [relation.c[column] for column in columns]
@@ -125,10 +125,10 @@ class Statements:
 
 
 def kinds(column: sa.types.TypeEngine[Any], dialect: str) -> frozenset[Kind]:
-    """The kinds a column type can hold. SQLite has fewer types: times and ids are text there, truth is a number."""
+    """The kinds a column type can hold. SQLite has fewer types: times and ids are text, booleans are numbers."""
     lax = dialect == "sqlite"
-    # An expression in a view, or a type unknown to SQLAlchemy. SQLite declares what it likes, such as UUID or
-    # TIMESTAMPTZ, and calls it NUMERIC: a column that may hold anything.
+    # NullType: an expression in a view, or a type unknown to SQLAlchemy. SQLite accepts any type name, such as UUID or
+    # TIMESTAMPTZ, and treats it as NUMERIC: such a column may hold anything.
     if isinstance(column, sa.types.NullType) or (lax and isinstance(column, sa.NUMERIC)):
         return frozenset(("id", "text", "number", "integer", "boolean", "timestamp", "date"))
     if column.__visit_name__ == "DOMAIN":  # PostgreSQL's; importing its class costs as much as all of Jinja2

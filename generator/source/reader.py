@@ -1,6 +1,7 @@
-"""One consistent read of SQLite or PostgreSQL → the catalog, then the rows of each market's detail as a stream.
+"""One consistent read of SQLite or PostgreSQL: first the catalog, then each market's detail rows as a stream.
 
-Hidden markets and private rows never reach memory. Values come as the driver gives them: `rows` converts them.
+Hidden markets and private rows never reach memory. Values arrive as the driver delivers them: `row_validation` converts
+them.
 """
 
 from collections import Counter
@@ -19,13 +20,11 @@ from generator.markets.catalog import Catalog, Market
 from generator.markets.detail import MarketRows
 from generator.markets.fills import count_window
 from generator.markets.quarantine import Quarantine
-from generator.source import connection, queries
-from generator.source.connection import Transaction, describe, sqlite_path
+from generator.source import connection, queries, schema_check
+from generator.source.connection import Transaction
 from generator.source.grouping import Groups
 from generator.source.queries import EVERYTHING, Range, Statements
 from generator.source.relations import Kind
-
-__all__ = ["Range", "Reading", "describe", "reading", "sqlite_path"]
 
 _DAY: Final = timedelta(days=1)
 
@@ -37,17 +36,17 @@ _CATEGORIES: Final = ("category", "position")
 
 
 @contextmanager
-def reading(config: Config, quarantine: Quarantine, instant: str | None = None) -> Iterator["Reading"]:
-    """Open one transaction that sees one instant of the database; whatever goes wrong with it is a SourceError.
+def open_reader(config: Config, quarantine: Quarantine, instant: str | None = None) -> Iterator["Reader"]:
+    """Read the database in one transaction that sees one instant; every failure in it raises SourceError.
 
-    `instant` is that of a reading in another process, which must stay open.
+    `instant` is the `Reader.instant` of another process, whose reader must stay open.
     """
     with connection.transaction(config, instant) as transaction:
-        yield Reading(transaction, config, quarantine)
+        yield Reader(transaction, config, quarantine)
 
 
-class Reading:
-    """One transaction. `catalog` first, then `details`: both see the same instant."""
+class Reader:
+    """Reads in one transaction, so that all results are of the same instant. Call `catalog` before `details`."""
 
     def __init__(self, transaction: Transaction, config: Config, quarantine: Quarantine) -> None:
         self._transaction = transaction
@@ -60,23 +59,29 @@ class Reading:
         self._spelled: list[str] = []
 
     def instant(self) -> str | None:
-        """What `reading` needs in another process to see the same instant; None if none can."""
+        """What `open_reader` needs in another process to see the same instant; None if impossible."""
         return self._transaction.instant
 
-    def columns(self, relation: str) -> dict[str, tuple[str, frozenset[Kind]]] | None:
-        """The type of each column and the kinds it can hold; None when there is no such relation."""
+    def schema_problems(self) -> list[str]:
+        """Every reason why a build cannot read this database; empty if it can."""
+        return schema_check.problems(self._offered, self._refusal)
+
+    def require_schema(self) -> None:
+        """Raise SourceError unless the database has every relation and column we read."""
+        schema_check.require(self._offered, self._refusal)
+
+    def _offered(self, relation: str) -> dict[str, tuple[str, frozenset[Kind]]] | None:
         columns = self._transaction.columns(relation, self._schema)
         dialect = self._transaction.dialect
         if columns is None:
             return None
         return {name: (str(kind), queries.kinds(kind, dialect)) for name, kind in columns.items()}
 
-    def refusal(self, relation: str) -> str | None:
-        """Why the columns we need of the relation cannot be selected, though they are there; None when they can."""
+    def _refusal(self, relation: str) -> str | None:
         return self._transaction.refusal(self._statements.any_row(relation))
 
     def catalog(self, as_of: datetime) -> Catalog:
-        """Read every visible market; those that break the contract go to the quarantine."""
+        """Read every visible market; those that break the contract are quarantined."""
         fx, fills24h, now = self._fx_members(), self._count_fills(as_of), row_validation.timestamp(as_of.isoformat())
         known = slugs.references(self._slugs() if self._is_extended else ())
         categories = self._groups("market_categories", *_CATEGORIES, is_wanted=self._is_extended)
@@ -101,14 +106,17 @@ class Reading:
         return Catalog(self._unique(markets, ids), as_of=now, hidden=hidden, refused_slugs=known.refused)
 
     def ranges(self, count: int) -> list[Range]:
-        """All markets of the catalog that was read, in at most `count` ranges, in the order of the database."""
+        """Divide the markets of the catalog into at most `count` ranges, in the database's order."""
         size = max(1, -(-len(self._spelled) // max(1, count)))
         starts = self._spelled[size::size]
         bounds = zip([None, *starts], [*starts, None], strict=True)
         return [Range(start, end) for start, end in bounds]
 
     def details(self, catalog: Catalog, within: Range = EVERYTHING) -> Iterator[MarketRows]:
-        """Read each market of the catalog with the rows of its detail; consume one before taking the next."""
+        """Stream the catalog's markets with their detail rows; consume each before advancing to the next.
+
+        Market rows are read twice, as descriptions may be too large to keep them all in memory.
+        """
         public = {market.item.id: market for market in catalog.markets}
         orders = self._groups("orders", *_ORDERS, order=_ORDERS, within=within, is_wanted=self._shown.order_book)
         fills = self._groups("fills", *_FILLS, within=within, is_wanted=self._shown.recent_fills > 0)
@@ -126,7 +134,7 @@ class Reading:
             groups.finish()
 
     def _unique(self, markets: list[Market], counts: Counter[str]) -> list[Market]:
-        """Without the markets that share an id, with a bad row even: which of them is meant cannot be known."""
+        """Drop markets whose id occurs more than once, even in a quarantined row: the id would be ambiguous."""
         for item in (market.item for market in markets if counts[market.item.id] > 1):
             self._quarantine.reject("markets", item.id, f"id: {counts[item.id]} markets have the same", item.question)
         return [market for market in markets if counts[market.item.id] == 1]
@@ -134,9 +142,8 @@ class Reading:
     def _fx_members(self) -> dict[str, Mapping[str, Any]]:
         """The public FX membership of each market, by the market's id in lower case.
 
-        A membership that breaks the contract takes its market along, which is validated with it: left out alone, it
-        would put the market into the lists, where members of public families must not be. For the same reason ids are
-        matched in whatever case they are spelled.
+        It is validated with its market, so a bad membership quarantines the market too: without it, the market would
+        enter the lists, where members of public families must not appear. For the same reason ids match in any case.
         """
         members: dict[str, Mapping[str, Any]] = {}
         for row in self._transaction.rows(
@@ -149,9 +156,9 @@ class Reading:
         return members
 
     def _count_fills(self, as_of: datetime) -> dict[str, int]:
-        """The number of fills in the 24 hours up to `as_of`, by market id as the database spells it."""
+        """Count the fills in the 24 hours up to `as_of`, by market id as the database spells it."""
         start, end = row_validation.timestamp((as_of - _DAY).isoformat()), row_validation.timestamp(as_of.isoformat())
-        # The statement's window is a day too wide: SQLite's times are text, with any offset. The exact test follows.
+        # Query a day more on either side, as SQLite's times are text with any offset; `count_window` is exact.
         window = ("created_at", self._bound(as_of - 2 * _DAY), self._bound(as_of + 2 * _DAY))
         fills = groupby(
             self._transaction.rows(self._statements.of_visible("fills", *_FILLS, window=window)), key=itemgetter(0)
@@ -168,7 +175,7 @@ class Reading:
         return (dict(zip(self._columns, row, strict=True)) for row in found)
 
     def _slugs(self) -> Iterator[Sequence[Any]]:
-        """The id and the slug of every visible market."""
+        """Stream the id and the slug of every visible market."""
         return self._transaction.rows(self._statements.markets("id", "slug", in_order=False))
 
     def _groups(

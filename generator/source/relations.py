@@ -1,6 +1,6 @@
-"""The six relations we read: every column that is ever selected, with the kind of value it must hold. Nothing else.
+"""The six relations we read: every column that is ever selected, and the kind of value it must hold.
 
-A privacy test compares this table with a real schema both ways: a column that is not here is never read.
+A privacy test compares this table with a real schema in both directions: a column not listed here is never read.
 """
 
 from typing import Final, Literal, TypeAlias

@@ -1,4 +1,4 @@
-"""Compares what a database offers with what we read: every missing or unfit relation and column, as sentences. Pure."""
+"""Compares the database schema with `RELATIONS`: one sentence per missing or unsuitable relation or column. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
@@ -6,32 +6,32 @@ from typing import TypeAlias
 from generator.errors import SourceError
 from generator.source.relations import RELATIONS, Kind
 
-#: Each column with its type's name and the kinds it can hold.
+#: The type name of each column, and the kinds it can hold.
 Offered: TypeAlias = Mapping[str, tuple[str, frozenset[Kind]]]
-#: The columns of a relation; None for a relation that is missing.
+#: The columns of a relation; None if it is missing.
 Columns: TypeAlias = Callable[[str], Offered | None]
-#: Why a relation cannot be read although all its columns are there; None when it can.
+#: Why a relation with all its columns cannot be read; None if it can.
 Refusal: TypeAlias = Callable[[str], str | None]
 
 
-def findings(columns: Columns, refusal: Refusal) -> list[str]:
-    """Everything that keeps us from reading; empty when a build can be tried."""
-    return [finding for name in RELATIONS for finding in _findings(name, columns(name), refusal)]
+def problems(columns: Columns, refusal: Refusal) -> list[str]:
+    """Every reason why a build cannot read this database; empty if it can."""
+    return [problem for name in RELATIONS for problem in _problems(name, columns(name), refusal)]
 
 
 def require(columns: Columns, refusal: Refusal) -> None:
-    """Raise SourceError with everything that keeps us from reading."""
-    found = findings(columns, refusal)
+    """Raise SourceError with all problems."""
+    found = problems(columns, refusal)
     if found:
-        raise SourceError("\n  ".join(["the database lacks what a build reads:", *found]))
+        raise SourceError("\n  ".join(["the database schema does not fit; fix these problems:", *found]))
 
 
-def _findings(name: str, offered: Offered | None, refusal: Refusal) -> list[str]:
+def _problems(name: str, offered: Offered | None, refusal: Refusal) -> list[str]:
     if offered is None:
         return [_missing(name)]
     unfit = list(_unfit(name, offered))
     reason = None if unfit else refusal(name)
-    return [f"relation {name} cannot be read: {reason}; let this user SELECT from it, or mend it"] if reason else unfit
+    return [f"relation {name} cannot be read: {reason}; grant this user SELECT, or repair it"] if reason else unfit
 
 
 def _missing(name: str) -> str:

@@ -32,7 +32,7 @@ from tests.support.rows import (
 
 NOW: Final = "2026-01-31T12:00:00Z"
 SOURCE: Final = "PUBLIC_MARKETS_SOURCE__URL"
-CONNECT: Final = "check source.url, and whether this user may connect to it from here"
+CONNECT: Final = "check source.url, and that this user can connect from this host"
 NATIVE: Final = {
     "id": "uuid",
     "text": "text",
@@ -111,15 +111,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     [
         (
             "sqlite:///absent.db",
-            "source.url: absent.db: no such database file; set source.url to yours, or run `public-markets demo`",
+            "source.url: absent.db: no such database file; set source.url to your database, or run",
         ),
-        ("sqlite:///output", "source.url: output is a folder; name the database file in it"),
+        ("sqlite:///output", "source.url: output is a directory; name the database file in it"),
         ("sqlite:///config.yaml", f"sqlite:///config.yaml: file is not a database; {CONNECT}"),
         (
             "sqlite:///config.yaml/x.db",
-            "source.url: config.yaml/x.db: no such database file; set source.url to yours, or",
+            "source.url: config.yaml/x.db: no such database file; set source.url to your database, or",
         ),
-        ("sqlite://", "source.url: . is a folder; name the database file in it"),
+        ("sqlite://", "source.url: . is a directory; name the database file in it"),
         ("markets.db", "PUBLIC_MARKETS_SOURCE__URL: write a database URL, beginning with sqlite://, postgresql://,"),
         ("mysql://u@h/d", "PUBLIC_MARKETS_SOURCE__URL: write a database URL, beginning with sqlite://, postgresql://,"),
         ("postgresql://u:hunter2@h:hunter2/d", "source.url: not a database URL; write sqlite:///path/to/file.db or"),
@@ -205,7 +205,10 @@ def test_check_prints_every_finding(site: Site, unfit: str) -> None:
 
 
 def test_build_names_every_finding(site: Site, unfit: str) -> None:
-    assert site.says(unfit) == "\n  ".join(("error: the database lacks what a build reads:", *SEVERAL)) + "\n"
+    assert (
+        site.says(unfit)
+        == "\n  ".join(("error: the database schema does not fit; fix these problems:", *SEVERAL)) + "\n"
+    )
 
 
 def test_a_missing_schema_and_types_that_do_not_fit_are_found_on_postgresql(
@@ -242,11 +245,14 @@ def test_a_view_that_the_user_may_not_read_is_named_by_check_and_build(
     url = postgres.url(name, "barred")
     findings = [
         f"relation {relation} cannot be read: permission denied for view {relation}; "
-        "let this user SELECT from it, or mend it"
+        "grant this user SELECT, or repair it"
         for relation in ("orders", "probabilities")
     ]
     assert site.errors(url) == findings
-    assert site.says(url) == "\n  ".join(("error: the database lacks what a build reads:", *findings)) + "\n"
+    assert (
+        site.says(url)
+        == "\n  ".join(("error: the database schema does not fit; fix these problems:", *findings)) + "\n"
+    )
 
 
 # ── the configuration and the command line ────────────────────────────────────────────────────────────────────────

@@ -18,7 +18,7 @@ from generator.api.keys import LISTS
 from generator.builder import artifacts
 from generator.config import loader
 from generator.markets.quarantine import Quarantine
-from generator.source import reader
+from generator.source.reader import open_reader
 from generator.tree.pages import Generation
 from tests.bench import databases, parts
 from tests.bench.build import listing, worked
@@ -66,8 +66,8 @@ def run(workshop: Workshop) -> Iterator[str]:
 def written_lists(workshop: Workshop, path: Path) -> Path:
     """A file with every list: its name, its generation, and its encoded items as texts."""
     settings = loader.load(workshop.root / "config.yaml", overrides=[f"source.url={databases.url(path)}"], environ={})
-    with reader.reading(settings, Quarantine()) as reading:
-        found = artifacts.lists(reading.catalog(AS_OF), ())
+    with open_reader(settings, Quarantine()) as reader:
+        found = artifacts.lists(reader.catalog(AS_OF), ())
     lists = [
         {"name": one.name, "generation": Generation(one).name, "items": [item.decode() for item in one.items]}
         for one in found

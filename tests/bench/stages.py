@@ -24,7 +24,7 @@ from generator.config import loader
 from generator.config.settings import Config
 from generator.markets import detail
 from generator.markets.quarantine import Quarantine
-from generator.source import reader
+from generator.source.reader import open_reader
 from generator.tree import staging
 from generator.tree.folder import Output, locked
 from generator.tree.pages import LIMITS, ItemList, page_count
@@ -32,8 +32,8 @@ from generator.tree.pages import LIMITS, ItemList, page_count
 
 def lists(settings: Config, as_of: datetime) -> int:
     """Read the catalog, put every list page aside in forked workers, and move all into place; returns their number."""
-    with reader.reading(settings, Quarantine()) as reading:
-        catalog = reading.catalog(as_of)
+    with open_reader(settings, Quarantine()) as reader:
+        catalog = reader.catalog(as_of)
     items = artifacts.lists(catalog, ())
     pages = 0
     with locked(settings.output) as folder:
@@ -58,10 +58,10 @@ def _move(folder: Output, staged: staging.StagedList) -> None:
 def details(settings: Config, as_of: datetime) -> Iterator[bytes]:
     """The detail of every market, encoded; the catalog, which lists need as well, is read before the first."""
     quarantine = Quarantine()
-    with reader.reading(settings, quarantine) as reading:
-        catalog = reading.catalog(as_of)
+    with open_reader(settings, quarantine) as reader:
+        catalog = reader.catalog(as_of)
         yield b""
-        for shown in reading.details(catalog):
+        for shown in reader.details(catalog):
             yield detail.read(shown, settings, quarantine).body()
 
 

@@ -12,8 +12,8 @@ from generator.builder.detail_workers import Details, StagedRange
 from generator.builder.inspection.excerpts import Readings
 from generator.config.settings import Config
 from generator.markets.quarantine import Quarantine
-from generator.source import reader
-from generator.source.reader import Range
+from generator.source.queries import Range
+from generator.source.reader import open_reader
 from generator.tree.folder import locked
 from tests.support.builds import AS_OF, build_now, files, make_config
 from tests.support.rows import (
@@ -44,9 +44,9 @@ def site(database: sqlite3.Connection, tmp_path: Path) -> Path:
 
 def staged(config: Config, use: Callable[[Details], list[StagedRange | Range]]) -> list[StagedRange | Range]:
     quarantine = Quarantine()
-    with locked(config.output) as folder, reader.reading(config, quarantine) as reading:
-        catalog = reading.catalog(AS_OF)
-        return use(Details(config, folder, catalog, Readings(catalog), reading))
+    with locked(config.output) as folder, open_reader(config, quarantine) as reader:
+        catalog = reader.catalog(AS_OF)
+        return use(Details(config, folder, catalog, Readings(catalog), reader))
 
 
 def test_ranges_hold_every_market_once(site: Path) -> None:

@@ -59,7 +59,9 @@ def test_a_configuration_that_is_no_yaml(site: Site, command: str) -> None:
 
 @pytest.mark.parametrize("command", sorted(READS_DATABASE - {"demo"}))
 def test_a_database_that_is_not_there(site: Site, command: str) -> None:
-    assert "no such database file; set source.url to yours" in fails(site, command, source__url="sqlite:///no.db")
+    assert "no such database file; set source.url to your database" in fails(
+        site, command, source__url="sqlite:///no.db"
+    )
 
 
 @pytest.mark.parametrize("command", sorted(READS_DATABASE))

@@ -121,7 +121,9 @@ def test_plan_says_what_the_database_lacks(site: Site) -> None:
     site.database.execute("DROP TABLE orders")
     result = run("plan", cwd=site.folder)
     assert result.returncode == 1
-    assert result.stderr.startswith("error: the database lacks what a build reads:\n  relation orders is missing")
+    assert result.stderr.startswith(
+        "error: the database schema does not fit; fix these problems:\n  relation orders is missing"
+    )
 
 
 # ── the guard ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -16,7 +16,7 @@ from uuid import UUID
 import pytest
 
 from generator.api.contract import PublicMarketDetail
-from generator.demo.database import METADATA, create_empty, seed
+from generator.demo.database import METADATA, seed
 from generator.errors import SourceError
 from tests.support.builds import ROOT
 
@@ -133,7 +133,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_relations_hold_the_columns_we_read_and_then_private_ones(tmp_path: Path) -> None:
-    create_empty(tmp_path / "empty.db")
+    seed(tmp_path / "empty.db", as_of=AS_OF, markets=0)
     for name, columns in RELATIONS.items():
         created = [row["name"] for row in rows(tmp_path / "empty.db", f"PRAGMA table_info({name})")]
         assert created[: len(columns.split())] == columns.split()
@@ -298,8 +298,6 @@ def test_a_database_that_exists_is_left_alone(tmp_path: Path) -> None:
     path.write_bytes(b"precious")
     with pytest.raises(SourceError, match=r"mine\.db exists already: delete it first, or name another file"):
         seed(path, as_of=AS_OF, markets=1)
-    with pytest.raises(SourceError, match="exists already"):
-        create_empty(path)
     assert path.read_bytes() == b"precious"
     assert list(tmp_path.iterdir()) == [path]
 

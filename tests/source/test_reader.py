@@ -567,7 +567,7 @@ def test_domains_of_postgresql_are_what_they_are_made_of(
 #: the parent of a fork held.
 MEASURED: Final = """
 import sys
-from generator.cli import main
+from generator.cli.main import main
 try:
     main(sys.argv[1:])
 except SystemExit as end:

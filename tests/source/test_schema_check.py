@@ -15,7 +15,7 @@ Offered = dict[str, dict[str, tuple[str, frozenset[Kind]]]]
 
 
 def findings(offered: Offered, **refusals: str) -> list[str]:
-    return schema_check.findings(offered.get, refusals.get)
+    return schema_check.problems(offered.get, refusals.get)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_column_of_the_wrong_kind_is_named_with_its_type(offered: Offered) -> 
 
 def test_a_relation_that_cannot_be_read_is_named_with_the_databases_reason(offered: Offered) -> None:
     assert findings(offered, fills="permission denied") == [
-        "relation fills cannot be read: permission denied; let this user SELECT from it, or mend it"
+        "relation fills cannot be read: permission denied; grant this user SELECT, or repair it"
     ]
 
 

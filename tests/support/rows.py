@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from generator.demo.database import create_empty
+from generator.demo.database import seed
 from generator.markets import row_validation
 from generator.markets.catalog import Market
-from tests.support.builds import NOW
+from tests.support.builds import AS_OF, NOW
 
 #: A valid membership of an FX family, as it is in the database and on its way to the wire.
 FX_MEMBER: Final[Mapping[str, Any]] = {
@@ -24,7 +24,7 @@ FX_MEMBER: Final[Mapping[str, Any]] = {
 
 def create_database(path: Path) -> sqlite3.Connection:
     """Create an empty database and open it; what is inserted is there at once."""
-    create_empty(path)
+    seed(path, as_of=AS_OF, markets=0)
     return sqlite3.connect(path, isolation_level=None)
 
 
