@@ -17,7 +17,7 @@ from generator.builder.report import Report
 from generator.config.settings import Config, shaping
 from generator.cost import estimate, prices
 from generator.cost.estimate import Basis, Change, ListSize, Site, Terms
-from generator.edge import render as edge
+from generator.edge import deployment
 from generator.markets.catalog import Catalog, Market
 from generator.progress import Progress
 from generator.source.connection import display_url
@@ -216,11 +216,11 @@ class _Run:
 
     def put_edge(self) -> None:
         """Bring the CDN's side up to date. It depends on settings alone, so it leads to old objects and new ones."""
-        rendered = {file.name: file.text.encode() for file in edge.render(self.config)}
+        rendered = {file.name: file.text.encode() for file in deployment.render(self.config)}
         changed = [name for name, body in rendered.items() if self.folder.put(name, body)]
         for name in changed:
             self.folder.move(name)
-        for name in set(edge.NAMES) - rendered.keys():
+        for name in set(deployment.NAMES) - rendered.keys():
             self.folder.discard_key(name)
 
     def put_inspection(self, readings: Readings) -> None:

@@ -21,6 +21,13 @@ _MAKERS: Final[Mapping[str, type[Generation]]] = {
     chunks.LAYOUT: chunks.Generation,
 }
 LAYOUTS: Final = tuple(_MAKERS)
+#: The first letters of generation names, one for each layout.
+LETTERS: Final = pages.LETTER + chunks.LETTER
+
+
+def is_cut(layout: str) -> bool:
+    """Whether an edge must cut pages out of larger objects."""
+    return layout == chunks.LAYOUT
 
 
 def make(layout: str, source: ItemList) -> Generation:
@@ -47,7 +54,7 @@ def first_page_count(one: Current) -> int:
 
 def entrance(layout: str, list_name: str, limit: int) -> str:
     """The key of the object with which walks of the list by `limit` begin."""
-    return keys.head(list_name) if layout == chunks.LAYOUT else keys.first_page(list_name, limit)
+    return keys.head(list_name) if is_cut(layout) else keys.first_page(list_name, limit)
 
 
 def chunk_keys(known: Known) -> set[str]:

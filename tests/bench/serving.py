@@ -18,7 +18,7 @@ from typing import Final
 
 from generator.api.contract import SORTS, STATUS_FILTERS
 from generator.api.keys import DETAILS, MARKETS
-from generator.edge import render as edge
+from generator.edge import router
 from tests.bench import databases, parts
 from tests.bench.tables import Goal, shown, table
 from tests.bench.workshop import Workshop, product, provided, say
@@ -77,7 +77,7 @@ def run(workshop: Workshop) -> Iterator[str]:
     site = {"base_url": url, "rate_limit__requests": 1_000_000, "source__url": databases.url(path), "output": output}
     workshop.measured(product("build", "--as-of", NOW, folder=workshop.root, **site))
     asked = _requests(output)
-    core = edge.router(make_config(workshop.root, base_url=url))
+    core = router.render(make_config(workshop.root, base_url=url))
     found = [str(one["key"]) for one in in_quickjs(core, asked, workshop.root)]
     yield f"## Serving: {len(asked)} different list pages and details of {markets:,} markets"
     yield ""

@@ -14,8 +14,7 @@ import pytest
 
 from generator.api import contract, cursors, keys
 from generator.api.contract import Variant
-from generator.edge import cloudflare, responses
-from generator.edge import render as edge
+from generator.edge import cloudflare, responses, router
 from tests.support.builds import OTHER_BUILDS, VARIANTS, Outputs, make_config
 from tests.support.cloudflare import Site, as_handed_over, mismatches, serving, write
 from tests.support.edges import CHANGED_RULES_BY_VARIANT, Case, change_rule, on_the_wire
@@ -101,7 +100,7 @@ def error(answer: Answer) -> contract.ErrorResponse:
 
 
 def test_every_case_of_the_table(site: Site, demo_folder: Path, demo_output: Path, tmp_path: Path) -> None:
-    core = edge.router(make_config(demo_folder))
+    core = router.render(make_config(demo_folder))
     cases = [case for case in on_the_wire(demo_output) if case.method not in UNKNOWN_METHODS]
     assert len(cases) >= CASES["core"]
     handed_over = as_handed_over(cases, core, tmp_path, demo_output)
@@ -116,7 +115,7 @@ def test_every_case_of_other_builds(build: str, demo_folder: Path, outputs: Outp
     settings = make_config(demo_folder, rate_limit__requests=1_000_000, **OTHER_BUILDS[build])
     cases = [case for case in on_the_wire(output) if case.method not in UNKNOWN_METHODS]
     assert len(cases) >= CASES[cases[0].variant]
-    handed_over = as_handed_over(cases, edge.router(settings), tmp_path, output)
+    handed_over = as_handed_over(cases, router.render(settings), tmp_path, output)
     with serving(write(settings, tmp_path), output) as running:
         running.put(sorted(wanted(handed_over, output)))
         wrong = mismatches(running, handed_over, output)
@@ -143,7 +142,7 @@ def test_a_changed_rule_is_noticed(  # noqa: PLR0917 - three are a table's colum
     change_rule(tmp_path / cloudflare.WORKER, rule, mutation)
     # Most rules of the core show in answers without an object, for which the bucket can stay empty.
     cases = [case for case in on_the_wire(output) if case.method not in UNKNOWN_METHODS]
-    cases = as_handed_over(cases, edge.router(settings), tmp_path, output)
+    cases = as_handed_over(cases, router.render(settings), tmp_path, output)
     asked = [case for case in cases if variant == "extended" or case.status != HTTPStatus.OK]
     with serving(wrangler, output) as running:
         running.put(sorted({str(case.key) for case in asked if case.status == HTTPStatus.OK and case.key}))

@@ -13,8 +13,7 @@ from generator.api import contract, cursors, keys
 from generator.api.contract import Variant
 from generator.config.settings import Config
 from generator.edge import cloudfront as edge_cloudfront
-from generator.edge import render as edge
-from generator.edge import responses
+from generator.edge import responses, router
 from tests.support.builds import Outputs
 from tests.support.cloudfront import (
     AWKWARD,
@@ -221,7 +220,7 @@ def test_the_origin_response_knows_what_the_router_core_knows(tmp_path: Path) ->
     ]
     every = [FIRST_PAGE, PAGE, DETAIL, keys.SNAPSHOT, keys.OPENAPI, keys.BUILD, *odd, "", "x", f"x/{PAGE}"]
     context = quickjs.Context()
-    context.eval(edge.router(PLAIN))
+    context.eval(router.render(PLAIN))
     events = [origin_event("GET", f"/{key}", *bucket_response(key, None)) for key in every]
     found = cloudfront(PLAIN, tmp_path, tmp_path).origin_responses(events)
     for key, response in zip(every, found, strict=True):

@@ -9,8 +9,7 @@ import pytest
 import yaml
 
 from generator.config.settings import Config, Publish, RateLimit
-from generator.edge import cloudfront, responses
-from generator.edge import render as edge
+from generator.edge import cloudfront, deployment, responses
 from tests.support.cloudfront import AWKWARD, CHUNKED, EXTENDED, FOLDER, IN_BUCKET, PLAIN, rendered
 from tests.support.programs import require
 
@@ -212,4 +211,4 @@ def test_the_outputs_are_what_publish_needs() -> None:
 
 
 def test_every_file_is_known_by_name() -> None:
-    assert {f"{FOLDER}/{name}" for name in rendered(PLAIN)} <= set(edge.NAMES)
+    assert {f"{FOLDER}/{name}" for name in rendered(PLAIN)} <= set(deployment.NAMES)

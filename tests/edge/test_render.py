@@ -8,7 +8,7 @@ import pytest
 from generator.api import contract
 from generator.api.contract import Variant
 from generator.config.settings import Config, Publish
-from generator.edge import render as edge
+from generator.edge import deployment, router
 from generator.tree.layouts import LAYOUTS
 from tests.support.bucket import bucket
 from tests.support.builds import VARIANTS, build_now, make_config
@@ -19,19 +19,19 @@ BUCKET = "edge/nginx/bucket.conf"
 
 
 def test_the_core_answers_with_the_contracts_bytes() -> None:
-    core = edge.router(Config())
+    core = router.render(Config())
     for body in contract.FIXED_ERRORS.values():
         assert contract.encode(contract.encode(body).decode()).decode() in core
 
 
 def test_rendering_again_gives_the_same_text() -> None:
-    assert list(edge.render(Config())) == list(edge.render(Config()))
-    assert {file.name for file in edge.render(Config())} <= set(edge.NAMES)
+    assert list(deployment.render(Config())) == list(deployment.render(Config()))
+    assert {file.name for file in deployment.render(Config())} <= set(deployment.NAMES)
 
 
 def test_every_name_that_may_be_there_is_rendered_by_some_settings() -> None:
     publish = Publish(target="s3://bucket/p", endpoint_url="http://127.0.0.1:9")
-    assert {file.name for file in edge.render(Config(layout="chunks", publish=publish))} == set(edge.NAMES)
+    assert {file.name for file in deployment.render(Config(layout="chunks", publish=publish))} == set(deployment.NAMES)
 
 
 def test_a_build_writes_what_changed_and_takes_away_what_is_not_rendered_any_more(

@@ -9,7 +9,7 @@ import pytest
 from generator.api import cursors, keys
 from generator.api.contract import LIMIT_MAX, LIMIT_MIN, Variant
 from generator.config.settings import Config
-from generator.edge import render as edge
+from generator.edge import router
 from generator.markets import slugs
 from generator.tree import pages
 from generator.tree.layouts import LAYOUTS
@@ -17,9 +17,9 @@ from tests.support.builds import Outputs
 from tests.support.edges import Case, mismatch, requests
 from tests.support.engines import ENGINES, Request, in_quickjs
 
-CORES: Final[Mapping[Variant, str]] = {variant: edge.router(Config(variant=variant)) for variant in get_args(Variant)}
+CORES: Final[Mapping[Variant, str]] = {variant: router.render(Config(variant=variant)) for variant in get_args(Variant)}
 CHUNKED: Final[Mapping[Variant, str]] = {
-    variant: edge.router(Config(variant=variant, layout="chunks")) for variant in get_args(Variant)
+    variant: router.render(Config(variant=variant, layout="chunks")) for variant in get_args(Variant)
 }
 CASES: Final[Mapping[Variant, int]] = {"core": 720, "extended": 890}
 
@@ -195,7 +195,7 @@ def test_cursors_minted_by_the_build_lead_to_pages_of_the_build(
 
 
 def test_the_api_may_lie_below_a_path(tmp_path: Path) -> None:
-    core = edge.router(Config(base_url="https://example.com/api"))
+    core = router.render(Config(base_url="https://example.com/api"))
     paths = [
         "/api/v1/public/markets",
         "/api/v1/build.json",

@@ -13,8 +13,7 @@ from urllib.parse import quote
 
 from generator.api import keys
 from generator.config.settings import Config
-from generator.edge import cloudflare
-from generator.edge import render as edge
+from generator.edge import cloudflare, deployment
 from tests.support.builds import ROOT
 from tests.support.edges import Case, http_mismatch
 from tests.support.engines import in_quickjs
@@ -65,7 +64,9 @@ class Site:
 
 def write(config: Config, folder: Path) -> Path:
     """Write Cloudflare's files into `folder`; returns wrangler's configuration."""
-    texts = {Path(file.name).name: file.text for file in edge.render(config) if f"/{cloudflare.FOLDER}/" in file.name}
+    texts = {
+        Path(file.name).name: file.text for file in deployment.render(config) if f"/{cloudflare.FOLDER}/" in file.name
+    }
     assert tuple(texts) == cloudflare.NAMES
     for name, text in texts.items():
         (folder / name).write_text(text, "utf-8")

@@ -18,8 +18,7 @@ from urllib.parse import unquote
 
 from generator.api import keys
 from generator.config.settings import Config, Publish
-from generator.edge import cloudfront
-from generator.edge import render as edge
+from generator.edge import cloudfront, deployment
 from tests.support.cloudflare import NODE_FOLDER
 from tests.support.edges import Case
 from tests.support.programs import require
@@ -28,7 +27,7 @@ from tests.support.programs import require
 Query: TypeAlias = Literal["raw", "parsed"]
 Event: TypeAlias = dict[str, Any]
 
-FOLDER: Final = f"{edge.FOLDER}/{cloudfront.FOLDER}"
+FOLDER: Final = f"{deployment.FOLDER}/{cloudfront.FOLDER}"
 PLAIN: Final = Config()
 EXTENDED: Final = Config(variant="extended")
 CHUNKED: Final = Config(layout="chunks")
@@ -70,7 +69,7 @@ Promise.all(tasks.map(exports.handler)).then(results => fs.writeFileSync(%s, JSO
 
 
 def rendered(config: Config) -> Mapping[str, str]:
-    files = {file.name: file.text for file in edge.render(config)}
+    files = {file.name: file.text for file in deployment.render(config)}
     return {name: files[f"{FOLDER}/{name}"] for name in cloudfront.NAMES if f"{FOLDER}/{name}" in files}
 
 

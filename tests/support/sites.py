@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.edge import cloudflare as edge_cloudflare
-from generator.edge import render as edge
+from generator.edge import deployment
 from generator.tree import pages
 from generator.tree.pages import ItemList
 from tests.support import cloudflare, lists
@@ -83,7 +83,7 @@ def _settings(folder: Path, layout: str, port: int, **settings: object) -> Confi
     config = make_config(
         folder, base_url=f"http://127.0.0.1:{port}", layout=layout, rate_limit__requests=1_000_000, **settings
     )
-    for file in edge.render(config):
+    for file in deployment.render(config):
         lists.write(config.output / file.name, file.text.encode())
     (config.output / contract.API_VERSION).mkdir()
     return config

@@ -3,7 +3,7 @@ from typing import Final
 import pytest
 
 from generator.config.settings import Config
-from generator.edge import render as edge
+from generator.edge import router
 from generator.tree.layouts import LAYOUTS
 from tests.support.router_lint import FORBIDDEN, findings
 
@@ -52,7 +52,7 @@ REFUSED: Final = {
 @pytest.mark.parametrize("variant", ["core", "extended"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_core_keeps_to_what_every_runtime_has(layout: str, variant: str) -> None:
-    assert findings(edge.router(Config.model_validate({"layout": layout, "variant": variant}))) == []
+    assert findings(router.render(Config.model_validate({"layout": layout, "variant": variant}))) == []
 
 
 def test_every_rule_has_a_sample() -> None:
@@ -61,7 +61,7 @@ def test_every_rule_has_a_sample() -> None:
 
 @pytest.mark.parametrize("code", REFUSED)
 def test_what_some_runtime_lacks_is_refused_wherever_it_stands(code: str) -> None:
-    core = edge.router(Config())
+    core = router.render(Config())
     assert REFUSED[code] in {found.partition(": ")[2] for found in findings(code)}
     assert REFUSED[code] in {found.partition(": ")[2] for found in findings(f"{core}\n{code}\n")}
 

@@ -20,8 +20,7 @@ from generator.api import contract, keys
 from generator.api.openapi import document as openapi
 from generator.builder.inspection.excerpts import Readings
 from generator.config.settings import Config
-from generator.edge import render as edge
-from generator.edge import templates
+from generator.edge import router, templates
 from generator.tree import chunks, files
 from generator.tree.pages import LIMITS
 
@@ -105,7 +104,7 @@ def _shares(per_status: Mapping[str, int]) -> Iterator[dict[str, Any]]:
 
 def _calls(config: Config) -> list[dict[str, str]]:
     """What can be asked of the API: a name, a path, and which fields go with it."""
-    markets, documents = edge.public_paths(config)
+    markets, documents = router.public_paths(config)
     named = [{"name": path.rsplit("/", 1)[-1], "path": path, "takes": ""} for path in documents]
     return [
         {"name": "list of markets", "path": markets, "takes": "list"},
@@ -122,7 +121,7 @@ def _settings(config: Config, report: Mapping[str, Any]) -> dict[str, Any]:
         "details": keys.DETAILS,
         "statesOfFilter": contract.STATES_OF_FILTER,
         "shown": SHOWN,
-        "api": {"markets": edge.public_paths(config)[0]},
+        "api": {"markets": router.public_paths(config)[0]},
     }
 
 

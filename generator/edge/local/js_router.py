@@ -1,7 +1,4 @@
-"""The rendered router in a JavaScript engine, for the local server: what is previewed is what is deployed.
-
-It knows no rule of the API; it only puts the router's questions and hands over what objects hold.
-"""
+"""The rendered router in a JavaScript engine: the local server runs what is deployed. It knows no rule of the API."""
 
 import hashlib
 import json
@@ -13,23 +10,24 @@ from typing import Any, Final, TypeAlias
 import quickjs
 
 from generator.config.settings import Config
-from generator.edge import render as edge
+from generator.edge import deployment
+from generator.edge.router import public_paths
 from generator.errors import PreviewError
 
-#: What to do next: an answer to give, an object to answer with, or objects to read (templates/edge/router.js.j2).
-Found: TypeAlias = Mapping[str, Any]
+#: What to do next: an answer to give, an object to serve, or objects to read (templates/edge/router.js.j2).
+Decision: TypeAlias = Mapping[str, Any]
 
 
 class Router:
-    """The rendered router in a JavaScript engine; a build that lands is noticed at the next question.
+    """The rendered router; it is read again when a build replaces it.
 
-    QuickJS must stay in the thread that made it: one thread owns it, everyone else asks there.
+    QuickJS must stay in the thread that created it, so one thread owns it and runs every call.
     """
 
-    _QUESTIONS: Final = """
-        const QUESTIONS = { route: route, cut: cut, missing: missing, fixed: fixed, cors: cors };
-        function ask(question, words) {
-          return JSON.stringify(QUESTIONS[question].apply(null, JSON.parse(words).concat(digest)));
+    _CALLS: Final = """
+        const CALLS = { route: route, cut: cut, missing: missing, fixed: fixed, cors: cors };
+        function call(name, values) {
+          return JSON.stringify(CALLS[name].apply(null, JSON.parse(values).concat(digest)));
         }
     """
 
@@ -39,60 +37,61 @@ class Router:
         self._context: Any = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="router")
 
-    def route(self, method: str, path: str, query: str) -> Found:
+    def route(self, method: str, path: str, query: str) -> Decision:
         """What to do about a request."""
-        return self._ask("route", method, path, query)
+        return self._call("route", method, path, query)
 
-    def cut(self, found: Found, texts: Sequence[str | None]) -> Found:
-        """What to do next, now that the objects which `found` names were read; None for what is not there."""
-        return self._ask("cut", found, texts)
+    def cut(self, decision: Decision, texts: Sequence[str | None]) -> Decision:
+        """What to do next, given the objects that `decision` names; None for an object that does not exist."""
+        return self._call("cut", decision, texts)
 
-    def missing(self, key: str) -> Found:
-        """The answer where there is no object of that key."""
-        return self._ask("missing", key)
+    def missing(self, key: str) -> Decision:
+        """The answer where no object has the key."""
+        return self._call("missing", key)
 
-    def fixed(self, status: int) -> Found:
+    def fixed(self, status: int) -> Decision:
         """The answer that depends on the status only."""
-        return self._ask("fixed", status)
+        return self._call("fixed", status)
 
     def cors(self) -> Mapping[str, str]:
-        """The headers to add to an object that is answered."""
-        return self._ask("cors")
+        """The headers to add to an object."""
+        return self._call("cors")
 
-    def _ask(self, question: str, *words: object) -> Found:
-        return self._thread.submit(self._answer, question, json.dumps(words)).result()
+    def _call(self, name: str, *values: object) -> Decision:
+        return self._thread.submit(self._run, name, json.dumps(values)).result()
 
-    def _answer(self, question: str, words: str) -> Found:
+    def _run(self, name: str, values: str) -> Decision:
         try:
             self._refresh()
         except FileNotFoundError:
-            # Whoever deletes the folder to build it anew keeps the router that was read before.
+            # While the folder is deleted and built anew, the last router stays in use.
             if self._context is None:
                 raise
-        found: Found = json.loads(self._context.get("ask")(question, words))
-        return found
+        decision: Decision = json.loads(self._context.get("call")(name, values))
+        return decision
 
     def _refresh(self) -> None:
-        found = self._path.stat()
-        stamp = (found.st_mtime_ns, found.st_ino, found.st_size)
+        status = self._path.stat()
+        stamp = (status.st_mtime_ns, status.st_ino, status.st_size)
         if stamp != self._stamp:
             context = quickjs.Context()
             context.add_callable("digest", lambda text: hashlib.sha256(text.encode()).hexdigest())
-            context.eval(self._path.read_text("utf-8") + self._QUESTIONS)
+            context.eval(self._path.read_text("utf-8") + self._CALLS)
             self._context, self._stamp = context, stamp
 
 
-def try_out(router: Router, config: Config) -> str:
-    """Ask the router for the list, so that what cannot work is said at once; returns the list's path."""
-    path, _ = edge.public_paths(config)
+def load(config: Config) -> Router:
+    """The router of the output folder, tried out by asking it for the list."""
+    path = config.output / deployment.ROUTER
+    router = Router(path)
     try:
-        found = router.route("GET", path, "")
+        decision = router.route("GET", public_paths(config)[0], "")
     except (FileNotFoundError, NotADirectoryError) as error:
         remedy = "run `public-markets build` first, or `public-markets demo` for made-up markets"
         raise PreviewError(f"{config.output}: nothing is built there; {remedy}") from error
     except (OSError, UnicodeDecodeError, quickjs.JSException) as error:
         reason = str(error).partition("\n")[0]
-        raise PreviewError(f"{config.output / edge.ROUTER}: cannot be run ({reason}); build again") from error
-    if "status" in found:
-        raise PreviewError(f"{config.output}: was built for another base_url than {config.base_url}; build again")
-    return path
+        raise PreviewError(f"{path}: cannot be run ({reason}); build again") from error
+    if "status" in decision:
+        raise PreviewError(f"{config.output}: built for another base_url than {config.base_url}; build again")
+    return router

@@ -12,32 +12,32 @@ from typing import TYPE_CHECKING, Any, Final
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from generator.config.settings import Config
-from generator.edge import render as edge
-from generator.edge.local.app import LOGGER, UNREADABLE, Preview
-from generator.edge.local.js_router import Router, try_out
+from generator.edge.local import js_router
+from generator.edge.local.app import LOGGER, MALFORMED, LocalEdge
+from generator.edge.router import public_paths
 from generator.errors import PreviewError
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-#: Seconds that a client may keep the server waiting.
-_PATIENCE: Final = 10
+#: Seconds to wait for a slow client.
+_TIMEOUT: Final = 10
 
 
 class _Handler(WSGIRequestHandler):
-    """Reads a request without touching its target, and answers what is no HTTP in the contract's form."""
+    """Reads a request without touching its target, and has the application answer even what is not HTTP."""
 
-    timeout = _PATIENCE
-    _unreadable = False
+    timeout = _TIMEOUT
+    _is_malformed = False
 
     def make_environ(self) -> "WSGIEnvironment":
-        target = self.requestline if self._unreadable else self.requestline.split()[1]
+        target = self.requestline if self._is_malformed else self.requestline.split()[1]
         self.path = "/"  # werkzeug would decode and normalise the target, or fail on it
         environ = super().make_environ()
-        return environ | {"RAW_URI": target, UNREADABLE: self._unreadable}
+        return environ | {"RAW_URI": target, MALFORMED: self._is_malformed}
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
-        self._unreadable = True
+        self._is_malformed = True
         self.command, self.request_version, self.headers = "-", "HTTP/1.1", HTTPMessage()
         self.run_wsgi()
 
@@ -45,30 +45,28 @@ class _Handler(WSGIRequestHandler):
         return "public-markets"
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Leave it to the application, which knows what was answered."""
+        """Log nothing; the application logs each request with its answer."""
 
     def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002
-        """A client that went away or fell asleep is no news."""
+        """Log nothing: clients that disconnect or time out are normal."""
 
 
 def serve(config: Config, *, host: str, port: int, announce: Callable[[str], None]) -> None:
-    """Serve until interrupted; `announce` is told the address of the list when it can be asked for."""
+    """Serve until interrupted; calls `announce` with the address of the list once it can be reached."""
     LOGGER.setLevel(logging.INFO)
-    router = Router(config.output / edge.ROUTER)
-    path = try_out(router, config)
+    app = LocalEdge(config, js_router.load(config))
     with _listener(host, port) as listener:
-        name, number = listener.getsockname()[:2]
-        server = make_server(
-            host, port, Preview(config, router), threaded=True, request_handler=_Handler, fd=listener.fileno()
-        )
-        if not ipaddress.ip_address(name.partition("%")[0]).is_loopback:
+        address, actual_port = listener.getsockname()[:2]
+        server = make_server(host, port, app, threaded=True, request_handler=_Handler, fd=listener.fileno())
+        if not ipaddress.ip_address(address.partition("%")[0]).is_loopback:
             LOGGER.warning(
-                "listening on %s: whoever reaches this machine can read all this, the inspection page included; "
-                "this server is for looking at a build, an edge is for readers",
-                name,
+                "listening on %s: anyone who can reach this machine can read everything served here, the inspection "
+                "page included; use an edge for real readers",
+                address,
             )
         with suppress(KeyboardInterrupt):
-            announce(f"http://{f'[{name}]' if ':' in name else name}:{number}{path}")
+            path, _ = public_paths(config)
+            announce(f"http://{f'[{address}]' if ':' in address else address}:{actual_port}{path}")
             server.serve_forever()
 
 
@@ -79,9 +77,9 @@ def _listener(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         number = error.errno if isinstance(error, OSError) else None
         if number == errno.EADDRINUSE:
-            sentence = f"port {port} is in use; stop what listens there, or choose another with --port"
+            sentence = f"port {port} is in use; stop the program that uses it, or choose another port with --port"
         elif number == errno.EACCES:
-            sentence = f"port {port} may not be used by this user; choose one above 1023 with --port"
+            sentence = f"this user may not listen on port {port}; choose a port above 1023 with --port"
         else:
-            sentence = f"cannot listen on {host}: {error}; --host 127.0.0.1 is always there"
+            sentence = f"cannot listen on {host}: {error}; try --host 127.0.0.1"
         raise PreviewError(sentence) from error

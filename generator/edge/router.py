@@ -1,0 +1,109 @@
+"""The router core: the values of its template, and its text with no edge around it.
+
+It decides nothing about requests; `templates/edge/router.js.j2` does.
+"""
+
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from generator.api import contract, cursors, keys, slugs
+from generator.config.settings import Config
+from generator.edge import responses, templates
+from generator.tree import chunks, layouts, pages
+
+#: What `encodeURIComponent` leaves alone besides letters, digits, `-` and `_` (ECMA-262).
+_UNRESERVED: Final = ".!~*'()"
+
+
+def render(config: Config) -> str:
+    """The router core alone; its template documents how to call it."""
+    return templates.rendered("edge/router.js.j2", reader_values(config))
+
+
+def public_paths(config: Config) -> tuple[str, dict[str, str]]:
+    """The path of the list below `base_url`, and the key of each document by its path."""
+    base = urlsplit(config.base_url).path
+    documents = {keys.SNAPSHOT.removesuffix(".json"): keys.SNAPSHOT, keys.OPENAPI: keys.OPENAPI, keys.BUILD: keys.BUILD}
+    return f"{base}/{keys.MARKETS}", {f"{base}/{name}": key for name, key in documents.items()}
+
+
+def rewriter_values(config: Config) -> dict[str, Any]:
+    """Values for an edge that cannot read objects: it rewrites a request to a key."""
+    values = _values(config)
+    if layouts.is_cut(config.layout):
+        # Behind the router, another function cuts the pages that it names.
+        values |= {"names_windows": True, "letters": layouts.LETTERS}
+    return values
+
+
+def reader_values(config: Config) -> dict[str, Any]:
+    """Values for an edge that can read objects: it serves both layouts, and tries the configured one first."""
+    values, unavailable = _values(config), HTTPStatus.SERVICE_UNAVAILABLE
+    return (
+        values
+        | window_values()
+        | {
+            "can_read": True,
+            "is_cut": layouts.is_cut(config.layout),
+            "letters": layouts.LETTERS,
+            "fixed_headers": values["fixed_headers"] | {unavailable: responses.error_headers(unavailable, config)},
+            "fixed_bodies": values["fixed_bodies"] | {unavailable: responses.UNAVAILABLE},
+        }
+    )
+
+
+def window_values() -> dict[str, Any]:
+    """Values for a script that cuts pages out of chunks."""
+    return {
+        "lists": keys.LISTS,
+        "head": keys.HEAD,
+        "index": keys.INDEX,
+        "chunks": keys.CHUNKS,
+        "chunk_size": chunks.SIZE,
+        "check_length": cursors.CHECK_LENGTH,
+        "first_headers": {"content-type": keys.CONTENT_TYPE, "cache-control": keys.MUTABLE},
+        "later_headers": {"content-type": keys.CONTENT_TYPE, "cache-control": keys.IMMUTABLE},
+    }
+
+
+def _values(config: Config) -> dict[str, Any]:
+    """Constants of the contract, keys, cursors and layouts, and the paths of the API."""
+    markets, documents = public_paths(config)
+    errors, sentences = responses.error_bodies(), contract.parameter_errors(config.variant)
+    return {
+        "is_extended": config.variant == "extended",
+        "slugs": keys.SLUGS,
+        "slug_digest_length": keys.SLUG_DIGEST_LENGTH,
+        "of_category": keys.OF_CATEGORY,
+        "category_length": contract.CATEGORY_LENGTH,
+        "reference_length": slugs.REFERENCE_LENGTH,
+        "unreserved": _UNRESERVED,
+        "markets": markets,
+        "documents": documents,
+        "lists": keys.LISTS,
+        "details": keys.DETAILS,
+        "first": keys.FIRST,
+        "pages_per_folder": keys.PAGES_PER_FOLDER,
+        "parameters": [name for name in sentences if name != contract.market_parameter(config.variant)],
+        "statuses": contract.STATUS_FILTERS,
+        "default_status": contract.DEFAULT_STATUS,
+        "sorts": contract.SORTS,
+        "default_sorts": contract.DEFAULT_SORT,
+        "limit_min": contract.LIMIT_MIN,
+        "limit_max": contract.LIMIT_MAX,
+        "limit_default": contract.LIMIT_DEFAULT,
+        "check_length": cursors.CHECK_LENGTH,
+        "generation_length": cursors.GENERATION_LENGTH,
+        "position_length": cursors.POSITION_LENGTH,
+        "can_read": False,
+        "names_windows": False,
+        "letters": pages.LETTER,
+        "page_letter": pages.LETTER,
+        "cors": responses.CORS,
+        "sentences": sentences,
+        "invalid": contract.invalid().error,
+        "invalid_headers": responses.error_headers(HTTPStatus.BAD_REQUEST, config),
+        "fixed_headers": {204: responses.PREFLIGHT} | {code: responses.error_headers(code, config) for code in errors},
+        "fixed_bodies": {204: ""} | errors,
+    }
