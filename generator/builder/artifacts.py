@@ -52,9 +52,7 @@ def documents(catalog: Catalog, config: Config) -> Iterator[Artifact]:
     yield Artifact(keys.OPENAPI, contract.encode(openapi.document(config)))
 
 
-def build_record(
-    catalog: Catalog, config: Config, counts: Mapping[str, int], categories: Mapping[str, str]
-) -> Artifact:
+def build_json(catalog: Catalog, config: Config, counts: Mapping[str, int], categories: Mapping[str, str]) -> Artifact:
     """What readers and monitors see of the build: `counts` of items by list, names of `categories` by slug."""
     index = [Category(slug=slug, name=name) for slug, name in categories.items()]
     record = BuildRecord(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from generator.builder import artifacts
-from generator.builder.inspection.excerpts import Readings
+from generator.builder.inspection.excerpts import Excerpts
 from generator.config.settings import Config
 from generator.errors import SourceError
 from generator.markets import detail
@@ -25,22 +25,22 @@ _LEAST: Final = 50
 
 @dataclass
 class StagedRange:
-    """The details of a range of markets, put aside; what was rejected on the way, and readings for the inspection."""
+    """The details of a range of markets, put aside; what was rejected on the way, and excerpts for the inspection."""
 
     within: Range
     staged: Staged = field(default_factory=Staged)
     quarantine: Quarantine = field(default_factory=Quarantine)
-    readings: list[bytes] = field(default_factory=list)
+    excerpts: list[bytes] = field(default_factory=list)
 
 
 class Details:
     """Stages the details of a catalog. Those in `ranges` are for workers, which are forked from here."""
 
-    def __init__(self, config: Config, folder: Output, catalog: Catalog, readings: Readings, reader: Reader) -> None:
+    def __init__(self, config: Config, folder: Output, catalog: Catalog, excerpts: Excerpts, reader: Reader) -> None:
         self._config = config
         self._folder = folder
         self._catalog = catalog
-        self._readings = readings
+        self._readings = excerpts
         self._reader = reader
         self._in_order = reader.ranges(min(_RANGES, -(-len(catalog.markets) // _LEAST)))
         self._instant = reader.instant() if len(self._in_order) > 1 else None
@@ -82,7 +82,7 @@ class Details:
             read = detail.read(shown, self._config, made.quarantine)
             for artifact in artifacts.market_detail(read):
                 made.staged.put(self._folder, artifact)
-            made.readings += self._readings.taken(read)
+            made.excerpts += self._readings.taken(read)
         return made
 
     def in_order(self, ranges: Iterable[StagedRange]) -> list[StagedRange]:

@@ -78,7 +78,7 @@ def remedy(config: Config) -> str:
 def needed(site: Site, change: Change, layout: str) -> Need:
     """What a change writes."""
     files, size = estimate.written(site, change, layout)
-    counts = (one.count for one in site.lists if one.name in change.new)
+    counts = (one.count for one in site.lists if one.name in change.new_generations)
     return Need(files + (sum(map(_folders, counts)) if layout == pages.LAYOUT else 0), size)
 
 

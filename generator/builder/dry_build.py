@@ -16,7 +16,7 @@ from generator.progress import Progress
 from generator.source.reader import Reader
 from generator.tree import blocklist, files, layouts, manifest
 from generator.tree.artifact import Artifact
-from generator.tree.folder import looked_at
+from generator.tree.folder import read_only
 from generator.tree.manifest import Manifest
 from generator.tree.pages import ItemList
 
@@ -36,13 +36,13 @@ class Left:
     """What the last build left: its manifest, the markets that are kept out, its estimate."""
 
     previous: Manifest | None = None
-    barred: frozenset[str] = frozenset()
+    blocked: frozenset[str] = frozenset()
     cost: Cost | None = None
 
     @classmethod
     def within(cls, root: Path) -> "Left":
         """Read it from an output folder."""
-        with looked_at(root) as folder:
+        with read_only(root) as folder:
             cost = estimate.of_report(folder.read(files.REPORT))
             return cls(folder.manifest(), blocklist.load(folder).ids(), cost)
 
@@ -58,7 +58,7 @@ class Measurement:
 
     def of(self, reader: Reader, as_of: datetime) -> Measured:
         """Measure what a build would make of the database now."""
-        catalog = reader.catalog(as_of).without(self.left.barred)
+        catalog = reader.catalog(as_of).without(self.left.blocked)
         categories = artifacts.offered(catalog, self.config)
         lists = artifacts.lists(catalog, categories)
         self.progress.start(len(catalog.markets) + len(lists))
@@ -79,10 +79,10 @@ class Measurement:
             yield from artifacts.market_detail(detail.read(shown, self.config, self.quarantine))
             self.progress.advance()
         yield from artifacts.documents(catalog, self.config)
-        yield artifacts.build_record(catalog, self.config, {one.name: len(one.items) for one in lists}, categories)
+        yield artifacts.build_json(catalog, self.config, {one.name: len(one.items) for one in lists}, categories)
 
     def _change(self, previous: Manifest, catalog: Catalog, lists: Iterable[ItemList], objects: int) -> Change:
-        new, led, new_chunks = set(), set(), dict[str, int | None]()
+        new, new_first_pages, new_chunks = set(), set(), dict[str, int | None]()
         known = previous.generations()
         there = layouts.chunk_keys(known)
         for items in lists:
@@ -92,10 +92,10 @@ class Measurement:
                 new.add(items.name)
                 new_chunks[items.name] = layouts.new_chunks(generation, there)
             if current is None or current.generation != generation.name:
-                led.add(items.name)
+                new_first_pages.add(items.name)
             self.progress.advance()
         minutes = manifest.minutes_between(previous.as_of, catalog.as_of)
-        return Change(frozenset(new), frozenset(led), objects, minutes, new_chunks)
+        return Change(frozenset(new), frozenset(new_first_pages), objects, minutes, new_chunks)
 
 
 class _Count:

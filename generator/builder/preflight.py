@@ -68,8 +68,8 @@ class BuildCheck:
         yield fine(f"rows: {len(catalog.markets)} markets can be published, {catalog.hidden} are hidden")
         yield from _bad_rows(self._quarantine)
         limits = self._config.guards
-        yield from refused(partial(guards.refuse_invalid, catalog, self._quarantine, left.barred, limits.max_invalid))
-        yield from refused(partial(guards.refuse_shrink, catalog, left.previous, left.barred, limits.max_shrink))
+        yield from refused(partial(guards.refuse_invalid, catalog, self._quarantine, left.blocked, limits.max_invalid))
+        yield from refused(partial(guards.refuse_shrink, catalog, left.previous, left.blocked, limits.max_shrink))
         self.measured = measured
 
     def _left(self) -> Left:

@@ -29,7 +29,7 @@ class Report:
     as_of: str = ""
     source: str = ""
     layout: str = LAYOUT
-    published: int = 0
+    built: int = 0
     hidden: int = 0
     taken_down: list[str] = field(default_factory=list)
     lists: Lists = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Report:
             "generator": __version__,
             "source": self.source,
             "markets": {
-                "published": self.published,
+                "published": self.built,
                 "hidden": self.hidden,
                 "quarantined": self.quarantine.total("markets"),
             },
@@ -126,7 +126,7 @@ class Report:
     def counts(self, stage: str) -> dict[str, float]:
         """What a stage counted."""
         if stage == "read":
-            return {"markets": self.published, "hidden": self.hidden}
+            return {"markets": self.built, "hidden": self.hidden}
         if stage == "render":
             return {"lists": len(self.lists), "new_lists": len(self.new_lists), "quarantined": self.quarantine.total()}
         return {"written": self.written, "written_bytes": self.written_bytes, "deleted": self.deleted}
@@ -135,7 +135,7 @@ class Report:
         """What Prometheus is to know of the build."""
         made = {
             "built_as_of_timestamp_seconds": datetime.fromisoformat(self.as_of).timestamp(),
-            sample("markets", state="published"): self.published,
+            sample("markets", state="published"): self.built,
             sample("markets", state="hidden"): self.hidden,
             sample("markets", state="quarantined"): self.quarantine.total("markets"),
             "objects": self.written + self.unchanged,
@@ -150,7 +150,7 @@ class Report:
     def summary(self) -> str:
         """The line that ends a build; its words are a contract."""
         return (
-            f"built {self.published} markets as of {self.as_of}: {self.written} files written "
+            f"built {self.built} markets as of {self.as_of}: {self.written} files written "
             f"({self.written_bytes} bytes), {self.unchanged} unchanged, {self.deleted} deleted, "
             f"{self.quarantine.total()} rows quarantined, {sum(self.stages.values()):.1f} s"
         )

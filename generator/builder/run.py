@@ -11,8 +11,9 @@ from generator import __version__
 from generator.api import keys
 from generator.builder import artifacts, disk_space, guards, notices, worker_pool
 from generator.builder.detail_workers import Details, StagedRange
+from generator.builder.guards import LiftedGuards
 from generator.builder.inspection import pages as inspection
-from generator.builder.inspection.excerpts import Readings
+from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.report import Report
 from generator.config.settings import Config, shaping
 from generator.cost import estimate, prices
@@ -25,7 +26,7 @@ from generator.source.queries import Range
 from generator.source.reader import Reader, open_reader
 from generator.tree import blocklist, files, layouts, manifest, staging
 from generator.tree.folder import Output, locked
-from generator.tree.manifest import Manifest, Shelf, States
+from generator.tree.manifest import Manifest, Membership, Memberships
 from generator.tree.pages import LIMITS, ItemList, page_count
 from generator.tree.staging import Rendered, Staged, StagedList
 
@@ -42,21 +43,13 @@ class Clock:
     is_set: bool
 
 
-@dataclass(frozen=True)
-class Allowed:
-    """The guards the person at the keyboard has lifted for this run."""
-
-    shrink: bool = False
-    invalid: bool = False
-
-
-def build(config: Config, clock: Clock, *, allowed: Allowed, progress: Progress) -> Report:
+def build(config: Config, clock: Clock, *, lifted: LiftedGuards, progress: Progress) -> Report:
     """Bring `output/` to the state of the database; every refusal leaves it as it was."""
     with locked(config.output) as folder:
-        return build_into(folder, config, clock, allowed=allowed, progress=progress)
+        return build_into(folder, config, clock, lifted=lifted, progress=progress)
 
 
-def build_into(folder: Output, config: Config, clock: Clock, *, allowed: Allowed, progress: Progress) -> Report:
+def build_into(folder: Output, config: Config, clock: Clock, *, lifted: LiftedGuards, progress: Progress) -> Report:
     """Build in a folder that is held already."""
     report = Report(source=display_url(config), layout=config.layout)
     terms = Terms(config.schedule, config.cursor.lifetime, prices.load(config))
@@ -64,17 +57,17 @@ def build_into(folder: Output, config: Config, clock: Clock, *, allowed: Allowed
     with open_reader(config, report.quarantine) as reader:
         with report.stage("read"):
             catalog = run.read(reader)
-        run.guard(catalog, allowed)
+        run.guard(catalog, lifted)
         with report.stage("render"):
-            readings = Readings(catalog)
-            rendered = run.render(catalog, reader, readings)
+            excerpts = Excerpts(catalog)
+            rendered = run.render(catalog, reader, excerpts)
     with report.stage("publish"):
         run.publish(rendered)
         run.put_edge()
     run.estimate(rendered, terms)
     if report.says_more_than(folder.read(files.REPORT)):
         folder.save(files.REPORT, report.encoded())
-    run.put_inspection(readings)
+    run.put_inspection(excerpts)
     return report
 
 
@@ -85,56 +78,56 @@ def shape(config: Config) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Run:
-    """The stages of one build; `previous` is what the folder's manifest said when it began, `barred` its takedowns."""
+    """The stages of one build; `previous` is what the folder's manifest said when it began, `blocked` its takedowns."""
 
     config: Config
     clock: Clock
     folder: Output
     previous: Manifest | None
-    barred: frozenset[str]
+    blocked: frozenset[str]
     report: Report
     progress: Progress
 
     def read(self, reader: Reader) -> Catalog:
         reader.require_schema()
         found = reader.catalog(self.clock.as_of)
-        catalog = found.without(self.barred)
+        catalog = found.without(self.blocked)
         self.report.as_of, self.report.hidden = catalog.as_of, catalog.hidden
-        self.report.published = len(catalog.markets)
-        self.report.taken_down = sorted(self.barred & found.ids())
+        self.report.built = len(catalog.markets)
+        self.report.taken_down = sorted(self.blocked & found.ids())
         self.report.remarks = list(notices.of(catalog, self.config))
         return catalog
 
-    def guard(self, catalog: Catalog, allowed: Allowed) -> None:
+    def guard(self, catalog: Catalog, lifted: LiftedGuards) -> None:
         """Refuse a state that looks like an accident, before anything is written."""
         limits = self.config.guards
-        if not allowed.invalid:
-            guards.refuse_invalid(catalog, self.report.quarantine, self.barred, limits.max_invalid)
-        if not allowed.shrink:
-            guards.refuse_shrink(catalog, self.previous, self.barred, limits.max_shrink)
+        if not lifted.invalid:
+            guards.refuse_invalid(catalog, self.report.quarantine, self.blocked, limits.max_invalid)
+        if not lifted.shrink:
+            guards.refuse_shrink(catalog, self.previous, self.blocked, limits.max_shrink)
 
-    def render(self, catalog: Catalog, reader: Reader, readings: Readings) -> Rendered:
+    def render(self, catalog: Catalog, reader: Reader, excerpts: Excerpts) -> Rendered:
         """Put everything aside that is not in place yet: lists in forked workers, details meanwhile here."""
         categories = artifacts.offered(catalog, self.config)
         lists = artifacts.lists(catalog, categories)
         disk_space.require(self.folder.path(""), self.config, catalog, lists, self.previous)
-        details = Details(self.config, self.folder, catalog, readings, reader)
+        details = Details(self.config, self.folder, catalog, excerpts, reader)
         self.progress.start(len(lists) + details.count())
         staged_lists, ranges = self._stage(lists, details)
         staged = Staged()
         for part in ranges:
             staged.add(part.staged)
             self.report.quarantine.add(part.quarantine)
-            readings.keep(part.readings)
+            excerpts.keep(part.excerpts)
         for artifact in artifacts.documents(catalog, self.config):
             staged.put(self.folder, artifact)
         for one in staged_lists:
             staged.add(one.first_pages)
         counts = {one.name: one.current.count for one in staged_lists}
-        staged.put(self.folder, artifacts.build_record(catalog, self.config, counts, categories))
+        staged.put(self.folder, artifacts.build_json(catalog, self.config, counts, categories))
         self.report.site = _site(lists, staged_lists, staged)
-        record = self._record(catalog, staged_lists, staged)
-        return Rendered(staged_lists, staged, record, _states(catalog, categories))
+        built = self._manifest(catalog, staged_lists, staged)
+        return Rendered(staged_lists, staged, built, _memberships_by_market(catalog, categories))
 
     def _stage(self, lists: list[ItemList], details: Details) -> tuple[list[StagedList], list[StagedRange]]:
         """Put lists and details aside, in forked workers as far as possible."""
@@ -147,11 +140,11 @@ class _Run:
             return staging.stage_list(self.folder, self.config.layout, known, unit)
 
         units: list[Unit] = [*lists, *details.ranges()]
-        crew = worker_pool.Crew(stage, units, _work, worker_pool.available(), details.close)
-        with crew, self.folder.written_ahead() as ahead:
+        pool = worker_pool.WorkerPool(stage, units, _work, worker_pool.available(), details.close)
+        with pool, self.folder.written_ahead() as ahead:
             if not details.ranges():
                 ranges += map(self._advanced, details.stage_rest(ranges))
-            for result in map(self._advanced, crew.results()):
+            for result in map(self._advanced, pool.results()):
                 if isinstance(result, StagedList):
                     staged_lists.append(result)
                     if result.first_pages.changed:
@@ -166,7 +159,7 @@ class _Run:
         self.progress.advance()
         return result
 
-    def _record(self, catalog: Catalog, lists: list[StagedList], staged: Staged) -> Manifest:
+    def _manifest(self, catalog: Catalog, lists: list[StagedList], staged: Staged) -> Manifest:
         return Manifest(
             complete=True,
             as_of=catalog.as_of,
@@ -187,10 +180,10 @@ class _Run:
         placed = staging.place(self.folder, self.previous, rendered, self.config.cursor.lifetime)
         self.report.deleted = placed.deleted
         self._compare(rendered)
-        self._count(placed.record, rendered)
+        self._count(placed.manifest, rendered)
 
     def _compare(self, rendered: Rendered) -> None:
-        previous, now = self.previous, rendered.states.keys()
+        previous, now = self.previous, rendered.memberships.keys()
         before = previous.markets.keys() if previous else set[str]()
         written = {*rendered.staged.changed}
         rewritten = {market_id for market_id in now if keys.detail(market_id) in written}
@@ -223,10 +216,10 @@ class _Run:
         for name in set(deployment.NAMES) - rendered.keys():
             self.folder.discard_key(name)
 
-    def put_inspection(self, readings: Readings) -> None:
+    def put_inspection(self, excerpts: Excerpts) -> None:
         """Bring the pages for people up to date. They tell what the report in the folder does, whoever wrote it."""
         report = json.loads(self.folder.read(files.REPORT) or b"{}")
-        for name, body in inspection.render(self.config, report, readings):
+        for name, body in inspection.render(self.config, report, excerpts):
             if self.folder.put(name, body):
                 self.folder.move(name)
 
@@ -236,14 +229,14 @@ def _work(unit: Unit) -> float:
     return inf if isinstance(unit, Range) else page_count(len(unit.items)) + len(LIMITS)
 
 
-def _states(catalog: Catalog, offered: Collection[str]) -> States:
+def _memberships_by_market(catalog: Catalog, offered: Collection[str]) -> Memberships:
     return {market.item.id: _shelves(market, offered) for market in catalog.markets}
 
 
-def _shelves(market: Market, offered: Collection[str]) -> tuple[Shelf, ...]:
+def _shelves(market: Market, offered: Collection[str]) -> tuple[Membership, ...]:
     if market.fx:
         return ()
-    return manifest.shelves(market.item.status, (one for one in market.categories if one in offered))
+    return manifest.memberships_of(market.item.status, (one for one in market.categories if one in offered))
 
 
 def _site(lists: Sequence[ItemList], staged_lists: Sequence[StagedList], staged: Staged) -> Site:
@@ -256,7 +249,7 @@ def _change(previous: Manifest | None, rendered: Rendered) -> Change | None:
     """What this build changed since the one before; None when that tells nothing of builds to come."""
     if previous is None or not previous.complete or not (rendered.staged.changed or rendered.new_lists()):
         return None
-    minutes = manifest.minutes_between(previous.as_of, rendered.record.as_of)
+    minutes = manifest.minutes_between(previous.as_of, rendered.manifest.as_of)
     objects = sum(not keys.is_first_page(key) for key in rendered.staged.changed)
     new = frozenset(one.name for one in rendered.new_lists())
     led = frozenset(one.name for one in rendered.lists if one.first_pages.changed)

@@ -28,7 +28,7 @@ def available() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Crew(Generic[Unit, Result]):
+class WorkerPool(Generic[Unit, Result]):
     """Runs `work` on every unit in `count` processes, while the caller does something else.
 
     The costliest unit is begun first, and whoever has done one takes the next: what a unit really costs need not be
@@ -60,7 +60,7 @@ class Crew(Generic[Unit, Result]):
             self._connections.append(receiver)
         os.close(numbers)
 
-    def __enter__(self) -> "Crew[Unit, Result]":
+    def __enter__(self) -> "WorkerPool[Unit, Result]":
         return self
 
     def __exit__(

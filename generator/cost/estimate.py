@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from generator.api.contract import LIMIT_DEFAULT
 from generator.cost.prices import Place, Prices
 from generator.tree import chunks, pages
-from generator.tree.manifest import Record
+from generator.tree.manifest import StoredModel
 
 #: A twelfth of a year of 365 days.
 MINUTES_PER_MONTH: Final = 43_800
@@ -51,14 +51,14 @@ class Site:
 
 @dataclass(frozen=True)
 class Change:
-    """What a build replaced: `new` lists got a generation that did not exist, `led` lists have other first pages.
+    """What a build replaced; lists are given by name.
 
-    `objects` counts what belongs to no list. `minutes` have passed since the build before. `chunks` counts those that
-    are new of the new lists, where that is known: in a site of that layout.
+    `objects` counts new objects outside lists. `minutes` have passed since the previous build. `chunks` holds the
+    number of new chunks per list of `new_generations`, where known.
     """
 
-    new: frozenset[str]
-    led: frozenset[str]
+    new_generations: frozenset[str]
+    new_first_pages: frozenset[str]
     objects: int
     minutes: float
     chunks: Mapping[str, int | None] = field(default_factory=dict)
@@ -103,7 +103,7 @@ _LAYOUTS: Final[Mapping[str, _Layout]] = {
 LAYOUTS: Final = tuple(_LAYOUTS)
 
 
-class Load(Record):
+class Load(StoredModel):
     """What one publish means for a store: PUT requests, and what it retires."""
 
     puts: float
@@ -111,7 +111,7 @@ class Load(Record):
     retired_bytes: float
 
 
-class Basis(Record):
+class Basis(StoredModel):
     """What is known of earlier builds: means over `builds` of them, which were `minutes` apart; no build, no means."""
 
     builds: int = 0
@@ -119,7 +119,7 @@ class Basis(Record):
     loads: Mapping[str, Load] = {}
 
 
-class LayoutCost(Record):
+class LayoutCost(StoredModel):
     """What a layout costs. `stored` is with the generations that are retired and still kept."""
 
     objects: int
@@ -131,7 +131,7 @@ class LayoutCost(Record):
     usd_per_month: Mapping[str, float]
 
 
-class Cost(Record):
+class Cost(StoredModel):
     """The estimate, as the report has it. `schedule` is in minutes."""
 
     prices_as_of: str
@@ -209,9 +209,9 @@ def changed_objects(site: Site, change: Change) -> dict[str, int]:
 def written(site: Site, change: Change, layout: str) -> tuple[int, int]:
     """How many objects a change writes, and their bytes; those that belong to no list are of equal size."""
     made = {one.name: _LAYOUTS[layout].objects(one) for one in site.lists}
-    new, led = [made[name] for name in change.new], [made[name] for name in change.led]
-    count = sum(one.immutable for one in new) + sum(one.mutable for one in led) + change.objects
-    size = sum(one.immutable_bytes for one in new) + sum(one.mutable_bytes for one in led)
+    new, first = [made[name] for name in change.new_generations], [made[name] for name in change.new_first_pages]
+    count = sum(one.immutable for one in new) + sum(one.mutable for one in first) + change.objects
+    size = sum(one.immutable_bytes for one in new) + sum(one.mutable_bytes for one in first)
     return count, size + site.bytes * change.objects // max(1, site.objects)
 
 
@@ -238,8 +238,8 @@ def of_report(content: bytes | None) -> Cost | None:
 def _load(layout: _Layout, site: Site, change: Change) -> Load:
     objects = {one.name: layout.objects(one) for one in site.lists}
     parts = change.chunks if layout.is_shared else {}
-    new = [_replaced(objects[name], parts.get(name)) for name in change.new]
-    leading = sum(objects[name].mutable for name in change.led)
+    new = [_replaced(objects[name], parts.get(name)) for name in change.new_generations]
+    leading = sum(objects[name].mutable for name in change.new_first_pages)
     immutable = sum(one.immutable for one in new)
     return Load(
         puts=immutable + leading + change.objects + RECORD_PUTS,

@@ -11,7 +11,7 @@ from generator.cost.prices import Place, Prices
 from generator.errors import CostError, GuardError
 from generator.publish.plan import Plan
 from generator.publish.record import Published
-from generator.tree import layouts, manifest
+from generator.tree import layouts, manifest, shrink
 from generator.tree.files import REPORT
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
@@ -56,14 +56,8 @@ def refuse_accidents(
             f"what was built as of {built.as_of} is older than what is published, {before.as_of}; build again "
             "(is a clock wrong?), or use --allow-older"
         )
-    known = before.markets.keys() - barred
-    lost = len(known - built.markets.keys())
-    limit = config.guards.max_shrink
-    if lost > limit * len(known) and not allowed.shrink:
-        raise GuardError(
-            f"{lost} of {len(known)} published markets would disappear, more than guards.max_shrink ({limit:g}) "
-            "allows; nothing was replaced. is the database whole? then use --allow-shrink"
-        )
+    if not allowed.shrink:
+        shrink.refuse(before.markets.keys() - barred, built.markets.keys(), config.guards.max_shrink)
 
 
 def refuse_costly(cost: Cost | None, config: Config, known: Prices, built: frozenset[str]) -> None:

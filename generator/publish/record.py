@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from generator.tree import manifest
-from generator.tree.manifest import Manifest, Record, Retired
+from generator.tree.manifest import Manifest, Retired, StoredModel
 
 KEY: Final = "manifest.json"
 #: Raised when an older program could misread the record.
 FORMAT: Final = 1
 
 
-class Work(Record):
+class Work(StoredModel):
     """A publisher at work.
 
     `owner` is a random name of its own, `process` the identity of its process, `who` its name for people. `touched`
@@ -30,7 +30,7 @@ class Work(Record):
     touched: tuple[str, ...]
 
 
-class Published(Record):
+class Published(StoredModel):
     """The state of a store. `sequence` counts its changes.
 
     `built` is the manifest of what is there; it is not complete while first pages are being replaced. `etags` are the

@@ -22,6 +22,7 @@ from generator.publish.lease import Lease
 from generator.publish.protocol import Content, Publisher, Target
 from generator.publish.run import answering
 from generator.publish.stores.store import Store
+from generator.tree import shrink
 from generator.tree.blocklist import KEY, BlockedList, load
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Manifest, Slugs
@@ -53,7 +54,8 @@ def hidden_from_store(
     def is_hidden(published: Manifest) -> frozenset[str]:
         public = published.markets.keys() - barred
         hidden = public - visible if visible is not None else set[str]()
-        return barred | (hidden if len(hidden) <= config.guards.max_shrink * len(public) else set())
+        is_accident = shrink.is_excessive(len(hidden), len(public), config.guards.max_shrink)
+        return barred if is_accident else barred | hidden
 
     with _opened(store, config, progress, lambda _: None) as opened:
         return opened.take_out_chosen(is_hidden)

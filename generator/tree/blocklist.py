@@ -13,20 +13,20 @@ from pydantic import ValidationError
 from generator.api.times import instant
 from generator.errors import OutputError
 from generator.tree.folder import Output
-from generator.tree.manifest import Record
+from generator.tree.manifest import StoredModel
 
 KEY: Final = "blocked.json"
 FORMAT: Final = 1
 
 
-class Decision(Record):
+class Decision(StoredModel):
     """The latest decision on a market: whether it is blocked, and when that was decided (RFC 3339, UTC)."""
 
     at: str
     is_blocked: bool
 
 
-class BlockedList(Record):
+class BlockedList(StoredModel):
     """The latest decision on every market that was ever taken down, by id."""
 
     format: int = FORMAT

@@ -50,7 +50,7 @@ def locked(root: Path) -> Iterator["Output"]:
 
 
 @contextmanager
-def looked_at(root: Path) -> Iterator["Output"]:
+def read_only(root: Path) -> Iterator["Output"]:
     """The folder for reading only, whoever writes there meanwhile."""
     try:
         yield Output(root, root)

@@ -25,14 +25,14 @@ _NONE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
 
 Lists: TypeAlias = Mapping[str, "Current"]
 #: What decides which lists hold a market: its state, and `<state>.<category>` for each of its categories with lists.
-Shelf: TypeAlias = Annotated[str, StringConstraints(pattern=rf"^({'|'.join(MARKET_STATUSES)})(\.[a-z0-9-]+)?$")]
-#: The shelves of every public market, by id; none for one that no list holds.
-States: TypeAlias = Mapping[str, tuple[Shelf, ...]]
+Membership: TypeAlias = Annotated[str, StringConstraints(pattern=rf"^({'|'.join(MARKET_STATUSES)})(\.[a-z0-9-]+)?$")]
+#: The memberships of every public market, by id; none for a market that no list holds.
+Memberships: TypeAlias = Mapping[str, tuple[Membership, ...]]
 #: The slugs under which a market's detail may be found besides its id, by the market's id.
 Slugs: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
-class Record(BaseModel):
+class StoredModel(BaseModel):
     """Base of what is kept as JSON: camel case, nothing unknown, nothing changed later."""
 
     model_config = ConfigDict(
@@ -40,7 +40,7 @@ class Record(BaseModel):
     )
 
 
-class Current(Record):
+class Current(StoredModel):
     """The generation a list's first pages lead to: `count` items, `bytes` in its immutable objects.
 
     `chunks` are the names of its chunks, in order, in the layout that has them.
@@ -78,12 +78,12 @@ class _Format(BaseModel):
     format: int
 
 
-class Manifest(Record):
+class Manifest(StoredModel):
     """One state of the output folder. `complete` is false from the moment a build begins to replace files to its end.
 
     `settings` are those that shape what is published. `is_clock_set` tells that somebody set `as_of` by hand.
     `objects` maps the key of every mutable object to a digest of its bytes and headers. `markets` maps the id of every
-    public market to the shelves it has had in the generations that exist, which tells the lists that may hold it.
+    public market to the memberships it has had in the generations that exist, which tells the lists that may hold it.
     """
 
     format: int = FORMAT
@@ -97,7 +97,7 @@ class Manifest(Record):
     lists: Mapping[str, Current]
     retired: tuple[Retired, ...]
     objects: Mapping[str, str]
-    markets: States
+    markets: Memberships
     slugs: Slugs = Field(default_factory=dict)
 
     def emptied(self) -> "Manifest":
@@ -135,7 +135,7 @@ def digest(key: str, body: bytes) -> str:
     return hashlib.sha256(f"{headers}\n\n".encode() + body).hexdigest()[:_DIGEST_LENGTH]
 
 
-def intend(previous: Manifest, lists: Lists, states: States, now: str, slugs: Slugs = _NONE) -> Manifest:
+def intend(previous: Manifest, lists: Lists, memberships: Memberships, now: str, slugs: Slugs = _NONE) -> Manifest:
     """Record, before anything leads to them, the generations a build is about to make reachable.
 
     A build that is killed after this leaves generations that first pages may lead to; noted as retired, they are kept
@@ -143,29 +143,29 @@ def intend(previous: Manifest, lists: Lists, states: States, now: str, slugs: Sl
     """
     known = previous.generations()
     new = {name: one for name, one in lists.items() if (name, one.generation) not in known}
-    markets, found_by = _union(previous.markets, states), _union(previous.slugs, slugs)
+    markets, found_by = _union(previous.markets, memberships), _union(previous.slugs, slugs)
     retired = (*previous.retired, *_retired(new, now, partial=True))
     return previous.model_copy(update={"complete": False, "retired": retired, "markets": markets, "slugs": found_by})
 
 
-def settle(previous: Manifest, built: Manifest, states: States, lifetime: timedelta, now: str) -> Manifest:
+def settle(previous: Manifest, built: Manifest, memberships: Memberships, lifetime: timedelta, now: str) -> Manifest:
     """Complete the record of a build with what the previous one leaves behind: retired generations, old states.
 
     `now` is the clock that ages are counted by: the build's own instant in a folder, the store's clock in a store.
     """
-    retired = tuple(one for one in _retirements(previous, built, states, now) if not one.is_due(now, lifetime))
+    retired = tuple(one for one in _retirements(previous, built, memberships, now) if not one.is_due(now, lifetime))
     retained = {one.list for one in retired}
-    had = {market_id: {*held} for market_id, held in states.items()}
+    had = {market_id: {*held} for market_id, held in memberships.items()}
     for market_id in had.keys() & previous.markets.keys():
         had[market_id].update(
-            shelf for shelf in previous.markets[market_id] if not retained.isdisjoint(_lists_of(shelf))
+            membership for membership in previous.markets[market_id] if not retained.isdisjoint(_lists_of(membership))
         )
     return built.model_copy(update={"complete": True, "retired": retired, "markets": _sorted(had)})
 
 
-def _retirements(previous: Manifest, built: Manifest, states: States, now: str) -> Iterator[Retired]:
-    gone = previous.markets.keys() - states.keys()
-    withdrawn = lists_of(shelf for market_id in gone for shelf in previous.markets[market_id])
+def _retirements(previous: Manifest, built: Manifest, memberships: Memberships, now: str) -> Iterator[Retired]:
+    gone = previous.markets.keys() - memberships.keys()
+    withdrawn = lists_of(membership for market_id in gone for membership in previous.markets[market_id])
     current = {(name, one.generation) for name, one in built.lists.items()}
     for one in (*_earlier(previous, built, now), *_retired(previous.lists, now)):
         if (one.list, one.generation) not in current:
@@ -198,19 +198,19 @@ def _sorted(had: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
     return {market_id: tuple(sorted(values)) for market_id, values in sorted(had.items())}
 
 
-def shelves(state: MarketStatus, categories: Iterable[str]) -> tuple[Shelf, ...]:
-    """The shelves of a market in lists; `categories` are the slugs of those it has that have lists."""
+def memberships_of(state: MarketStatus, categories: Iterable[str]) -> tuple[Membership, ...]:
+    """The memberships of a market in lists; `categories` are the slugs of those it has that have lists."""
     return (state, *sorted(f"{state}{keys.OF_CATEGORY}{category}" for category in categories))
 
 
-def lists_of(shelves_: Iterable[Shelf]) -> frozenset[str]:
-    """The names of all lists that hold markets of one of these shelves."""
-    return frozenset[str]().union(*map(_lists_of, set(shelves_)))
+def lists_of(memberships_: Iterable[Membership]) -> frozenset[str]:
+    """The names of all lists that hold markets of one of these memberships."""
+    return frozenset[str]().union(*map(_lists_of, set(memberships_)))
 
 
 @cache
-def _lists_of(shelf: Shelf) -> frozenset[str]:
-    state, _, category = shelf.partition(keys.OF_CATEGORY)
+def _lists_of(membership: Membership) -> frozenset[str]:
+    state, _, category = membership.partition(keys.OF_CATEGORY)
     return frozenset(
         keys.list_name(status, sort, category or None)
         for status, selected in STATES_OF_FILTER.items()

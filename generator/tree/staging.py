@@ -8,7 +8,7 @@ from generator.tree import chunks, files, layouts, manifest, pages
 from generator.tree.artifact import Artifact
 from generator.tree.folder import Output
 from generator.tree.layouts import Generation, Known
-from generator.tree.manifest import Current, Manifest, States
+from generator.tree.manifest import Current, Manifest, Memberships
 from generator.tree.pages import ItemList
 
 
@@ -61,12 +61,12 @@ class StagedList:
 
 @dataclass(frozen=True)
 class Rendered:
-    """Everything that was put aside, and the record that will describe it."""
+    """Everything that was put aside, and the manifest that will describe it."""
 
     lists: list[StagedList]
     staged: Staged
-    record: Manifest
-    states: States
+    manifest: Manifest
+    memberships: Memberships
 
     def new_lists(self) -> list[StagedList]:
         """The lists whose generation was put aside."""
@@ -79,10 +79,9 @@ class Rendered:
 
 @dataclass(frozen=True)
 class Placed:
-    """What a move did: the new record, the ids of markets that are not public any more, the files deleted."""
+    """The result of moving a build into place: the new manifest, and how many files were deleted."""
 
-    record: Manifest
-    withdrawn: list[str]
+    manifest: Manifest
     deleted: int
 
 
@@ -133,9 +132,9 @@ def _put_chunks(folder: Output, generation: chunks.Generation) -> tuple[Current,
 
 def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime: timedelta) -> Placed:
     """Move what was put aside into place; from here on a kill leaves work that the next build finishes."""
-    previous = before or rendered.record.emptied()
-    withdrawn = sorted(previous.markets.keys() - rendered.states.keys())
-    final = manifest.settle(previous, rendered.record, rendered.states, lifetime, rendered.record.as_of)
+    previous = before or rendered.manifest.emptied()
+    withdrawn = sorted(previous.markets.keys() - rendered.memberships.keys())
+    final = manifest.settle(previous, rendered.manifest, rendered.memberships, lifetime, rendered.manifest.as_of)
     if final != previous or rendered.staged.changed or rendered.new_lists():
         folder.sync()
         if before is None:
@@ -148,7 +147,7 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
     leftovers = list(folder.unknown(final))
     for path in leftovers:
         folder.discard(path)
-    return Placed(final, withdrawn, len(leftovers))
+    return Placed(final, len(leftovers))
 
 
 def purge_retired(folder: Output, before: Manifest) -> Manifest:
@@ -166,8 +165,8 @@ def _move(folder: Output, previous: Manifest, rendered: Rendered) -> None:
     for generation in rendered.new_generations():
         for key in generation.places:
             folder.move(key)
-    record = rendered.record
-    intent = manifest.intend(previous, new, rendered.states, record.as_of, record.slugs)
+    built = rendered.manifest
+    intent = manifest.intend(previous, new, rendered.memberships, built.as_of, built.slugs)
     folder.save(files.MANIFEST, intent.encoded())
     for key in rendered.staged.changed:
         folder.move(key)

@@ -6,7 +6,7 @@ const SETTINGS = JSON.parse(document.getElementById("settings").textContent);
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const REPORT = SETTINGS.report;
 const ITEMS = new Map(DATA.items.map((item) => [item.id, item]));
-const READINGS = new Map(DATA.readings.map((one) => [one.id, one]));
+const EXCERPTS = new Map(DATA.excerpts.map((excerpt) => [excerpt.id, excerpt]));
 const FX = new Set(DATA.fx);
 // `serve` shows this page on the API's own host; from disk there is no API to ask.
 const IS_SERVED = location.protocol !== "file:";

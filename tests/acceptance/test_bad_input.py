@@ -654,7 +654,7 @@ def test_too_many_bad_rows_replace_nothing_unless_allowed(grown: tuple[Site, sql
     stderr = site.refuses("build", "--as-of", NOW, code=3)
     assert stderr == (
         "error: 1 of 4 markets break the contract, more than guards.max_invalid (0.01) allows; nothing was replaced. "
-        "mend them, or use --allow-invalid:\n"
+        "Fix them, or pass --allow-invalid:\n"
         f"  {market_id(4)}: prob: input should be less than or equal to 1 (1.2)\n"
     )
     assert site.build("--allow-invalid").returncode == 0
@@ -668,7 +668,7 @@ def test_too_great_a_loss_replaces_nothing_unless_allowed(grown: tuple[Site, sql
     stderr = site.refuses("build", "--as-of", NOW, code=3)
     assert stderr == (
         "error: 1 of 3 markets would disappear, more than guards.max_shrink (0.2) allows; nothing was replaced. "
-        "is the database whole? then use --allow-shrink\n"
+        "If the database is complete, pass --allow-shrink\n"
     )
     done = site.build("--allow-shrink")
     assert (done.returncode, done.stderr) == (0, f"WARNING: withdrawn: market {market_id(1)} is not public any more\n")

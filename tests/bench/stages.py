@@ -38,8 +38,8 @@ def lists(settings: Config, as_of: datetime) -> int:
     pages = 0
     with locked(settings.output) as folder:
         stage_list = partial(staging.stage_list, folder, settings.layout, {})
-        with worker_pool.Crew(stage_list, items, _files, worker_pool.available()) as crew:
-            for staged in crew.results():
+        with worker_pool.WorkerPool(stage_list, items, _files, worker_pool.available()) as pool:
+            for staged in pool.results():
                 pages += len(staged.first_pages.changed) + page_count(staged.current.count)
                 _move(folder, staged)
     return pages

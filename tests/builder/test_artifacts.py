@@ -141,7 +141,7 @@ def test_there_is_a_first_page_for_every_limit() -> None:
 
 def test_the_build_record_says_what_readers_see(tmp_path: Path) -> None:
     made = catalog(public_market(1), public_market(2, fx=FX_MEMBER))
-    artifact = artifacts.build_record(made, make_config(tmp_path), {"open/new": 1}, {})
+    artifact = artifacts.build_json(made, make_config(tmp_path), {"open/new": 1}, {})
     assert artifact.key == "v1/build.json"
     assert json.loads(artifact.body) == {
         "asOf": NOW,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from generator.builder.detail_workers import Details, StagedRange
-from generator.builder.inspection.excerpts import Readings
+from generator.builder.inspection.excerpts import Excerpts
 from generator.config.settings import Config
 from generator.markets.quarantine import Quarantine
 from generator.source.queries import Range
@@ -46,7 +46,7 @@ def staged(config: Config, use: Callable[[Details], list[StagedRange | Range]]) 
     quarantine = Quarantine()
     with locked(config.output) as folder, open_reader(config, quarantine) as reader:
         catalog = reader.catalog(AS_OF)
-        return use(Details(config, folder, catalog, Readings(catalog), reader))
+        return use(Details(config, folder, catalog, Excerpts(catalog), reader))
 
 
 def test_ranges_hold_every_market_once(site: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_build_in_one_process_and_one_in_several_are_the_same(site: Path, data
     database.execute("PRAGMA journal_mode = wal")
     report = build_now(make_config(site, output=site / "one"))
     assert files(site / "one") == files(site / "several")
-    one, several = ((site / name / "index.html").read_bytes().partition(b'"readings":') for name in ("one", "several"))
+    one, several = ((site / name / "index.html").read_bytes().partition(b'"excerpts":') for name in ("one", "several"))
     assert one[2].partition(b"]}")[0] == several[2].partition(b"]}")[0] != b""
     assert [row.key for row, _ in report.quarantine] == [fill_id(1_000), fill_id(1_001)]
 

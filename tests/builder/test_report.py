@@ -14,7 +14,7 @@ from tests.support.rows import insert_fill, insert_market, market_id
 
 
 def report() -> Report:
-    made = Report(as_of=NOW, source="sqlite:///markets.db", published=7, hidden=2)
+    made = Report(as_of=NOW, source="sqlite:///markets.db", built=7, hidden=2)
     made.lists = {"open/new": Current(generation="p0123456789abcdef012", count=3, bytes=1_000)}
     made.written, made.written_bytes, made.unchanged, made.deleted = 4_321, 98_765, 12, 3
     made.stages = {"read": 1.0, "render": 2.25}
@@ -185,5 +185,5 @@ def test_markets_that_share_an_id_are_left_out_even_if_only_one_is_valid(
         insert_market(database, 1, prob=1.2 if number == bad else 0.5)
     insert_market(database, 2)
     made = build_now(make_config(tmp_path), invalid=True)
-    assert (made.published, made.hidden, made.quarantine.total("markets")) == (1, 0, 2)
+    assert (made.built, made.hidden, made.quarantine.total("markets")) == (1, 0, 2)
     assert [row.reason.partition(":")[0] for row, _ in made.quarantine] == ["id", "prob"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.builder.worker_pool import Crew, available
+from generator.builder.worker_pool import WorkerPool, available
 from generator.errors import OutputError, PublicMarketsError
 from tests.support.faults import children_of, wait_until
 
@@ -68,14 +68,14 @@ def my_workers() -> list[int]:
 @pytest.mark.parametrize("count", [1, 2, 7])
 @pytest.mark.parametrize("units", [0, 1, 3, 100])
 def test_every_unit_gives_its_result_once(units: int, count: int) -> None:
-    with Crew(double, range(units), cost, count) as crew:
-        assert sorted(crew.results()) == [2 * unit for unit in range(units)]
+    with WorkerPool(double, range(units), cost, count) as pool:
+        assert sorted(pool.results()) == [2 * unit for unit in range(units)]
     assert my_workers() == []
 
 
 def test_units_are_worked_on_in_other_processes_and_no_more_than_there_are_units() -> None:
-    with Crew(rest, [0.3, 0.3, 0.3], lambda _: 1, 8) as crew:
-        workers = [process for process, _ in crew.results()]
+    with WorkerPool(rest, [0.3, 0.3, 0.3], lambda _: 1, 8) as pool:
+        workers = [process for process, _ in pool.results()]
     assert len(set(workers)) == 3
     assert os.getpid() not in workers
 
@@ -83,63 +83,63 @@ def test_units_are_worked_on_in_other_processes_and_no_more_than_there_are_units
 def test_who_is_done_takes_the_next_unit_whatever_it_was_said_to_cost() -> None:
     units = [0.5, *[0.01] * 20]
     done: dict[int, list[float]] = {}
-    with Crew(rest, units, lambda _: 1, 2) as crew:
-        for process, unit in crew.results():
+    with WorkerPool(rest, units, lambda _: 1, 2) as pool:
+        for process, unit in pool.results():
             done.setdefault(process, []).append(unit)
     assert sorted(map(len, done.values())) == [1, 20]
 
 
 def test_more_units_than_a_pipe_holds_are_all_done() -> None:
-    with Crew(double, range(100_001), cost, 3) as crew:
-        assert sum(crew.results()) == 2 * sum(range(100_001))
+    with WorkerPool(double, range(100_001), cost, 3) as pool:
+        assert sum(pool.results()) == 2 * sum(range(100_001))
 
 
 def test_a_worker_ends_what_it_opened(tmp_path: Path) -> None:
     def leave_a_trace() -> None:
         (tmp_path / str(os.getpid())).touch()
 
-    with Crew(whose, [1, 2, 3], cost, 2, leave_a_trace) as crew:
-        workers = {process for process, _ in crew.results()}
+    with WorkerPool(whose, [1, 2, 3], cost, 2, leave_a_trace) as pool:
+        workers = {process for process, _ in pool.results()}
     assert {int(path.name) for path in tmp_path.iterdir()} >= workers
     assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_the_costliest_unit_is_begun_first() -> None:
-    with Crew(whose, [1, 5, 3, 9, 7], cost, 1) as crew:
-        assert [unit for _, unit in crew.results()] == [9, 7, 5, 3, 1]
+    with WorkerPool(whose, [1, 5, 3, 9, 7], cost, 1) as pool:
+        assert [unit for _, unit in pool.results()] == [9, 7, 5, 3, 1]
 
 
 def test_work_goes_on_while_the_caller_does_something_else() -> None:
-    with Crew(nap, [1], cost, 2):
+    with WorkerPool(nap, [1], cost, 2):
         (worker,) = my_workers()
         os.kill(worker, signal.SIGKILL)  # or the end of the block would wait for it
 
 
 def test_a_result_larger_than_a_pipe_arrives() -> None:
-    with Crew(bytes, [10_000_000, 20_000_000], cost, 2) as crew:
-        assert sorted(len(result) for result in crew.results()) == [10_000_000, 20_000_000]
+    with WorkerPool(bytes, [10_000_000, 20_000_000], cost, 2) as pool:
+        assert sorted(len(result) for result in pool.results()) == [10_000_000, 20_000_000]
 
 
 def test_an_error_in_a_worker_is_raised_where_its_results_are_awaited() -> None:
-    with pytest.raises(OutputError, match="full of three"), Crew(fail_at_three, range(10), cost, 2) as crew:
-        list(crew.results())
+    with pytest.raises(OutputError, match="full of three"), WorkerPool(fail_at_three, range(10), cost, 2) as pool:
+        list(pool.results())
     assert my_workers() == []
 
 
 def test_an_error_of_the_system_keeps_its_path() -> None:
-    with pytest.raises(OSError, match="No space left") as caught, Crew(lose_the_disk, [1], cost, 2) as crew:
-        list(crew.results())
+    with pytest.raises(OSError, match="No space left") as caught, WorkerPool(lose_the_disk, [1], cost, 2) as pool:
+        list(pool.results())
     assert caught.value.filename == "/somewhere"
 
 
 def test_a_killed_worker_is_an_error_and_no_endless_wait() -> None:
-    with pytest.raises(OutputError, match="a worker process was killed"), Crew(die, [1, 2], cost, 2) as crew:
-        list(crew.results())
+    with pytest.raises(OutputError, match="a worker process was killed"), WorkerPool(die, [1, 2], cost, 2) as pool:
+        list(pool.results())
     assert my_workers() == []
 
 
 def test_an_error_of_the_caller_ends_the_workers() -> None:
-    with pytest.raises(PublicMarketsError, match="enough"), Crew(nap, [1, 2, 3], cost, 3):
+    with pytest.raises(PublicMarketsError, match="enough"), WorkerPool(nap, [1, 2, 3], cost, 3):
         raise PublicMarketsError("enough")
     assert my_workers() == []
 
@@ -148,7 +148,7 @@ def test_an_error_of_the_caller_ends_the_workers() -> None:
 def test_workers_end_soon_after_their_parent_is_killed(work: Callable[[int], object]) -> None:
     parent = os.fork()
     if parent == 0:
-        with Crew(work, range(1000), cost, 2):
+        with WorkerPool(work, range(1000), cost, 2):
             time.sleep(60)  # results pile up meanwhile, until a worker waits for room
         os._exit(0)
     wait_until(lambda: len(children_of(parent)) == 2, 5)

@@ -28,8 +28,8 @@ def manifest() -> dict[str, object]:
 def test_the_loss_of_too_many_markets_is_refused(site: Site) -> None:
     hide(site, 1, 2, FX)
     site.done("build", "--as-of", hour(1), "--allow-shrink")
-    sentence = "3 of 11 published markets would disappear, more than guards.max_shrink (0.2) allows; nothing was "
-    assert site.refused(3, "publish") == sentence + "replaced. is the database whole? then use --allow-shrink"
+    sentence = "3 of 11 markets would disappear, more than guards.max_shrink (0.2) allows; nothing was "
+    assert site.refused(3, "publish") == sentence + "replaced. If the database is complete, pass --allow-shrink"
     assert "3 of 11" in site.refused(3, "publish", "--dry-run")
     assert "8 markets" in site.done("publish", "--allow-shrink").stdout
     site.check()
@@ -38,7 +38,7 @@ def test_the_loss_of_too_many_markets_is_refused(site: Site) -> None:
 def test_an_ephemeral_machine_is_guarded_by_the_store(site: Site) -> None:
     site.forget_output()
     hide(site, 1, 2, FX)
-    assert "3 of 11 published markets would disappear" in site.refused(3, "rebuild", "--as-of", hour(1))
+    assert "3 of 11 markets would disappear" in site.refused(3, "rebuild", "--as-of", hour(1))
     assert all(site.traces(number, output=False) for number in (1, 2, FX))
     site.done("rebuild", "--as-of", hour(1), "--allow-shrink")
     site.check()
@@ -57,7 +57,7 @@ def test_an_empty_database_empties_nothing(site: Site) -> None:
     before = site.stored()
     assert "11 of 11 markets would disappear" in site.refused(3, "rebuild", "--as-of", hour(1))
     site.forget_output()
-    assert "11 of 11 published markets would disappear" in site.refused(3, "rebuild", "--as-of", hour(1))
+    assert "11 of 11 markets would disappear" in site.refused(3, "rebuild", "--as-of", hour(1))
     assert {key: body for key, body in site.stored().items() if key != "blocked.json"} == before
 
 

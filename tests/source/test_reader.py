@@ -13,8 +13,9 @@ from typing import Any, Final
 import psycopg
 import pytest
 
+from generator.builder.guards import LiftedGuards
 from generator.builder.report import Report
-from generator.builder.run import Allowed, Clock, build
+from generator.builder.run import Clock, build
 from generator.config.settings import Config
 from generator.demo.database import seed
 from generator.source.relations import RELATIONS
@@ -221,7 +222,7 @@ def assert_unseen_until_the_next_build(settings: Config, meddler: Silent) -> Non
     """Build undisturbed, then while the meddler writes, then after it."""
     build_now(settings)
     before = files(settings.output)
-    build(settings, Clock(AS_OF, is_set=True), allowed=Allowed(), progress=meddler)
+    build(settings, Clock(AS_OF, is_set=True), lifted=LiftedGuards(), progress=meddler)
     assert files(settings.output) == before
     build_now(settings, shrink=True)
     assert detail(settings.output, 1)["market"]["question"] == "Meddled?"
@@ -259,7 +260,7 @@ def test_processes_share_an_instant_of_postgresql_and_a_server_that_lets_in_only
     served.connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO lonely")
     seen = Onlooker(served)
     settings = make_config(tmp_path, source__url=served.url)
-    build(settings, Clock(AS_OF, is_set=True), allowed=Allowed(), progress=seen)
+    build(settings, Clock(AS_OF, is_set=True), lifted=LiftedGuards(), progress=seen)
     lonely = served.url.replace(served.url.split("//")[1].split("@")[0], "lonely:alone")
     build_now(make_config(tmp_path, source__url=lonely, output=tmp_path / "alone"))
     assert_same_files(settings.output, tmp_path / "alone")
@@ -332,7 +333,7 @@ def test_sqlite_with_a_rollback_journal_lets_writers_wait_until_the_build_has_re
     build_now(settings)
     before = files(settings.output)
     meddler = PatientMeddler(tmp_path / "markets.db")
-    build(settings, Clock(AS_OF, is_set=True), allowed=Allowed(), progress=meddler)
+    build(settings, Clock(AS_OF, is_set=True), lifted=LiftedGuards(), progress=meddler)
     meddler.wait()
     assert meddler.steps_with_a_writer_waiting == 34, "four details and thirty lists"
     assert files(settings.output) == before
@@ -387,7 +388,7 @@ def test_sqlite_is_never_asked_for_a_hidden_value(tmp_path: Path, database: sqli
         with pytest.raises(sqlite3.OperationalError, match="integer overflow"):
             database.execute(f"SELECT {column} FROM {relation}").fetchall()
     careful = build_now(make_config(tmp_path, output=tmp_path / "mined"))
-    assert (plain.published, plain.hidden) == (careful.published, careful.hidden) == (4, 3)
+    assert (plain.built, plain.hidden) == (careful.built, careful.hidden) == (4, 3)
     assert_same_files(tmp_path / "output", tmp_path / "mined")
 
 
@@ -413,7 +414,7 @@ def test_postgresql_is_never_asked_for_a_hidden_value(
         with pytest.raises(psycopg.errors.DivisionByZero):
             served.connection.execute(f"SELECT {column} FROM {relation}")
     careful = build_now(make_config(tmp_path, source__url=served.url, output=tmp_path / "mined"))
-    assert (careful.published, careful.hidden) == (4, 3)
+    assert (careful.built, careful.hidden) == (4, 3)
     assert_same_files(tmp_path / "output", tmp_path / "mined")
 
 
@@ -466,7 +467,7 @@ def test_what_postgresql_alone_can_hold_costs_one_row(
 
     report = build_now(make_config(tmp_path, source__url=database.url), invalid=True)
     shown = detail(tmp_path / "output", 1)
-    assert (report.published, shown["market"]["fills24h"]) == (1, 1)
+    assert (report.built, shown["market"]["fills24h"]) == (1, 1)
     assert shown["market"]["closeTime"] == "9999-12-31T23:59:59.999Z"
     assert shown["market"]["createdAt"] == "0001-01-01T00:00:00.000Z"
     assert shown["probHistory"] == [{"timestamp": "2026-01-31T11:00:00.000Z", "prob": 0.5}]
@@ -507,7 +508,7 @@ def test_untyped_columns_of_sqlite_cost_one_row_for_each_odd_value(
     for row, is_listed in enumerate((None, 2, "true"), start=50):
         insert_market(database, row, is_listed=is_listed)
     report = build_now(make_config(tmp_path), invalid=True)
-    assert (report.published, report.hidden) == (1, 8)
+    assert (report.built, report.hidden) == (1, 8)
     market = detail(tmp_path / "output", 1)["market"]
     assert (market["prob"], market["volume"]) == (1.0, 5.0)
     found = [reason for (relation, _), reason in reasons(report).items() if relation == "markets"]
@@ -524,7 +525,7 @@ def test_a_member_of_a_public_family_stays_out_of_lists_in_whatever_case_its_id_
     insert_fx_member(database, market_id=market_id(10).upper())
     settings = make_config(tmp_path)
     report = build_now(settings)
-    assert report.published == 1
+    assert report.built == 1
     assert {current.count for current in report.lists.values()} == {0}
 
 
@@ -558,7 +559,7 @@ def test_domains_of_postgresql_are_what_they_are_made_of(
     database.connection.execute(
         "ALTER TABLE markets ALTER prob TYPE share, ALTER question TYPE one_line USING question::one_line"
     )
-    assert build_now(make_config(tmp_path, source__url=database.url)).published == 1
+    assert build_now(make_config(tmp_path, source__url=database.url)).built == 1
 
 
 # ── bounded memory ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from generator.api import keys
 from generator.api.contract import MARKET_STATUSES
 from generator.tree import manifest
-from generator.tree.manifest import Current, Manifest, Retired, States
+from generator.tree.manifest import Current, Manifest, Memberships, Retired
 
 LIFETIME = timedelta(hours=6)
 OPEN = "open/popular"
@@ -37,7 +37,7 @@ def built(as_of: str = "2026-01-31T12:00:00.000Z", **lists: str) -> Manifest:
     )
 
 
-def settled(record: Manifest, states: States, previous: Manifest | None = None) -> Manifest:
+def settled(record: Manifest, states: Memberships, previous: Manifest | None = None) -> Manifest:
     return manifest.settle(previous or record.emptied(), record, states, LIFETIME, record.as_of)
 
 
@@ -141,8 +141,8 @@ def test_the_lists_of_a_category_that_is_gone_are_retired() -> None:
 
 
 def test_shelves_are_a_state_and_its_categories() -> None:
-    assert manifest.shelves("open", []) == ("open",)
-    assert manifest.shelves("closed", ["snow", "rain"]) == ("closed", "closed.rain", "closed.snow")
+    assert manifest.memberships_of("open", []) == ("open",)
+    assert manifest.memberships_of("closed", ["snow", "rain"]) == ("closed", "closed.rain", "closed.snow")
     lists = manifest.lists_of(["closed.rain"])
     assert {name.partition("/")[0] for name in lists} == {"closed.rain", "archive.rain", "all.rain"}
     assert len(lists) == 15
@@ -162,9 +162,9 @@ def test_every_slug_under_which_a_market_may_be_found_is_known_from_the_intent_o
 def test_a_shelf_of_no_state_is_damage() -> None:
     content = json.loads(settled(built(OPEN="p1"), {"a": ("open", "open.rain")}).encoded())
     assert Manifest.model_validate_json(json.dumps(content)).markets == {"a": ("open", "open.rain")}
-    for shelf in ("ajar", "open.", "open.Rain", "open/rain", ".rain"):
+    for membership in ("ajar", "open.", "open.Rain", "open/rain", ".rain"):
         with pytest.raises(ValidationError):
-            Manifest.model_validate_json(json.dumps({**content, "markets": {"a": [shelf]}}))
+            Manifest.model_validate_json(json.dumps({**content, "markets": {"a": [membership]}}))
 
 
 def test_an_intent_records_what_will_be_reachable_before_it_is() -> None:

@@ -16,30 +16,30 @@ from generator.markets.history import Point
 
 #: The page holds so many bytes of list items, which are some ten thousand markets,
 ITEM_BYTES: Final = 5_000_000
-#: and so many readings, at about a kilobyte each.
-READINGS: Final = 1_000
-#: Of each market a reading shows so much.
+#: and so many excerpts, at about a kilobyte each.
+EXCERPTS: Final = 1_000
+#: How much of each market an excerpt shows.
 POINTS: Final = 48
 LEVELS: Final = 5
 FILLS: Final = 5
 DESCRIPTION: Final = 400
 
 
-class Readings:
-    """The readings of one build; `taken` makes them, wherever details are read, and `keep` collects them."""
+class Excerpts:
+    """The excerpts of one build; `taken` makes them, wherever details are read, and `keep` collects them."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._markets = sorted(catalog.markets, key=_popularity)
-        self._wanted = {market.item.id for market in self._markets[:READINGS]}
+        self._wanted = {market.item.id for market in self._markets[:EXCERPTS]}
         self._kept: list[bytes] = []
 
     def taken(self, shown: Detail) -> list[bytes]:
-        """A reading of the market if it is among the most popular."""
-        return [contract.encode(reading(shown))] if shown.market.id in self._wanted else []
+        """An excerpt of the market if it is among the most popular."""
+        return [contract.encode(excerpt(shown))] if shown.market.id in self._wanted else []
 
-    def keep(self, readings: Iterable[bytes]) -> None:
-        """Put these readings into the page."""
-        self._kept += readings
+    def keep(self, excerpts: Iterable[bytes]) -> None:
+        """Put these excerpts into the page."""
+        self._kept += excerpts
 
     def encoded(self) -> bytes:
         """Everything the page's scripts work with, as JSON; every `<` in it is escaped, so no text can end an element.
@@ -47,7 +47,7 @@ class Readings:
         `items` are in the order of `popular`, as the API encodes them; `fx` are the ids that no list holds.
         """
         items, fx = self._items(), [market.item.id for market in self._markets if market.fx]
-        parts = b'{"items":[', b",".join(items), b'],"fx":', contract.encode(fx), b',"readings":['
+        parts = b'{"items":[', b",".join(items), b'],"fx":', contract.encode(fx), b',"excerpts":['
         return b"".join([*parts, b",".join(self._kept), b"]}"]).replace(b"<", b"\\u003c")
 
     def _items(self) -> list[bytes]:
@@ -72,8 +72,8 @@ def _popularity(market: Market) -> tuple[float, float, str]:
     return -market.item.trader_count, -market.item.volume, market.item.id
 
 
-def reading(shown: Detail) -> dict[str, Any]:
-    """The short form of a detail; templates/inspection/reading.js unfolds it."""
+def excerpt(shown: Detail) -> dict[str, Any]:
+    """The short form of a detail; templates/inspection/market.js unfolds it."""
     market = shown.market
     return {
         "id": market.id,

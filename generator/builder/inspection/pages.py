@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from generator.api import contract, keys
 from generator.api.openapi import document as openapi
-from generator.builder.inspection.excerpts import Readings
+from generator.builder.inspection.excerpts import Excerpts
 from generator.config.settings import Config
 from generator.edge import router, templates
 from generator.tree import chunks, files
@@ -30,28 +30,28 @@ SHOWN: Final = 200
 _FIRST: Final = 20
 #: First pages that are linked.
 _LINKED: Final = (contract.LIMIT_MIN, 5, contract.LIMIT_DEFAULT, 50, contract.LIMIT_MAX)
-_SCRIPTS: Final = ("start", "find", "chart", "reading", "calls")
+_SCRIPTS: Final = ("start", "find", "chart", "market", "calls")
 _RELATIONS: Final = ("markets", "fx_members", "orders", "fills", "probabilities")
 
 
-def render(config: Config, report: Mapping[str, Any], readings: Readings) -> Iterator[tuple[str, bytes]]:
+def render(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> Iterator[tuple[str, bytes]]:
     """Every file with its bytes; `report` is what report.json says."""
-    yield files.INSPECTION, _page(config, report, readings).encode()
+    yield files.INSPECTION, _page(config, report, excerpts).encode()
     yield files.DOCUMENTATION, _documentation(config).encode()
     for name in files.PAGES:
         if name.startswith(files.VENDOR):
             yield name, templates.plain(name).encode()
 
 
-def _page(config: Config, report: Mapping[str, Any], readings: Readings) -> str:
+def _page(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> str:
     style, script = templates.plain("inspection/page.css"), _script()
     policy = _policy(f"script-src {_hash(script)}", f"style-src {_hash(style)}", "connect-src 'self'")
     code = {"policy": policy, "style": style, "script": script}
-    data = {"settings": _json(_settings(config, report)), "data": readings.encoded().decode()}
-    return templates.rendered("inspection/page.html.j2", code | data | _texts(config, report, readings))
+    data = {"settings": _json(_settings(config, report)), "data": excerpts.encoded().decode()}
+    return templates.rendered("inspection/page.html.j2", code | data | _texts(config, report, excerpts))
 
 
-def _texts(config: Config, report: Mapping[str, Any], readings: Readings) -> dict[str, Any]:
+def _texts(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> dict[str, Any]:
     """What the page says without scripts."""
     lists = list(_lists(report))
     cost = report.get("cost") or {}
@@ -60,10 +60,10 @@ def _texts(config: Config, report: Mapping[str, Any], readings: Readings) -> dic
         "report": report,
         "shown": SHOWN,
         "taken_down": report.get("takenDown", []),
-        "shares": list(_shares(readings.per_status())),
+        "shares": list(_shares(excerpts.per_status())),
         "objects": report["run"]["written"] + report["run"]["unchanged"],
         "bytes": sum(one["generationBytes"] for one in lists),
-        "first": readings.first(_FIRST),
+        "first": excerpts.first(_FIRST),
         "lists": lists,
         "relations": [one for one in _RELATIONS if any(row["relation"] == one for row in report["quarantined"])],
         "documents": {"openapi.json": keys.OPENAPI, "build.json": keys.BUILD, "snapshot": keys.SNAPSHOT}.items(),

@@ -7,7 +7,7 @@ import pytest
 
 from generator.api.contract import OrderBook, OrderBookLevel
 from generator.builder.inspection import excerpts
-from generator.builder.inspection.excerpts import DESCRIPTION, FILLS, LEVELS, POINTS, Readings
+from generator.builder.inspection.excerpts import DESCRIPTION, FILLS, LEVELS, POINTS, Excerpts
 from generator.markets import row_validation
 from generator.markets.catalog import Catalog, Market
 from generator.markets.detail import Detail
@@ -35,50 +35,50 @@ def shown(number: int = 1, points: int = 0, levels: int = 0, fills: int = 0, **c
     )
 
 
-def held(made: Readings) -> dict[str, Any]:
+def held(made: Excerpts) -> dict[str, Any]:
     content: dict[str, Any] = json.loads(made.encoded())
     return content
 
 
 def test_the_items_are_the_apis_in_the_order_of_popular() -> None:
     markets = [public_market(number, trader_count=number % 3, volume=float(number % 2)) for number in range(1, 9)]
-    content = held(Readings(catalog(*markets)))
+    content = held(Excerpts(catalog(*markets)))
     popular = next(one for _, status, sort, one in catalog(*markets).lists() if (status, sort) == ("all", "popular"))
     assert content["items"] == [json.loads(market.body) for market in popular]
 
 
 def test_members_of_fx_families_are_marked() -> None:
-    made = Readings(catalog(public_market(1), public_market(2, fx=FX_MEMBER)))
+    made = Excerpts(catalog(public_market(1), public_market(2, fx=FX_MEMBER)))
     assert held(made)["fx"] == [market_id(2)]
     assert len(held(made)["items"]) == 2
 
 
 def test_no_text_can_end_the_element_that_holds_the_data() -> None:
     text = "</script><!-- <b>"
-    made = Readings(catalog(public_market(1, question=text)))
+    made = Excerpts(catalog(public_market(1, question=text)))
     made.keep(made.taken(shown(1, question=text, description=text)))
     assert b"<" not in made.encoded()
     assert held(made)["items"][0]["question"] == text
-    assert held(made)["readings"][0]["description"] == text
+    assert held(made)["excerpts"][0]["description"] == text
 
 
 def test_giant_texts_do_not_make_a_giant_page() -> None:
     giant, usual = public_market(1, question="x" * excerpts.ITEM_BYTES, trader_count=99), public_market(2)
-    made = Readings(catalog(giant, usual))
+    made = Excerpts(catalog(giant, usual))
     assert [item["id"] for item in held(made)["items"]] == [market_id(2)]
     assert len(made.encoded()) < 1_000
 
 
-def test_only_the_most_popular_have_readings() -> None:
-    count = excerpts.READINGS + 5
-    made = Readings(catalog(*[public_market(number, trader_count=number) for number in range(count)]))
+def test_only_the_most_popular_have_excerpts() -> None:
+    count = excerpts.EXCERPTS + 5
+    made = Excerpts(catalog(*[public_market(number, trader_count=number) for number in range(count)]))
     for number in range(count):
         made.keep(made.taken(shown(number)))
-    assert {one["id"] for one in held(made)["readings"]} == {market_id(number) for number in range(5, count)}
+    assert {one["id"] for one in held(made)["excerpts"]} == {market_id(number) for number in range(5, count)}
 
 
-def test_a_reading_is_short_and_says_what_there_is() -> None:
-    made = excerpts.reading(shown(points=500, levels=20, fills=50, description="d" * 9_999))
+def test_an_excerpt_is_short_and_says_what_there_is() -> None:
+    made = excerpts.excerpt(shown(points=500, levels=20, fills=50, description="d" * 9_999))
     assert (len(made["description"]), made["isCut"]) == (DESCRIPTION, True)
     assert made["bids"] == [20, *([round(0.9 - level / 100, 2), 1.5] for level in range(LEVELS))]
     assert made["fills"] == [50, *[[NOW, None, 1.0, 2.0]] * FILLS]
@@ -90,22 +90,22 @@ def test_a_reading_is_short_and_says_what_there_is() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, POINTS - 1, POINTS])
 def test_a_short_history_is_kept_whole(count: int) -> None:
-    made = excerpts.reading(shown(points=count))["history"]
+    made = excerpts.excerpt(shown(points=count))["history"]
     start = "2026-01-01T00:00:00.000Z" if count else None
     assert made == [count, start, *(number for at in range(count) for number in (at * 60, round(at / 9.999)))]
 
 
 def test_a_market_without_anything_reads_empty() -> None:
-    made = excerpts.reading(shown(description=None))
+    made = excerpts.excerpt(shown(description=None))
     assert (made["description"], made["isCut"], made["bids"], made["fills"]) == ("", False, [0], [0])
 
 
 def test_statuses_are_counted() -> None:
     markets = [public_market(1), public_market(2, status="closed"), public_market(3, fx=FX_MEMBER)]
-    assert Readings(catalog(*markets)).per_status() == {"open": 2, "closed": 1, "resolved": 0, "cancelled": 0}
+    assert Excerpts(catalog(*markets)).per_status() == {"open": 2, "closed": 1, "resolved": 0, "cancelled": 0}
 
 
 def test_a_catalog_without_markets_makes_an_empty_page() -> None:
-    made = Readings(catalog())
-    assert held(made) == {"items": [], "fx": [], "readings": []}
+    made = Excerpts(catalog())
+    assert held(made) == {"items": [], "fx": [], "excerpts": []}
     assert made.first(20) == []

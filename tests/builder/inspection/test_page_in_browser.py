@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect
 
 from generator.api import keys
 from generator.builder.inspection import pages as inspection
-from generator.builder.inspection.excerpts import Readings
+from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.report import Report
 from generator.markets.catalog import Catalog
 from generator.tree import files
@@ -121,8 +121,8 @@ def read(watched: Watched, number: int) -> str:
     """Open a market; returns what the dialog says."""
     watched.page.fill("#query", market_id(number))
     watched.page.click("#markets tbody a")
-    expect(watched.page.locator("#reading")).to_be_visible()
-    return watched.page.inner_text("#reading")
+    expect(watched.page.locator("#market")).to_be_visible()
+    return watched.page.inner_text("#market")
 
 
 # ── from disk ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -203,9 +203,9 @@ def test_a_market_is_read_with_its_history_its_book_and_its_fills(disk: Watched)
 
 def test_the_address_names_the_market_that_is_read(disk: Watched, site: Path) -> None:
     disk.page.goto(f"{on_disk(site)}#market={market_id(11)}")
-    expect(disk.page.locator("#reading-title")).to_have_text("Edited?")
+    expect(disk.page.locator("#market-title")).to_have_text("Edited?")
     disk.page.keyboard.press("Escape")
-    expect(disk.page.locator("#reading")).to_be_hidden()
+    expect(disk.page.locator("#market")).to_be_hidden()
     expect(disk.page).to_have_url(on_disk(site))
 
 
@@ -218,7 +218,7 @@ def test_everything_can_be_reached_by_keyboard(disk: Watched) -> None:
     while disk.page.evaluate("document.activeElement.dataset.market") != market_id(11):
         disk.page.keyboard.press("Tab")
     disk.page.keyboard.press("Enter")
-    expect(disk.page.locator("#reading-title")).to_be_focused()
+    expect(disk.page.locator("#market-title")).to_be_focused()
     disk.page.keyboard.press("Escape")
     assert disk.page.evaluate("document.activeElement.dataset.market") == market_id(11)
 
@@ -230,7 +230,7 @@ def test_what_changed_is_named(disk: Watched) -> None:
     assert changed.split() == ["Changed", "1", market_id(11), "Edited?"]
     assert market_id(70) in withdrawn
     disk.page.click("#changes a >> text=Brand new?")
-    expect(disk.page.locator("#reading-title")).to_have_text("Brand new?")
+    expect(disk.page.locator("#market-title")).to_have_text("Brand new?")
 
 
 def test_rows_that_were_left_out_can_be_filtered(disk: Watched) -> None:
@@ -258,7 +258,14 @@ def test_every_link_on_disk_leads_to_a_file(disk: Watched, site: Path) -> None:
 def test_without_scripts_the_page_still_tells_the_build(site: Path, browser: Browser) -> None:
     with opened(browser, on_disk(site), scripts=False) as watched:
         text = watched.page.text_content("main") or ""
-        for words in ("52", HOSTILE[0], "prob: ", "open/popular", market_id(70), "Search and readings need JavaScript"):
+        for words in (
+            "52",
+            HOSTILE[0],
+            "prob: ",
+            "open/popular",
+            market_id(70),
+            "Search needs JavaScript",
+        ):
             assert words in text
         expect(watched.page.locator("#markets tbody tr")).to_have_count(20)
         expect(watched.page.locator("#find-form")).to_be_hidden()
@@ -277,7 +284,7 @@ def test_everybody_can_read_the_page(site: Path, browser: Browser, size: tuple[i
         assert watched.complaints == []
 
 
-def test_a_market_without_a_reading_can_be_read_from_its_file(
+def test_a_market_without_an_excerpt_can_be_read_from_its_file(
     tmp_path: Path, database: sqlite3.Connection, browser: Browser
 ) -> None:
     insert_market(database, 1, question="Popular?")
@@ -285,20 +292,20 @@ def test_a_market_without_a_reading_can_be_read_from_its_file(
     build_now(make_config(tmp_path))
     page = tmp_path / "output" / "index.html"
     data = page.read_text("utf-8")
-    before, start, rest = data.partition('"readings":[')
+    before, start, rest = data.partition('"excerpts":[')
     page.write_text(before + start + "]}" + rest[rest.index("</script>") :], "utf-8")
     with opened(browser, page.as_uri()) as watched:
-        assert "readings of the 0 most popular markets only" in read(watched, 2)
-        watched.page.set_input_files("#reading-file", tmp_path / "output" / keys.detail(market_id(2)))
-        expect(watched.page.locator("#reading-body")).to_contain_text("Rules of the unknown.")
+        assert "excerpts of the 0 most popular markets only" in read(watched, 2)
+        watched.page.set_input_files("#market-file", tmp_path / "output" / keys.detail(market_id(2)))
+        expect(watched.page.locator("#market-body")).to_contain_text("Rules of the unknown.")
 
 
 def report_page(folder: Path, **report: Any) -> str:
     """The address of a page of one market, whose report says more."""
-    made = Report(as_of="2026-01-31T12:00:00.000Z", published=1, hidden=3).content()
+    made = Report(as_of="2026-01-31T12:00:00.000Z", built=1, hidden=3).content()
     made |= report
-    readings = Readings(Catalog([public_market()], as_of=made["asOf"], hidden=3))
-    for name, body in inspection.render(make_config(folder), made, readings):
+    excerpts = Excerpts(Catalog([public_market()], as_of=made["asOf"], hidden=3))
+    for name, body in inspection.render(make_config(folder), made, excerpts):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(body)
     return (folder / files.INSPECTION).as_uri()
@@ -380,7 +387,7 @@ def test_one_market_and_the_documents_can_be_asked_for(live: Watched) -> None:
 
 def test_over_http_a_market_is_read_whole(live: Watched) -> None:
     read(live, 1)
-    expect(live.page.locator("#reading-body")).to_contain_text("Bids, best first (9)")
+    expect(live.page.locator("#market-body")).to_contain_text("Bids, best first (9)")
     assert live.complaints == []
 
 

@@ -16,7 +16,7 @@ from generator import __version__
 from generator.api import contract, keys
 from generator.api.openapi import document as openapi
 from generator.builder.inspection import pages as inspection
-from generator.builder.inspection.excerpts import Readings
+from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.report import Report
 from generator.markets.catalog import Catalog
 from generator.publish import withdrawal
@@ -61,9 +61,9 @@ class Elements(HTMLParser):
 
 def pages(tmp_path: Path, **report: Any) -> dict[str, str]:
     """The pages of one market, with more in the report."""
-    made = Report(as_of=NOW, source="sqlite:///markets.db", published=1)
-    readings = Readings(Catalog([public_market()], as_of=NOW, hidden=0))
-    rendered = inspection.render(make_config(tmp_path), {**made.content(), **report}, readings)
+    made = Report(as_of=NOW, source="sqlite:///markets.db", built=1)
+    excerpts = Excerpts(Catalog([public_market()], as_of=NOW, hidden=0))
+    rendered = inspection.render(make_config(tmp_path), {**made.content(), **report}, excerpts)
     return {name: body.decode() for name, body in rendered}
 
 

@@ -99,7 +99,7 @@ def _rendered(folder: Output, catalog: Catalog, config: Config) -> Rendered:
         staged.put(folder, artifact)
     for one in lists:
         staged.add(one.first_pages)
-    staged.put(folder, artifacts.build_record(catalog, config, {one.name: one.current.count for one in lists}, {}))
+    staged.put(folder, artifacts.build_json(catalog, config, {one.name: one.current.count for one in lists}, {}))
     states = {market.item.id: (market.item.status,) for market in catalog.markets}
     return Rendered(lists, staged, _record(catalog, config, lists, staged), states)
 

@@ -2,7 +2,7 @@
 
 const MARKER = "#market=";
 
-// The short form the page was built with. templates/inspection and generator/readings.py agree on it.
+// The short form the page was built with. templates/inspection and generator/builder/inspection/excerpts.py agree on it.
 function unfolded(short) {
   const [count, start, ...flat] = short.history;
   const points = [];
@@ -98,9 +98,9 @@ function sources(id) {
 }
 
 function render(model) {
-  byId("reading-title").textContent = model.item.question;
+  byId("market-title").textContent = model.item.question;
   const description = model.description || "No description.";
-  byId("reading-body").replaceChildren(
+  byId("market-body").replaceChildren(
     ...facts(model),
     element("h3", null, "Probability"), ...drawn(model),
     element("h3", null, "Order book"), book(model),
@@ -112,7 +112,7 @@ function render(model) {
 
 // From disk a page may not read its neighbours, but a person may hand it one.
 function picker(id) {
-  const field = element("input", { type: "file", accept: ".json,application/json", id: "reading-file" });
+  const field = element("input", { type: "file", accept: ".json,application/json", id: "market-file" });
   const said = element("p", { class: "quiet", role: "status" });
   field.addEventListener("change", async () => {
     try {
@@ -121,16 +121,16 @@ function picker(id) {
       said.textContent = "This file is no market's detail.";
     }
   });
-  const label = element("label", { for: "reading-file" }, `To read the market here, choose ${detailKey(id)}`);
+  const label = element("label", { for: "market-file" }, `To read the market here, choose ${detailKey(id)}`);
   return [element("p", null, label, field), said];
 }
 
 function renderUnread(id) {
   const item = ITEMS.get(id);
-  byId("reading-title").textContent = item ? item.question : "A market";
-  byId("reading-body").replaceChildren(
+  byId("market-title").textContent = item ? item.question : "A market";
+  byId("market-body").replaceChildren(
     ...(item ? facts({ item }) : []),
-    element("p", null, `This page has readings of the ${number(READINGS.size)} most popular markets only.`),
+    element("p", null, `This page has excerpts of the ${number(EXCERPTS.size)} most popular markets only.`),
     ...(IS_SERVED ? [] : picker(id)),
     sources(id),
   );
@@ -144,19 +144,19 @@ async function renderServed(id) {
 }
 
 function openNamed() {
-  const dialog = byId("reading");
+  const dialog = byId("market");
   const id = location.hash.startsWith(MARKER) ? location.hash.slice(MARKER.length) : "";
   if (!/^[0-9a-f-]{36}$/.test(id)) {
     if (dialog.open) dialog.close();
     return;
   }
-  if (READINGS.has(id)) render(unfolded(READINGS.get(id)));
+  if (EXCERPTS.has(id)) render(unfolded(EXCERPTS.get(id)));
   else renderUnread(id);
   // What the page knows stays if the server has just gone away.
   if (IS_SERVED) renderServed(id).catch(() => {});
   if (!dialog.open) dialog.showModal();
   dialog.scrollTop = 0;
-  byId("reading-title").focus();
+  byId("market-title").focus();
 }
 
 document.addEventListener("click", (event) => {
@@ -166,10 +166,10 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   location.hash = MARKER + link.dataset.market;
 });
-byId("reading").addEventListener("click", (event) => {
-  if (event.target === byId("reading")) byId("reading").close();
+byId("market").addEventListener("click", (event) => {
+  if (event.target === byId("market")) byId("market").close();
 });
-byId("reading").addEventListener("close", () => {
+byId("market").addEventListener("close", () => {
   // Neither a scroll nor an entry in the history: the page stays where it was.
   if (location.hash.startsWith(MARKER)) history.replaceState(null, "", location.href.split("#")[0]);
 });
