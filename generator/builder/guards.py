@@ -13,8 +13,8 @@ _NAMED = 10
 
 
 @dataclass(frozen=True)
-class LiftedGuards:
-    """The guards of a build that the operator has lifted, by `--allow-…` options."""
+class BuildOverrides:
+    """The guards of a build that the operator overrides with `--allow-…` options."""
 
     shrink: bool = False
     invalid: bool = False

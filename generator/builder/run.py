@@ -11,7 +11,7 @@ from generator import __version__
 from generator.api import keys
 from generator.builder import artifacts, disk_space, guards, notices, worker_pool
 from generator.builder.detail_workers import Details, StagedRange
-from generator.builder.guards import LiftedGuards
+from generator.builder.guards import BuildOverrides
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.report import Report
@@ -43,13 +43,15 @@ class Clock:
     is_set: bool
 
 
-def build(config: Config, clock: Clock, *, lifted: LiftedGuards, progress: Progress) -> Report:
+def build(config: Config, clock: Clock, *, overrides: BuildOverrides, progress: Progress) -> Report:
     """Bring `output/` to the state of the database; every refusal leaves it as it was."""
     with locked(config.output) as folder:
-        return build_into(folder, config, clock, lifted=lifted, progress=progress)
+        return build_into(folder, config, clock, overrides=overrides, progress=progress)
 
 
-def build_into(folder: Output, config: Config, clock: Clock, *, lifted: LiftedGuards, progress: Progress) -> Report:
+def build_into(
+    folder: Output, config: Config, clock: Clock, *, overrides: BuildOverrides, progress: Progress
+) -> Report:
     """Build in a folder that is held already."""
     report = Report(source=display_url(config), layout=config.layout)
     terms = Terms(config.schedule, config.cursor.lifetime, prices.load(config))
@@ -57,7 +59,7 @@ def build_into(folder: Output, config: Config, clock: Clock, *, lifted: LiftedGu
     with open_reader(config, report.quarantine) as reader:
         with report.stage("read"):
             catalog = run.read(reader)
-        run.guard(catalog, lifted)
+        run.guard(catalog, overrides)
         with report.stage("render"):
             excerpts = Excerpts(catalog)
             rendered = run.render(catalog, reader, excerpts)
@@ -98,12 +100,12 @@ class _Run:
         self.report.remarks = list(notices.of(catalog, self.config))
         return catalog
 
-    def guard(self, catalog: Catalog, lifted: LiftedGuards) -> None:
+    def guard(self, catalog: Catalog, overrides: BuildOverrides) -> None:
         """Refuse a state that looks like an accident, before anything is written."""
         limits = self.config.guards
-        if not lifted.invalid:
+        if not overrides.invalid:
             guards.refuse_invalid(catalog, self.report.quarantine, self.blocked, limits.max_invalid)
-        if not lifted.shrink:
+        if not overrides.shrink:
             guards.refuse_shrink(catalog, self.previous, self.blocked, limits.max_shrink)
 
     def render(self, catalog: Catalog, reader: Reader, excerpts: Excerpts) -> Rendered:

@@ -6,7 +6,7 @@ from typing import Final
 import click
 
 from generator.api import contract, keys
-from generator.builder.guards import LiftedGuards
+from generator.builder.guards import BuildOverrides
 from generator.builder.report import Report
 from generator.builder.run import Clock, build
 from generator.cli import logs
@@ -36,7 +36,7 @@ allow_invalid_option = click.option(
 @allow_invalid_option
 def build_command(settings: Config, as_of: datetime | None, *, allow_shrink: bool, allow_invalid: bool) -> None:
     """Bring the output folder to the state of the database."""
-    _build(settings, clock(as_of), LiftedGuards(shrink=allow_shrink, invalid=allow_invalid))
+    _build(settings, clock(as_of), BuildOverrides(shrink=allow_shrink, invalid=allow_invalid))
 
 
 @click.command(cls=Job, name="demo")
@@ -56,15 +56,15 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
         with shown("making up markets"):
             seed(path, as_of=instant.as_of, markets=markets)
         logs.notice(f"made up {markets} markets in {path}")
-    _build(settings, instant, LiftedGuards(shrink=False, invalid=False))
+    _build(settings, instant, BuildOverrides(shrink=False, invalid=False))
     first = layouts.entrance(settings.layout, keys.list_name("open", "popular"), contract.LIMIT_DEFAULT)
     click.echo(f"look at {settings.output / first}: the default request is answered from it")
     click.echo(f"open {settings.output / files.INSPECTION} in a browser: what was built, what was left out and why")
 
 
-def _build(settings: Config, clock: Clock, lifted: LiftedGuards) -> None:
+def _build(settings: Config, clock: Clock, overrides: BuildOverrides) -> None:
     with shown("rendering") as bar:
-        report = build(settings, clock, lifted=lifted, progress=bar)
+        report = build(settings, clock, overrides=overrides, progress=bar)
     tell(report)
     click.echo(report.summary())
 

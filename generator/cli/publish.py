@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from generator.builder.guards import LiftedGuards
+from generator.builder.guards import BuildOverrides
 from generator.builder.run import build_into, shape
 from generator.cli import logs
 from generator.cli.build import allow_invalid_option, allow_shrink_option, clock, tell
@@ -60,11 +60,11 @@ def publish_command(settings: Config, **options: bool) -> None:
 def rebuild_command(settings: Config, as_of: datetime | None, *, allow_invalid: bool, **options: bool) -> None:
     """Build, then publish: the one line that cron runs."""
     target = open_store(settings)
-    lifted = LiftedGuards(shrink=options["allow_shrink"], invalid=allow_invalid)
+    overrides = BuildOverrides(shrink=options["allow_shrink"], invalid=allow_invalid)
     with _workplace(settings, target, is_dry=options["dry_run"]) as (folder, barred):
         try:
             with shown("rendering") as bar:
-                report = build_into(folder, settings, clock(as_of), lifted=lifted, progress=bar)
+                report = build_into(folder, settings, clock(as_of), overrides=overrides, progress=bar)
         except PublicMarketsError as error:
             if not options["dry_run"]:
                 _withdraw_all_the_same(target, settings, barred, error)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from generator.builder.guards import LiftedGuards
+from generator.builder.guards import BuildOverrides
 from generator.builder.report import Report
 from generator.builder.run import Clock, build
 from generator.config.settings import Config
@@ -222,7 +222,7 @@ def assert_unseen_until_the_next_build(settings: Config, meddler: Silent) -> Non
     """Build undisturbed, then while the meddler writes, then after it."""
     build_now(settings)
     before = files(settings.output)
-    build(settings, Clock(AS_OF, is_set=True), lifted=LiftedGuards(), progress=meddler)
+    build(settings, Clock(AS_OF, is_set=True), overrides=BuildOverrides(), progress=meddler)
     assert files(settings.output) == before
     build_now(settings, shrink=True)
     assert detail(settings.output, 1)["market"]["question"] == "Meddled?"
@@ -260,7 +260,7 @@ def test_processes_share_an_instant_of_postgresql_and_a_server_that_lets_in_only
     served.connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO lonely")
     seen = Onlooker(served)
     settings = make_config(tmp_path, source__url=served.url)
-    build(settings, Clock(AS_OF, is_set=True), lifted=LiftedGuards(), progress=seen)
+    build(settings, Clock(AS_OF, is_set=True), overrides=BuildOverrides(), progress=seen)
     lonely = served.url.replace(served.url.split("//")[1].split("@")[0], "lonely:alone")
     build_now(make_config(tmp_path, source__url=lonely, output=tmp_path / "alone"))
     assert_same_files(settings.output, tmp_path / "alone")
@@ -333,7 +333,7 @@ def test_sqlite_with_a_rollback_journal_lets_writers_wait_until_the_build_has_re
     build_now(settings)
     before = files(settings.output)
     meddler = PatientMeddler(tmp_path / "markets.db")
-    build(settings, Clock(AS_OF, is_set=True), lifted=LiftedGuards(), progress=meddler)
+    build(settings, Clock(AS_OF, is_set=True), overrides=BuildOverrides(), progress=meddler)
     meddler.wait()
     assert meddler.steps_with_a_writer_waiting == 34, "four details and thirty lists"
     assert files(settings.output) == before

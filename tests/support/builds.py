@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import click
 
 from generator.api.contract import Variant
-from generator.builder.guards import LiftedGuards
+from generator.builder.guards import BuildOverrides
 from generator.builder.report import Report
 from generator.builder.run import Clock, build
 from generator.cli.main import main
@@ -69,7 +69,7 @@ def make_config(folder: Path, **settings: object) -> Config:
 def build_now(settings: Config, as_of: datetime = AS_OF, *, shrink: bool = False, invalid: bool = False) -> Report:
     """Build in this process."""
     clock = Clock(as_of, is_set=True)
-    return build(settings, clock, lifted=LiftedGuards(shrink=shrink, invalid=invalid), progress=Silent())
+    return build(settings, clock, overrides=BuildOverrides(shrink=shrink, invalid=invalid), progress=Silent())
 
 
 def run(*arguments: str | Path, cwd: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:
