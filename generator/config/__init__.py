@@ -1,4 +1,4 @@
-"""Everything that can be set: the settings with their defaults and descriptions, and where they come from.
+"""The settings, with their defaults and descriptions, and the loader that reads them.
 
-Imports nothing of the other packages but `errors`. Start with `settings`, then `loader`.
+Imports no other package. Start with `settings`, then `loader`.
 """

@@ -1,6 +1,6 @@
-"""Frozen settings from `config.yaml`, the environment and `--set`, in rising precedence.
+"""Loads the settings from `config.yaml`, the environment and `--set`, the last taking precedence.
 
-Every mistake is reported, each with its place, in one error. No message quotes a value: it may hold a password.
+One error reports all mistakes with their positions. No message quotes a value: it may be a password.
 """
 
 import difflib
@@ -21,7 +21,7 @@ from generator.errors import ConfigError
 
 
 def load(path: Path, *, overrides: Sequence[str] = (), environ: Mapping[str, str]) -> Config:
-    """Read the settings; `overrides` are `dotted.key=value`. Raise one ConfigError with a line for every mistake."""
+    """Load the settings; `overrides` are `dotted.key=value`. Raise one ConfigError with a line per mistake."""
     found = [*_read_file(path), *_read_environment(environ), *_read_overrides(overrides)]
     mistakes = [line for item in found for line in ([item] if isinstance(item, str) else _check(item))]
     if mistakes:
@@ -38,7 +38,7 @@ class _Setting:
 
 
 def _check(setting: _Setting) -> list[str]:
-    """Try a setting on its own, so that a mistake shows even where another layer overrides it."""
+    """Validate one setting alone, to report a mistake even if another layer overrides it."""
     try:
         Config.model_validate(_nest({setting.key: setting.value}), context=setting.layer)
     except pydantic.ValidationError as error:
@@ -77,7 +77,7 @@ def _unknown(key: str, known: Iterable[str], spell: Callable[[str], str] = str) 
 
 
 def _shown(name: str) -> str:
-    """Return the name if it looks like one; what does not may be a URL with a password that lost its place."""
+    """Return the name if it looks like one; anything else may be a misplaced URL with a password."""
     return name if re.fullmatch(r"[\w.<-]{1,60}", name) else "…"
 
 
@@ -105,13 +105,13 @@ def _read_overrides(overrides: Sequence[str]) -> Iterator[_Setting | str]:
 
 
 def _read_text(key: str, text: str) -> Any:
-    """Read the value of a variable or an override, which has no quotes to tell the text `123` from the number."""
+    """Parse a variable or an override by the type of its key: no quotes distinguish the text `123` from the number."""
     is_text = KEYS[key].annotation not in (bool, int, float, timedelta)
     return text if text and is_text else _read_scalar(text.strip())
 
 
 def _read_scalar(text: str) -> Any:
-    """Read an unquoted scalar as YAML 1.2 and thus editors do: `no` and dates are text, `010` is ten."""
+    """Parse an unquoted scalar as YAML 1.2 (and editors) do: `no` and dates are text, `010` is ten."""
     words = {"": None, "~": None, "null": None, "true": True, "false": False}
     if text.lower() in words:
         return words[text.lower()]
@@ -124,7 +124,7 @@ def _read_scalar(text: str) -> Any:
 
 def _read_file(path: Path) -> Iterator[_Setting | str]:
     try:
-        # Without a resolver every untagged scalar is text: PyYAML's is for YAML 1.1, where `no` and `1:30` surprise.
+        # BaseLoader leaves untagged scalars as text: PyYAML resolves them as YAML 1.1, where `no` and `1:30` surprise.
         root = yaml.compose(path.read_bytes().decode("utf-8-sig"), Loader=yaml.BaseLoader)
     except (OSError, yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         yield f"{path}{_explain(error)}"
@@ -137,7 +137,7 @@ def _explain(error: Exception) -> str:
     """Say why the file cannot be read. PyYAML's own message quotes the line, which may hold a password."""
     match error:
         case OSError():
-            remedy = "name a file with --config, or create it: an empty one means all defaults"
+            remedy = "name a file with --config, or create it: an empty file means all defaults"
             return f": {(error.strerror or 'cannot be read').lower()}; {remedy}"
         case UnicodeDecodeError():
             return f": is not UTF-8 at byte {error.start + 1}; save it as UTF-8"
@@ -151,8 +151,8 @@ def _explain(error: Exception) -> str:
             )
         case RecursionError():
             return ": is nested too deeply; settings have two levels"
-        case _:  # PyYAML hands any number in an escape to chr()
-            return ": is not YAML: holds an escape that is no character; correct what follows the backslash"
+        case _:  # PyYAML passes any number in an escape to chr()
+            return ": is not YAML: an escape sequence is not a character; correct what follows the backslash"
 
 
 def _position(mark: yaml.Mark | None) -> str:
@@ -161,7 +161,7 @@ def _position(mark: yaml.Mark | None) -> str:
 
 def _read_mapping(node: yaml.Node, path: Path, section: str = "") -> Iterator[_Setting | str]:
     if _is_plain(node) and _value(node) is None:
-        return  # nothing, or a section with all its keys commented out
+        return  # an empty file, or a section with all keys commented out
     if not isinstance(node, yaml.MappingNode) or node.tag != "tag:yaml.org,2002:map":
         where = f"{path}{_position(node.start_mark)} {section}".rstrip()
         yield f"{where}: write settings here, one `key: value` per line"
@@ -176,7 +176,7 @@ def _read_mapping(node: yaml.Node, path: Path, section: str = "") -> Iterator[_S
         elif key in SECTIONS:
             yield from _read_mapping(value, path, key)
         elif "." in name:
-            yield f"{where}: write what precedes the dot as a section and the rest indented below it"
+            yield f"{where}: write the part before the dot as a section, and indent the rest below it"
         elif key in KEYS:
             yield _read_value(value, key, f"{path}{_position(value.start_mark)} {key}")
         else:
@@ -187,14 +187,14 @@ def _read_mapping(node: yaml.Node, path: Path, section: str = "") -> Iterator[_S
 def _read_value(node: yaml.Node, key: str, where: str) -> _Setting | str:
     if key in LISTS:
         return _read_list(node, key, where)
-    # Lists and mappings are not unfolded, so aliases that multiply them cost nothing.
+    # Lists and mappings are not expanded, so multiplying aliases cost nothing.
     if not _is_plain(node):
         return f"{where}: write a single value, without a YAML tag"
     return _Setting(where, key, _value(node), "file")
 
 
 def _read_list(node: yaml.Node, key: str, where: str) -> _Setting | str:
-    """Read a list of texts, or a text with commas as a variable holds it."""
+    """Read a list of texts, or comma-separated text as in a variable."""
     if isinstance(node, yaml.SequenceNode) and all(map(_is_plain, node.value)):
         return _Setting(where, key, [item.value for item in node.value], "file")
     if not _is_plain(node):

@@ -1,4 +1,4 @@
-"""What can be set: every key with its type, default and bounds, as frozen models. `config` reads them."""
+"""Every setting with its type, default and bounds, as frozen models. `loader` reads their values."""
 
 import re
 import shlex
@@ -18,7 +18,7 @@ ENVIRONMENT_PREFIX: Final = "PUBLIC_MARKETS_"
 DEMO_DATABASE: Final = "sqlite:///demo.db"
 
 _SOURCE_SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
-# As SQLAlchemy splits a URL: a password may hold `/`, `?` and `#`, where urllib would end the host.
+# Splits a URL as SQLAlchemy does: a password may hold `/`, `?` and `#`, where urllib would end the host.
 _PASSWORD = re.compile(r"[^:]*://[^:/]*:[^@]+@|.*[?&](ssl)?password=", re.IGNORECASE)
 _TARGET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/.*)?|(?!.*://).+")
 _ISO_DURATION = r"P(?=[0-9T])([0-9]{1,9}D)?(T(?=[0-9])([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}S)?)?"
@@ -39,7 +39,7 @@ def _one_line(text: str) -> str:
 
 
 def _web_url(text: str) -> str:
-    with suppress(ValueError):  # from urlsplit, of brackets and ports
+    with suppress(ValueError):  # urlsplit: bad brackets or port
         url = urlsplit(_one_line(text))
         is_bare = url.username is None and url.port != 0 and not set(text) & set("?# \\")
         if is_bare and url.scheme in ("http", "https") and url.hostname:
@@ -50,28 +50,27 @@ def _web_url(text: str) -> str:
 def _source_url(secret: SecretStr, info: pydantic.ValidationInfo) -> SecretStr:
     url = secret.get_secret_value()
     if info.context == "file" and _PASSWORD.match(url):
-        remedy = f"remove it here and set {variable('source.url')}"
-        raise ValueError(f"secrets come from the environment, never from the file, and this holds a password: {remedy}")
+        raise ValueError(f"holds a password, which must not be in the file; set {variable('source.url')} instead")
     if not url.isprintable() or url.partition("://")[0] not in _SOURCE_SCHEMES:
         raise ValueError(f"write a database URL, beginning with {'://, '.join(_SOURCE_SCHEMES)}://")
     return secret
 
 
 def _duration(value: object) -> timedelta:
-    """Read whole seconds, `6 h`, `90 min` or the ISO 8601 form `PT6H`."""
+    """Parse whole seconds, `6 h`, `90 min` or ISO 8601 such as `PT6H`."""
     if isinstance(value, timedelta):
         return value
     if isinstance(value, str) and _DURATION.fullmatch(value):
         parts = re.findall(r"([0-9]+) *(min|[smhd])", value.lower())
         value = sum(int(count) * _SECONDS[unit] for count, unit in parts)
-    if type(value) is int and abs(value) < 10**9:  # True is an instance of int, too; more overflows a timedelta
+    if type(value) is int and abs(value) < 10**9:  # excludes True; larger values overflow timedelta
         return timedelta(seconds=value)
     raise ValueError("write a duration: a number of seconds, or like 45 s, 90 min, 6 h, 2 d, PT6H")
 
 
 def _history_points(count: int) -> int:
     if count == 1:
-        raise ValueError("write 0 for none, or at least 2: the first and the last point are always kept")
+        raise ValueError("write 0, or at least 2, as the first and the last point are always kept")
     return count
 
 
@@ -82,8 +81,8 @@ def _target(text: str) -> str:
 
 
 def _command(value: object) -> object:
-    """Read a list of words, or a line of them as a shell would split it."""
-    with suppress(ValueError):  # from shlex, of a quotation mark that is not closed
+    """Parse a list of arguments, or a command line as a shell would split it."""
+    with suppress(ValueError):  # shlex: unclosed quotation mark
         words = shlex.split(value) if isinstance(value, str) else value
         if isinstance(words, list | tuple) and words and all(isinstance(word, str) for word in words):
             return tuple(_one_line(word) for word in words)
@@ -95,16 +94,16 @@ def _folder(value: object) -> object:
 
 
 def _listed(value: object) -> object:
-    """Take a text apart at its commas, brackets around it or not: what an environment variable can hold of a list."""
+    """Split text at commas, with or without brackets around it: a list in an environment variable."""
     if not isinstance(value, str):
         return value
     text = value[1:-1] if value.startswith("[") and value.endswith("]") else value
-    return [one.strip() for one in text.split(",")] if text.strip() else []
+    return [item.strip() for item in text.split(",")] if text.strip() else []
 
 
 def _categories(names: list[str]) -> list[str]:
     if not all(name and name.isprintable() for name in names) or len({*names}) < len(names):
-        raise ValueError("name each category once, in printable text, with commas or list marks between them")
+        raise ValueError("name each category once, in printable text, as a list or separated by commas")
     return names
 
 
@@ -130,102 +129,104 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Section(BaseModel):
-    """Base of all settings: nothing unknown, nothing guessed, nothing changed later, no value in an error."""
+    """Base of all settings: no unknown keys, no coercion, immutable, and no values in errors."""
 
     model_config = ConfigDict(allow_inf_nan=False, extra="forbid", frozen=True, hide_input_in_errors=True, strict=True)
 
 
 class Source(Section):
-    """The database that is read."""
+    """The source database."""
 
     url: Annotated[SecretStr, AfterValidator(_source_url), WithJsonSchema({"type": "string"})] = Field(
         SecretStr(DEMO_DATABASE),
-        description="SQLAlchemy URL of the database, sqlite or postgresql; a password belongs in the environment.",
+        description="SQLAlchemy URL, sqlite or postgresql; if it holds a password, set it in the environment.",
         json_schema_extra={"default": DEMO_DATABASE},
     )
     # BaseModel has a method named schema.
     schema_: Line | None = Field(
-        None, alias="schema", description="Database schema of the relations; null: the connection's own."
+        None, alias="schema", description="Schema that holds the relations; null: the connection's default."
     )
 
 
 class Snapshot(Section):
-    """The landing page's groups."""
+    """The groups on the landing page."""
 
-    size: int = Field(6, ge=0, le=100, description="Markets in each group.")
+    size: int = Field(6, ge=0, le=100, description="Markets per group.")
 
 
 class Detail(Section):
-    """What is published of a single market."""
+    """What a market's detail shows."""
 
-    order_book: bool = Field(default=True, description="Whether to publish public resting orders, summed per price.")
-    recent_fills: int = Field(50, ge=0, le=1000, description="Most fills to publish, newest first.")
+    order_book: bool = Field(
+        default=True, description="Whether to publish the public resting orders, summed per price."
+    )
+    recent_fills: int = Field(50, ge=0, le=1000, description="Maximum number of fills, newest first.")
     history_points: HistoryPoints = Field(
-        500, description="Most points of the probability history; not 1, as the first and the last are always kept."
+        500, description="Maximum number of points in the history; not 1, as the first and the last are always kept."
     )
 
 
 class Cursor(Section):
-    """Walks through a list."""
+    """Paging through a list."""
 
     lifetime: Duration = Field(
         timedelta(hours=6),
         ge=timedelta(seconds=1),
         le=timedelta(days=366),
-        description="How long a replaced list stays for those who are still walking through it.",
+        description="How long a replaced list stays readable for walks in progress.",
     )
 
 
 class RateLimit(Section):
-    """What the edge grants one address."""
+    """The edge's rate limit per client address."""
 
-    requests: int = Field(300, ge=1, description="Requests per window and address.")
+    requests: int = Field(300, ge=1, description="Requests per window.")
     window: Duration = Field(timedelta(seconds=60), ge=timedelta(seconds=1), description="Length of the window.")
 
 
 class Guards(Section):
-    """States that look like an accident and are refused."""
+    """Safety limits: a run that exceeds one is refused."""
 
-    max_shrink: Share = Field(0.2, description="Largest share of the published markets that one run may lose.")
-    max_invalid: Share = Field(0.01, description="Largest share of the markets that may break the contract.")
+    max_shrink: Share = Field(0.2, description="Largest share of the published markets that one run may remove.")
+    max_invalid: Share = Field(0.01, description="Largest share of the markets that may be quarantined.")
     max_monthly_cost: float = Field(100.0, ge=0, description="Largest estimated cost of publishing, in USD per month.")
 
 
 class Publish(Section):
-    """Where the files go."""
+    """Where and how to publish."""
 
     target: Annotated[Line, AfterValidator(_target)] | None = Field(
-        None, description="s3://bucket/prefix or a directory; null: nowhere yet."
+        None, description="s3://bucket/prefix or a directory; null: not set."
     )
-    endpoint_url: WebUrl | None = Field(None, description="Address of an S3-compatible store; null: Amazon's own.")
+    endpoint_url: WebUrl | None = Field(None, description="Endpoint of an S3-compatible store; null: Amazon S3.")
     client: Literal["obstore", "boto3"] = Field(
-        "obstore", description="Library that uploads: obstore, or boto3, which is slower and runs wherever Python does."
+        "obstore", description="Upload library: obstore, or boto3, which is slower but runs wherever Python does."
     )
     single_writer: bool = Field(
         default=False,
-        description="Whether to publish to a store that ignores conditions; true promises that nobody else publishes.",
+        description="Whether to accept a store without conditional writes; true promises that nobody else publishes.",
     )
     lease: Duration = Field(
         timedelta(minutes=5),
         ge=timedelta(seconds=1),
         le=timedelta(days=1),
-        description="How long a publisher that fell silent keeps others out.",
+        description="How long the lease of a silent publisher keeps others out.",
     )
     cloudfront_distribution: Line | None = Field(
-        None, description="Id of the CloudFront distribution whose copies a withdrawal invalidates; null: none."
+        None, description="ID of the CloudFront distribution to invalidate after a withdrawal; null: none."
     )
     purge_command: Command | None = Field(
-        None, description="Command that purges another CDN after a withdrawal; its last argument is the address."
+        None, description="Command that purges another CDN after a withdrawal; the address is appended; null: none."
     )
     cache_fill: Duration = Field(
         timedelta(seconds=60),
         ge=timedelta(0),
         le=timedelta(hours=1),
-        description="How late a CDN may store an answer it fetched before a withdrawal, which invalidates again then.",
+        description="Delay before the second CDN invalidation, which catches responses in flight during the first.",
     )
 
     def bucket(self) -> tuple[str, str] | None:
-        """The bucket of an `s3://` target, and the prefix of every key in it: empty, or with a slash at its end."""
+        """The bucket of an `s3://` target, and the prefix of all keys in it: empty, or ending with a slash."""
         if not self.target or not self.target.startswith(_S3):
             return None
         name, _, folder = self.target.removeprefix(_S3).partition("/")
@@ -236,27 +237,26 @@ class Publish(Section):
 class Config(Section):
     """Settings of the public-markets job."""
 
-    base_url: WebUrl = Field("http://127.0.0.1:8000", description="Address under which readers reach the API.")
+    base_url: WebUrl = Field("http://127.0.0.1:8000", description="Public address of the API.")
     source: Source = Field(default_factory=Source)
-    output: Annotated[Path, BeforeValidator(_folder)] = Field(Path("output"), description="Folder a build writes.")
-    variant: Literal["core", "extended"] = Field(
-        "core", description="Which form of the API to publish: core, or extended."
-    )
+    output: Annotated[Path, BeforeValidator(_folder)] = Field(Path("output"), description="Output folder of a build.")
+    variant: Literal["core", "extended"] = Field("core", description="API variant to publish: core or extended.")
     categories: Categories | None = Field(
-        None, description="Categories that get lists of their own, by name or slug; null: every one. Only extended."
+        None, description="Categories with lists of their own, by name or slug; null: all. Extended variant only."
     )
     layout: Literal["pages", "chunks"] = Field(
-        "pages", description="How a list becomes objects: pages for every edge, chunks for edges that can read objects."
+        "pages",
+        description="How lists are stored: pages work with every edge, chunks need an edge that can read objects.",
     )
-    schedule: int = Field(60, ge=1, description="Minutes between builds, as cron has it; costs are estimated with it.")
+    schedule: int = Field(60, ge=1, description="Minutes between builds, as scheduled in cron; used to estimate costs.")
     snapshot: Snapshot = Field(default_factory=Snapshot)
     detail: Detail = Field(default_factory=Detail)
     cursor: Cursor = Field(default_factory=Cursor)
     rate_limit: RateLimit = Field(default_factory=RateLimit)
     guards: Guards = Field(default_factory=Guards)
     publish: Publish = Field(default_factory=Publish)
-    prices: File | None = Field(None, description="JSON file of prices; null: those of the release.")
-    metrics: File | None = Field(None, description="File for what Prometheus is to know of the last run; null: none.")
+    prices: File | None = Field(None, description="JSON price list; null: the built-in one.")
+    metrics: File | None = Field(None, description="Prometheus text file with the metrics of the last run; null: none.")
 
 
 def _fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
@@ -276,13 +276,13 @@ LISTS: Final = frozenset({"categories", "publish.purge_command"})
 SECTIONS: Final = frozenset(key.partition(".")[0] for key in KEYS if "." in key)
 
 
-#: What a run needs to know and what it publishes does not show.
-_NOT_SHOWN: Final = ("cursor.", "guards.", "metrics", "output", "prices", "publish.", "schedule", "source.")
+#: Settings that do not affect what is published.
+_NOT_PUBLISHED: Final = ("cursor.", "guards.", "metrics", "output", "prices", "publish.", "schedule", "source.")
 
 
 def shaping(config: Config) -> dict[str, str]:
     """The settings that shape what is published, as text by dotted key."""
-    return {key: str(_value(config, key)) for key in KEYS if not key.startswith(_NOT_SHOWN)}
+    return {key: str(_value(config, key)) for key in KEYS if not key.startswith(_NOT_PUBLISHED)}
 
 
 def _value(config: Config, key: str) -> object:
@@ -290,5 +290,5 @@ def _value(config: Config, key: str) -> object:
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema of `config.yaml`; draft 7 is what the YAML support of editors knows best."""
+    """The JSON Schema of `config.yaml`, in draft 7, which editors support best."""
     return {"$schema": "http://json-schema.org/draft-07/schema#", **Config.model_json_schema()}

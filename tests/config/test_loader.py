@@ -27,8 +27,8 @@ NO_DURATION = "write a duration: a number of seconds, or like 45 s, 90 min, 6 h,
 NO_DATABASE = "write a database URL, beginning with sqlite://, postgresql://, postgresql+psycopg://, postgres://"
 NO_LIST = "write a list of texts, without YAML tags"
 NO_COMMAND = "write the program and its arguments as a list of texts"
-CATEGORIES = "name each category once, in printable text, with commas or list marks between them"
-IN_FILE = "secrets come from the environment, never from the file, and this holds a password: remove it here and set"
+CATEGORIES = "name each category once, in printable text, as a list or separated by commas"
+IN_FILE = "holds a password, which must not be in the file; set PUBLIC_MARKETS_SOURCE__URL instead"
 WITH_PASSWORD = f"postgresql://reader:{SECRET}@db.example/markets"
 
 
@@ -337,7 +337,7 @@ def test_settings_cannot_be_changed(loaded: Config) -> None:
         ("source: {schema_: x}", "1:10 source.schema_: unknown setting; did you mean source.schema?"),
         (
             "guards.max_shrink: 1",
-            "1:1 guards.max_shrink: write what precedes the dot as a section and the rest indented below it",
+            "1:1 guards.max_shrink: write the part before the dot as a section, and indent the rest below it",
         ),
         ("x: &x {size: 1}\nsnapshot:\n  <<: *x", "1:1 x: unknown setting; remove it"),
         ("schedule: 5\nschedule: 6", "2:1 schedule: is set twice; remove one of the two"),
@@ -375,7 +375,7 @@ def test_settings_cannot_be_changed(loaded: Config) -> None:
         ("detail: {recent_fills: 1001}", "1:24 detail.recent_fills: input should be less than or equal to 1000"),
         (
             "detail: {history_points: 1}",
-            "1:26 detail.history_points: write 0 for none, or at least 2: the first and the last point are always kept",
+            "1:26 detail.history_points: write 0, or at least 2, as the first and the last point are always kept",
         ),
         ("detail: {history_points: 10001}", "1:26 detail.history_points: input should be less than or equal to 10000"),
         ("cursor: {lifetime: 0}", "1:20 cursor.lifetime: input should be greater than or equal to 1 second"),
@@ -450,7 +450,7 @@ def test_only_a_plain_web_address_is_accepted(key: str, url: str, folder: Folder
         (b"a: " + b"[" * 5000, ": is nested too deeply; settings have two levels"),
         (
             b'output: "\\UFFFFFFFF"',
-            ": is not YAML: holds an escape that is no character; correct what follows the backslash",
+            ": is not YAML: an escape sequence is not a character; correct what follows the backslash",
         ),
     ],
 )
@@ -471,7 +471,7 @@ def test_a_file_that_cannot_be_read_is_named_with_the_remedy(name: str, folder: 
         load(path, environ={"PUBLIC_MARKETS_SCHEDULE": "0"})
     missing, wrong = str(caught.value).splitlines()
     assert missing.startswith(f"{path}: ")
-    assert missing.endswith("; name a file with --config, or create it: an empty one means all defaults")
+    assert missing.endswith("; name a file with --config, or create it: an empty file means all defaults")
     assert wrong == "PUBLIC_MARKETS_SCHEDULE: input should be greater than or equal to 1"
 
 
@@ -526,7 +526,7 @@ schedule: 0
     environ = {"PUBLIC_MARKETS_SCHEDULE": "5", "PUBLIC_MARKETS_LAYOUT": "tree", "PUBLIC_MARKETS_X": "1"}
     assert folder.mistakes(text, "variant=all", "schedul=1", **environ) == [
         "config.yaml:2:11 base_url: write an http:// or https:// address without user, query and fragment",
-        f"config.yaml:4:8 source.url: {IN_FILE} PUBLIC_MARKETS_SOURCE__URL",
+        f"config.yaml:4:8 source.url: {IN_FILE}",
         "config.yaml:5:3 source.scheme: unknown setting; did you mean source.schema?",
         "config.yaml:7:15 guards.max_shrink: input should be less than or equal to 1",
         "config.yaml:8:16 guards.max_invalid: write a finite number, without quotes",
@@ -554,7 +554,7 @@ schedule: 0
 )
 def test_a_password_in_the_file_is_refused_even_where_the_environment_overrides_it(url: str, folder: Folder) -> None:
     (line,) = folder.mistakes(f"source: {{url: '{url}'}}", PUBLIC_MARKETS_SOURCE__URL="sqlite:///x")
-    assert "never from the file" in line
+    assert "must not be in the file" in line
     assert "PUBLIC_MARKETS_SOURCE__URL" in line
     assert SECRET not in line
 
