@@ -79,7 +79,7 @@ class Details:
     def _stage(self, reader: Reader, within: Range) -> StagedRange:
         made = StagedRange(within)
         for shown in reader.details(self._catalog, within):
-            read = detail.read(shown, self._config, made.quarantine)
+            read = detail.from_rows(shown, self._config, made.quarantine)
             for artifact in artifacts.market_detail(read):
                 made.staged.put(self._folder, artifact)
             made.excerpts += self._readings.taken(read)

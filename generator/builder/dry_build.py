@@ -76,7 +76,7 @@ class Measurement:
     ) -> Iterator[Artifact]:
         """Every object that belongs to no list."""
         for shown in reader.details(catalog):
-            yield from artifacts.market_detail(detail.read(shown, self.config, self.quarantine))
+            yield from artifacts.market_detail(detail.from_rows(shown, self.config, self.quarantine))
             self.progress.advance()
         yield from artifacts.documents(catalog, self.config)
         yield artifacts.build_json(catalog, self.config, {one.name: len(one.items) for one in lists}, categories)

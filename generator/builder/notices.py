@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from generator.config.settings import Config
 from generator.markets.catalog import Catalog
-from generator.markets.quarantine import shown
+from generator.markets.quarantine import printable
 
 
 def of(catalog: Catalog, config: Config) -> Iterator[str]:
@@ -17,4 +17,4 @@ def of(catalog: Catalog, config: Config) -> Iterator[str]:
         known = {name for pair in catalog.categories().items() for name in pair}
         for wanted in config.categories or ():
             if wanted not in known:
-                yield f"categories: no public market is in {shown(wanted)}, so it has no lists"
+                yield f"categories: no public market is in {printable(wanted)}, so it has no lists"

@@ -1,4 +1,4 @@
-"""What is public of a market: database rows validated and brought to the wire, and the lists they make. Pure.
+"""The public data of a market: rows validated and converted to the wire format, and the lists they form. Pure.
 
 Imports `api` and `config`. Start with `catalog`, then `row_validation` for one row and `batch_validation` for many.
 """

@@ -1,6 +1,6 @@
-"""The approved markets in memory, and what is derived from them: lists in their total orders, snapshot groups. Pure.
+"""All public markets of one instant, and what is derived from them: lists in total order, snapshot groups. Pure.
 
-Everything here is public. Hidden rows are refused by the query, so they cannot be left in by a bug of this module.
+Everything here is public: the queries exclude hidden rows, so a bug in this module cannot leak them.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -14,9 +14,9 @@ from generator.api.contract import PublicMarketListItem, PublicMarketSignal, Pub
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """A public market as lists need it. `body` is `item`, encoded once for every list and page that shows it.
+    """A public market as shown in lists. `body` is `item`, encoded once for all lists and pages.
 
-    `categories` are the slugs of the item's categories; none in the core variant.
+    `categories` holds the slugs of the item's categories; empty in the core variant.
     """
 
     item: PublicMarketListItem
@@ -26,13 +26,13 @@ class Market:
 
     @classmethod
     def of(cls, market: contract.PublicMarketDetailMarket) -> "Market":
-        """Keep what lists show of a market; its description may be a megabyte and stays in the database."""
+        """Keep only what lists show: a description may be a megabyte and is read again for the detail."""
         item = PublicMarketListItem.model_validate(market)
         categories = tuple(slugs.of_category(name) for name in item.categories or ())
         return cls(item, contract.encode(item), market.fx_family_member, categories)
 
 
-#: What each sort compares, descending; ties end with `id` ascending.
+#: The sort keys, descending; ties are broken by `id`, ascending.
 _RANK: Final[dict[Sort, Callable[[PublicMarketListItem], Any]]] = {
     "popular": lambda item: (item.trader_count, item.volume),
     "activity": lambda item: item.last_activity_at,
@@ -42,19 +42,19 @@ _RANK: Final[dict[Sort, Callable[[PublicMarketListItem], Any]]] = {
 }
 
 
-_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+_NO_REFUSALS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Catalog:
-    """All public markets at one instant. `as_of` is an RFC 3339 UTC time, `hidden` the number of rows not read.
+    """All public markets at one instant. `as_of` is an RFC 3339 UTC time, `hidden` the number of hidden markets.
 
-    `refused_slugs` tells, by the market's id, why a slug cannot be used to ask for it.
+    `refused_slugs` maps market ids to the reason why the market's slug cannot be used in a path.
     """
 
     def __init__(
-        self, markets: Iterable[Market], *, as_of: str, hidden: int, refused_slugs: Mapping[str, str] = _NONE
+        self, markets: Iterable[Market], *, as_of: str, hidden: int, refused_slugs: Mapping[str, str] = _NO_REFUSALS
     ) -> None:
-        # Sorted by id once: every later sort is stable, which settles ties.
+        # Sorted by id once: later sorts are stable, so ties stay in this order.
         self.markets = sorted(markets, key=lambda market: market.item.id)
         self.as_of = as_of
         self.hidden = hidden
@@ -65,16 +65,16 @@ class Catalog:
         return {market.item.id for market in self.markets}
 
     def without(self, ids: Collection[str]) -> "Catalog":
-        """The same instant without some markets."""
+        """A copy without the given markets."""
         kept = (market for market in self.markets if market.item.id not in ids)
         return Catalog(kept, as_of=self.as_of, hidden=self.hidden, refused_slugs=self.refused_slugs)
 
     def listed(self) -> list[Market]:
-        """The markets that lists and snapshot may show, by id: members of public FX families are left out."""
+        """The markets shown in lists and snapshot, by id: all except members of public FX families."""
         return [market for market in self.markets if market.fx is None]
 
     def categories(self) -> dict[str, str]:
-        """The name of every category that a public market has, by its slug, sorted."""
+        """The names of all categories of public markets by slug, sorted."""
         return dict(
             sorted(
                 (slug, name)
@@ -84,7 +84,7 @@ class Catalog:
         )
 
     def lists(self, offered: Iterable[str] = ()) -> Iterator[tuple[str | None, StatusFilter, Sort, list[Market]]]:
-        """Every status and sort with its markets in order: of all categories (None), then of each that is `offered`."""
+        """Yield category, status, sort and the markets in order: for all categories (None), then each one `offered`."""
         listed = self.listed()
         for sort in contract.SORTS:
             rank = _RANK[sort]
@@ -95,7 +95,7 @@ class Catalog:
                     yield category, status, sort, [market for market in chosen if market.item.status in states]
 
     def snapshot(self, size: int) -> PublicMarketSnapshot:
-        """The landing page's groups, `size` markets each: newest first; closing soonest first."""
+        """The landing page's groups of at most `size` markets: newest first; closing soonest first."""
         opened = [market.item for market in self.listed() if market.item.status == "open"]
         fresh = sorted(opened, key=lambda item: item.created_at, reverse=True)
         closing = sorted((item for item in opened if item.close_time > self.as_of), key=lambda item: item.close_time)

@@ -1,4 +1,4 @@
-"""What a market's detail shows besides its fields: order book, recent fills, probability history. Pure."""
+"""Builds a market's detail from its rows: order book, recent fills, probability history. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from generator.api import contract
 from generator.api.contract import PRICE_MAX, PRICE_MIN, OrderBook, OrderBookLevel
 from generator.config.settings import Config
 from generator.markets import batch_validation, fills, row_validation
-from generator.markets.batch_validation import GREATEST, UnusualError
+from generator.markets.batch_validation import MAX_FLOAT, SlowPathError
 from generator.markets.fills import Fill
 from generator.markets.history import Point, history
 from generator.markets.quarantine import Quarantine
@@ -22,10 +22,10 @@ Sums: TypeAlias = dict[str, dict[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class MarketRows:
-    """One public market and the streams of its rows, to be consumed before the next market's.
+    """One public market and the streams of its rows; consume them before advancing to the next market.
 
-    Each row starts with the market's id. Then follow, for `orders`, side, price and amount, sorted by all three; for
-    `fills` id, amount, shares, price and time; for `points` time and probability.
+    Each row starts with the market's id, followed in `orders` by side, price and amount (sorted by all three), in
+    `fills` by id, amount, shares, price and time, in `points` by time and probability.
     """
 
     market: contract.PublicMarketDetailMarket
@@ -36,7 +36,7 @@ class MarketRows:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """What is public of one market; its points are oldest first."""
+    """The public detail of one market; points are oldest first."""
 
     market: contract.PublicMarketDetailMarket
     order_book: OrderBook
@@ -44,7 +44,7 @@ class Detail:
     points: list[Point]
 
     def body(self) -> bytes:
-        """The detail response, encoded."""
+        """Encode the detail response."""
         return contract.encode(
             {
                 "market": self.market,
@@ -55,19 +55,19 @@ class Detail:
         )
 
 
-def read(shown: MarketRows, config: Config, quarantine: Quarantine) -> Detail:
-    """The detail of one market; consumes its rows. What the configuration withholds was not even read."""
-    market_id = shown.market.id
+def from_rows(rows: MarketRows, config: Config, quarantine: Quarantine) -> Detail:
+    """Build the detail of one market; consumes its rows."""
+    market_id = rows.market.id
     return Detail(
-        market=shown.market,
-        points=history(market_id, shown.points, config.detail.history_points, quarantine),
-        order_book=order_book(market_id, shown.orders, quarantine),
-        recent_fills=fills.recent(shown.fills, config.detail.recent_fills, quarantine),
+        market=rows.market,
+        points=history(market_id, rows.points, config.detail.history_points, quarantine),
+        order_book=order_book(market_id, rows.orders, quarantine),
+        recent_fills=fills.recent(rows.fills, config.detail.recent_fills, quarantine),
     )
 
 
 def order_book(market_id: str, orders: Rows, quarantine: Quarantine) -> OrderBook:
-    """Sum public open orders per price; bids highest first, asks lowest first."""
+    """Sum the orders per price; bids highest first, asks lowest first."""
     sums: Sums = {"bid": {}, "ask": {}}
     for batch in batch_validation.batches(orders):
         _, sides, prices, amounts = zip(*batch, strict=True)
@@ -75,10 +75,10 @@ def order_book(market_id: str, orders: Rows, quarantine: Quarantine) -> OrderBoo
             _sum(
                 sides,
                 batch_validation.numbers(prices, PRICE_MIN, PRICE_MAX),
-                batch_validation.numbers(amounts, 0, GREATEST),
+                batch_validation.numbers(amounts, 0, MAX_FLOAT),
                 sums,
             )
-        except UnusualError:
+        except SlowPathError:
             _sum_one_by_one(market_id, batch, sums, quarantine)
     return OrderBook(
         bids=_levels(market_id, sums["bid"], quarantine)[::-1], asks=_levels(market_id, sums["ask"], quarantine)
@@ -87,7 +87,7 @@ def order_book(market_id: str, orders: Rows, quarantine: Quarantine) -> OrderBoo
 
 def _sum(sides: Sequence[Any], prices: Sequence[float], amounts: Sequence[float], sums: Sums) -> None:
     if not sums.keys() >= set(sides):
-        raise UnusualError
+        raise SlowPathError
     for side, price, amount in zip(sides, prices, amounts, strict=True):
         sums[side][price] = sums[side].get(price, 0.0) + amount
 

@@ -1,25 +1,24 @@
-"""Fills: the newest ones that a market's detail shows, and how many there were in a window. Pure.
+"""Fills: the most recent ones for a market's detail, and their number in a time window. Pure.
 
-They arrive as streams in any order; what is kept of them is bounded.
+They arrive as streams in any order; `recent` keeps a bounded number.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
 from generator.markets import batch_validation, row_validation
-from generator.markets.batch_validation import GREATEST, UnusualError
+from generator.markets.batch_validation import MAX_FLOAT, SlowPathError
 from generator.markets.quarantine import Quarantine
 
-#: A market's id, then id, amount, shares, price and time of the fill, as the database has them.
+#: A market's id, then id, amount, shares, price and time of the fill, as the driver delivers them.
 Row: TypeAlias = Sequence[Any]
-Reject: TypeAlias = Callable[[Row, ValidationError], None]
 
 
 class Fill(NamedTuple):
-    """A fill with the values of the wire; PublicRecentFill is what describes it."""
+    """A fill in wire values, as described by PublicRecentFill."""
 
     timestamp: str
     id: str
@@ -28,7 +27,7 @@ class Fill(NamedTuple):
     price: float | None
 
     def wire(self) -> dict[str, Any]:
-        """The resource, as JSON values."""
+        """The fill as JSON values."""
         return {
             "id": self.id,
             "amount": self.amount,
@@ -38,8 +37,7 @@ class Fill(NamedTuple):
         }
 
 
-def _read(batch: Sequence[Row], reject: Reject) -> list[Fill]:
-    """The fills of some rows; those that break the contract are rejected."""
+def _read(batch: Sequence[Row], quarantine: Quarantine) -> list[Fill]:
     _, ids, amounts, shares, prices, times = zip(*batch, strict=True)
     try:
         return list(
@@ -47,38 +45,34 @@ def _read(batch: Sequence[Row], reject: Reject) -> list[Fill]:
                 Fill,
                 batch_validation.timestamps(times),
                 batch_validation.uuids(ids),
-                batch_validation.numbers(amounts, 0, GREATEST),
-                batch_validation.numbers(shares, 0, GREATEST),
+                batch_validation.numbers(amounts, 0, MAX_FLOAT),
+                batch_validation.numbers(shares, 0, MAX_FLOAT),
                 batch_validation.prices(prices),
             )
         )
-    except UnusualError:
-        return _read_one_by_one(batch, reject)
+    except SlowPathError:
+        return _read_one_by_one(batch, quarantine)
 
 
-def _read_one_by_one(batch: Sequence[Row], reject: Reject) -> list[Fill]:
+def _read_one_by_one(batch: Sequence[Row], quarantine: Quarantine) -> list[Fill]:
     found = []
     for row in batch:
         try:
             fill = row_validation.fill(row)
         except ValidationError as error:
-            reject(row, error)
+            quarantine.reject("fills", row[1], row_validation.reason(error))
         else:
             found.append(Fill(fill.timestamp, fill.id, fill.amount, fill.shares, fill.price))
     return found
 
 
 def recent(fills: Iterable[Row], limit: int, quarantine: Quarantine) -> list[Fill]:
-    """The newest `limit` fills, newest first; equal times end with the id ascending."""
+    """The newest `limit` fills, newest first; ties are broken by id, ascending."""
     if limit == 0:
         return []
     kept, oldest = list[Fill](), ""
-
-    def reject(row: Row, error: ValidationError) -> None:
-        quarantine.reject("fills", row[1], row_validation.reason(error))
-
     for batch in batch_validation.batches(fills):
-        kept += (fill for fill in _read(batch, reject) if fill.timestamp >= oldest)
+        kept += (fill for fill in _read(batch, quarantine) if fill.timestamp >= oldest)
         if len(kept) > limit:
             kept = _newest(kept, quarantine)[:limit]
             oldest = kept[-1].timestamp if len(kept) == limit else ""
@@ -86,7 +80,7 @@ def recent(fills: Iterable[Row], limit: int, quarantine: Quarantine) -> list[Fil
 
 
 def _newest(fills: list[Fill], quarantine: Quarantine) -> list[Fill]:
-    """All of them in order, each id once."""
+    """The fills in order, each id once."""
     fills.sort(key=attrgetter("id"))
     fills.sort(key=attrgetter("timestamp"), reverse=True)  # stable
     unique: dict[str, Fill] = {}
@@ -97,16 +91,13 @@ def _newest(fills: list[Fill], quarantine: Quarantine) -> list[Fill]:
 
 
 def count_window(fills: Iterable[Row], start: str, end: str) -> int:
-    """How many different fills, of those that keep the contract, lie in (start, end]; both are wire timestamps."""
-
-    def reported_with_the_detail(row: Row, error: ValidationError) -> None:
-        """Nothing: when the market's detail is read, the same row is rejected."""
-
+    """Count the distinct valid fills in (start, end]; both are wire timestamps."""
+    discarded = Quarantine()  # the market's detail reports the same rows
     return len(
         {
             fill.id
             for batch in batch_validation.batches(fills)
-            for fill in _read(batch, reported_with_the_detail)
+            for fill in _read(batch, discarded)
             if start < fill.timestamp <= end
         }
     )

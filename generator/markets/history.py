@@ -1,6 +1,6 @@
-"""A market's probability history: its points oldest first, thinned evenly in time. Pure.
+"""A market's probability history: points oldest first, thinned evenly in time. Pure.
 
-Points arrive as a stream in any order; what is kept of them is bounded, so memory does not grow with a market's past.
+Points arrive as a stream in any order; a bounded number is kept, so memory does not grow with a market's past.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,20 +10,20 @@ from typing import Any, Final, TypeAlias
 from pydantic import ValidationError
 
 from generator.markets import batch_validation, row_validation
-from generator.markets.batch_validation import UnusualError
+from generator.markets.batch_validation import SlowPathError
 from generator.markets.quarantine import Quarantine
 
-#: A history up to this long is thinned exactly; a longer one is brought down to a grid of so many cells first.
+#: Longer histories are first reduced to a grid of at most this many cells.
 GRID: Final = 10_000
 
 #: RFC 3339 UTC time in milliseconds, probability.
 Point: TypeAlias = tuple[str, float]
-#: A market's id, then time and probability, as the database has them.
+#: A market's id, then time and probability, as the driver delivers them.
 Row: TypeAlias = Sequence[Any]
 
 
 def history(market_id: str, points: Iterable[Row], limit: int, quarantine: Quarantine) -> list[Point]:
-    """The probability history, oldest first, thinned evenly in time to `limit` points; the result ignores row order."""
+    """The history, oldest first, thinned evenly in time to `limit` points; independent of row order."""
     if limit == 0:
         return []
     grid = _Grid()
@@ -40,7 +40,7 @@ def _read(market_id: str, batch: Sequence[Row], quarantine: Quarantine) -> Itera
     _, times, probs = zip(*batch, strict=True)
     try:
         return zip(batch_validation.timestamps(times), batch_validation.numbers(probs, 0, 1), strict=True)
-    except UnusualError:
+    except SlowPathError:
         return _read_one_by_one(market_id, batch, quarantine)
 
 
@@ -57,10 +57,10 @@ def _read_one_by_one(market_id: str, batch: Sequence[Row], quarantine: Quarantin
 
 
 class _Grid:
-    """Bounds a long history: the latest point of each cell of time, and the first point of all.
+    """Bounds a long history: keeps the latest point of each time cell, and the first point of all.
 
-    Cells are a power of two milliseconds wide, the narrowest that leaves at most GRID of them. Wider cells are made of
-    whole narrower ones, so reducing in steps, in whatever order rows arrive, ends in the same points as at once.
+    Cells are 2ⁿ milliseconds wide, with the smallest n that leaves at most GRID of them. Wider cells consist of whole
+    narrower ones, so the result does not depend on the number of steps or the order of rows.
     """
 
     def __init__(self) -> None:
@@ -81,14 +81,14 @@ class _Grid:
 def thin(points: list[Point], limit: int) -> list[Point]:
     """Choose at most `limit` (2 or more) of the sorted `points`, evenly in time.
 
-    They are the first of all, and the last one in each of `limit - 1` equal spans.
+    These are the first point, and the last point in each of `limit - 1` equal time spans.
     """
     if len(points) <= limit:
         return points
     start, end = _milliseconds(points[0][0]), _milliseconds(points[-1][0])
     spans = limit - 1
     length = max(end - start, 1)
-    # Rounded up in whole numbers: floats would now and then open a span too many.
+    # Round up with integers: rounding errors of floats would sometimes open an extra span.
     chosen = {-((start - _milliseconds(point[0])) * spans // length): point for point in points}
     chosen[0] = points[0]
     chosen[spans] = points[-1]

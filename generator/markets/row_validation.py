@@ -1,7 +1,7 @@
-"""Database values → wire values, one row at a time. The only row-to-wire conversion.
+"""Validates database rows and converts them to wire values, row by row. `batch_validation` is its fast path.
 
-Every function takes the value as the driver gave it and raises ValueError with a reason a person can act on. Bounds
-and enums come from `contract`; this module adds only what databases do differently. It knows no SQL. Pure.
+Every function takes a value as the driver delivers it and raises ValueError with an actionable reason. Bounds and
+enums come from `contract`; this module adds only what databases do differently. It knows no SQL. Pure.
 """
 
 import re
@@ -14,12 +14,12 @@ from typing import Annotated, Any, Final, NamedTuple
 from pydantic import BeforeValidator, ValidationError
 
 from generator.api import contract, ids
-from generator.markets.quarantine import Quarantine, shown
+from generator.markets.quarantine import Quarantine, printable
 
-#: Sums of floats end a hair beyond their bound; that much is a rounding error and no bad row.
+#: A probability this far out of bounds is a rounding error, not a bad row.
 TOLERANCE: Final = 1e-9
 
-# Stricter than `fromisoformat`, which takes a comma before the fraction, a NUL at the end and, since 3.13, hour 24.
+# Stricter than `fromisoformat`, which accepts a comma in the fraction, a trailing NUL and, since 3.13, hour 24.
 _TIME = re.compile(
     r"\d{4}-\d\d-\d\d[ Tt](?!24)\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d(?::?\d\d){0,2})?", re.ASCII
 )
@@ -27,16 +27,16 @@ _MICROSECONDS: Final = len("2026-01-31 12:00:00.000000")
 
 
 def timestamp(value: Any) -> str:
-    """Bring a time to RFC 3339 UTC, cut to milliseconds; one without an offset is UTC.
+    """Convert a time to RFC 3339 UTC, truncated to milliseconds; without an offset it is UTC.
 
-    `2026-01-31 12:00:00.123456`, PostgreSQL's `2026-01-31 12:00:00+00` and any RFC 3339 form are understood.
+    Accepts `2026-01-31 12:00:00.123456`, PostgreSQL's `2026-01-31 12:00:00+00` and any RFC 3339 form.
     """
     if not isinstance(value, str) or not _TIME.fullmatch(value):
         raise ValueError("not a time such as 2026-01-31T12:00:00Z")
     try:
         moment = datetime.fromisoformat(value if value[-1] != "z" else value.upper())
         if moment.tzinfo is None:
-            if len(value) == _MICROSECONDS:  # by far the most common form, and history has millions of them
+            if len(value) == _MICROSECONDS:  # by far the most common form: avoid formatting
                 return f"{value[:10]}T{value[11:23]}Z"
         else:
             moment = moment.astimezone(UTC).replace(tzinfo=None)
@@ -46,7 +46,7 @@ def timestamp(value: Any) -> str:
 
 
 def day(value: Any) -> str:
-    """Check a date, `2026-01-31`."""
+    """Validate a date such as `2026-01-31`."""
     try:
         return date.fromisoformat(value).isoformat()
     except (TypeError, ValueError):
@@ -54,7 +54,7 @@ def day(value: Any) -> str:
 
 
 def number(value: Any) -> float:
-    """Bring any finite number to a float; minus zero becomes zero."""
+    """Convert a number to a float; minus zero becomes zero."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise ValueError("not a number")  # noqa: TRY004 - a reason for the report, not a programming error
     try:
@@ -64,7 +64,7 @@ def number(value: Any) -> float:
 
 
 def integer(value: Any) -> int:
-    """Bring a whole number, however the database typed it, to an int."""
+    """Convert a whole number of any numeric type to an int."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise ValueError("not a whole number")  # noqa: TRY004 - a reason for the report, not a programming error
     try:
@@ -77,7 +77,7 @@ def integer(value: Any) -> int:
 
 
 def probability(value: Any) -> float:
-    """Bring a probability to a float; one within TOLERANCE of its bound is set to the bound."""
+    """Convert a probability to a float; clamp it if it is within TOLERANCE of its bound."""
     prob = number(value)
     if -TOLERANCE <= prob < 0 or 1 < prob <= 1 + TOLERANCE:
         return round(prob) + 0.0
@@ -85,16 +85,16 @@ def probability(value: Any) -> float:
 
 
 def price(value: Any) -> float | None:
-    """Bring a fill's price to a float; one outside the contract's range is withheld, which the contract allows."""
+    """Convert a fill's price to a float; None outside the contract's range, as the contract allows."""
     if value is None:
         return None
     paid = number(value)
-    # NaN and infinity go on to the contract, which refuses them.
+    # NaN and infinity are left for the contract to reject.
     return paid if contract.PRICE_MIN <= paid <= contract.PRICE_MAX or not isfinite(paid) else None
 
 
 def text(value: Any) -> str:
-    """Check that a text can be written as UTF-8."""
+    """Validate that a text can be encoded as UTF-8."""
     if not isinstance(value, str):
         raise ValueError("not a text")  # noqa: TRY004 - a reason for the report, not a programming error
     try:
@@ -105,7 +105,7 @@ def text(value: Any) -> str:
 
 
 def optional(convert: Any) -> BeforeValidator:
-    """Let NULL pass, and `convert` everything else."""
+    """Convert all values but NULL."""
     return BeforeValidator(lambda value: None if value is None else convert(value))
 
 
@@ -119,7 +119,7 @@ _OptionalText = Annotated[str | None, optional(text)]
 
 
 class FxRow(contract.FxFamilyMember):
-    """A row of `fx_members` on its way to the wire."""
+    """Validates a row of `fx_members`."""
 
     title: _Text
     instrument: _Text
@@ -147,12 +147,14 @@ MARKET_COLUMNS: Final = (
     "trader_count",
     "trading_pause_reason",
 )
-#: What it needs on top in the extended variant; a slug is judged beside those of all other markets.
+#: The columns it needs in addition in the extended variant. `slugs` handles slugs, which must be unique.
 EXTENDED_COLUMNS: Final = ("creation_source", "sponsor")
+#: The columns that `with_detail` needs, besides those of the extended variant.
+DETAIL_COLUMNS: Final = ("id", "description", "pool_yes", "pool_no", "trading_pause_reason")
 
 
 class MarketRow(contract.PublicMarketDetailMarket):
-    """A row of `markets` on its way to the wire."""
+    """Validates a row of `markets`."""
 
     id: _Uuid
     question: _Text
@@ -173,14 +175,14 @@ class MarketRow(contract.PublicMarketDetailMarket):
 
 
 class CategoryRow(contract.Closed):
-    """A row of `market_categories` on its way into a market."""
+    """Validates a row of `market_categories`."""
 
     category: Annotated[contract.CategoryName, BeforeValidator(text)]
     position: Annotated[int, BeforeValidator(integer)]
 
 
 class FillRow(contract.PublicRecentFill):
-    """A row of `fills` on its way to the wire."""
+    """Validates a row of `fills`."""
 
     id: _Uuid
     amount: _Amount
@@ -190,21 +192,21 @@ class FillRow(contract.PublicRecentFill):
 
 
 class PointRow(contract.ProbabilityPoint):
-    """A row of `probabilities` on its way to the wire."""
+    """Validates a row of `probabilities`."""
 
     timestamp: _Time
     prob: _Probability
 
 
 class LevelRow(contract.OrderBookLevel):
-    """One order's price and amount on their way to a level of the book."""
+    """Validates price and amount of an order."""
 
     price: Annotated[contract.Price, BeforeValidator(number)]
     amount: _Amount
 
 
 def reason(error: ValidationError) -> str:
-    """Say what is wrong with a row: every offending column with its message and value."""
+    """List all invalid columns of a row, each with its message and value."""
     return "; ".join(
         f"{'.'.join(map(str, mistake['loc']))}: {_sentence(mistake['msg'], mistake['input'])}"
         for mistake in error.errors(include_url=False)
@@ -215,11 +217,11 @@ def _sentence(message: str, value: object) -> str:
     if value is None:
         return "must not be NULL"
     plain = message.removeprefix("Value error, ")
-    return f"{plain[:1].lower()}{plain[1:]} ({shown(value)})"
+    return f"{plain[:1].lower()}{plain[1:]} ({printable(value)})"
 
 
 def accepts_bets(row: Mapping[str, Any], as_of: str) -> bool:
-    """Whether the market is open, closes after `as_of` and is not paused. A bad close time is reported elsewhere."""
+    """Whether the market is open, not paused and closes after `as_of`; False if the close time is invalid."""
     if row["status"] != "open" or row["trading_pause_reason"] is not None:
         return False
     try:
@@ -228,19 +230,14 @@ def accepts_bets(row: Mapping[str, Any], as_of: str) -> bool:
         return False
 
 
-class Extras(NamedTuple):
-    """What only the extended variant shows, from beside the market's row: a slug that leads to it, its categories."""
+class ExtendedFields(NamedTuple):
+    """Fields of the extended variant that do not come from the market's row: its usable slug, its categories."""
 
     slug: str | None
     categories: list[str]
 
-    @classmethod
-    def of(cls, item: contract.PublicMarketListItem) -> "Extras | None":
-        """What the item shows; None in the core variant."""
-        return None if item.categories is None else cls(item.slug, item.categories)
-
-    def fields(self) -> dict[str, Any]:
-        """The fields of the wire; the first category is the primary one."""
+    def wire(self) -> dict[str, Any]:
+        """The wire fields; the first category is the primary one."""
         primary = self.categories[0] if self.categories else None
         return {"slug": self.slug, "category": primary, "categories": self.categories}
 
@@ -251,15 +248,22 @@ def market(
     fx: contract.FxFamilyMember | Mapping[str, Any] | None,
     fills24h: int,
     as_of: str,
-    extras: Extras | None = None,
+    extended: ExtendedFields | None = None,
 ) -> MarketRow:
-    """Bring a row of `markets` to the wire; raise ValidationError when it breaks the contract."""
+    """Validate a row of `markets`; raise ValidationError if it breaks the contract."""
     derived = {"fx_family_member": fx, "fills24h": fills24h, "accepting_bets": accepts_bets(row, as_of)}
-    return MarketRow.model_validate({**row, **derived, **(extras.fields() if extras else {})})
+    return MarketRow.model_validate({**row, **derived, **(extended.wire() if extended else {})})
+
+
+def with_detail(
+    item: contract.PublicMarketListItem, fx: contract.FxFamilyMember | None, row: Mapping[str, Any]
+) -> MarketRow:
+    """Complete a validated market with DETAIL_COLUMNS of its row."""
+    return MarketRow.model_validate({**dict(item), **row, "fx_family_member": fx})
 
 
 def categories(found: Iterable[Sequence[Any]], quarantine: Quarantine) -> list[str]:
-    """A market's categories in order, from its rows: its id, category, position. Equal positions go by name."""
+    """A market's categories by position, then name, from its rows: market id, category, position."""
     kept: dict[str, int] = {}
     for market_id, category, position in found:
         try:
@@ -268,14 +272,14 @@ def categories(found: Iterable[Sequence[Any]], quarantine: Quarantine) -> list[s
             quarantine.reject("market_categories", market_id, reason(error))
             continue
         if row.category in kept:
-            repeated = f"category: the market has it already ({shown(row.category)})"
+            repeated = f"category: the market has it already ({printable(row.category)})"
             quarantine.reject("market_categories", market_id, repeated)
         kept[row.category] = min(row.position, kept.get(row.category, row.position))
     return sorted(kept, key=lambda name: (kept[name], name))
 
 
 def fill(row: Sequence[Any]) -> FillRow:
-    """Bring a fill to the wire: its market's id, then id, amount, shares, price and time; may raise ValidationError."""
+    """Validate a fill (market id, id, amount, shares, price, time); raise ValidationError if it is bad."""
     _, fill_id, amount, shares, paid, created_at = row
     values = {"id": fill_id, "amount": amount, "shares": shares, "price": paid, "timestamp": created_at}
     return FillRow.model_validate(values)

@@ -54,7 +54,9 @@ class Reader:
         self._statements = Statements(transaction.dialect, self._schema)
         self._shown = config.detail
         self._is_extended = config.variant == "extended"
-        self._columns = row_validation.MARKET_COLUMNS + (row_validation.EXTENDED_COLUMNS if self._is_extended else ())
+        extended = row_validation.EXTENDED_COLUMNS if self._is_extended else ()
+        self._market_columns = row_validation.MARKET_COLUMNS + extended
+        self._detail_columns = row_validation.DETAIL_COLUMNS + extended
         self._quarantine = quarantine
         self._spelled: list[str] = []
 
@@ -86,15 +88,15 @@ class Reader:
         known = slugs.references(self._slugs() if self._is_extended else ())
         categories = self._groups("market_categories", *_CATEGORIES, is_wanted=self._is_extended)
         markets, ids = list[Market](), Counter[str]()
-        for row in self._markets():
+        for row in self._markets(self._market_columns):
             key = row["id"]
             plain = str(key).lower()
             ids[plain] += 1
             own = row_validation.categories(categories.of(key), self._quarantine)
-            extras = row_validation.Extras(known.usable.get(key), own) if self._is_extended else None
+            extended = row_validation.ExtendedFields(known.usable.get(key), own) if self._is_extended else None
             try:
                 wire = row_validation.market(
-                    row, fx=fx.get(plain), fills24h=fills24h.get(key, 0), as_of=now, extras=extras
+                    row, fx=fx.get(plain), fills24h=fills24h.get(key, 0), as_of=now, extended=extended
                 )
             except ValidationError as error:
                 self._quarantine.reject("markets", key, row_validation.reason(error), row["question"] or "")
@@ -115,21 +117,17 @@ class Reader:
     def details(self, catalog: Catalog, within: Range = EVERYTHING) -> Iterator[MarketRows]:
         """Stream the catalog's markets with their detail rows; consume each before advancing to the next.
 
-        Market rows are read twice, as descriptions may be too large to keep them all in memory.
+        Descriptions and the like are read only now: they may be too large to keep all of them in the catalog.
         """
         public = {market.item.id: market for market in catalog.markets}
         orders = self._groups("orders", *_ORDERS, order=_ORDERS, within=within, is_wanted=self._shown.order_book)
         fills = self._groups("fills", *_FILLS, within=within, is_wanted=self._shown.recent_fills > 0)
         points = self._groups("probabilities", *_POINTS, within=within, is_wanted=self._shown.history_points > 0)
-        for row in self._markets(within):
+        for row in self._markets(self._detail_columns, within):
             streams = [groups.of(row["id"]) for groups in (orders, fills, points)]
             market = public.get(str(row["id"]).lower())
             if market is not None:
-                extras = row_validation.Extras.of(market.item)
-                wire = row_validation.market(
-                    row, fx=market.fx, fills24h=market.item.fills24h, as_of=catalog.as_of, extras=extras
-                )
-                yield MarketRows(wire, *streams)
+                yield MarketRows(row_validation.with_detail(market.item, market.fx, row), *streams)
         for groups in (orders, fills, points):
             groups.finish()
 
@@ -170,9 +168,9 @@ class Reader:
             str(moment.date()) if self._transaction.dialect == "sqlite" else moment.astimezone(UTC).replace(tzinfo=None)
         )
 
-    def _markets(self, within: Range = EVERYTHING) -> Iterator[Mapping[str, Any]]:
-        found = self._transaction.rows(self._statements.markets(*self._columns, within=within))
-        return (dict(zip(self._columns, row, strict=True)) for row in found)
+    def _markets(self, columns: tuple[str, ...], within: Range = EVERYTHING) -> Iterator[Mapping[str, Any]]:
+        found = self._transaction.rows(self._statements.markets(*columns, within=within))
+        return (dict(zip(columns, row, strict=True)) for row in found)
 
     def _slugs(self) -> Iterator[Sequence[Any]]:
         """Stream the id and the slug of every visible market."""

@@ -62,7 +62,7 @@ def details(settings: Config, as_of: datetime) -> Iterator[bytes]:
         catalog = reader.catalog(as_of)
         yield b""
         for shown in reader.details(catalog):
-            yield detail.read(shown, settings, quarantine).body()
+            yield detail.from_rows(shown, settings, quarantine).body()
 
 
 def write_details(settings: Config, as_of: datetime, file: Path) -> dict[str, Any]:

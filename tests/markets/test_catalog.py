@@ -172,8 +172,8 @@ def test_as_of_filters_no_row_that_is_dated_later() -> None:
 
 def of_categories(number: int, *names: str, **columns: Any) -> Market:
     row = market_row(number, **columns)
-    extras = row_validation.Extras(None, [*names])
-    return Market.of(row_validation.market(row, fx=columns.get("fx"), fills24h=0, as_of=NOW, extras=extras))
+    extended = row_validation.ExtendedFields(None, [*names])
+    return Market.of(row_validation.market(row, fx=columns.get("fx"), fills24h=0, as_of=NOW, extended=extended))
 
 
 def test_a_category_has_the_lists_that_all_have_with_its_markets_only() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from generator.api.contract import OrderBook, PublicMarketDetail
 from generator.markets import row_validation
-from generator.markets.detail import MarketRows, order_book, read
+from generator.markets.detail import MarketRows, from_rows, order_book
 from generator.markets.fills import recent
 from generator.markets.history import GRID, Point, history, thin
 from generator.markets.quarantine import Quarantine
@@ -279,7 +279,7 @@ def test_a_detail_is_the_contracts_resource(tmp_path: Path, quarantine: Quaranti
         [fill(1, "2026-01-15 00:00:00"), fill(2, "2026-01-16 00:00:00")],
         [(MARKET, "2026-01-15 00:00:00", 0.5)],
     )
-    made = PublicMarketDetail.model_validate_json(read(shown, make_config(tmp_path), quarantine).body())
+    made = PublicMarketDetail.model_validate_json(from_rows(shown, make_config(tmp_path), quarantine).body())
     assert made.market.model_dump() == market.model_dump()
     assert levels(made.order_book) == {"bids": [(0.4, 5.0)], "asks": []}
     assert [one.id for one in made.recent_fills] == [fill_id(2), fill_id(1)]
@@ -290,6 +290,6 @@ def test_the_configuration_bounds_fills_and_points(tmp_path: Path, quarantine: Q
     market = row_validation.market(market_row(), fx=None, fills24h=0, as_of=NOW)
     shown = MarketRows(market, [], [fill(n, at(n)) for n in range(9)], [(MARKET, at(n), 0.5) for n in range(9)])
     settings_ = make_config(tmp_path, detail__recent_fills=3, detail__history_points=2)
-    made = json.loads(read(shown, settings_, quarantine).body())
+    made = json.loads(from_rows(shown, settings_, quarantine).body())
     assert [one["id"] for one in made["recentFills"]] == [fill_id(8), fill_id(7), fill_id(6)]
     assert [point["timestamp"] for point in made["probHistory"]] == [at(0), at(8)]

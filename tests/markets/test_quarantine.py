@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from generator.markets.quarantine import NAMED_AT_MOST, Quarantine, Rejection, shown
+from generator.markets.quarantine import NAMED_AT_MOST, Quarantine, Rejection, printable
 
 
 def test_nothing_is_left_out_at_first(quarantine: Quarantine) -> None:
@@ -60,34 +60,34 @@ def test_a_rejection_that_is_named_already_is_still_counted_when_no_more_are_nam
 
 
 def test_a_text_is_shown_as_it_is() -> None:
-    assert shown("Will it snow? ☃ قبل") == "Will it snow? ☃ قبل"
-    assert shown("") == ""
+    assert printable("Will it snow? ☃ قبل") == "Will it snow? ☃ قبل"
+    assert printable("") == ""
 
 
 def test_other_values_are_shown_as_python_writes_them() -> None:
-    assert shown(None) == "None"
-    assert shown(1.2) == "1.2"
-    assert shown(b"\xff") == "b'\\xff'"
+    assert printable(None) == "None"
+    assert printable(1.2) == "1.2"
+    assert printable(b"\xff") == "b'\\xff'"
 
 
 @pytest.mark.parametrize(
     "text", ["two\nlines", "a\u2028b", "nul\0here", "bell\x07", "lone \ud800", "\udcff", "\u202eevil"]
 )
 def test_whatever_it_holds_it_is_shown_on_one_line_that_can_be_written(text: str) -> None:
-    line = shown(text)
+    line = printable(text)
     assert line.isprintable()
     assert line.splitlines() == [line]
     assert json.loads(json.dumps(line)).encode()
 
 
 def test_a_long_value_is_cut() -> None:
-    assert len(shown("x" * 1_000_000)) == 80
-    assert shown("x" * 1_000_000).endswith("x…")
-    assert shown("x" * 79) == "x" * 79
+    assert len(printable("x" * 1_000_000)) == 80
+    assert printable("x" * 1_000_000).endswith("x…")
+    assert printable("x" * 79) == "x" * 79
 
 
 def test_a_value_of_control_characters_stays_short() -> None:
-    assert len(shown("\0" * 1_000_000)) == 80
+    assert len(printable("\0" * 1_000_000)) == 80
 
 
 @pytest.mark.parametrize("reason", ["☃" * 5, "x" * 2_000])
