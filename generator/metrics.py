@@ -1,79 +1,92 @@
-"""What Prometheus is to know of the last run, as a text file for node_exporter's textfile collector.
+"""Metrics of the last run, as a text file for the textfile collector of Prometheus' node_exporter.
 
-Format: Prometheus text exposition 0.0.4. What a run does not tell keeps its value from the run before.
+A metric that a run does not set keeps its value from the run before.
 """
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
+
+from prometheus_client import generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
 
 from generator import filesystem
 
-#: Every metric with its help; all are gauges. Ages are for the reader to count: `time() - …_timestamp_seconds`.
+#: Every metric with its help text; all are gauges. Readers compute ages: `time() - …_timestamp_seconds`.
 _HELP: Final = {
     "last_run_timestamp_seconds": "When the command ended last.",
     "last_run_duration_seconds": "How long it took.",
     "last_run_exit_code": "Its exit code: 0 done, 1 failed, 3 a guard refused, 4 another run at work, 5 unknown.",
-    "last_success_timestamp_seconds": "When the command ended well last.",
-    "built_as_of_timestamp_seconds": "The instant that the output folder shows.",
-    "published_as_of_timestamp_seconds": "The instant that the store shows.",
-    "markets": "Markets by what became of them in the last build.",
-    "quarantined_rows": "Rows that the last build left out because they break the contract, by relation.",
-    "objects": "Objects of the last build.",
-    "bytes": "Their bytes.",
+    "last_success_timestamp_seconds": "When the command last succeeded.",
+    "built_as_of_timestamp_seconds": "As-of time of the output folder.",
+    "published_as_of_timestamp_seconds": "As-of time of the store.",
+    "markets": "Markets in the last build, by state.",
+    "quarantined_rows": "Rows that the last build quarantined because they break the contract, by relation.",
+    "objects": "Objects in the last build.",
+    "bytes": "Their size.",
     "uploaded_objects": "Objects that the last publish uploaded.",
     "deleted_objects": "Objects that the last publish deleted.",
     "requests": "Requests that the last publish made.",
-    "cost_usd_per_month": "What publishing such builds costs, estimated, by store.",
+    "cost_usd_per_month": "Estimated cost of publishing such builds, by store.",
 }
 _PREFIX: Final = "public_markets_"
-#: These speak of one command; all others are replaced as a whole.
+#: Metrics of one command. Setting any other metric replaces all its samples.
 _PER_COMMAND: Final = frozenset(name for name in _HELP if name.startswith("last_"))
-_ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
-
-#: Values by `name{label="value"}`, the name without its prefix.
-Samples = Mapping[str, float]
 
 
-def sample(name: str, **labels: str) -> str:
-    """The key of a sample."""
-    told = ",".join(f'{label}="{value.translate(_ESCAPES)}"' for label, value in labels.items())
-    return f"{name}{{{told}}}" if told else name
+class Sample(NamedTuple):
+    """What a value belongs to: the metric's name without its prefix, and its labels."""
+
+    name: str
+    labels: tuple[tuple[str, str], ...]
+
+
+Samples: TypeAlias = Mapping[Sample, float]
+
+
+def sample(name: str, /, **labels: str) -> Sample:
+    """The key of a value."""
+    return Sample(name, tuple(sorted(labels.items())))
 
 
 def update(path: Path, samples: Samples) -> None:
-    """Replace the file by one that has these samples, and of the old ones what they do not replace."""
+    """Set these samples in the file, which is replaced atomically."""
     try:
         before = dict(_parsed(path.read_text("utf-8", "replace")))
     except FileNotFoundError:
         before = {}
-    filesystem.replace(path, encoded(_merged(before, samples)).encode())
+    filesystem.replace(path, generate_latest(_Gauges(_merged(before, samples))))
 
 
-def encoded(samples: Samples) -> str:
-    """The file's text."""
-    lines = []
-    for name, text in _HELP.items():
-        values = sorted(f"{_PREFIX}{key} {value!r}" for key, value in samples.items() if _name(key) == name)
-        if values:
-            lines += [f"# HELP {_PREFIX}{name} {text}", f"# TYPE {_PREFIX}{name} gauge", *values]
-    return "".join(f"{line}\n" for line in lines)
+class _Gauges(Collector):
+    """Samples in the form that prometheus_client writes."""
+
+    def __init__(self, samples: Samples) -> None:
+        self._samples = samples
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        for name, text in _HELP.items():
+            family = GaugeMetricFamily(_PREFIX + name, text)
+            for key, value in sorted(self._samples.items()):
+                if key.name == name:
+                    family.add_sample(family.name, dict(key.labels), value)
+            if family.samples:
+                yield family
 
 
 def _merged(before: Samples, samples: Samples) -> Samples:
-    replaced = {_name(key) for key in samples} - _PER_COMMAND
-    return {**{key: value for key, value in before.items() if _name(key) not in replaced}, **samples}
+    replaced = {key.name for key in samples} - _PER_COMMAND
+    return {**{key: value for key, value in before.items() if key.name not in replaced}, **samples}
 
 
-def _parsed(text: str) -> Iterator[tuple[str, float]]:
-    """The samples of an earlier file; whatever else there is in it is dropped."""
-    for line in text.splitlines():
-        key, _, value = line.removeprefix(_PREFIX).rpartition(" ")
+def _parsed(text: str) -> Iterator[tuple[Sample, float]]:
+    """The samples of an earlier file. Each line is parsed by itself, so that a bad one spoils no other."""
+    for line in text.split("\n"):
         try:
-            yield key, float(value)
+            for family in text_string_to_metric_families(line):
+                for found in family.samples:
+                    yield sample(found.name.removeprefix(_PREFIX), **found.labels), found.value
         except ValueError:
             continue
-
-
-def _name(key: str) -> str:
-    return key.partition("{")[0]

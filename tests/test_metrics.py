@@ -83,10 +83,12 @@ def test_a_file_that_cannot_be_written_does_not_fail_the_run(site: Site) -> None
 
 def test_the_file_is_replaced_at_once_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
     path = tmp_path / FILE
-    metrics.update(path, {"objects": 1})
+    metrics.update(path, {sample("objects"): 1})
     with path.open() as file:
-        metrics.update(path, {"objects": 2})
-        assert file.read().endswith("public_markets_objects 1\n"), "whoever reads it meanwhile sees the old file whole"
+        metrics.update(path, {sample("objects"): 2})
+        assert file.read().endswith("public_markets_objects 1.0\n"), (
+            "whoever reads it meanwhile sees the old file whole"
+        )
     assert read(path) == {"objects": 2}
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
 
@@ -94,7 +96,7 @@ def test_the_file_is_replaced_at_once_and_leaves_nothing_beside_it(tmp_path: Pat
 def test_what_a_run_does_not_tell_keeps_its_value_and_what_is_foreign_goes(tmp_path: Path) -> None:
     path = tmp_path / FILE
     path.write_text("# HELP other x\n# TYPE other gauge\nother 5\nnonsense\npublic_markets_bytes 7\n")
-    metrics.update(path, {"objects": 2, sample("markets", state="hidden"): 1})
+    metrics.update(path, {sample("objects"): 2, sample("markets", state="hidden"): 1})
     metrics.update(path, {sample("markets", state="published"): 3})
     assert read(path) == {"bytes": 7, "objects": 2, "markets published": 3}
 
@@ -103,11 +105,11 @@ def test_a_label_may_hold_anything(tmp_path: Path) -> None:
     path = tmp_path / FILE
     name = 'a "quoted" \\ name\nof two lines {x="1"} 5'
     metrics.update(path, {sample("cost_usd_per_month", place=name): 1.5})
-    metrics.update(path, {"objects": 1})
+    metrics.update(path, {sample("objects"): 1})
     assert read(path) == {f"cost_usd_per_month {name}": 1.5, "objects": 1}
 
 
 @pytest.mark.parametrize("value", [0, 3.25, 1e300, 433_156_113])
 def test_a_number_is_told_as_it_is(tmp_path: Path, value: float) -> None:
-    metrics.update(tmp_path / FILE, {"bytes": value})
+    metrics.update(tmp_path / FILE, {sample("bytes"): value})
     assert read(tmp_path / FILE) == {"bytes": value}

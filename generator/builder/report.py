@@ -134,16 +134,16 @@ class Report:
     def samples(self) -> Samples:
         """What Prometheus is to know of the build."""
         made = {
-            "built_as_of_timestamp_seconds": datetime.fromisoformat(self.as_of).timestamp(),
+            sample("built_as_of_timestamp_seconds"): datetime.fromisoformat(self.as_of).timestamp(),
             sample("markets", state="published"): self.built,
             sample("markets", state="hidden"): self.hidden,
             sample("markets", state="quarantined"): self.quarantine.total("markets"),
-            "objects": self.written + self.unchanged,
+            sample("objects"): self.written + self.unchanged,
         }
         made |= {sample("quarantined_rows", relation=name): self.quarantine.total(name) for name in RELATIONS}
         if self.cost:
             mine = self.cost.layouts[self.layout]
-            made["bytes"] = mine.bytes
+            made[sample("bytes")] = mine.bytes
             made |= {sample("cost_usd_per_month", place=place): usd for place, usd in mine.usd_per_month.items()}
         return made
 

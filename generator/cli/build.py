@@ -1,4 +1,4 @@
-"""`build` and `demo`: what they tell of what was built."""
+"""The `build` and `demo` commands and their output."""
 
 from datetime import datetime
 from typing import Final
@@ -10,15 +10,17 @@ from generator.builder.guards import BuildOverrides
 from generator.builder.report import Report
 from generator.builder.run import Clock, build
 from generator.cli import logs
-from generator.cli.command import Job, MeasuredJob, as_of_option, note, now, shown
+from generator.cli.command import Command, MeasuredCommand, add_metrics, now
 from generator.cli.logs import LOG
+from generator.cli.parameters import as_of_option
+from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
 from generator.demo.database import seed
 from generator.errors import SourceError
 from generator.source.connection import display_url, sqlite_path
 from generator.tree import files, layouts
 
-#: So many quarantined rows are named on stderr; the report names them all.
+#: How many rows, notices and markets to name on stderr; the report names them all.
 _NAMED_ON_STDERR: Final = 20
 
 
@@ -30,7 +32,7 @@ allow_invalid_option = click.option(
 )
 
 
-@click.command(cls=MeasuredJob, name="build")
+@click.command(cls=MeasuredCommand, name="build")
 @as_of_option
 @allow_shrink_option
 @allow_invalid_option
@@ -39,9 +41,9 @@ def build_command(settings: Config, as_of: datetime | None, *, allow_shrink: boo
     _build(settings, clock(as_of), BuildOverrides(shrink=allow_shrink, invalid=allow_invalid))
 
 
-@click.command(cls=Job, name="demo")
+@click.command(cls=Command, name="demo")
 @as_of_option
-@click.option("--markets", type=click.IntRange(1), default=400, show_default=True, help="How many markets to make up.")
+@click.option("--markets", type=click.IntRange(1), default=400, show_default=True, help="Number of markets to make up.")
 def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None:
     """Make up a lifelike database if there is none yet, and build it."""
     instant = clock(as_of)
@@ -53,7 +55,7 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
     if path.exists():
         logs.notice(f"{path} is there already; delete it to get a new one")
     else:
-        with shown("making up markets"):
+        with progress_bar("making up markets"):
             seed(path, as_of=instant.as_of, markets=markets)
         logs.notice(f"made up {markets} markets in {path}")
     _build(settings, instant, BuildOverrides(shrink=False, invalid=False))
@@ -63,20 +65,20 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
 
 
 def _build(settings: Config, clock: Clock, overrides: BuildOverrides) -> None:
-    with shown("rendering") as bar:
+    with progress_bar("rendering") as bar:
         report = build(settings, clock, overrides=overrides, progress=bar)
-    tell(report)
+    log_report(report)
     click.echo(report.summary())
 
 
 def clock(as_of: datetime | None) -> Clock:
-    """The instant to build for: what somebody set, or now."""
+    """The as-of time given on the command line, or now."""
     return Clock(as_of or now(), is_set=as_of is not None)
 
 
-def tell(report: Report) -> None:
-    """What a build did, on stderr."""
-    note(report.samples())
+def log_report(report: Report) -> None:
+    """Log what a build did."""
+    add_metrics(report.samples())
     for name, seconds in report.stages.items():
         logs.stage(name, seconds, **report.counts(name))
     rejections = list(report.quarantine)

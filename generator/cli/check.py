@@ -1,11 +1,12 @@
-"""`check`: everything that is wrong, in the order in which a person would mend it; and whether cron has stalled."""
+"""`check`: lists every problem, in the order to fix it; or tells whether publishing has stalled."""
 
 from collections.abc import Iterator
 
 import click
 
 from generator.builder.preflight import BuildCheck
-from generator.cli.command import Job, now, shown
+from generator.cli.command import Command, now
+from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
 from generator.cost import estimate
 from generator.errors import CheckError
@@ -13,14 +14,14 @@ from generator.findings import Finding, Weight, tried
 from generator.publish import preflight
 
 
-@click.command(cls=Job, name="check")
+@click.command(cls=Command, name="check")
 @click.option("--published", is_flag=True, help="Only tell whether what is published is fresh: for a monitor.")
 def check_command(settings: Config, *, published: bool) -> None:
     """Tell whether a build and a publish can work, and everything that keeps them from working."""
     if published:
         click.echo(preflight.require_fresh(settings))
         return
-    with shown("checking") as bar:
+    with progress_bar("checking") as bar:
         check = BuildCheck(settings, now(), bar)
         findings = list(_findings(settings, check))
     for finding in findings:

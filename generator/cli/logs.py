@@ -1,4 +1,4 @@
-"""How a log line is written: for people, or as one JSON object a line. Results are no log lines; they go to stdout."""
+"""Logs on stderr: text for people, or one JSON object per line. Results are not logs; they go to stdout."""
 
 import json
 import logging
@@ -6,36 +6,53 @@ import sys
 from datetime import UTC, datetime
 from typing import Final, Literal
 
-Form = Literal["text", "json"]
+import click
+
+LogFormat = Literal["text", "json"]
 
 LOG: Final = logging.getLogger("public_markets")
-#: What people are told without asking, though nothing is wrong.
+#: Level of messages that are always shown though nothing is wrong.
 NOTICE: Final = 25
 _LEVELS: Final = {NOTICE: "notice"}
+_FORMAT: Final = "public_markets.log_format"
 
 
-def configure(form: Form, *, verbose: bool) -> None:
-    """Send logs to stderr. In JSON there is always a line per stage; people get those with `-v`."""
+def configure(log_format: LogFormat, *, verbose: bool) -> None:
+    """Send logs to stderr. JSON always has a line per stage; text has those only if `verbose`."""
+    click.get_current_context().meta[_FORMAT] = log_format
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Json() if form == "json" else _Text())
-    # Of the libraries' own words only warnings are worth a line, unless everything is asked for.
+    handler.setFormatter(_Json() if log_format == "json" else _Text())
+    # Libraries log warnings only, unless everything was asked for.
     logging.basicConfig(handlers=[handler], level=logging.INFO if verbose else logging.WARNING, force=True)
-    LOG.setLevel(logging.INFO if verbose or form == "json" else NOTICE)
+    LOG.setLevel(logging.INFO if verbose or log_format == "json" else NOTICE)
+
+
+def are_json() -> bool:
+    """Whether the current command logs JSON."""
+    return click.get_current_context().meta.get(_FORMAT) == "json"
 
 
 def notice(sentence: str) -> None:
-    """Tell people something that is no result."""
+    """Log something that is neither a result nor a problem."""
     LOG.log(NOTICE, "%s", sentence)
 
 
 def stage(name: str, seconds: float, **counts: float) -> None:
-    """Tell that a stage is over, how long it took, and what it counted."""
+    """Log the end of a stage, its duration and its counts."""
     LOG.info("stage over", extra={"fields": {"stage": name, "duration_ms": round(seconds * 1000), **counts}})
+
+
+def failure(sentence: str, exit_code: int) -> None:
+    """Write the sentence that a failed command ends with."""
+    if are_json():
+        LOG.error("%s", sentence, extra={"fields": {"exit_code": exit_code}})
+    else:
+        click.echo(f"error: {sentence}", err=True)
 
 
 class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        """Write the line."""
+        """Format the line."""
         fields = "".join(f" {name}={value}" for name, value in getattr(record, "fields", {}).items())
         label = "" if record.levelno == NOTICE else f"{record.levelname}: "
         trace = f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""
@@ -44,7 +61,7 @@ class _Text(logging.Formatter):
 
 class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        """Write the line; `time` is RFC 3339, UTC."""
+        """Format the line; `time` is RFC 3339, UTC."""
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         level = _LEVELS.get(record.levelno, record.levelname.lower())
         line = {"time": moment.replace("+00:00", "Z"), "level": level, "message": record.getMessage()}

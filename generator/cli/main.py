@@ -1,6 +1,6 @@
 """The commands. Results go to stdout, logs and progress to stderr.
 
-A command's module is imported when the command is used: a build needs no web server, and `--version` no database.
+A command's module is imported when the command is used: a build needs no web server, `--version` no database.
 """
 
 import gc
@@ -13,8 +13,8 @@ import click
 
 from generator import __version__
 
-#: Where each command is; it is called `<name>_command` there.
-_PLACES: Final[Mapping[str, str]] = MappingProxyType(
+#: The module of each command, which defines it as `<name>_command`.
+_MODULES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "build": "build",
         "check": "check",
@@ -29,20 +29,20 @@ _PLACES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 class Commands(click.Group):
-    """A group that looks for its commands when it is asked for them."""
+    """A group that imports a command only when it is used."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click has it
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """The names of all commands."""
-        return list(_PLACES)
+        return list(_MODULES)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as click has it
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """The command of that name."""
-        if cmd_name not in _PLACES:
+        if cmd_name not in _MODULES:
             return None
-        # What modules are made of stays to the end: looking for garbage in it costs a tenth of the start, and again
-        # at every later collection, which would also copy it into every worker.
+        # Modules live to the end. Collecting garbage among their objects costs a tenth of the start-up time, again at
+        # every later collection, and copies their memory into every worker.
         gc.disable()
-        module: Any = import_module(f"generator.cli.{_PLACES[cmd_name]}")
+        module: Any = import_module(f"generator.cli.{_MODULES[cmd_name]}")
         gc.freeze()
         gc.enable()
         command: click.Command = getattr(module, f"{cmd_name}_command")

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from generator.builder.dry_build import Left, Measured, Measurement
-from generator.cli.command import Job, as_of_option, now, shown
+from generator.cli.command import Command, now
+from generator.cli.parameters import Amount, as_of_option
+from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
 from generator.cost import estimate, prices
 from generator.cost.estimate import Basis, Cost, Terms
@@ -21,31 +23,16 @@ from generator.tree import chunks, pages
 
 #: USD a month from which it pays to have an edge that reads objects.
 _WORTH_USD: Final = 5.0
-_UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 
-class Amount(click.ParamType[int]):
-    """A whole number, which may end in k, M or G."""
-
-    name = "amount"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read the number."""
-        digits = str(value).rstrip("kKmMgG")
-        unit = str(value)[len(digits) :].upper()
-        if not digits.isascii() or not digits.isdigit() or unit not in _UNITS:
-            self.fail(f"{value!r} is no amount; write it like 250000, 250k or 10M", param, ctx)
-        return int(digits) * _UNITS[unit]
-
-
-@click.command(cls=Job, name="plan")
+@click.command(cls=Command, name="plan")
 @as_of_option
 @click.option("--reads", type=Amount(), default=None, metavar="N", help="Estimate so many reads a month, too.")
 def plan_command(settings: Config, as_of: datetime | None, reads: int | None) -> None:
     """Tell what publishing will cost, for every layout and store, without making anything."""
     terms = Terms(settings.schedule, settings.cursor.lifetime, prices.load(settings))
     left, quarantine = Left.within(settings.output), Quarantine()
-    with shown("reading") as bar, open_reader(settings, quarantine) as reader:
+    with progress_bar("reading") as bar, open_reader(settings, quarantine) as reader:
         reader.require_schema()
         measured = Measurement(settings, left, quarantine, bar).of(reader, as_of or now())
     cost = estimate.cost(measured.site, left.cost.basis if left.cost else Basis(), terms)

@@ -11,9 +11,11 @@ import click
 from generator.builder.guards import BuildOverrides
 from generator.builder.run import build_into, shape
 from generator.cli import logs
-from generator.cli.build import allow_invalid_option, allow_shrink_option, clock, tell
-from generator.cli.command import MeasuredJob, as_of_option, note, shown
+from generator.cli.build import allow_invalid_option, allow_shrink_option, clock, log_report
+from generator.cli.command import MeasuredCommand, add_metrics
 from generator.cli.logs import LOG
+from generator.cli.parameters import as_of_option
+from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
 from generator.errors import CostError, GuardError, PublicMarketsError
 from generator.publish import takedown
@@ -44,7 +46,7 @@ def publish_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@click.command(cls=MeasuredJob, name="publish")
+@click.command(cls=MeasuredCommand, name="publish")
 @publish_options
 def publish_command(settings: Config, **options: bool) -> None:
     """Bring the store to the state of the output folder."""
@@ -53,7 +55,7 @@ def publish_command(settings: Config, **options: bool) -> None:
         _publish(folder, target, settings, options)
 
 
-@click.command(cls=MeasuredJob, name="rebuild")
+@click.command(cls=MeasuredCommand, name="rebuild")
 @as_of_option
 @allow_invalid_option
 @publish_options
@@ -63,13 +65,13 @@ def rebuild_command(settings: Config, as_of: datetime | None, *, allow_invalid: 
     overrides = BuildOverrides(shrink=options["allow_shrink"], invalid=allow_invalid)
     with _workplace(settings, target, is_dry=options["dry_run"]) as (folder, barred):
         try:
-            with shown("rendering") as bar:
+            with progress_bar("rendering") as bar:
                 report = build_into(folder, settings, clock(as_of), overrides=overrides, progress=bar)
         except PublicMarketsError as error:
             if not options["dry_run"]:
                 _withdraw_all_the_same(target, settings, barred, error)
             raise
-        tell(report)
+        log_report(report)
         click.echo(report.summary())
         _publish(folder, target, settings, options, barred)
 
@@ -96,7 +98,7 @@ def _withdraw_all_the_same(
     """Take out what must not be public, though a build was refused for other reasons."""
     visible = refusal.visible if isinstance(refusal, GuardError) else None
     try:
-        with shown("withdrawing") as bar:
+        with progress_bar("withdrawing") as bar:
             tally = takedown.hidden_from_store(target, settings, barred, visible, bar)
     except PublicMarketsError as error:
         # Why there is no build is what the run ends with.
@@ -125,7 +127,7 @@ def _publish(
 
     begin = time.monotonic()
     try:
-        with shown("publishing") as bar:
+        with progress_bar("publishing") as bar:
             outcome = publication.run(bar, show)
     except CostError as error:
         if not wanted.is_dry:
@@ -139,5 +141,5 @@ def _publish(
         deleted=tally.deleted, retained=tally.retained, requests=outcome.requests,
     )  # fmt: skip
     if not wanted.is_dry:
-        note(outcome.samples())
+        add_metrics(outcome.samples())
     click.echo(("dry run, nothing was changed; it would have " if wanted.is_dry else "") + outcome.summary())

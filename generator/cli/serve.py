@@ -2,16 +2,22 @@
 
 import click
 
-from generator.cli.command import Job
+from generator.cli.command import Command
 from generator.config.settings import Config
 from generator.edge.local import server
 
 
-@click.command(cls=Job, name="serve")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes any free one.")
+@click.command(cls=Command, name="serve")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="0 picks a free port.",
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 def serve_command(settings: Config, host: str, port: int) -> None:
-    """Serve the output folder through the very router that is deployed, until Ctrl-C."""
+    """Serve the output folder through the router that is deployed, until Ctrl-C."""
 
     def announce(address: str) -> None:
         click.echo(f"serving {settings.output}/ at {address}")

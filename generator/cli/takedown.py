@@ -6,8 +6,10 @@ import click
 
 from generator.api import times
 from generator.cli import logs
-from generator.cli.command import Job, Reference, now, shown
+from generator.cli.command import Command, now
 from generator.cli.logs import LOG
+from generator.cli.parameters import Reference
+from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
 from generator.publish import blocklist, takedown
 from generator.publish.run import answering
@@ -16,7 +18,7 @@ from generator.tree.blocklist import BlockedList
 from generator.tree.manifest import Slugs
 
 
-@click.command(cls=Job, name="takedown")
+@click.command(cls=Command, name="takedown")
 @click.argument("markets", metavar="REF...", nargs=-1, type=Reference())
 @click.option("--undo", is_flag=True, help="Let the markets come back with the next build.")
 def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool) -> None:
@@ -47,7 +49,7 @@ def _take_down_published(
     target = open_store(settings)
     with answering(target):
         words = told(blocklist.read(target), lambda: takedown.published_slugs(target, settings))
-    with shown("publishing") as bar:
+    with progress_bar("publishing") as bar:
         tally = takedown.from_store(target, settings, words, bar, logs.notice)
     for warning in tally.warnings:
         LOG.warning("%s", warning)

@@ -9,7 +9,7 @@ from typing import Final
 from generator.config.settings import Config
 from generator.cost import estimate, prices
 from generator.errors import StoreError
-from generator.metrics import Samples
+from generator.metrics import Samples, sample
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
 from generator.publish import guards, withdrawal
@@ -63,10 +63,10 @@ class Outcome:
     def samples(self) -> Samples:
         """What Prometheus is to know of it."""
         return {
-            "published_as_of_timestamp_seconds": datetime.fromisoformat(self.as_of).timestamp(),
-            "uploaded_objects": self.tally.uploaded,
-            "deleted_objects": self.tally.deleted,
-            "requests": self.requests,
+            sample("published_as_of_timestamp_seconds"): datetime.fromisoformat(self.as_of).timestamp(),
+            sample("uploaded_objects"): self.tally.uploaded,
+            sample("deleted_objects"): self.tally.deleted,
+            sample("requests"): self.requests,
         }
 
 

@@ -274,8 +274,8 @@ def test_every_mistake_in_the_configuration_is_reported_at_once(site: Site, tmp_
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (("build", "--as-of", "soon"), 2, "'soon' is no time; write it like 2026-01-31T12:00:00Z"),
-        (("build", "--as-of", "2026-02-30T12:00:00Z"), 2, "'2026-02-30T12:00:00Z' is no time; write it like"),
+        (("build", "--as-of", "soon"), 2, "'soon' is not a time; write it like 2026-01-31T12:00:00Z"),
+        (("build", "--as-of", "2026-02-30T12:00:00Z"), 2, "'2026-02-30T12:00:00Z' is not a time; write it like"),
         (("build", "--as-of", "0999-01-01T00:00:00Z"), 2, "is not between the years 1000 and 9998"),
         (("build", "--set", "schedule"), 1, "error: --set schedule: write it as dotted.key=value, such as"),
         (("build", "--set", "shedule=1"), 1, "error: --set shedule: unknown setting; did you mean schedule?"),

@@ -94,7 +94,7 @@ def test_readers_are_estimated_when_asked_for(site: Site, text: str, shown: str)
 def test_an_amount_of_readers_that_is_none_is_a_mistake_of_usage(site: Site, text: str) -> None:
     result = CliRunner().invoke(main, ["plan", "--reads", text])
     assert result.exit_code == 2
-    assert "is no amount; write it like 250000, 250k or 10M" in result.stderr
+    assert "is not an amount; write it like 250000, 250k or 10M" in result.stderr
 
 
 @pytest.mark.parametrize(

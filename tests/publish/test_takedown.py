@@ -223,7 +223,7 @@ def test_an_unknown_id_is_kept_out_and_changes_nothing_else(site: Site) -> None:
 def test_what_is_neither_id_nor_slug_is_a_usage_error(site: Site, reference: str) -> None:
     result = site.run("takedown", market_id(1), reference)
     assert result.exit_code == 2
-    assert "is no market's id or slug; write a UUID" in result.stderr
+    assert "is not a market's id or slug; write a UUID" in result.stderr
     assert site.traces(1)
 
 

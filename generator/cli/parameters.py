@@ -1,0 +1,62 @@
+"""Types of arguments and options that several commands take."""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import click
+
+from generator.api import ids, slugs
+
+_UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+
+
+class Instant(click.ParamType[datetime]):
+    """A time, RFC 3339; UTC unless it has an offset."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Parse the time. The first and last years of the calendar leave no room for time windows around it."""
+        try:
+            moment = datetime.fromisoformat(str(value).upper())
+            moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is not a time; write it like 2026-01-31T12:00:00Z", param, ctx)
+        if not 1000 <= moment.year <= 9998:  # noqa: PLR2004 - as in the message below
+            self.fail(f"{value!r} is not between the years 1000 and 9998", param, ctx)
+        return moment
+
+
+class Reference(click.ParamType[str]):
+    """A market's id (a UUID in either case) or slug."""
+
+    name = "market"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return an id as it is published, in lower case; a slug unchanged."""
+        text = str(value)
+        with suppress(ValueError):
+            return ids.uuid(text)
+        if not slugs.can_be_reference(text):
+            self.fail(f"{value!r} is not a market's id or slug; write a UUID, as on the market's page", param, ctx)
+        return text
+
+
+class Amount(click.ParamType[int]):
+    """A whole number, which may end in k, M or G."""
+
+    name = "amount"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Parse the number."""
+        digits = str(value).rstrip("kKmMgG")
+        unit = str(value)[len(digits) :].upper()
+        if not digits.isascii() or not digits.isdigit() or unit not in _UNITS:
+            self.fail(f"{value!r} is not an amount; write it like 250000, 250k or 10M", param, ctx)
+        return int(digits) * _UNITS[unit]
+
+
+as_of_option = click.option(
+    "--as-of", type=Instant(), default=None, metavar="TIME", help="Build as of this time instead of now."
+)
