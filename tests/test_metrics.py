@@ -1,4 +1,4 @@
-"""What Prometheus is told of the last run, read with its own parser."""
+"""Metrics of the last run, read with the official parser."""
 
 from pathlib import Path
 
@@ -14,33 +14,34 @@ FILE = "metrics.prom"
 
 
 def read(path: Path) -> dict[str, float]:
-    """Every sample as `name{label}`, after the official parser has taken the file."""
+    """Every value by `name label…`, as the official parser reads it."""
     families = list(text_string_to_metric_families(path.read_text("utf-8")))
     assert families
     assert all(family.type == "gauge" and family.documentation for family in families)
     return {
-        one.name.removeprefix("public_markets_") + "".join(f" {value}" for value in one.labels.values()): one.value
+        found.name.removeprefix("public_markets_")
+        + "".join(f" {value}" for value in found.labels.values()): found.value
         for family in families
-        for one in family.samples
+        for found in family.samples
     }
 
 
-def test_a_rebuild_tells_what_was_built_what_is_published_and_how_it_went(site: Site) -> None:
+def test_a_rebuild_reports_what_was_built_what_is_published_and_how_it_went(site: Site) -> None:
     site.edit(1, prob=7.5)
     site.done("rebuild", "--as-of", hour(1), "--allow-invalid", "--metrics", FILE)
-    told = read(site.folder / FILE)
-    assert told["built_as_of_timestamp_seconds"] == told["published_as_of_timestamp_seconds"] == 1_706_749_200
-    assert [told[f"markets {state}"] for state in ("published", "hidden", "quarantined")] == [10, 1, 1]
-    assert {name: told[f"quarantined_rows {name}"] for name in RELATIONS} == dict.fromkeys(RELATIONS, 0) | {
+    found = read(site.folder / FILE)
+    assert found["built_as_of_timestamp_seconds"] == found["published_as_of_timestamp_seconds"] == 1_706_749_200
+    assert [found[f"markets {state}"] for state in ("published", "hidden", "quarantined")] == [10, 1, 1]
+    assert {name: found[f"quarantined_rows {name}"] for name in RELATIONS} == dict.fromkeys(RELATIONS, 0) | {
         "markets": 1
     }
-    assert told["objects"] == len(site.built())
-    assert told["bytes"] == pytest.approx(sum(map(len, site.built().values())), rel=0.01)
-    assert told["cost_usd_per_month S3 + CloudFront"] > told["cost_usd_per_month R2"] > 0
-    assert told["uploaded_objects"] > 1_000
-    assert told["last_run_exit_code rebuild"] == 0
-    assert told["last_run_duration_seconds rebuild"] > 0
-    assert told["last_success_timestamp_seconds rebuild"] == told["last_run_timestamp_seconds rebuild"]
+    assert found["objects"] == len(site.built())
+    assert found["bytes"] == pytest.approx(sum(map(len, site.built().values())), rel=0.01)
+    assert found["cost_usd_per_month S3 + CloudFront"] > found["cost_usd_per_month R2"] > 0
+    assert found["uploaded_objects"] > 1_000
+    assert found["last_run_exit_code rebuild"] == 0
+    assert found["last_run_duration_seconds rebuild"] > 0
+    assert found["last_success_timestamp_seconds rebuild"] == found["last_run_timestamp_seconds rebuild"]
 
 
 def test_a_run_that_fails_keeps_when_one_last_succeeded(site: Site) -> None:
@@ -55,22 +56,22 @@ def test_a_run_that_fails_keeps_when_one_last_succeeded(site: Site) -> None:
     assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
 
 
-def test_build_and_publish_tell_of_themselves_side_by_side(site: Site) -> None:
+def test_build_and_publish_each_have_their_metrics(site: Site) -> None:
     site.settings["metrics"] = FILE
     site.done("build", "--as-of", hour(1))
     assert "published_as_of_timestamp_seconds" not in read(site.folder / FILE)
     site.done("publish")
-    told = read(site.folder / FILE)
-    assert {"last_run_exit_code build", "last_run_exit_code publish"} <= told.keys()
-    assert told["published_as_of_timestamp_seconds"] == told["built_as_of_timestamp_seconds"]
+    found = read(site.folder / FILE)
+    assert {"last_run_exit_code build", "last_run_exit_code publish"} <= found.keys()
+    assert found["published_as_of_timestamp_seconds"] == found["built_as_of_timestamp_seconds"]
 
 
-def test_a_dry_run_publishes_nothing_and_says_nothing_else(site: Site) -> None:
+def test_a_dry_run_reports_nothing_published(site: Site) -> None:
     site.done("publish", "--dry-run", "--metrics", FILE)
     assert "published_as_of_timestamp_seconds" not in read(site.folder / FILE)
 
 
-def test_without_being_asked_no_file_is_written(site: Site) -> None:
+def test_without_the_setting_no_file_is_written(site: Site) -> None:
     site.done("build", "--as-of", hour(1))
     assert {path.name for path in site.folder.iterdir()} == {"config.yaml", "markets.db", "output"}
 
@@ -81,19 +82,17 @@ def test_a_file_that_cannot_be_written_does_not_fail_the_run(site: Site) -> None
     assert not (site.folder / "nowhere").exists()
 
 
-def test_the_file_is_replaced_at_once_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+def test_the_file_is_replaced_atomically_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
     path = tmp_path / FILE
     metrics.update(path, {sample("objects"): 1})
     with path.open() as file:
         metrics.update(path, {sample("objects"): 2})
-        assert file.read().endswith("public_markets_objects 1.0\n"), (
-            "whoever reads it meanwhile sees the old file whole"
-        )
+        assert file.read().endswith("public_markets_objects 1.0\n"), "a reader in between sees the old file whole"
     assert read(path) == {"objects": 2}
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
 
 
-def test_what_a_run_does_not_tell_keeps_its_value_and_what_is_foreign_goes(tmp_path: Path) -> None:
+def test_what_a_run_does_not_set_keeps_its_value_and_foreign_metrics_are_dropped(tmp_path: Path) -> None:
     path = tmp_path / FILE
     path.write_text("# HELP other x\n# TYPE other gauge\nother 5\nnonsense\npublic_markets_bytes 7\n")
     metrics.update(path, {sample("objects"): 2, sample("markets", state="hidden"): 1})
@@ -110,6 +109,6 @@ def test_a_label_may_hold_anything(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [0, 3.25, 1e300, 433_156_113])
-def test_a_number_is_told_as_it_is(tmp_path: Path, value: float) -> None:
+def test_a_number_keeps_its_value(tmp_path: Path, value: float) -> None:
     metrics.update(tmp_path / FILE, {sample("bytes"): value})
     assert read(tmp_path / FILE) == {"bytes": value}

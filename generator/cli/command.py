@@ -12,7 +12,6 @@ from generator import metrics
 from generator.cli import logs
 from generator.cli.logs import LOG
 from generator.config import loader
-from generator.config.settings import Config
 from generator.errors import PublicMarketsError
 from generator.metrics import sample
 
@@ -89,7 +88,7 @@ class MeasuredCommand(Command):
 
     def run(self, ctx: click.Context) -> Any:
         """Run the command, and write its metrics however it ends."""
-        settings: Config = ctx.params["settings"]
+        path: Path | None = ctx.params["settings"].metrics
         start, code = time.monotonic(), 1
         try:
             result = super().run(ctx)
@@ -98,8 +97,8 @@ class MeasuredCommand(Command):
             code = error.exit_code
             raise
         finally:
-            if settings.metrics:
-                self._write_metrics(settings.metrics, ctx, time.monotonic() - start, code)
+            if path:
+                self._write_metrics(path, ctx, time.monotonic() - start, code)
         return result
 
     def _write_metrics(self, path: Path, ctx: click.Context, seconds: float, code: int) -> None:
