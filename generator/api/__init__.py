@@ -1,4 +1,4 @@
-"""The wire contract: fields and limits, paths and keys, cursors, slugs, and the OpenAPI document. Pure.
+"""The API contract: fields, limits, keys, cursors, slugs, and the OpenAPI document. Pure.
 
 Imports `config` only. Start with `contract`, then `keys`.
 """

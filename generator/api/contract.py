@@ -1,6 +1,6 @@
 """The `/v1` wire schema: resources, enums, limits and error bodies of the read API contract (§2, §4, §7, §8).
 
-It knows nothing of databases, files or edges; everyone else takes their field names, bounds and enum values from here.
+It knows nothing of databases, files or edges; all other modules take field names, bounds and enum values from here.
 """
 
 from datetime import date, datetime
@@ -43,7 +43,7 @@ LIMIT_MAX: Final = 100
 LIMIT_DEFAULT: Final = 20
 PRICE_MIN: Final = 0.01
 PRICE_MAX: Final = 0.99
-#: Longest name of a category (the contract's example shows a short text), and thus longest slug of one.
+#: Maximum length of a category's name and slug; the contract sets none.
 CATEGORY_LENGTH: Final = 100
 
 
@@ -100,15 +100,15 @@ CategoryName = Annotated[
     AfterValidator(_has_no_control_character),
 ]
 IfPresent = Field(exclude_if=lambda value: value is None)
-#: What only the extended variant carries, and only where there is something to carry: None is absent on the wire.
+#: Fields of the extended variant; None is omitted on the wire.
 ExtraText = Annotated[str | None, IfPresent]
 ExtraNames = Annotated[list[CategoryName] | None, IfPresent]
-#: The properties of those types, wherever they stand: what a description of the core must not mention.
+#: The properties of those types, which the core variant's OpenAPI document must not mention.
 EXTENDED_PROPERTIES: Final = frozenset(["slug", "category", "categories", "creationSource", "sponsor"])
 
 
 class Wire(BaseModel):
-    """Base of the resources: snake_case in Python, camelCase on the wire; built from attributes, never guessed."""
+    """Base of the resources: snake_case in Python, camelCase on the wire; strict, built from attributes."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -128,9 +128,9 @@ class Closed(Wire):
 
 
 class MarketFields(Wire):
-    """What an item of the list and the detail's market share.
+    """The fields that list items and the detail's market share.
 
-    Neither is the other's base: pydantic passes an instance of a subclass through as it is, private fields included.
+    Neither is a subclass of the other: pydantic returns instances of a subclass unchanged, extra fields included.
     """
 
     id: Uuid
@@ -272,7 +272,7 @@ _CURSOR_ERROR: Final = (
     "must be a nextCursor of this very list, with its {}, that is still kept; "
     "start again from the first page, without a cursor"
 )
-#: What a 400 says of each parameter, in the order in which offending ones are listed. No sentence quotes the request.
+#: The 400 message for each parameter, in the order in which they are listed. None quotes the request.
 PARAMETER_ERRORS: Final[dict[str, str]] = {
     "status": f"must be one of {', '.join(STATUS_FILTERS)}, given once",
     "sort": f"must be one of {', '.join(SORTS)}, given once",
@@ -293,22 +293,22 @@ EXTENDED_ERRORS: Final[dict[str, str]] = {
 
 
 def parameter_errors(variant: Variant) -> dict[str, str]:
-    """What a 400 says of each parameter of this variant."""
+    """The 400 message for each parameter of this variant."""
     return EXTENDED_ERRORS if variant == "extended" else PARAMETER_ERRORS
 
 
 def market_parameter(variant: Variant) -> str:
-    """The name of the path parameter that tells which market is meant."""
+    """The name of the path parameter that identifies the market."""
     return "marketRef" if variant == "extended" else "marketId"
 
 
 def invalid(*names: str, variant: Variant = "core") -> ErrorResponse:
-    """The 400 body that names these parameters; none when the request cannot even be read."""
+    """The 400 body that names these parameters; none if the request could not be parsed."""
     sentences = parameter_errors(variant)
     details = [ErrorDetail(path=[name], message=sentences[name]) for name in names]
     return ErrorResponse(error="invalid request", details=details or None)
 
 
 def encode(value: Any) -> bytes:
-    """Encode a wire model, or plain JSON values, as compact UTF-8 JSON. The only serialiser of published bytes."""
+    """Encode a wire model or plain JSON values as compact UTF-8 JSON. The only serialiser of published bytes."""
     return to_json(value, by_alias=True)

@@ -1,7 +1,7 @@
-"""Mint and read list cursors: `check + generation + position`, lower-case letters and digits. Pure.
+"""Mints and parses list cursors: `check + generation + position`, lower-case letters and digits. Pure.
 
-The check binds a cursor to its list, so that another status, sort or category, a typo and a guess are refused
-without looking into the bucket. It is no secret: it protects readers from mistakes, not data from readers.
+The check binds a cursor to its list, so that an edge rejects typos, guesses, and cursors of another status, sort or
+category without reading the bucket. It is no secret: it protects readers from mistakes, not data from readers.
 """
 
 import hashlib
@@ -22,24 +22,24 @@ class CursorError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The place where a walk goes on: `position` items of `generation` were already read (1 or more)."""
+    """Where a walk continues: `position` items (1 or more) of `generation` have been read."""
 
     generation: str
     position: int
 
 
 def check(list_name: str, generation: str, position: int) -> str:
-    """Digest list, generation and position; the edge routers compute the same text."""
+    """The digest of list, generation and position; the edge routers compute the same."""
     return hashlib.sha256(f"{list_name}/{generation}/{position}".encode()).hexdigest()[:CHECK_LENGTH]
 
 
 def mint(list_name: str, generation: str, position: int) -> str:
-    """Make the cursor that continues a walk of `list_name` in `generation` at `position`."""
+    """The cursor that continues a walk of `list_name` in `generation` at `position`."""
     return f"{check(list_name, generation, position)}{generation}{position}"
 
 
 def read(list_name: str, text: str) -> Cursor:
-    """Take a cursor apart; raise CursorError unless `mint` made it for this very list."""
+    """Parse a cursor; raise CursorError unless it was minted for this list."""
     generation = text[CHECK_LENGTH : CHECK_LENGTH + GENERATION_LENGTH]
     digits = text[CHECK_LENGTH + GENERATION_LENGTH :]
     if not _is_generation(generation) or not _is_position(digits):

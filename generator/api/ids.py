@@ -1,4 +1,4 @@
-"""The form of a market's id: a UUID, shown in lower case. Pure."""
+"""Ids: UUIDs, in lower case on the wire. Pure."""
 
 import re
 from typing import Any, Final
@@ -7,7 +7,7 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII
 
 
 def uuid(value: Any) -> str:
-    """Bring a UUID to lower case."""
+    """Validate a UUID and convert it to lower case."""
     lowered = value.lower() if isinstance(value, str) else ""
     if not _UUID.fullmatch(lowered):
         raise ValueError("not a UUID")

@@ -1,11 +1,11 @@
-"""Every key that may exist under `v1/`, with its Content-Type and Cache-Control. The only place that spells them.
+"""Every key that may exist under `v1/`, with its Content-Type and Cache-Control. No other module spells them out.
 
-    v1/openapi.json                                                     the interface description
+    v1/openapi.json                                                     the OpenAPI document
     v1/build.json                                                       what readers see: as-of, counts, version
-    v1/errors/<status>.json                                             error bodies an edge answers as they stand
+    v1/errors/<status>.json                                             error bodies that edges return verbatim
     v1/public/markets/snapshot.json                                     landing page groups
     v1/public/markets/detail/<first two of id>/<id>.json                one market
-    v1/public/markets/slug/<first two of digest>/<digest>.json          the same market, where it has a slug
+    v1/public/markets/slug/<first two of digest>/<digest>.json          the same market by its slug, if any
 
 In the layout `pages`:
 
@@ -18,9 +18,9 @@ In the layout `chunks`:
     v1/public/markets/lists/<list>/<generation>/index.json              immutable: the chunks of one generation
     v1/public/markets/lists/<list>/chunks/<first two of digest>/<digest>.json   immutable, shared by generations
 
-`<list>` is `<status>/<sort>`, or `<status>.<category>/<sort>` for the markets of one category, named by its slug.
-`<digest>` is that of the slug in lower case: slugs may be longer than file names, most begin alike, and file systems
-disagree on case. Keys are relative to the output folder and to the bucket's prefix alike.
+`<list>` is `<status>/<sort>`, or `<status>.<category>/<sort>` for a category, given by its slug. The `<digest>` of a
+slug is taken in lower case: slugs may be longer than file names, and file systems disagree on case. Keys are relative
+to the output folder and to the bucket's prefix.
 """
 
 import hashlib
@@ -38,27 +38,27 @@ BUILD: Final = f"{API_VERSION}/build.json"
 ERRORS: Final = f"{API_VERSION}/errors"
 
 CONTENT_TYPE: Final = "application/json; charset=utf-8"
-#: A generation never changes, so the CDN keeps it for a year. Browsers, which no invalidation reaches, forget it
-#: within a minute, so that a takedown really ends it.
+#: A generation never changes, so the CDN keeps it for a year. Browsers, which no invalidation reaches, keep it for a
+#: minute, so that a takedown takes effect.
 IMMUTABLE: Final = "public, max-age=60, s-maxage=31536000, immutable"
-#: Mutable objects: seconds in which a reader may see the previous build.
+#: Mutable objects: for some seconds readers may see the previous build.
 MUTABLE: Final = "public, max-age=10, s-maxage=30, stale-while-revalidate=60"
 
-#: Names per folder; directories stay small on every file system.
+#: Pages per folder: keeps directories small on every file system.
 PAGES_PER_FOLDER: Final = 100
 FIRST: Final = "first"
 HEAD: Final = "head.json"
 INDEX: Final = "index.json"
 CHUNKS: Final = "chunks"
-#: Between a status and a category; part of neither.
-OF_CATEGORY: Final = "."
+#: Separates status and category; occurs in neither.
+CATEGORY_SEPARATOR: Final = "."
 SLUG_DIGEST_LENGTH: Final = 32
 _LIST_PARTS: Final = 2
 
 
 def list_name(status: StatusFilter, sort: Sort, category: str | None = None) -> str:
-    """The name of a list, in keys, cursors and reports alike; `category` is a slug."""
-    return f"{status}/{sort}" if category is None else f"{status}{OF_CATEGORY}{category}/{sort}"
+    """The name of a list in keys, cursors and reports; `category` is a slug."""
+    return f"{status}/{sort}" if category is None else f"{status}{CATEGORY_SEPARATOR}{category}/{sort}"
 
 
 def list_prefix(list_name: str) -> str:
@@ -67,7 +67,7 @@ def list_prefix(list_name: str) -> str:
 
 
 def generation_prefix(list_name: str, generation: str) -> str:
-    """The folder of one generation; it exists whole or not at all."""
+    """The folder of one generation; it exists completely or not at all."""
     return f"{LISTS}/{list_name}/{generation}"
 
 
@@ -82,12 +82,12 @@ def page(list_name: str, generation: str, limit: int, position: int) -> str:
 
 
 def first_page(list_name: str, limit: int) -> str:
-    """The key of the page that a request without a cursor gets."""
+    """The key of the page for requests without a cursor."""
     return f"{list_prefix(list_name)}/{FIRST}/{limit}.json"
 
 
 def head(list_name: str) -> str:
-    """The key of the object from which an edge cuts every page that a request without a cursor gets."""
+    """The key of the object from which an edge cuts the first pages of every limit."""
     return f"{list_prefix(list_name)}/{HEAD}"
 
 
@@ -97,7 +97,7 @@ def index(list_name: str, generation: str) -> str:
 
 
 def chunk(list_name: str, digest: str) -> str:
-    """The key of a chunk of the list, named by its content."""
+    """The key of a chunk of the list, named by the digest of its content."""
     return f"{list_prefix(list_name)}/{CHUNKS}/{digest[:2]}/{digest}.json"
 
 
@@ -107,45 +107,45 @@ def detail(market_id: str) -> str:
 
 
 def detail_by_slug(slug: str) -> str:
-    """The key under which the same detail is found by the market's slug, in whatever case it is written."""
+    """The key of the same detail by the market's slug, ignoring case."""
     digest = hashlib.sha256(slug.lower().encode()).hexdigest()[:SLUG_DIGEST_LENGTH]
     return f"{SLUGS}/{digest[:2]}/{digest}.json"
 
 
 def details(market_id: str, slug: str | None) -> tuple[str, ...]:
-    """Every key under which one market's detail is found."""
+    """All keys of one market's detail."""
     return (detail(market_id),) if slug is None else (detail(market_id), detail_by_slug(slug))
 
 
 def error(status: int) -> str:
-    """The key of the error body an edge answers with `status`."""
+    """The key of the error body for `status`."""
     return f"{ERRORS}/{status}.json"
 
 
 def is_immutable(key: str) -> bool:
-    """Whether the object belongs to generations, which never change."""
+    """Whether the object is part of a generation, which never changes."""
     return key.startswith(f"{LISTS}/") and not is_first_page(key)
 
 
 def is_generation(folder: str) -> bool:
-    """Whether the folder is that of a generation."""
+    """Whether `folder` is that of a generation."""
     parts = folder.removeprefix(f"{LISTS}/").split("/")
     return folder.startswith(f"{LISTS}/") and len(parts) == _LIST_PARTS + 1 and parts[-1] not in (FIRST, CHUNKS)
 
 
 def headers(key: str) -> dict[str, str]:
-    """The HTTP headers that are stored with the object."""
+    """The HTTP headers stored with the object."""
     return {"Content-Type": CONTENT_TYPE, "Cache-Control": IMMUTABLE if is_immutable(key) else MUTABLE}
 
 
 def is_first_page(key: str) -> bool:
-    """Whether walks begin with the object: a first page, or the head that first pages are cut from."""
+    """Whether walks begin at the object: a first page, or the head that first pages are cut from."""
     below = key.removeprefix(f"{LISTS}/").split("/")[_LIST_PARTS:]
     return key.startswith(f"{LISTS}/") and below[:1] in ([FIRST], [HEAD])
 
 
 def rank(key: str) -> int:
-    """The place of a mutable object in publication order: details, documents, first pages, `build.json`."""
+    """The position of a mutable object in publication order: details, documents, first pages, `build.json`."""
     if key.startswith((f"{DETAILS}/", f"{SLUGS}/")):
         return 0
     if is_first_page(key):

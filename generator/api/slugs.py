@@ -1,7 +1,7 @@
-"""Texts that stand for a market or a category in a URL: which of them can, and the one made of a category's name. Pure.
+"""Slugs in URLs: validates those of markets and derives those of categories. Pure.
 
-A market's slug comes from the database and is only judged here. A category's is a function of its name alone, so that
-links outlive whatever happens to other categories.
+A market's slug comes from the database. A category's slug depends on its name alone, so links stay valid whatever
+happens to other categories.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from typing import Final
 REFERENCE_LENGTH: Final = 255
 
 _LETTERS: Final = frozenset(string.ascii_letters + string.digits + "_-")
-#: A name that can stand in a URL as it is. No two hyphens in a row: that is what slugs that are made have.
+#: A name that is its own slug. It has no double hyphen, which marks derived slugs.
 _PLAIN: Final = re.compile("[a-z0-9]+(-[a-z0-9]+)*")
 _WORDS: Final = re.compile("[A-Za-z0-9]+")
 _READABLE_LENGTH: Final = 40
@@ -21,7 +21,7 @@ _WITHOUT_WORDS: Final = "category"
 
 
 def of_category(name: str) -> str:
-    """The slug of a category: its name where that is one already, else its words and a digest of the name."""
+    """The slug of a category: its name if that can stand in a URL, else its words and a digest of the name."""
     if _PLAIN.fullmatch(name):
         return name
     words = "-".join(_WORDS.findall(name)).lower()[:_READABLE_LENGTH].rstrip("-")
@@ -30,5 +30,5 @@ def of_category(name: str) -> str:
 
 
 def can_be_reference(text: str) -> bool:
-    """Whether a market can be named so in a path."""
+    """Whether the text can identify a market in a path."""
     return 0 < len(text) <= REFERENCE_LENGTH and _LETTERS.issuperset(text)

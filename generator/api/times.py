@@ -1,8 +1,8 @@
-"""Times as this program writes them in its records: RFC 3339, UTC, milliseconds, so that text order is time order."""
+"""Times as written to files: RFC 3339, UTC, milliseconds, so that text order is time order."""
 
 from datetime import UTC, datetime
 
 
 def instant(moment: datetime) -> str:
-    """A time as records have it; text order is time order."""
+    """Format an aware time as RFC 3339 in UTC, truncated to milliseconds."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""Made-up markets, hidden and private rows included, in a database of their own.
+"""The demo database: generated markets, hidden and private rows included.
 
 Imports `api` only. Start with `database`.
 """

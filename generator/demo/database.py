@@ -1,9 +1,9 @@
-"""Fills an embedded SQLite database with lifelike markets, hidden and private rows included.
+"""Creates an SQLite database of realistic markets, hidden and private rows included.
 
-It knows the relations, not how they are read or rendered. Everything that must never be published begins with
-`CANARY-`, so that searching the output for that word proves that nothing leaked.
+It knows the relations, not how they are read or rendered. Every value that must never be published begins with
+`CANARY-`, so searching the output for that word shows any leak.
 """
-# ruff: noqa: S311 - nothing here is secret, and the same seed must give the same rows
+# ruff: noqa: S311 - nothing here is secret, and equal seeds must give equal rows
 
 import os
 import random
@@ -20,7 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from generator.demo.rows import Author, Row
 from generator.errors import SourceError
 
-#: Markets per insert: few statements, and memory that does not grow with the database.
+#: Markets per insert: few statements, and bounded memory.
 BATCH: Final = 50
 
 
@@ -39,7 +39,7 @@ def _private(*names: str) -> list[sa.Column[Any]]:
     return [sa.Column(name, sa.Text, info={"private": True}) for name in names]
 
 
-#: Times are text, as SQLite keeps them. There are no constraints: a test may insert any row a real view could return.
+#: Times are text, as usual in SQLite. No constraints: tests insert any row that a real view could return.
 METADATA: Final = sa.MetaData()
 # fmt: off
 sa.Table(
@@ -84,10 +84,10 @@ sa.Table(
 
 
 def seed(path: Path, *, as_of: datetime, markets: int = 400, random_seed: int = 1) -> int:
-    """Create the database `path`, which must not exist, and return how many markets are in it, hidden ones included.
+    """Create the database `path` and return its number of markets, hidden ones included.
 
-    The same `as_of` (UTC if it names no offset), `markets` and `random_seed` give the same rows. `path` appears only
-    when it is complete. Raises SourceError when it exists already or cannot be written.
+    Equal `as_of` (UTC if it has no offset), `markets` and `random_seed` give equal rows. The file appears only when
+    complete. Raises SourceError if `path` exists or cannot be written.
     """
     moment = as_of.astimezone(UTC).replace(tzinfo=None) if as_of.tzinfo else as_of
     author = Author(random.Random(random_seed), moment)
@@ -107,19 +107,19 @@ def seed(path: Path, *, as_of: datetime, markets: int = 400, random_seed: int = 
 def _new_database(path: Path) -> Iterator[sa.Connection]:
     try:
         if path.exists():
-            raise SourceError(f"{path} exists already: delete it first, or name another file")
+            raise SourceError(f"{path} exists already: delete it, or name another file")
         with _built_beside(path) as partial, _connected(partial) as connection:
             METADATA.create_all(connection)
             yield connection
     except (OSError, SQLAlchemyError) as error:
         reason = getattr(error, "strerror", None) or getattr(error, "orig", None) or error
-        remedy = "name a file in a folder that exists, can be written to and has room"
+        remedy = "name a file in an existing, writable folder with free space"
         raise SourceError(f"cannot create {path}: {reason}; {remedy}") from error
 
 
 @contextmanager
 def _built_beside(path: Path) -> Iterator[Path]:
-    """Yield the neighbour to build in, over what a killed process may have left; make it `path` when it is whole."""
+    """Yield a temporary file beside `path`, and rename it to `path` on success."""
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     partial.unlink(missing_ok=True)
     partial.touch()
@@ -135,7 +135,7 @@ def _connected(database: Path) -> Iterator[sa.Connection]:
     engine = sa.create_engine(sa.URL.create("sqlite", database=str(database)), poolclass=sa.NullPool)
     try:
         with engine.begin() as connection:
-            # No journal file beside the database: half of one is thrown away, never rolled back.
+            # No journal file: an incomplete database is deleted, never rolled back.
             connection.exec_driver_sql("PRAGMA journal_mode = MEMORY")
             yield connection
     finally:

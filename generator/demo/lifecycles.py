@@ -1,7 +1,4 @@
-"""Draws the lives of made-up markets: when they open and close, how they end. It knows no database and no texts.
-
-Everything that must never be published begins with CANARY.
-"""
+"""Draws the life of each demo market: when it opens and closes, how it ends. It knows no database."""
 
 import random
 from dataclasses import dataclass, replace
@@ -17,7 +14,7 @@ CANARY: Final = "CANARY-"
 
 @dataclass(frozen=True)
 class Life:
-    """The moments of a market, in UTC: `created` < `last_trade` <= `resolved` <= as of."""
+    """The times of a market, in UTC: `created` < `last_trade` <= `resolved` <= as-of."""
 
     created: datetime
     last_trade: datetime
@@ -25,7 +22,7 @@ class Life:
     resolved: datetime | None = None
 
     def moments(self, rng: random.Random, count: int, lateness: float = 1) -> list[datetime]:
-        """Draw `count` moments in time order, the last at the last trade; `lateness` above 1 crowds them towards it."""
+        """Draw `count` times in order, ending with the last trade; a `lateness` above 1 crowds them towards it."""
         span = self.last_trade - self.created
         earlier = sorted((rng.random() ** lateness for _ in range(count - 1)), reverse=True)
         return [self.last_trade - span * ago for ago in (*earlier, 0.0)] if count else []
@@ -33,7 +30,7 @@ class Life:
 
 @dataclass(frozen=True)
 class Market:
-    """What the rows of a market have in common."""
+    """What all rows of a market share."""
 
     number: int
     id: str
@@ -43,20 +40,20 @@ class Market:
     prob: float
 
     def is_(self, kind: str) -> bool:
-        """Whether the market is one of a kind that `demo_texts` names."""
+        """Whether the market is of a kind in `texts.KINDS`."""
         return _is(self.number, kind)
 
     def turn(self, kind: str) -> int:
-        """Return how many markets of the kind came before this one."""
+        """The number of markets of this kind before this one."""
         first, period = texts.KINDS[kind]
         return (self.number - first) // period
 
     def text(self, text: str | None) -> str | None:
-        """Mark the text of a hidden market."""
+        """Mark the text with CANARY if the market is hidden."""
         return CANARY + text if text and self.is_("hidden") else text
 
     def time(self, moment: datetime) -> str:
-        """Write a time in the form that the market's row has its times in."""
+        """Format a time in the form used by this market's row."""
         return f"{moment.isoformat(timespec='seconds')}Z" if self.is_("times in RFC 3339") else timestamp(moment)
 
 
@@ -66,7 +63,7 @@ def _is(number: int, kind: str) -> bool:
 
 
 def timestamp(moment: datetime) -> str:
-    """Write a time as SQLite keeps it."""
+    """Format a time as usual in SQLite."""
     return moment.isoformat(" ", "microseconds")
 
 
@@ -76,12 +73,12 @@ def uuid(rng: random.Random) -> str:
 
 
 def user(rng: random.Random) -> str:
-    """Draw a user's id, which is private."""
+    """Draw the id of a user, which is private."""
     return f"{CANARY}user-{rng.randrange(5_000)}"
 
 
 def draw_market(rng: random.Random, number: int, as_of: datetime) -> Market:
-    """Draw the life of the market `number`, up to `as_of`."""
+    """Draw the market `number` with its life up to `as_of`."""
     status = texts.STATUSES[number % len(texts.STATUSES)]
     resolution = texts.RESOLUTIONS[number % len(texts.RESOLUTIONS)] if status == "resolved" else None
     is_trading = status == "open" and not _is(number, "overdue")
@@ -95,7 +92,7 @@ def draw_market(rng: random.Random, number: int, as_of: datetime) -> Market:
 
 
 def days(rng: random.Random, shortest: float, longest: float) -> timedelta:
-    """Draw a duration; each order of magnitude is as likely as the next."""
+    """Draw a duration from a log-uniform distribution."""
     return timedelta(days=shortest * (longest / shortest) ** rng.random())
 
 
@@ -105,7 +102,7 @@ def _trading_life(rng: random.Random, number: int, as_of: datetime) -> Life:
         return Life(hour - timedelta(days=45), hour - timedelta(hours=3), hour + timedelta(days=60))
     age = days(rng, 0.2, 700)
     close = as_of + days(rng, 0.1, 900)
-    if rng.random() < 0.6:  # noqa: PLR2004 - most people choose a day, not a moment
+    if rng.random() < 0.6:  # noqa: PLR2004 - most people choose a day, not a time
         close = close.replace(hour=23, minute=59, second=59, microsecond=0)
     return Life(as_of - age, as_of - age * 0.9 * rng.random() ** 4, close)
 

@@ -1,4 +1,4 @@
-"""Makes up the rows and texts of lifelike markets, one market after the other. It knows no database."""
+"""Generates the rows and texts of realistic markets, market by market. It knows no database."""
 
 import random
 import re
@@ -21,7 +21,7 @@ Walk = list[tuple[datetime, float]]
 
 
 def _market_row(rng: random.Random, market: Market, fills: list[Row]) -> Row:
-    """Return every column but slug, question and description."""
+    """All columns except slug, question and description."""
     life = market.life
     approval, is_listed = texts.HIDDEN_BY[market.turn("hidden") % 3] if market.is_("hidden") else ("approved", True)
     volume = round(sum(fill["amount"] for fill in fills), 2)
@@ -60,7 +60,7 @@ def _category_rows(rng: random.Random, market: Market, primary: str) -> list[Row
 
 
 def _walk(rng: random.Random, market: Market) -> Walk:
-    """Walk back in time from the market's probability, in log-odds, which cannot leave 0…1."""
+    """A random walk back in time from the market's probability, in log-odds to stay within 0…1."""
     inside = min(0.98, max(0.02, market.prob))
     odds = log(inside / (1 - inside))
     moments = market.life.moments(rng, _history_length(rng, market))
@@ -68,7 +68,7 @@ def _walk(rng: random.Random, market: Market) -> Walk:
     for _ in moments[1:]:
         odds = odds * 0.998 + rng.gauss(0, 0.12)
         probs.append(round(1 / (1 + exp(-odds)), 4))
-    return list(zip(moments, reversed(probs), strict=False))  # no moments: no walk
+    return list(zip(moments, reversed(probs), strict=False))  # empty without moments
 
 
 def _history_length(rng: random.Random, market: Market) -> int:
@@ -90,7 +90,7 @@ def _fill_rows(rng: random.Random, market: Market, walk: Walk) -> Iterator[Row]:
             "market_id": market.id,
             "amount": amount,
             "shares": round(amount / price, 4),
-            "price": None if rng.random() < 0.03 else price,  # noqa: PLR2004 - a trade without a price of its own
+            "price": None if rng.random() < 0.03 else price,  # noqa: PLR2004 - a fill without a price
             "created_at": timestamp(moment),
             "user_id": user(rng),
             "matched_bet_id": f"{CANARY}bet-{rng.getrandbits(64):x}",
@@ -120,14 +120,14 @@ def _order_row(rng: random.Random, market: Market, side: str, price: float) -> R
         "side": side,
         "price": price,
         "amount": round(rng.lognormvariate(3, 1.2), 2),
-        "is_public": rng.random() < 0.85,  # noqa: PLR2004 - now and then someone trades unseen
+        "is_public": rng.random() < 0.85,  # noqa: PLR2004 - some orders are private
         "id": f"{CANARY}order-{rng.getrandbits(64):x}",
         "user_id": user(rng),
     }
 
 
 def _fx_rows(market: Market) -> list[Row]:
-    """Return the membership of an FX family, or nothing. What a private family is called is nobody's business."""
+    """The membership in an FX family, if any. The names of private families are private."""
     terms = _fx_terms(market)
     if terms is None:
         return []
@@ -150,7 +150,7 @@ def _fx_rows(market: Market) -> list[Row]:
 
 
 def _fx_terms(market: Market) -> tuple[str, float] | None:
-    """Return the currency pair and the threshold; three markets in turn make a family."""
+    """The currency pair and the threshold; each three markets form a family."""
     for kind in ("in a public FX family", "in a private FX family"):
         if market.is_(kind):
             family, member = divmod(market.turn(kind), 3)
@@ -163,7 +163,7 @@ def _fx_terms(market: Market) -> tuple[str, float] | None:
 
 
 class _Fields(dict[str, str]):
-    """The fields of a template: a market's dates, and entities drawn when a template names them."""
+    """The fields of a template: a market's dates, and entities drawn on first use."""
 
     def __init__(self, rng: random.Random, close: datetime) -> None:
         month = texts.MONTHS[close.month - 1]
@@ -176,7 +176,7 @@ class _Fields(dict[str, str]):
 
 
 def _template(rng: random.Random, market: Market) -> tuple[str, str]:
-    """Draw a primary category and a template of a question."""
+    """Draw a primary category and a question template."""
     if terms := _fx_terms(market):
         bound = ("at or above", "at or below")[market.number % 2]
         return "finance", f"Will {terms[0]} fix {bound} {terms[1]} in the week of {{day}}?"
@@ -208,7 +208,7 @@ def _slug(question: str) -> str | None:
 
 
 class Author:
-    """Writes markets in the order of their numbers, no two with the same question."""
+    """Writes markets in order of their numbers, each with a distinct question."""
 
     def __init__(self, rng: random.Random, as_of: datetime) -> None:
         self._rng = rng
@@ -217,7 +217,7 @@ class Author:
         self._slugs: dict[str | None, None] = {None: None}
 
     def write(self, number: int) -> dict[str, list[Row]]:
-        """Return the rows of the market `number`, by relation."""
+        """The rows of the market `number` by relation."""
         rng = self._rng
         market = draw_market(rng, number, self._as_of)
         walk = _walk(rng, market)
@@ -251,7 +251,7 @@ class Author:
         return category, question
 
     def _new_slug(self, market: Market, question: str) -> str | None:
-        """Return a slug; in real databases, too, some markets have none and a few share one."""
+        """The slug; as in real databases, some markets have none and a few share theirs."""
         if market.is_("no slug"):
             return None
         if market.is_("slug of its predecessor"):

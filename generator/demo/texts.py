@@ -1,4 +1,4 @@
-"""What the demo's markets say and how they differ, as plain constants.
+"""The texts and kinds of the demo's markets, as plain constants.
 
 Fields in braces are drawn from `ENTITIES`; `{day}`, `{month}` and `{year}` come from the market's closing time.
 """
@@ -14,12 +14,12 @@ STATUSES: Final[tuple[MarketStatus, ...]] = (
 RESOLUTIONS: Final[tuple[Resolution, ...]] = (
     "NO", "YES", "CANCEL", "NO", "YES", "NO", "YES", "NO", "NO", "YES", "NO", "YES", "NO",
 )  # fmt: skip
-#: Kind of market: (the first number that is of it, every how many). Each shows among the first forty markets, on one
-#: whose status suits it; the periods share few factors with each other, so that later the kinds mix.
+#: Kind of market: (number of the first such market, period). Each kind occurs among the first forty markets, on one
+#: with a suitable status; the periods have few common factors, so that the kinds mix.
 KINDS: Final[dict[str, tuple[int, int]]] = {
     "hidden": (10, 11),
-    "overdue": (5, 13),  # open, though past its closing time
-    "imported": (1, 14),  # in one go, with the same times
+    "overdue": (5, 13),  # open past its closing time
+    "imported": (1, 14),  # all at the same times
     "cancelled without a time": (29, 40),
     "times in RFC 3339": (6, 8),
     "paused": (8, 19),

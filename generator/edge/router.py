@@ -75,7 +75,7 @@ def _values(config: Config) -> dict[str, Any]:
         "is_extended": config.variant == "extended",
         "slugs": keys.SLUGS,
         "slug_digest_length": keys.SLUG_DIGEST_LENGTH,
-        "of_category": keys.OF_CATEGORY,
+        "of_category": keys.CATEGORY_SEPARATOR,
         "category_length": contract.CATEGORY_LENGTH,
         "reference_length": slugs.REFERENCE_LENGTH,
         "unreserved": _UNRESERVED,

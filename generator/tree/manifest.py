@@ -200,7 +200,7 @@ def _sorted(had: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
 
 def memberships_of(state: MarketStatus, categories: Iterable[str]) -> tuple[Membership, ...]:
     """The memberships of a market in lists; `categories` are the slugs of those it has that have lists."""
-    return (state, *sorted(f"{state}{keys.OF_CATEGORY}{category}" for category in categories))
+    return (state, *sorted(f"{state}{keys.CATEGORY_SEPARATOR}{category}" for category in categories))
 
 
 def lists_of(memberships_: Iterable[Membership]) -> frozenset[str]:
@@ -210,7 +210,7 @@ def lists_of(memberships_: Iterable[Membership]) -> frozenset[str]:
 
 @cache
 def _lists_of(membership: Membership) -> frozenset[str]:
-    state, _, category = membership.partition(keys.OF_CATEGORY)
+    state, _, category = membership.partition(keys.CATEGORY_SEPARATOR)
     return frozenset(
         keys.list_name(status, sort, category or None)
         for status, selected in STATES_OF_FILTER.items()

@@ -1,29 +1,29 @@
--- Fits an existing database to public-markets by six views, and makes the role that may read these and nothing else.
+-- Adapts an existing database to public-markets: six views, and a role that can read these and nothing else.
 --
--- A worked example: schema `app` is an invented site (tests/existing_schema.sql), with names and units unlike ours.
--- Keep the names, the column names and the role of this file, and put your own tables after each FROM. Then
+-- A worked example: schema `app` is an invented site (tests/existing_schema.sql), with other names and units.
+-- Keep the names of views, columns and role, and replace the tables after each FROM by yours. Then run:
 --
---     psql -v ON_ERROR_STOP=1 -f postgresql-views.sql your_database       as the tables' and the database's owner, who can make roles
---     \password public_markets_reader                                     in psql: it sends a hash, and logs no password
---     PUBLIC_MARKETS_SOURCE__URL='postgresql://public_markets_reader:…@host/your_database'        for the job, only there
---     public-markets check --set source.schema=public_api                 names every column that does not fit
+--     psql -v ON_ERROR_STOP=1 -f postgresql-views.sql your_database       as owner of tables and database, with CREATEROLE
+--     \password public_markets_reader                                     in psql, which sends only a hash
+--     PUBLIC_MARKETS_SOURCE__URL='postgresql://public_markets_reader:…@host/your_database'        for the job only
+--     public-markets check --set source.schema=public_api                 lists every column that does not fit
 --
--- The file can be run again at any time: it replaces what it made. It is one transaction; a mistake leaves no trace.
--- PostgreSQL 12 or later. The test of this file builds from it and asserts every refusal it promises.
+-- The file is idempotent and runs in one transaction; after an error, nothing has changed.
+-- PostgreSQL 12 or later. The test of this file builds from it and asserts every restriction it promises.
 
 BEGIN;
 
 CREATE SCHEMA IF NOT EXISTS public_api;
-COMMENT ON SCHEMA public_api IS 'What public-markets may publish. Whatever a view here shows, the world can see.';
+COMMENT ON SCHEMA public_api IS 'What public-markets publishes: every row of these views is public.';
 
 -- ── the views ────────────────────────────────────────────────────────────────────────────────────────────────────────
 --
--- They run with the rights of their owner (so never set security_invoker): the reader needs none on the tables beneath.
--- security_barrier: the reader's conditions see only rows that a view lets through. Without it, a condition that fails
+-- They run with their owner's rights (so never set security_invoker): the reader needs no rights on the tables.
+-- security_barrier: the reader's conditions apply only to rows that pass the view. Without it, a condition that fails
 -- on purpose, such as title::int = 0, can run first and quote a hidden row in its error message.
 --
--- Hidden rows are refused here already, once and for all, so that the reader's password opens nothing that is not public.
--- This first view is that rule, and the key that the tables beneath are joined by; the reader may not read it.
+-- The views exclude hidden rows, so that the reader's password gives access to public data only. This first view defines
+-- which markets are visible, and the key on which the tables are joined; the reader cannot read it.
 
 CREATE OR REPLACE VIEW public_api.visible_contracts WITH (security_barrier) AS
 SELECT c.contract_id, c.public_ref AS market_id  -- public_ref is a UUID: the public address of a market
@@ -43,10 +43,10 @@ SELECT
         WHEN 'expired' THEN 'closed'
         WHEN 'settled' THEN 'resolved'
         WHEN 'voided'  THEN 'cancelled'
-    END                                                          AS status,       -- a new state: NULL, which is reported
-    'approved'::text                                             AS approval,     -- hidden ones are not here
+    END                                                          AS status,       -- unknown: NULL, which is quarantined
+    'approved'::text                                             AS approval,     -- hidden ones are excluded
     true                                                         AS is_listed,
-    c.chance_bp * 0.0001                                         AS prob,         -- basis points to 0…1; exact, numeric
+    c.chance_bp * 0.0001                                         AS prob,         -- basis points to 0…1, exact (numeric)
     c.turnover_cents * 0.01                                      AS volume,
     c.reserve_yes_cents * 0.01                                   AS pool_yes,
     c.reserve_no_cents * 0.01                                    AS pool_no,
@@ -55,7 +55,7 @@ SELECT
     c.opened_at                                                  AS created_at,
     c.settled_at                                                 AS resolved_at,
     coalesce(c.settled_at, c.last_trade_at, c.opened_at)         AS last_activity_at,
-    -- One index scan per market. Where that is too slow, count in a trigger or a materialized view, and join it.
+    -- One index scan per market. If that is too slow, join a materialized view, or a count kept by a trigger.
     (SELECT count(DISTINCT b.user_id) FROM app.bets AS b WHERE b.contract_id = c.contract_id AND b.undone_at IS NULL)
                                                                  AS trader_count,
     CASE WHEN c.state = 'halted' THEN coalesce(c.halt_notice, 'Trading is halted') END AS trading_pause_reason,
@@ -77,7 +77,7 @@ SELECT
     s.pair::text        AS instrument,
     s.rate_source       AS source,
     lower(l.week)       AS week_start,
-    upper(l.week) - 1   AS week_end,  -- a range ends before its upper bound, a week with its last day
+    upper(l.week) - 1   AS week_end,  -- the upper bound of a range is exclusive
     l.strike            AS threshold_value,
     CASE WHEN l.at_or_above THEN 'gte' ELSE 'lte' END AS direction,
     true                AS is_public  -- see WHERE
@@ -95,7 +95,7 @@ SELECT
     true                     AS is_public  -- see WHERE
 FROM public_api.visible_contracts AS v
 JOIN app.order_book_entries AS o USING (contract_id)
--- No now() in here: a view that looks at the clock makes two builds of the same data differ.
+-- No now() here: two builds of the same data would differ.
 WHERE NOT o.is_hidden AND o.cancelled_at IS NULL AND o.remaining_cents > 0;
 
 CREATE OR REPLACE VIEW public_api.fills WITH (security_barrier) AS
@@ -125,20 +125,20 @@ BEGIN
 END
 $$;
 
--- A build uses one connection; the others are for `check`, and for a build that lost its network.
+-- A build opens a connection per worker process, but needs only one: a lower limit just slows it down.
 ALTER ROLE public_markets_reader LOGIN NOINHERIT NOCREATEDB NOCREATEROLE CONNECTION LIMIT 4;
 
--- Habits, not walls: whoever has the password can change them for a session. The walls are the rights further down.
--- A build is one transaction from its first row to its last, and VACUUM keeps what that may still see. On a busy primary,
--- point the job at a standby (max_standby_streaming_delay there longer than a build).
+-- Defaults, not protection: the role can change them for a session. The privileges below protect.
+-- A build is one transaction, and VACUUM must keep the rows it may still see. On a busy primary, read from a standby
+-- instead (with max_standby_streaming_delay longer than a build).
 ALTER ROLE public_markets_reader SET default_transaction_read_only = on;
 ALTER ROLE public_markets_reader SET search_path = public_api;
-ALTER ROLE public_markets_reader SET statement_timeout = '10min';  -- of one fetch; the first one sorts the history
+ALTER ROLE public_markets_reader SET statement_timeout = '10min';  -- per fetch; the first one sorts the history
 ALTER ROLE public_markets_reader SET idle_in_transaction_session_timeout = '5min';
 ALTER ROLE public_markets_reader SET lock_timeout = '10s';
--- To see what it asks: ALTER ROLE public_markets_reader SET log_min_duration_statement = '1s';  (as a superuser)
+-- To log its queries: ALTER ROLE public_markets_reader SET log_min_duration_statement = '1s';  (as a superuser)
 
--- ── its rights: connect, and read six views ──────────────────────────────────────────────────────────────────────────
+-- ── its privileges: connect, and read six views ──────────────────────────────────────────────────────────────────────
 
 REVOKE ALL ON SCHEMA public_api FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA public_api FROM PUBLIC, public_markets_reader;
@@ -154,8 +154,8 @@ GRANT SELECT ON
     public_api.probabilities
 TO public_markets_reader;
 
--- Every role has what PUBLIC has, and no REVOKE from one role changes that. So two rights are taken from PUBLIC itself.
--- LOOK FIRST who lives on them; give them back to your application by name, as in the commented lines.
+-- Every role inherits the privileges of PUBLIC, so these must be revoked from PUBLIC itself. CHECK FIRST who depends on
+-- them, and grant them to your application by name, as in the commented lines.
 DO $$
 BEGIN
     EXECUTE format('GRANT CONNECT ON DATABASE %I TO public_markets_reader', current_database());
@@ -169,11 +169,11 @@ REVOKE ALL ON SCHEMA app FROM PUBLIC;
 
 COMMIT;
 
--- What is left, and where to close it:
--- · The catalogues stay readable to every role: names of schemas, tables, columns and roles, the text of views and
---   functions; no contents. Nothing secret belongs into a name or a function's text.
--- · It may connect to other databases of the cluster that let PUBLIC connect. In pg_hba.conf, above the general lines:
+-- What remains, and how to restrict it:
+-- · Every role can read the system catalogs: names of schemas, tables, columns and roles, the source of views and
+--   functions; no contents. Keep secrets out of names and source.
+-- · The role can connect to other databases of the cluster that allow PUBLIC. In pg_hba.conf, above the general lines:
 --       hostssl  your_database  public_markets_reader  <the job's address>/32  scram-sha-256
 --       host     all            public_markets_reader  all                     reject
--- · Before PostgreSQL 16, any role can make large objects, even where it can only read. As a superuser:
+-- · Before PostgreSQL 16, any role can create large objects, even with read-only rights. As a superuser:
 --       REVOKE EXECUTE ON FUNCTION lo_create(oid), lo_creat(integer), lo_from_bytea(oid, bytea) FROM PUBLIC;

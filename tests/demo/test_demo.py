@@ -296,7 +296,7 @@ def test_every_visible_market_keeps_the_contract_with_all_its_rows(many: Path) -
 def test_a_database_that_exists_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "mine.db"
     path.write_bytes(b"precious")
-    with pytest.raises(SourceError, match=r"mine\.db exists already: delete it first, or name another file"):
+    with pytest.raises(SourceError, match=r"mine\.db exists already: delete it, or name another file"):
         seed(path, as_of=AS_OF, markets=1)
     assert path.read_bytes() == b"precious"
     assert list(tmp_path.iterdir()) == [path]
@@ -304,7 +304,8 @@ def test_a_database_that_exists_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_missing_folder_is_named_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(
-        SourceError, match=r"cannot create .*demo\.db: No such file or directory; name a file in a folder"
+        SourceError,
+        match=r"cannot create .*demo\.db: No such file or directory; name a file in an existing, writable folder",
     ):
         seed(tmp_path / "nowhere" / "demo.db", as_of=AS_OF, markets=1)
     assert list(tmp_path.iterdir()) == []

@@ -1,1 +1,1 @@
-"""The OpenAPI 3.1 document, written by hand around the schemas of the wire models. Start with `document`."""
+"""The OpenAPI 3.1 document: hand-written around the schemas of the wire models. Start with `document`."""

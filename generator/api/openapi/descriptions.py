@@ -1,4 +1,4 @@
-"""The prose of the OpenAPI document, for people who write clients. It knows no schema and no path."""
+"""The prose of the OpenAPI document, for authors of clients. It knows no schema and no path."""
 
 from datetime import timedelta
 from typing import Final
@@ -26,7 +26,7 @@ SORTS: Final[dict[Sort, str]] = {
     "ended": "By `resolvedAt` or, where that is null, by `closeTime`, latest first.",
 }
 
-#: What a property means: by `Model.property` where the meaning differs between models, else by its name.
+#: What a property means, by its name, or by `Model.property` if the meaning depends on the model.
 MEANINGS: Final[dict[str, str]] = {
     "acceptingBets": "Whether the market is open, closes later than this data was read, and is not paused.",
     "amount": "Money that changed hands.",
@@ -92,7 +92,7 @@ MEANINGS: Final[dict[str, str]] = {
 
 
 def span(length: timedelta) -> str:
-    """The length of time in the largest unit that needs no fraction: `6 hours`, `90 seconds`."""
+    """Format a duration in the largest unit without a fraction: `6 hours`, `90 seconds`."""
     seconds = int(length.total_seconds())
     units = (("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1))
     name, size = next(unit for unit in units if seconds % unit[1] == 0)
@@ -100,7 +100,7 @@ def span(length: timedelta) -> str:
 
 
 def introduction(config: Config) -> str:
-    """What holds for every operation."""
+    """The description of the API: what applies to every operation."""
     limit = config.rate_limit
     return f"""\
 Public data of a prediction market, for reading: no key, no token, no cookies.
@@ -122,7 +122,7 @@ are ignored. A known one that is empty, repeated or malformed is answered 400. P
 
 
 def listing(config: Config) -> str:
-    """What the list is, and how to walk it."""
+    """The description of the list and of walks through it."""
     search = (
         "\n\nSearch, the parameter `q`, is not offered here and answered 400." if config.variant == "extended" else ""
     )
@@ -137,7 +137,7 @@ page.{search}"""
 
 
 def sorting() -> str:
-    """The published orders, which are total."""
+    """The description of the sort orders."""
     defaults: dict[Sort, list[str]] = {}
     for status, sort in contract.DEFAULT_SORT.items():
         defaults.setdefault(sort, []).append(f"`{status}`")
@@ -168,7 +168,7 @@ MARKET_REF: Final = "The market's UUID or its slug, in upper or lower case. Both
 
 
 def cursor(variant: Variant) -> str:
-    """What a cursor is, and what it is bound to."""
+    """The description of the cursor parameter."""
     bound = "`status` and `sort`" if variant == "core" else "`status`, `sort` and `category`"
     return f"""\
 The `nextCursor` of the page before; leave it out for the first page. It is opaque, and valid only with the {bound} of \
@@ -176,19 +176,19 @@ the page it came from."""
 
 
 def build(variant: Variant) -> str:
-    """What the record of the build is for."""
+    """The description of `build.json`."""
     use = "Tells monitors and mirrors how fresh the data is and how much of it there is."
     of_categories = " It names the categories that can be listed; the lists of one are `status.category/sort`."
     return use if variant == "core" else use + of_categories
 
 
 def snapshot(config: Config) -> str:
-    """What the landing page's groups are."""
+    """The description of the snapshot."""
     return f"Small groups of open markets for a landing page, at most {config.snapshot.size} markets each."
 
 
 def detail(config: Config) -> str:
-    """What is told of one market, as this deployment is configured."""
+    """The description of a market's detail as configured."""
     shown = config.detail
     book = "" if shown.order_book else " The order book is not published here: both sides are always empty."
     return f"""\

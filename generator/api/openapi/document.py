@@ -1,7 +1,7 @@
-"""The OpenAPI 3.1 document of the read API, from the contract's models. It reads no data and decides no answer.
+"""The OpenAPI 3.1 document of the read API, built from the contract's models. It reads no data.
 
-A generated client calls what stands here, so only what a request can meet is listed: HEAD, OPTIONS and 304 are told of
-in words, because as operations and responses they would only blur the types of the others.
+Generated clients follow it to the letter, so HEAD, OPTIONS and 304 appear in prose only: as operations and responses
+they would blur the types of the others.
 """
 
 from typing import Any, Final
@@ -19,7 +19,7 @@ VERSION: Final = "1.0.0"
 
 
 def document(config: Config) -> Json:
-    """The whole document, as JSON values."""
+    """The document as JSON values."""
     return {
         "openapi": "3.1.0",
         "info": {

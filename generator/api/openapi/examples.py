@@ -1,4 +1,4 @@
-"""The examples of the OpenAPI document: a small world of markets, built from the contract's own models."""
+"""The examples of the OpenAPI document, built from the contract's models."""
 
 from typing import Any, Final
 
@@ -18,10 +18,10 @@ from generator.api.contract import (
     Variant,
 )
 
-#: Continues the first page below, as `cursor.mint` makes it for `open/popular`.
+#: Continues the first page below; has the form of `cursors.mint`.
 CURSOR: Final = "6b0c28066ap7c1e90b4d25fa8361e02"
 SLUG: Final = "harbour-bridge-before-july"
-#: A name that is its own slug, and one that is not.
+#: One name that is its own slug, and one that is not.
 CATEGORIES: Final = ("transport", "u.s. cities")
 MARKET_ID: Final = "3f0c8a52-6d1b-4c7e-9a34-5b8e2f7d1c60"
 
@@ -87,7 +87,7 @@ _FX: Final = PublicMarketListItem(
 )
 
 
-#: What the extended variant shows of each on top.
+#: The additional fields in the extended variant.
 _EXTRAS: Final[dict[str, dict[str, Any]]] = {
     _POPULAR.id: {"slug": SLUG, "category": "transport", "categories": ["transport", "u.s. cities"]},
     _FRESH.id: {"slug": "will-it-snow-in-lisbon", "category": "weather", "categories": ["weather"]},
@@ -97,7 +97,7 @@ _EXTRAS: Final[dict[str, dict[str, Any]]] = {
 
 
 def lists(variant: Variant) -> dict[str, Any]:
-    """Pages of the list, by name."""
+    """Pages of the list by name."""
     return {
         "firstPage": _example("The first page of open markets", _page([_POPULAR, _FRESH], CURSOR, variant)),
         "lastPage": _example("The last page of the archive", _page([_ENDED], None, variant)),
@@ -106,14 +106,14 @@ def lists(variant: Variant) -> dict[str, Any]:
 
 
 def snapshots() -> dict[str, Any]:
-    """The landing page's groups, by name."""
+    """Snapshots by name."""
     fresh, popular = PublicMarketSignal.model_validate(_FRESH), PublicMarketSignal.model_validate(_POPULAR)
     groups = PublicMarketSnapshot(fresh_markets=[fresh, popular], closing_soon_markets=[fresh, popular])
     return {"groups": _example("Two open markets, in both groups", groups)}
 
 
 def details(variant: Variant) -> dict[str, Any]:
-    """Answers about one market, by name."""
+    """Detail responses by name."""
     family = FxFamilyMember(
         title="EUR/USD weekly",
         instrument="EUR/USD",
@@ -124,9 +124,9 @@ def details(variant: Variant) -> dict[str, Any]:
         direction="gte",
     )
     rules = "Resolves YES if all lanes are open to traffic by 30 June 2026, 22:00 UTC."
-    member = _shown(_FX, variant)
+    member = _in_variant(_FX, variant)
     paused = _market(member, description=None, fx_family_member=family, trading_pause_reason="Awaiting the fixing.")
-    popular = _market(_shown(_POPULAR, variant), description=rules)
+    popular = _market(_in_variant(_POPULAR, variant), description=rules)
     if variant == "extended":
         popular = popular.model_copy(update={"creation_source": "web", "sponsor": "Harbour Gazette"})
     return {
@@ -136,7 +136,7 @@ def details(variant: Variant) -> dict[str, Any]:
 
 
 def rejections(variant: Variant, /, **faults: tuple[str, ...]) -> dict[str, Any]:
-    """Bodies of a 400, each with the parameters that it names."""
+    """400 bodies by name, for the parameters given for each."""
     return {
         name: _example(f"Refuses {' and '.join(parameters)}", contract.invalid(*parameters, variant=variant))
         for name, parameters in faults.items()
@@ -144,7 +144,7 @@ def rejections(variant: Variant, /, **faults: tuple[str, ...]) -> dict[str, Any]
 
 
 def fixed_error(status: int) -> dict[str, Any]:
-    """The one body that goes with the status."""
+    """The fixed body of an error status."""
     return {"error": _example("Always the same", contract.FIXED_ERRORS[status])}
 
 
@@ -153,11 +153,11 @@ def _example(summary: str, model: Any) -> dict[str, Any]:
 
 
 def _page(items: list[PublicMarketListItem], next_cursor: str | None, variant: Variant) -> PublicMarketList:
-    return PublicMarketList(items=[_shown(item, variant) for item in items], next_cursor=next_cursor)
+    return PublicMarketList(items=[_in_variant(item, variant) for item in items], next_cursor=next_cursor)
 
 
-def _shown(item: PublicMarketListItem, variant: Variant) -> PublicMarketListItem:
-    """The item as the variant shows it."""
+def _in_variant(item: PublicMarketListItem, variant: Variant) -> PublicMarketListItem:
+    """The item in this variant."""
     return item if variant == "core" else item.model_copy(update=_EXTRAS[item.id])
 
 

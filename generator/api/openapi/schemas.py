@@ -1,4 +1,4 @@
-"""The schemas of the OpenAPI document: the contract's models as JSON Schema, with a name for every enum."""
+"""The schemas of the OpenAPI document: the contract's models as JSON Schema, with named enums."""
 
 import re
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
@@ -30,7 +30,7 @@ class BuildRecord(contract.Closed):
     categories: Annotated[list[Category] | None, contract.IfPresent] = None
 
 
-#: The bodies of all responses; pydantic adds the models they are made of.
+#: The bodies of all responses; pydantic adds the models they contain.
 _BODIES: Final = (
     contract.PublicMarketList,
     contract.PublicMarketSnapshot,
@@ -38,7 +38,7 @@ _BODIES: Final = (
     contract.ErrorResponse,
     BuildRecord,
 )
-#: Enums by their values, and what they are. Without names, client generators make a type per place of use.
+#: Name and description of each enum by its values. For unnamed enums, client generators create a type per use.
 _ENUMS: Final[dict[tuple[str, ...], tuple[str, str]]] = {
     contract.MARKET_STATUSES: ("MarketStatus", "The states of a market."),
     get_args(contract.Resolution): ("Resolution", "The ways in which a market is resolved."),
@@ -50,21 +50,21 @@ _SECTION: Final = re.compile(r" \(contract §[^)]*\)")
 
 
 def ref(name: str) -> Json:
-    """A reference to the schema of that name."""
+    """A reference to the named schema."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def schemas(variant: contract.Variant) -> Json:
-    """All schemas by name, sorted."""
+    """All schemas, sorted by name."""
     mode: JsonSchemaMode = "serialization"
     _, generated = models_json_schema(
         [(model, mode) for model in _BODIES],
         ref_template="#/components/schemas/{model}",
         schema_generator=_Untitled,
     )
-    left_out = frozenset[str]() if variant == "extended" else contract.EXTENDED_PROPERTIES
+    omitted = frozenset[str]() if variant == "extended" else contract.EXTENDED_PROPERTIES
     used = [name for name in generated["$defs"] if variant == "extended" or name != Category.__name__]
-    models = {name: _model(name, generated["$defs"][name], left_out) for name in used}
+    models = {name: _model(name, generated["$defs"][name], omitted) for name in used}
     enums = {
         name: {"description": description, "type": "string", "enum": list(values)}
         for values, (name, description) in _ENUMS.items()
@@ -73,19 +73,19 @@ def schemas(variant: contract.Variant) -> Json:
 
 
 class _Untitled(GenerateJsonSchema):
-    """Leaves out the titles that pydantic makes of property names: they say nothing new."""
+    """Omits the titles that pydantic derives from property names, as they are redundant."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic names it
         """Never."""
         return False
 
 
-def _model(name: str, schema: Json, left_out: frozenset[str]) -> Json:
+def _model(name: str, schema: Json, omitted: frozenset[str]) -> Json:
     kept = {
-        key: value for key, value in schema["properties"].items() if name == Category.__name__ or key not in left_out
+        key: value for key, value in schema["properties"].items() if name == Category.__name__ or key not in omitted
     }
     properties = {key: _property(name, key, value) for key, value in kept.items()}
-    # Readers of the document do not have the contract's text, so its section numbers tell them nothing.
+    # Readers of the document do not have the contract, so omit its section numbers.
     polished = {**schema, "description": _SECTION.sub("", schema["description"]), "properties": properties}
     del polished["title"]
     return polished
@@ -93,7 +93,7 @@ def _model(name: str, schema: Json, left_out: frozenset[str]) -> Json:
 
 def _property(model: str, name: str, schema: Json) -> Json:
     if schema.get("default", ...) is None:
-        # A default of None stands for a property that is absent: on the wire it is never null.
+        # A default of None means that the property may be absent; on the wire it is never null.
         schema = next(choice for choice in schema["anyOf"] if choice.get("type") != "null")
     meanings = descriptions.MEANINGS
     return {"description": meanings.get(f"{model}.{name}") or meanings[name], **_with_named_enums(schema)}
