@@ -360,7 +360,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_behind(tmp_path: Path) -
     with started(tmp_path / "demo.db", "resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))") as process:
         message = process.communicate(timeout=60)[1].splitlines()[-1]
     assert message.startswith(f"generator.errors.SourceError: cannot create {tmp_path / 'demo.db'}: ")
-    assert message.endswith("has room")
+    assert message.endswith("with free space")
     assert list(tmp_path.iterdir()) == []
 
 
