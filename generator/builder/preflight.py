@@ -10,7 +10,6 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 from generator import filesystem
 from generator.builder import disk_space, guards
@@ -29,7 +28,6 @@ from generator.source.reader import Reader, open_reader
 _REASONS: Final = 20
 _EXAMPLES: Final = 3
 _ELSEWHERE: Final = "choose another folder with --set output=…"
-_HERE: Final = ("127.0.0.1", "localhost", "::1")
 
 
 class BuildCheck:
@@ -45,7 +43,7 @@ class BuildCheck:
     def settings(self) -> Iterator[Finding]:
         """What the configuration asks for and cannot have."""
         yield from refused(partial(prices.load, self._config))
-        if self._config.publish.bucket() and urlsplit(self._config.base_url).hostname in _HERE:
+        if self._config.publish.bucket() and self._config.is_local:
             yield warning(
                 f"base_url: is {self._config.base_url}; set it to where readers reach the API, because the interface "
                 "description names it"

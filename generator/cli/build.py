@@ -25,10 +25,10 @@ _NAMED_ON_STDERR: Final = 20
 
 
 allow_shrink_option = click.option(
-    "--allow-shrink", is_flag=True, help="Accept the loss of more markets than guards.max_shrink."
+    "--allow-shrink", is_flag=True, help="Build even if more markets disappear than guards.max_shrink allows."
 )
 allow_invalid_option = click.option(
-    "--allow-invalid", is_flag=True, help="Accept more bad rows than guards.max_invalid."
+    "--allow-invalid", is_flag=True, help="Build even if more markets are invalid than guards.max_invalid allows."
 )
 
 
@@ -37,7 +37,7 @@ allow_invalid_option = click.option(
 @allow_shrink_option
 @allow_invalid_option
 def build_command(settings: Config, as_of: datetime | None, *, allow_shrink: bool, allow_invalid: bool) -> None:
-    """Bring the output folder to the state of the database."""
+    """Render the database into the output folder."""
     _build(settings, clock(as_of), BuildOverrides(shrink=allow_shrink, invalid=allow_invalid))
 
 
@@ -45,19 +45,19 @@ def build_command(settings: Config, as_of: datetime | None, *, allow_shrink: boo
 @as_of_option
 @click.option("--markets", type=click.IntRange(1), default=400, show_default=True, help="Number of markets to make up.")
 def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None:
-    """Make up a lifelike database if there is none yet, and build it."""
+    """Create a database of made-up markets if there is none, then build it."""
     instant = clock(as_of)
     path = sqlite_path(settings)
     if path is None:
         raise SourceError(
-            f"demo makes SQLite databases, not {display_url(settings)}; --set source.url=sqlite:///demo.db"
+            f"demo creates only SQLite databases, not {display_url(settings)}; pass --set source.url=sqlite:///demo.db"
         )
     if path.exists():
-        logs.notice(f"{path} is there already; delete it to get a new one")
+        logs.notice(f"{path} exists already; delete it to create a new one")
     else:
         with progress_bar("making up markets"):
             seed(path, as_of=instant.as_of, markets=markets)
-        logs.notice(f"made up {markets} markets in {path}")
+        logs.notice(f"created {path} with {markets} made-up markets")
     _build(settings, instant, BuildOverrides(shrink=False, invalid=False))
     first = layouts.entrance(settings.layout, keys.list_name("open", "popular"), contract.LIMIT_DEFAULT)
     click.echo(f"look at {settings.output / first}: the default request is answered from it")

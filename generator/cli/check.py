@@ -15,9 +15,9 @@ from generator.publish import preflight
 
 
 @click.command(cls=Command, name="check")
-@click.option("--published", is_flag=True, help="Only tell whether what is published is fresh: for a monitor.")
+@click.option("--published", is_flag=True, help="Only check that the published build is fresh; for monitors.")
 def check_command(settings: Config, *, published: bool) -> None:
-    """Tell whether a build and a publish can work, and everything that keeps them from working."""
+    """List every problem that would keep a build or a publish from working."""
     if published:
         click.echo(preflight.require_fresh(settings))
         return
@@ -28,7 +28,8 @@ def check_command(settings: Config, *, published: bool) -> None:
         click.echo(str(finding))
     errors = sum(finding.weight is Weight.ERROR for finding in findings)
     if errors or check.measured is None:
-        raise CheckError(f"{errors} of these must be mended before a build or a publish can work; then check again")
+        which = "this error" if errors == 1 else f"these {errors} errors"
+        raise CheckError(f"fix {which}, then run `check` again")
     measured = check.measured
     objects = estimate.objects(measured.site, settings.layout)
     target = f", `public-markets publish` them to {settings.publish.target}" if settings.publish.target else ""

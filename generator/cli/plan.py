@@ -1,4 +1,4 @@
-"""`plan`: what builds like the next one will cost, before anything is made; both layouts side by side."""
+"""`plan`: what builds like the next one will cost, before anything is written; both layouts side by side."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -21,15 +21,15 @@ from generator.source.connection import display_url
 from generator.source.reader import open_reader
 from generator.tree import chunks, pages
 
-#: USD a month from which it pays to have an edge that reads objects.
-_WORTH_USD: Final = 5.0
+#: Savings in USD a month that justify an edge that reads objects.
+_WORTHWHILE_USD: Final = 5.0
 
 
 @click.command(cls=Command, name="plan")
 @as_of_option
-@click.option("--reads", type=Amount(), default=None, metavar="N", help="Estimate so many reads a month, too.")
+@click.option("--reads", type=Amount(), default=None, metavar="N", help="Include the cost of N reads a month.")
 def plan_command(settings: Config, as_of: datetime | None, reads: int | None) -> None:
-    """Tell what publishing will cost, for every layout and store, without making anything."""
+    """Estimate the cost of publishing, for every layout and store, without writing anything."""
     terms = Terms(settings.schedule, settings.cursor.lifetime, prices.load(settings))
     left, quarantine = Left.within(settings.output), Quarantine()
     with progress_bar("reading") as bar, open_reader(settings, quarantine) as reader:
@@ -38,9 +38,9 @@ def plan_command(settings: Config, as_of: datetime | None, reads: int | None) ->
     cost = estimate.cost(measured.site, left.cost.basis if left.cost else Basis(), terms)
     click.echo(
         f"{display_url(settings)} as of {measured.catalog.as_of}: {len(measured.catalog.markets)} markets in "
-        f"{len(measured.site.lists)} lists, {quarantine.total()} rows left out; nothing was written\n"
+        f"{len(measured.site.lists)} lists, {quarantine.total()} rows quarantined; nothing was written\n"
     )
-    for line in _table([("", *cost.layouts), *_rows(measured, cost, terms), *_reading_rows(measured, terms, reads)]):
+    for line in _table([("", *cost.layouts), *_rows(measured, cost, terms), *_read_cost_rows(measured, terms, reads)]):
         click.echo(line)
     click.echo()
     for note in _notes(settings, measured, cost, terms.prices, reads):
@@ -48,7 +48,7 @@ def plan_command(settings: Config, as_of: datetime | None, reads: int | None) ->
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The rows in columns, figures to the right."""
+    """The rows as aligned columns, figures flush right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for name, *figures in rows:
         cells = (figure.rjust(width) for figure, width in zip(figures, widths[1:], strict=True))
@@ -58,70 +58,68 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 def _rows(measured: Measured, cost: Cost, terms: Terms) -> Iterator[tuple[str, ...]]:
     changed = estimate.changed_objects(measured.site, measured.change)
     since = (
-        f"objects changed since {measured.previous.as_of}"
-        if measured.previous
-        else "objects that are new: nothing is built yet"
+        f"objects changed since {measured.previous.as_of}" if measured.previous else "new objects: nothing is built yet"
     )
     layouts = cost.layouts.values()
     minutes = terms.lifetime.total_seconds() / 60
-    yield ("objects of a build", *(f"{one.objects:,}" for one in layouts))
-    yield ("bytes of a build", *(f"{one.bytes:,}" for one in layouts))
+    yield ("objects of a build", *(f"{layout.objects:,}" for layout in layouts))
+    yield ("bytes of a build", *(f"{layout.bytes:,}" for layout in layouts))
     yield (since, *(f"{changed[name]:,}" for name in cost.layouts))
     yield (
         f"objects in the store, retired ones kept for {minutes:g} minutes",
-        *(f"{one.stored_objects:,}" for one in layouts),
+        *(f"{layout.stored_objects:,}" for layout in layouts),
     )
-    yield ("bytes in the store", *(f"{one.stored_bytes:,}" for one in layouts))
-    yield ("PUT requests per publish", *(f"{one.puts_per_publish:,}" for one in layouts))
+    yield ("bytes in the store", *(f"{layout.stored_bytes:,}" for layout in layouts))
+    yield ("PUT requests per publish", *(f"{layout.puts_per_publish:,}" for layout in layouts))
     yield (
         f"PUT requests per month, with a publish every {cost.schedule} minutes",
-        *(f"{one.puts_per_month:,}" for one in layouts),
+        *(f"{layout.puts_per_month:,}" for layout in layouts),
     )
     for place in terms.prices.places:
-        yield (f"USD per month at {place.name}", *(f"{one.usd_per_month[place.name]:,.2f}" for one in layouts))
+        yield (f"USD per month at {place.name}", *(f"{layout.usd_per_month[place.name]:,.2f}" for layout in layouts))
 
 
-def _reading_rows(measured: Measured, terms: Terms, reads: int | None) -> Iterator[tuple[str, ...]]:
+def _read_cost_rows(measured: Measured, terms: Terms, reads: int | None) -> Iterator[tuple[str, ...]]:
     for place in terms.prices.places if reads is not None else ():
         usd = (estimate.reading_cost(measured.site, name, reads or 0, place) for name in estimate.LAYOUTS)
-        yield (f"and for {reads:,} reads at {place.name}", *(f"{one:,.2f}" for one in usd))
+        yield (f"plus {reads:,} reads at {place.name}", *(f"{price:,.2f}" for price in usd))
 
 
 def _notes(settings: Config, measured: Measured, cost: Cost, known: Prices, reads: int | None) -> Iterator[str]:
     basis = cost.basis
     if basis.builds:
-        yield f"changes per publish: the mean of {basis.builds} builds, {basis.minutes:g} minutes apart"
+        yield f"changes per publish: mean of {basis.builds} builds, {basis.minutes:g} minutes apart"
     else:
-        yield "changes per publish: the worst case, everything every time, as no two builds were compared yet"
-    yield f"prices as of {known.as_of}, without free tiers and taxes; check them, they are data: {_file(settings)}"
+        yield "changes per publish: worst case, as if everything changed every time; no two builds were compared yet"
+    yield f"prices as of {known.as_of}, without free tiers and taxes; check them: {_file(settings)}"
     for place in known.places:
         yield f"  {place.name}: {place.note}"
     if reads is None:
-        yield "not included: what readers cost (--reads 10M tells), and what the publishing machine costs"
+        yield "not included: the cost of reads (add --reads 10M) and of the publishing machine"
     else:
         size = estimate.page_bytes(measured.site)
-        yield f"a read is counted with {size:,} bytes, neither cached nor compressed: real ones cost less"
+        yield f"a read counts as {size:,} bytes, neither cached nor compressed; real reads cost less"
     yield _recommendation(settings, cost, known)
     yield _verdict(settings, cost, known)
 
 
 def _recommendation(settings: Config, cost: Cost, known: Prices) -> str:
-    """Which layout is worth its edge: `pages` needs less of an edge, `chunks` fewer requests."""
+    """Which layout to choose: `pages` works with every edge, `chunks` needs fewer requests."""
     place = prices.judged(known, settings) or known.places[0]
     saved = cost.layouts[pages.LAYOUT].usd_per_month[place.name] - cost.layouts[chunks.LAYOUT].usd_per_month[place.name]
-    if saved <= _WORTH_USD:
+    if saved <= _WORTHWHILE_USD:
         return (
             f"recommended: layout {pages.LAYOUT}, which every edge can serve; {chunks.LAYOUT} would save "
             f"{max(0.0, saved):,.2f} USD a month at {place.name}"
         )
     return (
-        f"recommended: layout {chunks.LAYOUT}, which saves {saved:,.2f} USD a month at {place.name}; its edge must be "
-        "able to read objects"
+        f"recommended: layout {chunks.LAYOUT}, which saves {saved:,.2f} USD a month at {place.name}; its edge must "
+        "read objects"
     )
 
 
 def _file(settings: Config) -> str:
-    return str(settings.prices) if settings.prices else "`prices` in config.yaml names others"
+    return str(settings.prices) if settings.prices else "`prices` in config.yaml names another file"
 
 
 def _verdict(settings: Config, cost: Cost, known: Prices) -> str:

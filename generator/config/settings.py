@@ -24,6 +24,7 @@ _TARGET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/.*)?|(?!.*://).+")
 _ISO_DURATION = r"P(?=[0-9T])([0-9]{1,9}D)?(T(?=[0-9])([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}S)?)?"
 _DURATION = re.compile(rf"^([0-9]{{1,9}} *(s|min|m|h|d)|{_ISO_DURATION})$")
 _S3 = "s3://"
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 
@@ -257,6 +258,11 @@ class Config(Section):
     publish: Publish = Field(default_factory=Publish)
     prices: File | None = Field(None, description="JSON price list; null: the built-in one.")
     metrics: File | None = Field(None, description="Prometheus text file with the metrics of the last run; null: none.")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether `base_url` is an address of this machine only."""
+        return urlsplit(self.base_url).hostname in _LOOPBACK
 
 
 def _fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:

@@ -1,4 +1,4 @@
-"""The side of the CDN: the router rendered for nginx, CloudFront and Cloudflare, and its local twin.
+"""The CDN side: the router rendered for nginx, CloudFront and Cloudflare, and the local server that runs it.
 
-Imports `tree`, `api` and `config`. Start with `render`; what decides about requests is `templates/edge/router.js.j2`.
+Imports `tree`, `api` and `config`. Start with `deployment`; the rules of the API are in `templates/edge/router.js.j2`.
 """

@@ -1,4 +1,4 @@
-"""What the Cloudflare templates are told: bucket, domain, the rate limit in the binding's terms. Pure."""
+"""Values of the Cloudflare templates: bucket, domain, the rate limit in the binding's terms. Pure."""
 
 import re
 import zlib
@@ -11,25 +11,24 @@ from generator.api import keys
 from generator.config.settings import Config
 from generator.edge import responses
 
-#: The folder of Cloudflare's files.
 FOLDER: Final = "cloudflare"
 WORKER: Final = "worker.js"
 WRANGLER: Final = "wrangler.jsonc"
 NAMES: Final = (WORKER, WRANGLER)
 
-#: The Worker's name where no domain tells deployments apart, and the bucket's where `publish.target` names none.
+#: Prefix of the Worker's name, and the bucket's name where `publish.target` has none.
 _NAME: Final = "public-markets"
-#: A Worker's name is a label of its address on workers.dev.
-_LONGEST_NAME: Final = 63
+#: A Worker's name is a DNS label of its address on workers.dev.
+_NAME_LENGTH: Final = 63
 _NOT_IN_NAMES: Final = re.compile("[^a-z0-9]+")
-#: So many numbers a deployment draws its own from, by its address.
+#: How many rate limit namespaces there are to choose from, by `base_url`.
 _NAMESPACES: Final = 1_000_000_000
-#: The periods that the rate limit binding can count in, in seconds.
+#: Periods of the rate limit binding, in seconds.
 _PERIODS: Final = (10, 60)
 
 
 def worker_values(config: Config, router: Mapping[str, Any]) -> dict[str, Any]:
-    """What the Worker is told; `router` is what the router core is told on every edge."""
+    """Values of the Worker; `router` are those of the router core."""
     _, period = limit(config)
     waits = {HTTPStatus.TOO_MANY_REQUESTS: str(period), HTTPStatus.SERVICE_UNAVAILABLE: str(_PERIODS[0])}
     timed = {
@@ -47,7 +46,7 @@ def worker_values(config: Config, router: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def wrangler_values(config: Config) -> dict[str, Any]:
-    """What wrangler's configuration is told."""
+    """Values of wrangler's configuration."""
     requests, period = limit(config)
     host, path = _domain(config.base_url)
     return {
@@ -64,30 +63,30 @@ def wrangler_values(config: Config) -> dict[str, Any]:
 
 
 def limit(config: Config) -> tuple[int, int]:
-    """The limit and the period with which the binding grants the same rate: the next period it has, or its longest."""
+    """Limit and period of the same rate for the binding: its next longer period, or its longest."""
     seconds = responses.window_seconds(config)
-    period = next((one for one in _PERIODS if one >= seconds), _PERIODS[-1])
+    period = next((period for period in _PERIODS if period >= seconds), _PERIODS[-1])
     return max(-(-config.rate_limit.requests * period // seconds), 1), period
 
 
 def _target(config: Config) -> tuple[str, str]:
-    """The bucket, and the prefix of every key in it."""
+    """The bucket and the prefix of its keys."""
     return config.publish.bucket() or (_NAME, "")
 
 
 def _domain(base_url: str) -> tuple[str, str]:
-    """The host and the path that Cloudflare is to answer for; nothing where there is no public address yet."""
+    """Host and path of the public address; empty where there is none yet."""
     url = urlsplit(base_url)
     return (str(url.hostname), url.path) if url.scheme == "https" else ("", "")
 
 
 def _name(host: str) -> str:
-    """A name that two deployments in one account do not share."""
-    return f"{_NAME}-{_NOT_IN_NAMES.sub('-', host)}"[:_LONGEST_NAME].rstrip("-")
+    """A Worker name that differs between the deployments of an account."""
+    return f"{_NAME}-{_NOT_IN_NAMES.sub('-', host)}"[:_NAME_LENGTH].rstrip("-")
 
 
 def _route(host: str, path: str) -> dict[str, Any] | None:
-    """Cloudflare makes a host of its own, with record and certificate; a path lies on one that is there."""
+    """A custom domain, for which Cloudflare creates DNS record and certificate; a path needs a domain that exists."""
     if not host:
         return None
     return {"pattern": f"{host}{path}/*"} if path else {"pattern": host, "custom_domain": True}

@@ -1,4 +1,4 @@
-"""What the CloudFront templates are told: the bucket, its keys in URLs and policies, the rate limit for WAF. Pure."""
+"""Values of the CloudFront templates: the bucket, its keys in URLs and policies, the rate limit for WAF. Pure."""
 
 import hashlib
 from collections.abc import Mapping
@@ -11,31 +11,30 @@ from generator.config.settings import Config
 from generator.edge import responses
 from generator.tree import chunks
 
-#: The folder of CloudFront's files.
 FOLDER: Final = "cloudfront"
 FUNCTION: Final = "function.js"
 ORIGIN_RESPONSE: Final = "origin-response.js"
-#: In the layout `chunks` only.
+#: Only where the edge cuts pages.
 ORIGIN_REQUEST: Final = "origin-request.js"
 STACK: Final = "template.yaml"
 NAMES: Final = (FUNCTION, ORIGIN_RESPONSE, ORIGIN_REQUEST, STACK)
 
-#: Where the stack must be, and so its bucket.
+#: The region the stack must be in, and so its bucket.
 _REGION: Final = "us-east-1"
 _RUNTIME: Final = "nodejs22.x"
-#: The windows WAF can count in, in seconds, and its bounds for a limit (AWS WAF Developer Guide, rate-based rules).
+#: WAF's windows in seconds, and the bounds of its limit (AWS WAF Developer Guide, rate-based rules).
 _WAF_WINDOWS: Final = (60, 120, 300, 600)
 _WAF_LIMITS: Final = (10, 2_000_000_000)
 _VERSION_LENGTH: Final = 16
 
 
 def function_values(config: Config) -> dict[str, Any]:
-    """What the function is told beside what the router core is."""
+    """Values of the function, in addition to those of the router core."""
     return {"root": _root(config)}
 
 
 def origin_response_values(config: Config) -> dict[str, Any]:
-    """What the Lambda@Edge function is told."""
+    """Values of the Lambda@Edge function on the bucket's responses."""
     page_gone = contract.encode(contract.invalid("cursor", variant=config.variant)).decode()
     list_unknown = contract.encode(contract.invalid("category", variant=config.variant)).decode()
     return {
@@ -49,7 +48,7 @@ def origin_response_values(config: Config) -> dict[str, Any]:
 
 
 def origin_request_values(config: Config) -> dict[str, Any]:
-    """What the Lambda@Edge function that cuts pages is told beside what is told to whatever cuts them."""
+    """Values of the Lambda@Edge function that cuts pages, in addition to `router.window_values`."""
     page_gone = contract.encode(contract.invalid("cursor", variant=config.variant)).decode()
     bad, unavailable = HTTPStatus.BAD_REQUEST, HTTPStatus.SERVICE_UNAVAILABLE
     return {
@@ -67,12 +66,12 @@ def origin_request_values(config: Config) -> dict[str, Any]:
 
 
 def stack_values(config: Config, functions: Mapping[str, str]) -> dict[str, Any]:
-    """What the CloudFormation template is told; the functions are rendered code by the names of their files."""
+    """Values of the CloudFormation template; `functions` is rendered code by file name."""
     bucket, prefix = _target(config)
     origin_response, origin_request = functions[ORIGIN_RESPONSE], functions.get(ORIGIN_REQUEST)
     limit, window = waf_limit(config.rate_limit.requests, responses.window_seconds(config))
     too_many = responses.error_headers(HTTPStatus.TOO_MANY_REQUESTS, config) | responses.CORS
-    del too_many["content-type"]  # WAF sets it, from the kind of the body
+    del too_many["content-type"]  # WAF sets it from the type of the body
     return {
         "bucket": bucket,
         "domain": _domain(config.base_url),
@@ -99,29 +98,29 @@ def stack_values(config: Config, functions: Mapping[str, str]) -> dict[str, Any]
 
 
 def waf_limit(requests: int, seconds: int) -> tuple[int, int]:
-    """The limit and the window with which WAF grants the same rate: the next window it has, or else its longest."""
-    window = next((one for one in _WAF_WINDOWS if one >= seconds), _WAF_WINDOWS[-1])
+    """Limit and window of the same rate for WAF: its next longer window, or its longest."""
+    window = next((window for window in _WAF_WINDOWS if window >= seconds), _WAF_WINDOWS[-1])
     least, most = _WAF_LIMITS
     return min(max(-(-requests * window // seconds), least), most), window
 
 
 def _version(code: str) -> str:
-    """A name that changes with the code: CloudFormation keeps a version as it was published."""
+    """A name that changes with the code, because CloudFormation never updates a published version."""
     return hashlib.sha256(f"{_RUNTIME}\n{code}".encode()).hexdigest()[:_VERSION_LENGTH]
 
 
 def _target(config: Config) -> tuple[str | None, str]:
-    """The bucket, if it is known, and the prefix of every key in it."""
+    """The bucket, if it is known, and the prefix of its keys."""
     return config.publish.bucket() or (None, "")
 
 
 def _root(config: Config) -> str:
-    """The path at which CloudFront finds the keys in the bucket."""
+    """The path that CloudFront puts before a key."""
     return f"/{quote(_target(config)[1])}"
 
 
 def _in_policy(prefix: str) -> str:
-    """The prefix in an IAM policy, where these three characters mean more (IAM User Guide, policy variables)."""
+    """The prefix escaped for an IAM policy (IAM User Guide, policy variables)."""
     return "".join(f"${{{letter}}}" if letter in "$*?" else letter for letter in prefix)
 
 

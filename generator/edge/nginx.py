@@ -1,4 +1,4 @@
-"""What the nginx templates are told: folders, addresses, the rate limit in nginx's terms. Pure."""
+"""Values of the nginx templates: folders, addresses, the rate limit in nginx's terms. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,23 +10,22 @@ from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.edge import responses
 
-#: The folder of nginx's files, where it also keeps its own.
+#: The folder of nginx's configuration; nginx writes its own files there, too.
 FOLDER: Final = "nginx"
 SCRIPT: Final = "nginx.js"
 LOCAL: Final = "nginx.conf"
 BUCKET: Final = "bucket.conf"
 
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
-#: Where the router reads objects; no reader gets there.
+#: Location through which the router reads objects; internal, so readers cannot reach it.
 OBJECTS: Final = "/-/objects/"
-#: An object that the router reads has at most a hundred items; more than this is refused.
-_LARGEST: Final = "16m"
-#: Behind whatever speaks TLS.
+#: The largest object that the router reads; one has at most a hundred items.
+_LARGEST_OBJECT: Final = "16m"
+#: The port where something in front terminates TLS.
 _PLAIN_PORT: Final = 8080
 
 
 def configurations(config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each configuration's name and values: one that serves the output folder, one for a bucket if there is one."""
+    """Name and values of each configuration: one for the output folder, and one for the bucket if there is one."""
     yield LOCAL, _values(config) | {"name": LOCAL, "bucket": None}
     if bucket := _bucket(config):
         yield BUCKET, _values(config) | {"name": BUCKET, "bucket": bucket}
@@ -37,13 +36,13 @@ def _values(config: Config) -> dict[str, Any]:
     return {
         "output": str(output),
         "folder": str(output / "edge" / FOLDER),
-        "listen": _listen(config.base_url),
+        "listen": _listen(config),
         "requests": config.rate_limit.requests,
         "window": responses.window_seconds(config),
         "rate_per_minute": rate_per_minute(config.rate_limit.requests, responses.window_seconds(config)),
         "immutable_keys": f"~^{re.escape(keys.LISTS)}/[^/]+/[^/]+/(?!{keys.FIRST}/|{re.escape(keys.HEAD)}$)",
         "objects": OBJECTS,
-        "largest": _LARGEST,
+        "largest": _LARGEST_OBJECT,
         "immutable": keys.IMMUTABLE,
         "mutable": keys.MUTABLE,
         "cors": responses.CORS,
@@ -52,7 +51,7 @@ def _values(config: Config) -> dict[str, Any]:
 
 
 def rate_per_minute(requests: int, seconds: int) -> int:
-    """The smallest of nginx's rates that grants so many requests; nginx counts thousandths a second, rounded down."""
+    """The lowest rate in nginx that grants this many requests; nginx rounds down to thousandths per second."""
     thousandths = -(-requests * 1000 // seconds)
     return -(-thousandths * 60 // 1000)
 
@@ -61,16 +60,16 @@ def _errors(config: Config) -> Iterator[tuple[int, Mapping[str, Any]]]:
     bodies = {HTTPStatus.BAD_REQUEST.value: contract.encode(contract.invalid()).decode()} | responses.error_bodies()
     for status, body in bodies.items():
         headers = responses.error_headers(status, config) | responses.CORS
-        del headers["content-type"]  # nginx's default_type and charset make the same
+        del headers["content-type"]  # the same as nginx's default_type and charset
         yield status, {"headers": headers, "body": body}
 
 
-def _listen(base_url: str) -> str:
-    url = urlsplit(base_url)
+def _listen(config: Config) -> str:
+    url = urlsplit(config.base_url)
     if url.scheme == "https":
         return str(_PLAIN_PORT)
     port = url.port or 80
-    return f"127.0.0.1:{port}" if url.hostname in _LOOPBACK else str(port)
+    return f"127.0.0.1:{port}" if config.is_local else str(port)
 
 
 def _bucket(config: Config) -> dict[str, str] | None:

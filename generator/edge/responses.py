@@ -1,4 +1,4 @@
-"""The answers that are no objects, the same on every edge: errors, the preflight, and the headers all answers have."""
+"""Answers that are not objects, the same on every edge: errors, preflight, and the headers of all answers."""
 
 from http import HTTPStatus
 from typing import Final
@@ -7,7 +7,7 @@ from generator.api import contract, keys
 from generator.config.settings import Config
 
 METHODS: Final = "GET, HEAD, OPTIONS"
-#: The API is public and without credentials, so any page may read it, and these headers of its answers.
+#: The API is public and takes no credentials, so any page may read its answers and these headers of them.
 CORS: Final = {"access-control-allow-origin": "*", "access-control-expose-headers": "ETag, Retry-After"}
 PREFLIGHT: Final = {
     "allow": METHODS,
@@ -15,29 +15,29 @@ PREFLIGHT: Final = {
     "access-control-allow-headers": "*",
     "access-control-max-age": "86400",
 }
-#: Where a store failed, or an object in it is damaged.
+#: Body of 503: the store failed, or an object in it is damaged.
 UNAVAILABLE: Final = contract.encode(contract.ErrorResponse(error="temporarily unavailable")).decode()
-#: A market may become public at any moment, so nobody keeps its 404 for long.
+#: A market may become public at any moment, so its 404 is cached only briefly.
 _BRIEFLY: Final = "public, max-age=10"
-_KEPT: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)
+_CACHED: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)
 
 
 def error_headers(status: int, config: Config) -> dict[str, str]:
-    """The headers of an error; CORS comes on top."""
-    headers = {"content-type": keys.CONTENT_TYPE, "cache-control": _BRIEFLY if status in _KEPT else "no-store"}
+    """The headers of an error, without CORS."""
+    headers = {"content-type": keys.CONTENT_TYPE, "cache-control": _BRIEFLY if status in _CACHED else "no-store"}
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["allow"] = METHODS
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        # After a whole window an address may again do all that it is granted.
+        # After a whole window an address has its full limit again.
         headers["retry-after"] = str(window_seconds(config))
     return headers
 
 
 def error_bodies() -> dict[int, str]:
-    """The bodies of the errors that do not depend on the request, by status."""
+    """Bodies of the errors that depend on the status only, by status."""
     return {status: contract.encode(body).decode() for status, body in contract.FIXED_ERRORS.items()}
 
 
 def window_seconds(config: Config) -> int:
-    """The length of the rate limit's window; settings have whole seconds."""
+    """Length of the rate limit's window in seconds; settings allow whole seconds only."""
     return int(config.rate_limit.window.total_seconds())

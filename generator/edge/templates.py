@@ -1,7 +1,7 @@
-"""The one Jinja2 environment: a template's name and values → text. It knows nothing of what is rendered.
+"""The Jinja2 environment: a template's name and values → text. It knows nothing of what is rendered.
 
-Pages (`*.html.j2`) escape every value for HTML. All other templates write languages that have no such escaping and get
-their data by `tojson` and `quoted`. A value that is not given is an error.
+Pages (`*.html.j2`) escape every value for HTML. All other templates insert data with `tojson` or `quoted`. A missing
+value is an error.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import jinja2
 
-#: Beside the package in a source tree, inside it when installed.
+#: Next to the package in a source tree, inside it when installed.
 _PACKAGE: Final = Path(__file__).parent.parent
 _FOLDERS: Final = (_PACKAGE.parent / "templates", _PACKAGE / "templates")
 
@@ -21,22 +21,22 @@ def rendered(template: str, values: Mapping[str, Any]) -> str:
 
 
 def plain(name: str) -> str:
-    """The text of a file that stands beside the templates and is none: scripts and styles of pages."""
+    """The text of a file in the templates folder that is not a template, such as a page's script or style."""
     return _LOADER.get_source(_ENVIRONMENT, name)[0]
 
 
 def is_page(template: str | None) -> bool:
-    """Whether values must be escaped for HTML; Jinja2's own rule looks at the last suffix and would not see it."""
+    """Whether values must be escaped for HTML. Jinja2's own rule looks at the last suffix only, which is `.j2`."""
     return template is not None and template.endswith(".html.j2")
 
 
 def _quoted(text: str) -> str:
-    """A string of nginx's configuration, which has no other escapes; a `$` in it starts a variable."""
+    """A string of an nginx configuration. A `$` in it starts a variable; nginx has no escape for that."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _uncommented(script: str) -> str:
-    """The script without its lines of comment but the first, which says where it comes from."""
+    """The script without comment lines, except the first, which names its template."""
     first, *lines = script.splitlines(keepends=True)
     return "".join([first, *(line for line in lines if not line.lstrip().startswith("//"))])
 

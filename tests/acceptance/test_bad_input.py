@@ -77,9 +77,8 @@ class Site:
         done = run("check", *arguments, cwd=self.folder, **{SOURCE: url})
         found = [line.removeprefix("error: ") for line in done.stdout.splitlines() if line.startswith("error: ")]
         assert done.returncode == 1
-        assert done.stderr == (
-            f"error: {len(found)} of these must be mended before a build or a publish can work; then check again\n"
-        )
+        which = "this error" if len(found) == 1 else f"these {len(found)} errors"
+        assert done.stderr == f"error: fix {which}, then run `check` again\n"
         assert self.everything() == self.before
         return found
 

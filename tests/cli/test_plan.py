@@ -14,7 +14,7 @@ from tests.support.publishing import OPEN, Site, hour
 #: What S3 charges, for the store of the tests.
 HERE = "here.json"
 PLAN = """\
-sqlite:///markets.db as of 2024-02-01T01:00:00.000Z: 11 markets in 30 lists, 0 rows left out; nothing was written
+sqlite:///markets.db as of 2024-02-01T01:00:00.000Z: 11 markets in 30 lists, 0 rows quarantined; nothing was written
 
                                                              pages   chunks
 objects of a build                                           3,217      107
@@ -27,14 +27,14 @@ PUT requests per month, with a publish every 60 minutes  2,350,600   80,300
 USD per month at S3 + CloudFront                             11.75     0.40
 USD per month at R2                                          10.58     0.36
 
-changes per publish: the worst case, everything every time, as no two builds were compared yet
-prices as of 2026-03-08, without free tiers and taxes; check them, they are data: `prices` in config.yaml names others
+changes per publish: worst case, as if everything changed every time; no two builds were compared yet
+prices as of 2026-03-08, without free tiers and taxes; check them: `prices` in config.yaml names another file
   S3 + CloudFront: us-east-1, first tier, pay as you go; other regions may cost more. Free tiers are \
 ignored: 1 TB, 10 million requests and 2 million function calls a month with CloudFront.
   R2: Standard storage, Workers Paid. Free tiers are ignored: 1 million class A and 10 million class B operations and \
 10 GB a month with R2, 10 million requests a month with Workers Paid.
-not included: what readers cost (--reads 10M tells), and what the publishing machine costs
-recommended: layout chunks, which saves 11.35 USD a month at S3 + CloudFront; its edge must be able to read objects
+not included: the cost of reads (add --reads 10M) and of the publishing machine
+recommended: layout chunks, which saves 11.35 USD a month at S3 + CloudFront; its edge must read objects
 publish.target is not set, so nothing is published and nothing is paid"""
 
 
@@ -63,7 +63,7 @@ def last(result: Result) -> str:
 
 def test_plan_reads_exactly_so(site: Site) -> None:
     told = plan("--as-of", hour(1)).stdout
-    # How long the interface description is, is no concern of this test.
+    # The size of the interface description is not under test here.
     lines = [line.split("bytes")[0] + "bytes" if line.startswith("bytes") else line for line in told.splitlines()]
     assert "\n".join(lines) == PLAN
 
@@ -71,23 +71,23 @@ def test_plan_reads_exactly_so(site: Site) -> None:
 def test_plan_needs_no_build_and_leaves_nothing(site: Site) -> None:
     site.forget_output()
     result = plan()
-    assert "objects that are new: nothing is built yet" in result.stdout
-    assert "the worst case, everything every time, as no two builds were compared yet" in result.stdout
+    assert "new objects: nothing is built yet" in result.stdout
+    assert "worst case, as if everything changed every time; no two builds were compared yet" in result.stdout
     assert not (site.folder / "output").exists()
 
 
 def test_plan_tells_how_many_builds_it_goes_by(site: Site) -> None:
     site.edit(1, question="Another question?")
     site.done("build", "--as-of", hour(1))
-    assert "changes per publish: the mean of 1 builds, 780 minutes apart" in plan().stdout
+    assert "changes per publish: mean of 1 builds, 780 minutes apart" in plan().stdout
 
 
 @pytest.mark.parametrize(("text", "shown"), [("10M", "10,000,000"), ("250k", "250,000"), ("7", "7"), ("0", "0")])
 def test_readers_are_estimated_when_asked_for(site: Site, text: str, shown: str) -> None:
     told = plan("--reads", text).stdout
-    assert f"and for {shown} reads at S3 + CloudFront" in told
-    assert f"and for {shown} reads at R2" in told
-    assert "what readers cost" not in told
+    assert f"plus {shown} reads at S3 + CloudFront" in told
+    assert f"plus {shown} reads at R2" in told
+    assert "the cost of reads" not in told
 
 
 @pytest.mark.parametrize("text", ["", "M", "ten", "1.5M", "-1", "10T", "٣"])

@@ -127,7 +127,7 @@ def test_the_command_tells_everything_in_the_order_of_mending_and_fails(folder: 
         f"error: {folder / 'file' / 'site'}: not a directory",
         "error: file: not a directory",
     ]
-    assert done.stderr == ("error: 6 of these must be mended before a build or a publish can work; then check again\n")
+    assert done.stderr == ("error: fix these 6 errors, then run `check` again\n")
 
 
 def test_rows_that_would_be_left_out_are_counted_by_reason_with_examples(
