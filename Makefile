@@ -15,7 +15,7 @@ LOCK_NPM := npm install --package-lock-only --ignore-scripts --silent --no-audit
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test lint types tests coverage bless bench bench-deps test-deps lock wheel clean
+.PHONY: help demo serve test test-all lint types tests campaigns coverage bless bench bench-deps test-deps lock wheel clean
 
 help:  ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -26,7 +26,9 @@ demo: .venv/run  ## Make up a database of markets and build every answer of the 
 serve: .venv/run  ## Serve output/ on http://127.0.0.1:8000 through the router that is deployed
 	@$(BIN)/public-markets serve
 
-test: lint types tests  ## Check style, types and behaviour
+test: lint types tests  ## Check style, types and behaviour in some minutes: campaigns are cut short
+
+test-all: campaigns  ## Run the campaigns of `make test` at full length: kills, races, second-opinion stores
 
 lint: .venv/test
 	$(BIN)/ruff check .
@@ -36,7 +38,12 @@ types: .venv/test
 	$(BIN)/mypy
 
 tests: .venv/test tests/node/node_modules/ready
+	@echo "tier: short, everything with campaigns cut short"
 	$(BIN)/python -m pytest -n logical --dist loadfile
+
+campaigns: .venv/test tests/node/node_modules/ready
+	@echo "tier: full, the campaigns alone at full length"
+	TEST_ALL=1 $(BIN)/python -m pytest -n logical --dist worksteal -m campaign
 
 coverage: .venv/test tests/node/node_modules/ready  ## Show which lines no test of this process reaches
 	$(BIN)/coverage run -m pytest -q

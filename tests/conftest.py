@@ -1,12 +1,15 @@
 """Fixtures that several test files ask for."""
 
+import gc
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from botocore.loaders import JSONFileLoader
 
 from generator.api.contract import Variant
 from generator.demo.database import seed
@@ -17,7 +20,9 @@ from tests.support.rows import create_database
 pytest_plugins = [
     "tests.publish.faults.scene",
     "tests.publish.faults.strikes",
+    "tests.support.campaigns",
     "tests.support.disks",
+    "tests.support.limits",
     "tests.support.postgres",
     "tests.support.publishing",
     "tests.support.s3.servers",
@@ -25,11 +30,35 @@ pytest_plugins = [
 
 
 #: What takes longest. It begins first, so that no worker is left alone with it at the end.
-LONGEST = ("test_faults", "test_publish_faults_races", "test_publish_faults_takedowns", "test_publish_faults_random")
+LONGEST = (
+    "builder/test_faults",
+    "faults/test_races",
+    "faults/test_takedowns",
+    "faults/test_random",
+    "faults/test_kills",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: not item.path.stem.startswith(LONGEST))
+    items.sort(key=lambda item: not item.path.with_suffix("").as_posix().endswith(LONGEST))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_process_for_many_commands() -> Iterator[None]:
+    """Undo what suits a process that runs one command: each would freeze all garbage so far, and parse botocore's models."""
+    load, loaded = JSONFileLoader.load_file, dict[str, Any]()
+
+    def load_once(self: JSONFileLoader, file_path: str) -> Any:
+        if file_path not in loaded:
+            loaded[file_path] = load(self, file_path)
+        return loaded[file_path]
+
+    gc.collect()
+    gc.freeze()  # pytest's own objects, and the modules of the tests
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gc, "freeze", lambda: None)
+        patch.setattr(JSONFileLoader, "load_file", load_once)
+        yield
 
 
 @pytest.fixture

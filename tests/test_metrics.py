@@ -26,6 +26,7 @@ def read(path: Path) -> dict[str, float]:
     }
 
 
+@pytest.mark.every_limit
 def test_a_rebuild_reports_what_was_built_what_is_published_and_how_it_went(site: Site) -> None:
     site.edit(1, prob=7.5)
     site.done("rebuild", "--as-of", hour(1), "--allow-invalid", "--metrics", FILE)

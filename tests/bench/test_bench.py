@@ -82,6 +82,7 @@ def test_a_summary_line_tells_what_was_written() -> None:
 # ── the workshop ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_everybody_runs_once_a_round_in_a_folder_that_is_new(workshop: Workshop) -> None:
     def command(output: Path) -> Command:
         assert not output.exists()

@@ -18,6 +18,7 @@ def lines(stderr: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in stderr.splitlines()]
 
 
+@pytest.mark.every_limit
 def test_json_logs_are_a_line_per_stage_with_its_duration_and_counts(site: Site) -> None:
     site.edit(1, question="Another question?")
     result = site.done("rebuild", "--as-of", hour(1), "--log-format", "json")

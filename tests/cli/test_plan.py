@@ -11,6 +11,8 @@ from generator.cost import prices
 from tests.support.builds import run
 from tests.support.publishing import OPEN, Site, hour
 
+pytestmark = pytest.mark.every_limit
+
 #: What S3 charges, for the store of the tests.
 HERE = "here.json"
 PLAN = """\

@@ -14,6 +14,8 @@ from tests.support.builds import ROOT, files, run
 from tests.support.publishing import FX, Site, hour
 from tests.support.rows import market_id
 
+pytestmark = pytest.mark.every_limit
+
 KEY_ID, SECRET, TOKEN = "AKIAEXAMPLE0000000", "s3cret/KEY+that=nobody+may+see", "session-token-nobody-may-see"
 CREDENTIALS: Mapping[str, str] = {
     "AWS_ACCESS_KEY_ID": KEY_ID, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_SESSION_TOKEN": TOKEN,

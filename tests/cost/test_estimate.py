@@ -17,6 +17,8 @@ from tests.support.builds import make_config
 from tests.support.publishing import EVERY, PREFIX, hour
 from tests.support.publishing import Site as Published
 
+pytestmark = pytest.mark.every_limit
+
 HUNDREDS = Site((ListSize("open/new", 1_000, 300_000), ListSize("all/new", 250, 75_000)), objects=55, bytes=500_000)
 
 

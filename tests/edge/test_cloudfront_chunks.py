@@ -82,6 +82,7 @@ def test_every_case_of_the_table(variant: Variant, store: S3Server, outputs: Out
     assert store.count("GetObject") > 200
 
 
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -54,6 +54,7 @@ def test_the_files_fit(config: Config) -> None:
     assert len(files["template.yaml"].encode()) <= 51_200  # a template that need not lie in S3
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD, AWKWARD.model_copy(update={"layout": "chunks"})])
 def test_cfn_lint_has_nothing_to_say(config: Config, tmp_path: Path) -> None:
     assert cfn_lint(rendered(config)["template.yaml"], tmp_path) == (0, "")

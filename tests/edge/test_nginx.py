@@ -64,6 +64,7 @@ def test_every_case_of_the_table(output: Path, client: Client) -> None:
     assert mismatches(output, client) == []
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("build", OTHER_BUILDS)
 def test_every_case_of_other_builds(build: str, demo_folder: Path) -> None:
     with (
@@ -74,6 +75,7 @@ def test_every_case_of_other_builds(build: str, demo_folder: Path) -> None:
         assert mismatches(output, client) == []
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("variant", "rule", "changed"), CHANGED_RULES_BY_VARIANT)
 def test_a_changed_rule_is_noticed(variant: Variant, rule: str, changed: str, demo_folder: Path) -> None:
     with built(demo_folder / "markets.db", **VARIANTS[variant]) as (output, port):
@@ -90,6 +92,7 @@ CUT_RULES: Final = (
 )
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("rule", "changed"), CUT_RULES)
 def test_a_changed_rule_of_pages_that_are_cut_is_noticed(rule: str, changed: str, demo_folder: Path) -> None:
     with built(demo_folder / "markets.db", **CHUNKED) as (output, port):

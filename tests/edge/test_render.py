@@ -59,6 +59,7 @@ def objects() -> Iterator[Path]:
         yield folder
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_nginx_before_a_bucket_answers_every_case_alike(

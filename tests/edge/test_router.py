@@ -131,6 +131,7 @@ def test_every_case_of_the_table(engine: str, layout: str, variant: Variant, out
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
 
 
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize(("layout", "variant"), MUTATED)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_table_notices_every_changed_rule(

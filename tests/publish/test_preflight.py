@@ -49,6 +49,7 @@ def test_a_sound_store_is_told_with_what_is_published(site: Site) -> None:
     assert site.stored() == before, "the probe is deleted again"
 
 
+@pytest.mark.every_limit
 def test_the_last_line_names_the_target(site: Site) -> None:
     assert site.done("check").stdout.splitlines()[-1] == (
         "`public-markets build` will make 3,217 objects of 11 markets in output, `public-markets publish` them to "

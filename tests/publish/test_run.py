@@ -47,6 +47,7 @@ def test_the_first_publish_brings_the_whole_build(empty: Site) -> None:
     assert result.stderr == ""
 
 
+@pytest.mark.every_limit
 def test_every_object_is_stored_with_its_headers(site: Site) -> None:
     stored = {
         key.removeprefix("api/"): (headers["content-type"], headers["cache-control"])

@@ -300,6 +300,7 @@ def test_a_rebuild_in_an_empty_folder_leaves_it_out(site: Site) -> None:
     site.check()
 
 
+@pytest.mark.every_limit
 def test_what_was_built_elsewhere_before_is_published_without_it(site: Site) -> None:
     copy_output(site.folder / "output", site.folder / "elsewhere")
     site.done("takedown", market_id(1), output="elsewhere")
@@ -371,6 +372,7 @@ def test_a_damaged_blocked_list_stops_everything_rather_than_bring_markets_back(
 # While others are at work
 
 
+@pytest.mark.every_limit
 def test_a_takedown_that_comes_during_a_publish_is_obeyed_by_it(site: Site) -> None:
     done: list[int] = []
 

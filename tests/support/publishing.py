@@ -5,7 +5,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +20,7 @@ from generator.publish import record
 from generator.publish.record import Published
 from generator.publish.stores.store import Store
 from generator.tree.layouts import object_keys
+from tests.support import limits
 from tests.support.builds import files
 from tests.support.faults import Reader, fast_folder
 from tests.support.rows import create_database, insert_fx_member, insert_market, market_id
@@ -223,14 +224,24 @@ class Original:
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
-    """A site that was built and published at FIRST."""
+    """A site of few limits that was built and published at FIRST."""
+    with published_once(tmp_path_factory.mktemp("original"), populate, {}, limits.few()) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def original_of_every_limit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
+    """The same, with pages for all hundred limits."""
     with published_once(tmp_path_factory.mktemp("original"), populate, {}) as made:
         yield made
 
 
 @contextmanager
 def published_once(
-    place: Path, fill: Callable[[sqlite3.Connection], None], settings: dict[str, str]
+    place: Path,
+    fill: Callable[[sqlite3.Connection], None],
+    settings: dict[str, str],
+    during: AbstractContextManager[None] | None = None,
 ) -> Iterator[Original]:
     """Build and publish a site at FIRST, to be copied."""
     with (
@@ -238,12 +249,12 @@ def published_once(
         S3Server() as server,
         closing(create_database(folder / "markets.db")) as database,
         pytest.MonkeyPatch.context() as patch,
-        _within(folder),
     ):
-        use_credentials(patch)
-        fill(database)
-        write_config(folder)
-        Site(folder, server, database, settings=settings).done("rebuild", "--as-of", FIRST)
+        with during or nullcontext(), _within(folder):
+            use_credentials(patch)
+            fill(database)
+            write_config(folder)
+            Site(folder, server, database, settings=settings).done("rebuild", "--as-of", FIRST)
         yield Original(folder, server.objects())
 
 
@@ -258,9 +269,11 @@ def site_server() -> Iterator[S3Server]:
 
 
 @pytest.fixture
-def site(original: Original, site_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+def site(request: pytest.FixtureRequest, site_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """A copy of the published site; the working directory is its folder."""
-    with copied(original, site_server, monkeypatch) as site:
+    is_whole = request.node.get_closest_marker("every_limit") is not None
+    original = request.getfixturevalue("original_of_every_limit" if is_whole else "original")
+    with nullcontext() if is_whole else limits.few(), copied(original, site_server, monkeypatch) as site:
         yield site
 
 

@@ -82,5 +82,10 @@ BUCKETS = [
     *(("s3", client, "bare_etags") for client in CLIENTS),
     ("s3", "obstore", "opaque_etags"),
     ("s3", "boto3", "wants_content_md5"),
-    *((server, client, "") for server in ("moto", "radosgw") for client in CLIENTS),
+    # Second opinions, which take long to start.
+    *(
+        pytest.param((server, client, ""), marks=pytest.mark.campaign(short=0))
+        for server in ("moto", "radosgw")
+        for client in CLIENTS
+    ),
 ]

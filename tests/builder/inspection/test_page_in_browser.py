@@ -176,6 +176,7 @@ def test_a_member_of_an_fx_family_is_said_to_be_in_no_list(disk: Watched) -> Non
     assert "EURUSD ≥ 1.08" in read(disk, 62)
 
 
+@pytest.mark.campaign(short=4)
 @pytest.mark.parametrize("sort", ["popular", "activity", "volume", "new", "ended"])
 @pytest.mark.parametrize("status", ["open", "archive", "all"])
 def test_markets_are_sorted_as_the_api_sorts_them(disk: Watched, site: Path, status: str, sort: str) -> None:
@@ -272,6 +273,7 @@ def test_without_scripts_the_page_still_tells_the_build(site: Path, browser: Bro
         assert watched.foreign == []
 
 
+@pytest.mark.campaign(short=1)
 @SIZES
 @SCHEMES
 def test_everybody_can_read_the_page(site: Path, browser: Browser, size: tuple[int, int], scheme: Scheme) -> None:
@@ -402,6 +404,7 @@ def test_links_work_over_http_as_they_do_on_disk(live: Watched, server: Served) 
 # ── the API's documentation ───────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=1)
 @SIZES
 @SCHEMES
 def test_the_documentation_opens_from_disk(site: Path, browser: Browser, size: tuple[int, int], scheme: Scheme) -> None:

@@ -97,6 +97,7 @@ def test_every_case_of_the_table(demo_output: Path, client: Client) -> None:
     assert mismatches(demo_output, client) == []
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("build", OTHER_BUILDS)
 def test_every_case_of_other_builds(build: str, outputs: Outputs) -> None:
     output = outputs(*build.split("-"))
@@ -104,6 +105,7 @@ def test_every_case_of_other_builds(build: str, outputs: Outputs) -> None:
         assert mismatches(output, client) == []
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("variant", "rule", "changed"), CHANGED_RULES_BY_VARIANT)
 def test_a_changed_rule_is_noticed(
     variant: Variant, rule: str, changed: str, demo_folder: Path, tmp_path: Path

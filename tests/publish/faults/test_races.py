@@ -29,6 +29,7 @@ from tests.publish.faults.scene import (
 from tests.publish.faults.sites import Site
 from tests.publish.faults.strikes import ANY, Strike, Victims, Watch, label
 from tests.support.builds import NOW, Silent
+from tests.support.campaigns import rounds
 from tests.support.faults import fast_folder
 from tests.support.rows import market_id
 from tests.support.s3.behaviour import (
@@ -59,6 +60,7 @@ def scene(tmp_path: Path, s3: S3Server) -> Iterator[Scene]:
 # ── two at once ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign
 def test_of_two_publishers_one_wins_two_hundred_times(scene: Scene) -> None:
     old = scene.site("a", 0)
     new = [scene.site("b", 1, m1={"question": "B?"}, m4={}), scene.site("c", 2, m1={"question": "C?"}, m3=None)]
@@ -67,7 +69,7 @@ def test_of_two_publishers_one_wins_two_hundred_times(scene: Scene) -> None:
     outcomes: list[tuple[int, int]] = []
     with Walkers(scene, old.state, *(site.state for site in new)) as walkers:
         walkers.withdraw(is_withdrawing=True)
-        for number in range(200):
+        for number in range(rounds(16, 200)):
             scene.reset(before)
             codes = race(scene, new, random.Random(number), is_close=number % 2 == 0)
             outcomes.append(codes)
@@ -81,9 +83,9 @@ def test_of_two_publishers_one_wins_two_hundred_times(scene: Scene) -> None:
             scene.publish(loser)
             check_whole(scene.objects(), loser)
     assert {*outcomes} <= {(0, 4), (4, 0), (0, 0)}
-    assert min(outcomes[::2].count((0, 4)), outcomes[::2].count((4, 0))) > 5
+    assert min(outcomes[::2].count((0, 4)), outcomes[::2].count((4, 0))) >= rounds(1, 6)
     assert (0, 0) not in outcomes[::2], "both read the same record, and both won"
-    assert walkers.exact > 200
+    assert walkers.exact > rounds(16, 200)
 
 
 def lists_now(scene: Scene) -> object:
@@ -118,6 +120,7 @@ def race(scene: Scene, sites: list[Site], rng: random.Random, *, is_close: bool)
 # ── a frozen one ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign
 def test_a_publisher_frozen_past_its_lease_does_no_harm_fifty_times(scene: Scene) -> None:
     old = scene.site("a", 0)
     slow = scene.site("b", 1, m1={"question": "Slow?"}, m4={"status": "closed"}, m9={"question": "Slow?"})
@@ -125,14 +128,15 @@ def test_a_publisher_frozen_past_its_lease_does_no_harm_fifty_times(scene: Scene
     scene.publish(old)
     before = scene.objects()
     begun, total = span_of_work(scene, slow)
+    freezes = rounds(5, 50)
     with Walkers(scene, old.state, slow.state, fast.state) as walkers:
-        for number in range(50):
+        for number in range(freezes):
             scene.reset(before)
-            strike = Strike(ANY, begun + 1 + number * (total - begun) // 50, after=number % 3 == 0)
+            strike = Strike(ANY, begun + 1 + number * (total - begun) // freezes, after=number % 3 == 0)
             assert freeze(scene, slow, strike, lambda: scene.publish(fast)) == 4, strike
             check_whole(scene.objects(), fast)
             check_lists(scene, fast.state)
-    assert walkers.exact > 50
+    assert walkers.exact > freezes
 
 
 def span_of_work(scene: Scene, site: Site) -> tuple[int, int]:
@@ -164,17 +168,19 @@ def freeze(scene: Scene, site: Site, strike: Strike, meanwhile: Callable[[], obj
         return code.result()
 
 
+@pytest.mark.campaign
 def test_a_process_that_was_stopped_and_goes_on_does_no_harm(scene: Scene) -> None:
     old, slow = scene.site("a", 0), scene.site("b", 1, m1={"question": "Slow?"}, m4={"status": "closed"})
     fast = scene.site("c", 2, m1={"question": "Fast?"}, m3={"question": "Fast?"}, m4={"question": "Fast?"})
     scene.publish(old)
     before = scene.objects()
     begun, total = span_of_work(scene, slow)
+    stops = rounds(2, 8)
     with closing(Victims(scene)) as victims:
-        for number in range(8):
+        for number in range(stops):
             scene.reset(before)
             arguments = [*scene.arguments("publish", "b"), "--set", "publish.lease=1 s"]
-            with victims.stopped(arguments, Strike(ANY, begun + 1 + number * (total - begun) // 8)) as ended:
+            with victims.stopped(arguments, Strike(ANY, begun + 1 + number * (total - begun) // stops)) as ended:
                 time.sleep(1.1 if number % 2 else 0)  # by its own clock, too, the lease is over then
                 scene.pass_time(LEASE_S + 2)
                 scene.publish(fast)
@@ -207,6 +213,7 @@ def test_a_page_that_arrives_after_its_market_was_withdrawn_does_not_stay(scene:
 LOST = (APPLIED_BUT_FAILED, APPLIED_BUT_DROPPED, CUT_SHORT, DROPPED, SLOW_DOWN, CONFLICT)
 
 
+@pytest.mark.campaign
 def test_two_hundred_commits_whose_answer_is_lost_are_neither_lost_nor_repeated(tmp_path: Path) -> None:
     codes: list[int] = []
 
@@ -223,8 +230,9 @@ def test_two_hundred_commits_whose_answer_is_lost_are_neither_lost_nor_repeated(
         assert sequence_of(scene) == sequence + 3, "a record was put twice"
         scene.reset({})
 
-    assert run_all(tmp_path, range(200), play) == 200
-    assert codes == [0] * 200
+    number = rounds(18, 200)
+    assert run_all(tmp_path, range(number), play) == number
+    assert codes == [0] * number
 
 
 def spoil_record(scene: Scene, lost: Fault, numbers: set[int]) -> None:
@@ -245,6 +253,7 @@ def sequence_of(scene: Scene) -> int:
     return published.sequence if published else 0
 
 
+@pytest.mark.campaign
 def test_a_store_that_falls_silent_at_the_commit_leaves_the_outcome_to_the_next_run(tmp_path: Path) -> None:
     codes: list[int] = []
 
@@ -260,8 +269,9 @@ def test_a_store_that_falls_silent_at_the_commit_leaves_the_outcome_to_the_next_
         scene.publish(new)
         check_whole(scene.objects(), new)
 
-    assert run_all(tmp_path, range(AT_ONCE), play) == AT_ONCE
-    assert codes == [OutcomeUnknownError.exit_code] * AT_ONCE
+    number = rounds(1, AT_ONCE)
+    assert run_all(tmp_path, range(number), play) == number
+    assert codes == [OutcomeUnknownError.exit_code] * number
 
 
 def silence(scene: Scene, nth: int, *, is_applied: bool) -> None:
@@ -278,6 +288,7 @@ def silence(scene: Scene, nth: int, *, is_applied: bool) -> None:
     scene.server.before = before
 
 
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("fault", ["slow_down", "dropped", "applied_but_failed", "applied_but_dropped", "cut_short"])
 def test_when_three_of_ten_requests_fail_everything_is_published(scene: Scene, fault: str) -> None:
     site = scene.site("a", 0)

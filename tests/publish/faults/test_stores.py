@@ -54,6 +54,7 @@ def published(scene: Scene) -> Site:
 # ── objects altered by hand ───────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("share", range(5))
 def test_whatever_is_altered_by_hand_is_found_and_repaired(scene: Scene, published: Site, share: int) -> None:
     objects = dict(scene.objects())
@@ -259,6 +260,7 @@ def objects_of(store: Store) -> dict[str, Found]:
     return found
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("server", ["moto", "radosgw"])
 def test_other_servers_agree(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: str

@@ -15,6 +15,7 @@ from tests.publish.faults.scene import Scene, check_hidden, check_known, check_l
 from tests.publish.faults.sites import Site, without
 from tests.publish.faults.strikes import ANY, Strike, Watch
 from tests.support.builds import NOW, Silent
+from tests.support.campaigns import sample
 from tests.support.rows import market_id
 from tests.support.stores import use_credentials
 
@@ -30,6 +31,7 @@ HIDDEN = 7
 EVERY = 5
 
 
+@pytest.mark.campaign
 def test_a_takedown_in_the_midst_of_a_publish_wins_three_hundred_times(tmp_path: Path) -> None:
     tries = 0
 
@@ -58,8 +60,9 @@ def test_a_takedown_in_the_midst_of_a_publish_wins_three_hundred_times(tmp_path:
                 check_lists(scene, without(again.state, HIDDEN))
                 tries += 1
 
-    run_all(tmp_path, [range(start, 300, AT_ONCE) for start in range(AT_ONCE)], play)
-    assert tries == 300 // EVERY
+    chosen = sample(range(300), 20)
+    run_all(tmp_path, [chosen[start::AT_ONCE] for start in range(AT_ONCE)], play)
+    assert tries == sum(number % EVERY == 0 for number in chosen) > 0
 
 
 def check_quiet_without(scene: Scene, number: int) -> None:

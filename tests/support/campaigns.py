@@ -1,0 +1,81 @@
+"""Two lengths of one suite: a campaign is short and seeded in `make test`, and whole where TEST_ALL=1.
+
+A pytest plugin. `@pytest.mark.campaign` marks what has two lengths: the test asks `rounds` or `sample` for its own, or
+it has many cases, of which `campaign(short=3)` runs three in the short tier, spread evenly, and `campaign(short=0)` none.
+"""
+
+import os
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeVar
+
+import pytest
+from hypothesis import settings
+
+IS_FULL: Final = os.environ.get("TEST_ALL") == "1"
+_SEED: Final = 20260131
+
+_T = TypeVar("_T")
+_N = TypeVar("_N", int, float)
+
+
+def rounds(short: _N, full: _N) -> _N:
+    """The number for this tier: of rounds, or of what so many rounds must show."""
+    return full if IS_FULL else short
+
+
+def sample(cases: Iterable[_T], short: int) -> list[_T]:
+    """All cases; in the short tier `short` of them, the same ones in every run, in their order."""
+    found = [*cases]
+    if IS_FULL or len(found) <= short:
+        return found
+    chosen = random.Random(_SEED).sample(range(len(found)), short)  # noqa: S311 - nothing here is secret
+    return [found[number] for number in sorted(chosen)]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.register_profile("short", derandomize=True, database=None)
+    settings.register_profile("full", print_blob=True)
+    settings.load_profile("full" if IS_FULL else "short")
+
+
+def pytest_report_header() -> str:
+    full, short = "campaigns at full length", "campaigns cut short (make test-all runs them at full length)"
+    return f"tier: {full if IS_FULL else short}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if IS_FULL:
+        return
+    left_out = {item for cases in _by_function(items) for item in _beyond(cases)}
+    if left_out and not _is_named(config):
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _by_function(items: Sequence[pytest.Item]) -> Iterable[list[pytest.Item]]:
+    found: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        found[item.nodeid.partition("[")[0]].append(item)
+    return found.values()
+
+
+def _beyond(cases: list[pytest.Item]) -> set[pytest.Item]:
+    """The cases of a test that the short tier leaves out."""
+    marked = [(item, mark) for item in cases if (mark := item.get_closest_marker("campaign"))]
+    sized = [(item, int(mark.kwargs["short"])) for item, mark in marked if "short" in mark.kwargs]
+    by_size: dict[int, list[pytest.Item]] = defaultdict(list)
+    for item, short in sized:
+        by_size[short].append(item)
+    kept = {
+        found[(2 * number + 1) * len(found) // (2 * short)]
+        for short, found in by_size.items()
+        for number in range(short)
+    }
+    return {item for item, _ in sized if item not in kept}
+
+
+def _is_named(config: pytest.Config) -> bool:
+    """Whether the command line names tests by `::`: whoever asks for a test gets it."""
+    return any("::" in argument for argument in config.args)
