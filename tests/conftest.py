@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_process_for_many_commands() -> Iterator[None]:
-    """Undo what suits a process that runs one command: each would freeze all garbage so far, and parse botocore's models."""
+    """Stop each command from freezing the garbage of those before it, and from parsing botocore's models again."""
     load, loaded = JSONFileLoader.load_file, dict[str, Any]()
 
     def load_once(self: JSONFileLoader, file_path: str) -> Any:

@@ -1,7 +1,7 @@
-"""Two lengths of one suite: a campaign is short and seeded in `make test`, and whole where TEST_ALL=1.
+"""Two lengths of one suite: a campaign is short and seeded in `make test`, and at full length where TEST_ALL=1.
 
-A pytest plugin. `@pytest.mark.campaign` marks what has two lengths: the test asks `rounds` or `sample` for its own, or
-it has many cases, of which `campaign(short=3)` runs three in the short tier, spread evenly, and `campaign(short=0)` none.
+A pytest plugin. A test marked `campaign` has two lengths. Either it gets them from `rounds` or `sample`, or it has many
+cases: `campaign(short=3)` runs three of them in the short tier, spread evenly, `campaign(short=0)` none.
 """
 
 import os
