@@ -13,16 +13,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from generator.api import keys
-from generator.tree import layouts
+from generator.tree import layouts, pages
 from generator.tree.manifest import Manifest, lists_of
+from tests.support import limits
 from tests.support.builds import ROOT, files
+from tests.support.campaigns import IS_FULL, rounds, sample
 from tests.support.faults import (
     LIMITS_WALKED,
     LIST_NAMES,
@@ -54,8 +56,15 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 @pytest.fixture
-def builds(world: World) -> Iterator[Builds]:
-    with closing(Builds(world, world.folder / "output")) as builds:
+def builds(request: pytest.FixtureRequest, world: World) -> Iterator[Builds]:
+    """Builds with few limits; with all of them in campaigns at full length, and for tests that ask for every limit."""
+    is_marked = request.node.get_closest_marker("every_limit") is not None
+    is_whole = is_marked or (IS_FULL and request.node.get_closest_marker("campaign") is not None)
+    modules = () if is_whole else (limits.__name__,)
+    with (
+        nullcontext() if is_whole else limits.few(),
+        closing(Builds(world, world.folder / "output", modules)) as builds,
+    ):
         yield builds
 
 
@@ -133,11 +142,18 @@ STAGING = [
 ]
 
 
+def chosen(faults: list[Fault], short: int) -> list[Fault]:
+    """All faults; in the short tier some of those that a build with few limits gets to."""
+    most = {"first": 30 * len(limits.FEW), "create": 250, "mkdir": 50}
+    return sample([fault for fault in faults if IS_FULL or fault.number <= most.get(fault.call, fault.number)], short)
+
+
+@pytest.mark.campaign
 def test_a_build_killed_at_any_call_leaves_the_old_state_or_the_new(
     world: World, builds: Builds, reader: Reader
 ) -> None:
     # In random order: most builds that die here follow another that died, at another call.
-    faults = [*COMMIT, *PRUNING, *CLEARING, *STAGING]
+    faults = chosen([*COMMIT, *PRUNING, *CLEARING, *STAGING], 12)
     random.Random(7).shuffle(faults)
     builds.build()
     states, is_withdrawn = [world.state()], False
@@ -156,7 +172,7 @@ def test_a_build_killed_at_any_call_leaves_the_old_state_or_the_new(
             repair(builds, reader, is_fresh_compared=repairs % 5 == 0)
             exact += finish(reader, walks, may_be_gone=is_withdrawn)
             states, is_withdrawn = [world.state()], False
-    assert builds.kills == len(faults) >= 150
+    assert builds.kills == len(faults) >= rounds(12, 150)
     assert exact > 3 * builds.kills
 
 
@@ -168,6 +184,7 @@ def repair(builds: Builds, reader: Reader, *, is_fresh_compared: bool = False) -
         check_like_fresh(builds)
 
 
+@pytest.mark.campaign
 def test_between_any_two_renames_every_walk_is_exact(world: World, builds: Builds, reader: Reader) -> None:
     # The build stops, as if killed, before every thirtieth first page, and goes on from there.
     builds.build()
@@ -185,8 +202,8 @@ def test_between_any_two_renames_every_walk_is_exact(world: World, builds: Build
         mixed += sees_both(reader, old, new)
         os.kill(pid, signal.SIGCONT)
     assert builds.end() == 0
-    assert stops == 100
-    assert mixed > 90
+    assert stops == len(pages.LIMITS)
+    assert mixed >= rounds(6, 91)
 
 
 def is_stopped(pid: int) -> bool:
@@ -205,6 +222,7 @@ def sees_both(reader: Reader, old: State, new: State) -> bool:
     return any(seen) and not all(seen)
 
 
+@pytest.mark.campaign
 def test_a_first_build_killed_at_any_call_leads_to_whole_lists_or_none(world: World, builds: Builds) -> None:
     faults = [
         *both("manifest", 1, 2),
@@ -215,6 +233,7 @@ def test_a_first_build_killed_at_any_call_leads_to_whole_lists_or_none(world: Wo
         *(Fault("first", number) for number in (1, 150, 1500, 3030)),
         Fault("create", 700, who="worker", victim="main"),
     ]
+    faults = chosen(faults, 5)
     state, found = world.state(), 0
     for number, fault in enumerate(faults):
         builds.output = world.folder / f"output-{number}"
@@ -224,7 +243,7 @@ def test_a_first_build_killed_at_any_call_leads_to_whole_lists_or_none(world: Wo
         repair(builds, reader)
         shutil.rmtree(builds.output)
     assert builds.kills == len(faults)
-    assert found > 240
+    assert found > rounds(60, 240)
 
 
 def check_lists_that_are_there(reader: Reader, state: State) -> int:
@@ -245,6 +264,7 @@ def check_lists_that_are_there(reader: Reader, state: State) -> int:
 # ── at random moments, from outside ───────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign
 def test_a_build_killed_from_outside_leaves_the_old_state_or_the_new(
     world: World, builds: Builds, reader: Reader
 ) -> None:
@@ -255,7 +275,7 @@ def test_a_build_killed_from_outside_leaves_the_old_state_or_the_new(
     builds.build()
     duration = time.monotonic() - begun
     died, states = 0, [world.state()]
-    for number in range(42):
+    for number in range(rounds(6, 42)):
         walks = hold(reader)
         world.advance()
         states.append(world.state())
@@ -272,16 +292,18 @@ def test_a_build_killed_from_outside_leaves_the_old_state_or_the_new(
             repair(builds, reader)
             assert finish(reader, walks) == len(walks)
             states = [world.state()]
-    assert died > 20
+    assert died > rounds(1, 20)
 
 
+@pytest.mark.every_limit
+@pytest.mark.campaign
 def test_the_command_itself_killed_from_outside(world: World, builds: Builds, reader: Reader) -> None:
     begun = time.monotonic()
     with spawn(builds) as process:
         assert process.wait() == 0
     duration = time.monotonic() - begun
     died, states = 0, [world.state()]
-    for share in (0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
+    for share in sample((0.4, 0.5, 0.6, 0.7, 0.8, 0.9), 2):
         world.advance()
         states.append(world.state())
         with spawn(builds) as process:
@@ -289,7 +311,7 @@ def test_the_command_itself_killed_from_outside(world: World, builds: Builds, re
             process.kill()
             died += process.wait() == -signal.SIGKILL
         reader.check(*states)
-    assert died > 2
+    assert died > rounds(0, 2)
     repair(builds, reader, is_fresh_compared=True)
 
 
@@ -303,7 +325,7 @@ def test_a_killed_worker_fails_the_build_and_changes_nothing(world: World, build
     builds.build()
     before = files(builds.output, "")
     world.advance()
-    for number in (1, 10, 500):
+    for number in (1, 10, 100):
         builds.begin(Fault("create", number, who="worker"))
         assert builds.end() == 1
         assert "a worker process was killed" in builds.log()
@@ -315,6 +337,7 @@ def test_a_killed_worker_fails_the_build_and_changes_nothing(world: World, build
 # ── a power cut ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize(
     "fault",
     [Fault("sync"), Fault("generation", 12), Fault("generation", 30, after=True), Fault("manifest")],
@@ -331,8 +354,8 @@ def test_what_a_power_cut_tears_is_not_trusted(world: World, builds: Builds, rea
         for path in builds.output.rglob("*.json")
         if path.relative_to(builds.output).as_posix() not in known and path.parent != builds.output
     ]
-    # The disk is written to from the first list on; that one has a hundred first pages, and others.
-    assert len(torn) > 100
+    # The disk is written to from the first list on; that one has a first page for each limit, and others.
+    assert len(torn) > len(pages.LIMITS)
     for path in rng.sample(torn, min(500, len(torn))):
         os.truncate(path, rng.randrange(path.stat().st_size))
     reader.check(old)
@@ -487,7 +510,9 @@ def test_a_killed_build_that_brought_generations_back_may_lead_readers_there(
     world.edit(6, question="Something else?")
     builds.build()
     world.edit(6, question="Question 6?")
-    builds.die(Fault("first", 999, after=True))  # nothing new to write: it leads back to the retired generations
+    builds.die(
+        Fault("first", 10 * len(pages.LIMITS) - 1, after=True)
+    )  # nothing new to write: it leads back to the retired generations
     builds.as_of += 10 * LIFETIME
     walks = [reader.begin(name, 7) for name in sorted(lists_of(["open"]))]
     world.advance()
@@ -522,7 +547,7 @@ def test_a_second_build_is_refused_until_the_first_is_dead(
 def test_orphaned_workers_neither_hold_the_folder_nor_litter_it(world: World, builds: Builds, reader: Reader) -> None:
     builds.build()
     world.advance()
-    pid = builds.begin(Fault("create", 300, who="worker", signal=signal.SIGSTOP))
+    pid = builds.begin(Fault("create", 100, who="worker", signal=signal.SIGSTOP))
     wait_until(lambda: any(state_of(child) == "T" for child in children_of(pid)), 20)
     os.kill(pid, signal.SIGKILL)
     assert builds.end() == -signal.SIGKILL

@@ -320,12 +320,14 @@ class Builds:
 
     world: World
     output: Path
+    #: What the process that they are forked from prepares.
+    modules: tuple[str, ...] = ()
     as_of: datetime = AS_OF
     kills: int = 0
     layout: str = pages.LAYOUT
 
     def __post_init__(self) -> None:
-        self._runner = Runner(self.world.folder / "build.log")
+        self._runner = Runner(self.world.folder / "build.log", *self.modules)
 
     def close(self) -> None:
         self._runner.close()

@@ -73,12 +73,14 @@ def test_it_answers_as_moto_does(s3: S3Server, moto: Endpoint) -> None:
         assert [*conversation(client, BUCKET)] == [*conversation(other, moto.new_bucket())]
 
 
+@pytest.mark.campaign(short=0)
 def test_it_answers_as_radosgw_does(s3: S3Server, radosgw: Endpoint) -> None:
     with closing(Endpoint(s3.url).client()) as client, closing(radosgw.client()) as other:
         assert [*conversation(client, BUCKET)] == [*conversation(other, radosgw.new_bucket())]
 
 
-@pytest.mark.parametrize("name", ["s3", "moto", "radosgw"])
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize("name", ["moto", "s3", "radosgw"])
 def test_who_deletes_versions_while_listing_them_misses_some(name: str, request: pytest.FixtureRequest) -> None:
     server: S3Server | Endpoint = request.getfixturevalue(name)
     endpoint, bucket = (Endpoint(server.url), BUCKET) if isinstance(server, S3Server) else (server, server.new_bucket())
@@ -90,12 +92,14 @@ def test_who_deletes_versions_while_listing_them_misses_some(name: str, request:
         assert len(versions(client, bucket, "")) == 2
 
 
+@pytest.mark.campaign(short=0)
 def test_radosgw_checks_signatures(radosgw: Endpoint) -> None:
     stranger = Endpoint(radosgw.url, radosgw.key_id, "another")
     with closing(stranger.client()) as client, pytest.raises(ClientError, match="SignatureDoesNotMatch"):
         client.create_bucket(Bucket="theirs")
 
 
+@pytest.mark.campaign(short=0)
 def test_radosgw_wants_etags_without_quotes(radosgw: Endpoint) -> None:
     bucket = radosgw.new_bucket()
     with closing(radosgw.client()) as client:
