@@ -1,7 +1,4 @@
-"""What a file system is asked for beyond writing a file: to keep what it has, to say the time, to say what is wrong.
-
-It knows no folder of ours; remedies that depend on the folder are the caller's.
-"""
+"""Files: durable and atomic writes, free space, and what an OSError means. It knows nothing of the output folder."""
 
 import ctypes
 import errno
@@ -12,13 +9,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-#: Linux can sync one file system; os.sync waits for every disk of the machine, whoever writes to it.
+#: Linux can sync one file system; os.sync waits for every disk of the machine.
 _SYNCFS: Final = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def sync(folder: Path) -> None:
-    """Have everything that was written to the folder's file system on the disk."""
+    """Flush everything written to the folder's file system to the disk."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         if _SYNCFS is None:
@@ -30,7 +27,7 @@ def sync(folder: Path) -> None:
 
 
 class Room(NamedTuple):
-    """What a file system has left: bytes, files (None where it sets no limit); and the bytes of a block."""
+    """Free space of a file system: bytes, files (None where unlimited), and the bytes per block."""
 
     bytes: int
     files: int | None
@@ -38,15 +35,15 @@ class Room(NamedTuple):
 
 
 def room(folder: Path) -> Room:
-    """What this user may still write to the folder's file system."""
+    """The space this user may still fill on the folder's file system."""
     found = os.statvfs(folder)
-    is_root = os.geteuid() == 0  # what is reserved is reserved for root
+    is_root = os.geteuid() == 0  # only root may use reserved space
     files = (found.f_ffree if is_root else found.f_favail) if found.f_files else None
     return Room((found.f_bfree if is_root else found.f_bavail) * found.f_frsize, files, found.f_frsize)
 
 
 class WriteAhead:
-    """Has what is still being made written to the disk meanwhile, so that the sync that must be waited for is short."""
+    """Flushes files to the disk in the background while more are written, so that the final sync is short."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -57,7 +54,7 @@ class WriteAhead:
         return self
 
     def begin(self) -> None:
-        """Begin to write what is there, unless that is going on."""
+        """Start flushing, unless a flush is running."""
         if _SYNCFS is None or (self._begun and not self._begun.done()):
             return
         self._check()
@@ -69,20 +66,50 @@ class WriteAhead:
             self._check()
 
     def _check(self) -> None:
-        # The system tells of bytes that it could not write only once, maybe here.
+        # The system reports a failed write only once, possibly here.
         if self._begun:
             self._begun.result()
 
 
 def write(handle: int, body: bytes) -> None:
-    """Write all bytes. A disk that fills takes a part and says so only in the count; the next write names the cause."""
+    """Write all bytes. A full disk takes some and returns their count; the next write raises the error."""
     done = os.write(handle, body)
     while done < len(body):
         done += os.write(handle, body[done:])
 
 
+def create(path: str | Path, body: bytes, folder: int | None = None) -> None:
+    """Create a file, whose path is relative to `folder`, an open directory, if given; it must not exist."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=folder)
+    try:
+        write(handle, body)
+    finally:
+        os.close(handle)
+
+
+def holds(path: Path, body: bytes) -> bool:
+    """Whether the path is a file, not a link, with exactly these bytes."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        return os.fstat(handle).st_size == len(body) and os.read(handle, len(body) + 1) == body
+    finally:
+        os.close(handle)
+
+
+def fsync(path: Path) -> None:
+    """Flush a file, or the names in a folder, to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def replace(path: Path, body: bytes) -> None:
-    """Replace a file at once: whoever reads it sees the old bytes or the new ones."""
+    """Replace a file atomically: readers see the old bytes or the new ones."""
     aside = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
     try:
         aside.write_bytes(body)
@@ -92,14 +119,14 @@ def replace(path: Path, body: bytes) -> None:
 
 
 def sentence(error: OSError, otherwise: str) -> str:
-    """What is wrong and what helps; `otherwise` names the setting that chooses another folder."""
+    """The error and its remedy as a sentence; `otherwise` says how to choose another folder."""
     text = (error.strerror or str(error)).lower()
     if isinstance(error, PermissionError):
-        return f"{text}; give this user the right to write there, or {otherwise}"
+        return f"{text}; grant this user write access, or {otherwise}"
     if isinstance(error, FileExistsError | NotADirectoryError):
-        return f"{text}; move away what is there, or {otherwise}"
+        return f"{text}; move that file away, or {otherwise}"
     if error.errno == errno.ELOOP:
-        return f"is a link, and links are not followed here; move it away, or {otherwise}"
+        return f"is a symbolic link, which is not followed; move it away, or {otherwise}"
     if error.errno in _NO_ROOM:
-        return f"{text}; make room, or {otherwise}"
+        return f"{text}; free some space, or {otherwise}"
     return f"{text}; {otherwise}"

@@ -19,7 +19,7 @@ from generator.config.settings import Config
 from generator.markets.catalog import Catalog
 from generator.markets.detail import Detail
 from generator.tree.artifact import Artifact
-from generator.tree.pages import ItemList
+from generator.tree.generation import ItemList
 
 
 def offered(catalog: Catalog, config: Config) -> dict[str, str]:

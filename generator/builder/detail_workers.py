@@ -1,4 +1,4 @@
-"""Details put aside, range by range, by several processes that read one instant, or by one where that cannot be."""
+"""Stages details range by range, in workers that read the same instant, or in one process where that is impossible."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
@@ -17,15 +17,15 @@ from generator.source.reader import Reader, open_reader
 from generator.tree.folder import Output
 from generator.tree.staging import Staged
 
-#: Ranges to share out. It bounds the connections, too: each process that reads has one of its own.
+#: The most ranges, and so the most connections: each worker that reads has its own.
 _RANGES: Final = 8
-#: A process of its own, with a connection, must be worth it.
+#: Markets that make a range worth a worker and a connection.
 _LEAST: Final = 50
 
 
 @dataclass
 class StagedRange:
-    """The details of a range of markets, put aside; what was rejected on the way, and excerpts for the inspection."""
+    """The staged details of a range of markets, the rows rejected on the way, and excerpts for the inspection page."""
 
     within: Range
     staged: Staged = field(default_factory=Staged)
@@ -34,13 +34,13 @@ class StagedRange:
 
 
 class Details:
-    """Stages the details of a catalog. Those in `ranges` are for workers, which are forked from here."""
+    """Stages the details of a catalog; workers forked from this process may stage those in `ranges`."""
 
     def __init__(self, config: Config, folder: Output, catalog: Catalog, excerpts: Excerpts, reader: Reader) -> None:
         self._config = config
         self._folder = folder
         self._catalog = catalog
-        self._readings = excerpts
+        self._excerpts = excerpts
         self._reader = reader
         self._in_order = reader.ranges(min(_RANGES, -(-len(catalog.markets) // _LEAST)))
         self._instant = reader.instant() if len(self._in_order) > 1 else None
@@ -48,15 +48,15 @@ class Details:
         self._opened = ExitStack()
 
     def count(self) -> int:
-        """How many ranges there are, for workers or not."""
+        """The number of ranges, whether workers can read them or not."""
         return len(self._in_order)
 
     def ranges(self) -> list[Range]:
-        """What workers can read, each on a connection of its own; nothing where they would see another instant."""
+        """The ranges that workers can read; none where their connections would see another instant."""
         return self._in_order if self._instant else []
 
-    def stage_apart(self, within: Range) -> StagedRange | Range:
-        """Stage a range in a worker. The range itself comes back if the database lets nobody else in."""
+    def stage_in_worker(self, within: Range) -> StagedRange | Range:
+        """Stage a range in a worker; return the range itself if the database accepts no more connections."""
         if self._own is None:
             try:
                 reader = open_reader(self._config, Quarantine(), self._instant)
@@ -66,12 +66,12 @@ class Details:
         return self._stage(self._own, within)
 
     def close(self) -> None:
-        """End what a worker opened."""
+        """Close the worker's connection."""
         self._opened.close()
 
     def stage_rest(self, staged: Iterable[StagedRange]) -> Iterator[StagedRange]:
-        """Stage here what no worker has staged."""
-        known = [one.within for one in staged]
+        """Stage in this process what no worker has staged."""
+        known = [part.within for part in staged]
         for within in self._in_order:
             if within not in known:
                 yield self._stage(self._reader, within)
@@ -82,9 +82,9 @@ class Details:
             read = detail.from_rows(shown, self._config, made.quarantine)
             for artifact in artifacts.market_detail(read):
                 made.staged.put(self._folder, artifact)
-            made.excerpts += self._readings.taken(read)
+            made.excerpts += self._excerpts.taken(read)
         return made
 
     def in_order(self, ranges: Iterable[StagedRange]) -> list[StagedRange]:
-        """In the order of the database, whoever was first."""
-        return sorted(ranges, key=lambda one: self._in_order.index(one.within))
+        """Sort by the order of the database."""
+        return sorted(ranges, key=lambda part: self._in_order.index(part.within))

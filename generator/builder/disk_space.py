@@ -1,8 +1,8 @@
-"""Whether a disk has room for what a build puts aside, which is asked before anything is written.
+"""Whether a disk has room for a build, checked before anything is written.
 
-What a build needs is told from below, so that none is refused that would fit: exactly for the pages or chunks of lists
-that have no generation yet; of details, those of markets that were not published before, each at least as long as its
-item in a list. What is in place and stays takes nothing, what is replaced is there twice for a moment.
+The need is a lower bound, so that no build is refused that would fit: exact for the pages or chunks of lists with a new
+generation; of details it counts those of new markets, each at least as long as its item in a list. Objects that stay
+need nothing; a replaced object exists twice for a moment.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,15 @@ from typing import Final
 
 from generator import filesystem
 from generator.api import keys
+from generator.builder import changes
 from generator.config.settings import Config
-from generator.cost import estimate
-from generator.cost.estimate import Change, ListSize, Site
+from generator.cost import sizes
+from generator.cost.sizes import Change, Site
 from generator.errors import OutputError
 from generator.markets.catalog import Catalog
-from generator.tree import layouts, pages
+from generator.tree import layouts
+from generator.tree.generation import ItemList
 from generator.tree.manifest import Manifest
-from generator.tree.pages import ItemList
 
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 _THOUSAND: Final = 1000
@@ -27,79 +28,71 @@ _THOUSAND: Final = 1000
 
 @dataclass(frozen=True)
 class Need:
-    """Files, folders included, and bytes."""
+    """Files, including folders, and bytes."""
 
     files: int
     bytes: int
 
     def lacking(self, folder: Path) -> str | None:
-        """Say what the folder's file system has too little of; None when there is room."""
+        """What the folder's file system has too little of, as a sentence; None when there is room."""
         free = filesystem.room(folder)
-        # The last block of a file is filled by half in the mean, and that of a short page by less.
+        # On average, half of a file's last block is unused; more of a short page's.
         size = self.bytes + self.files * free.block // 2
         lacks_files, lacks_bytes = free.files is not None and self.files > free.files, size > free.bytes
         if not lacks_files and not lacks_bytes:
             return None
-        there = f"{free.files:,} files (df -i)" if lacks_files else f"{_shown(free.bytes)} (df -h)"
+        available = f"{free.files:,} files (df -i)" if lacks_files else f"{_shown(free.bytes)} (df -h)"
         return (
-            f"{folder}: no space left on device for this build: {self.files:,} files and {_shown(size)} are to be "
-            f"written, and there is room for {there}"
+            f"{folder}: no space left on device for this build: it needs {self.files:,} files and "
+            f"{_shown(size)}, and there is room for {available}"
         )
 
 
 def require(folder: Path, config: Config, catalog: Catalog, lists: Sequence[ItemList], before: Manifest | None) -> None:
-    """Raise OutputError when the build of these lists cannot be put aside in the folder."""
-    everything = _need(config, catalog, lists, before, dict.fromkeys(one.name for one in lists))
-    # Names of generations are digests of all there is: they are asked for only where it matters.
+    """Raise OutputError when a build of these lists has no room in the folder."""
+    everything = _need(config, catalog, lists, before, dict.fromkeys(items.name for items in lists))
+    # Naming the generations means hashing everything, so look closer only when space is short.
     if everything.lacking(folder) is None:
         return
-    lacking = _need(config, catalog, lists, before, _new(config.layout, lists, before)).lacking(folder)
+    lacking = _need(config, catalog, lists, before, _new(config.layout, catalog, lists, before)).lacking(folder)
     if lacking:
         raise OutputError(f"{lacking}; {remedy(config)}")
 
 
-def _new(layout: str, lists: Sequence[ItemList], before: Manifest | None) -> dict[str, int | None]:
-    """The lists that get a generation that is not there yet, each with how many of its chunks are not."""
-    known = before.generations() if before else {}
-    there = layouts.chunk_keys(known)
-    made = (layouts.make(layout, one) for one in lists)
-    new = (one for one in made if (one.list_name, one.name) not in known)
-    return {one.list_name: layouts.new_chunks(one, there) for one in new}
+def _new(layout: str, catalog: Catalog, lists: Sequence[ItemList], before: Manifest | None) -> Mapping[str, int | None]:
+    """The lists that get a new generation, each with its number of new chunks."""
+    generations = (layouts.make(layout, items) for items in lists)
+    return changes.expected(before, catalog.as_of, generations, 0).chunks
 
 
 def remedy(config: Config) -> str:
-    """What helps where there is no room."""
-    ways = ["make room", "choose another folder with --set output=…"]
+    """What to do when space is short."""
+    ways = ["free some space", "choose another folder with --set output=…"]
     ways += ["restrict `categories`"] if config.variant == "extended" else []
-    ways += ["set `layout: chunks`"] if config.layout == pages.LAYOUT else []
+    ways += [f"set `layout: {layouts.COMPACT}`"] if config.layout != layouts.COMPACT else []
     return f"{', '.join(ways[:-1])}, or {ways[-1]}"
 
 
 def needed(site: Site, change: Change, layout: str) -> Need:
-    """What a change writes."""
-    files, size = estimate.written(site, change, layout)
-    counts = (one.count for one in site.lists if one.name in change.new_generations)
-    return Need(files + (sum(map(_folders, counts)) if layout == pages.LAYOUT else 0), size)
+    """The space that a change needs."""
+    files, size = sizes.written(site, change, layout)
+    counts = (items.count for items in site.lists if items.name in change.new_generations)
+    return Need(files + sum(layouts.folder_count(layout, count) for count in counts), size)
 
 
 def _need(
     config: Config, catalog: Catalog, lists: Sequence[ItemList], before: Manifest | None, new: Mapping[str, int | None]
 ) -> Need:
     known = before.markets.keys() if before else ()
-    bodies = [
+    details = [
         len(market.body)
         for market in catalog.markets
         if market.item.id not in known
         for _ in keys.details(market.item.id, market.item.slug)
     ]
-    sizes = tuple(ListSize(one.name, len(one.items), sum(map(len, one.items))) for one in lists)
     names = frozenset(new)
-    return needed(Site(sizes, len(bodies), sum(bodies)), Change(names, names, len(bodies), 0, new), config.layout)
-
-
-def _folders(count: int) -> int:
-    """How many folders the pages of a list are in."""
-    return sum(-(-count // (limit * keys.PAGES_PER_FOLDER)) for limit in pages.LIMITS if limit < count)
+    site = Site.of(lists, len(details), sum(details))
+    return needed(site, Change(names, names, len(details), 0, new), config.layout)
 
 
 def _shown(size: float) -> str:

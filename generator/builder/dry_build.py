@@ -1,14 +1,15 @@
-"""What a build would make, and what of it is new: rendered in memory, counted, thrown away. Nothing is written."""
+"""What a build would make, and what of it is new: rendered in memory, counted and discarded. Nothing is written."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from generator.builder import artifacts
+from generator.builder import artifacts, changes
 from generator.config.settings import Config
-from generator.cost import estimate
-from generator.cost.estimate import Change, Cost, ListSize, Site
+from generator.cost import estimate, sizes
+from generator.cost.estimate import Cost
+from generator.cost.sizes import Change, Site
 from generator.markets import detail
 from generator.markets.catalog import Catalog
 from generator.markets.quarantine import Quarantine
@@ -17,13 +18,14 @@ from generator.source.reader import Reader
 from generator.tree import blocklist, files, layouts, manifest
 from generator.tree.artifact import Artifact
 from generator.tree.folder import read_only
+from generator.tree.generation import ItemList
+from generator.tree.layouts import Generation
 from generator.tree.manifest import Manifest
-from generator.tree.pages import ItemList
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A build that was not made: its catalog, its size, what it would change since `previous`."""
+class DryBuild:
+    """The result: the catalog, the size of the site, and what a build would change since `previous`."""
 
     catalog: Catalog
     site: Site
@@ -32,15 +34,15 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Left:
-    """What the last build left: its manifest, the markets that are kept out, its estimate."""
+class LastBuild:
+    """What the last build left: its manifest, the blocked markets (ids), its estimate."""
 
-    previous: Manifest | None = None
+    manifest: Manifest | None = None
     blocked: frozenset[str] = frozenset()
     cost: Cost | None = None
 
     @classmethod
-    def within(cls, root: Path) -> "Left":
+    def within(cls, root: Path) -> "LastBuild":
         """Read it from an output folder."""
         with read_only(root) as folder:
             cost = estimate.of_report(folder.read(files.REPORT))
@@ -48,58 +50,51 @@ class Left:
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """Measures for one configuration, against what the last build left. Bad rows go to the quarantine."""
+class DryBuilder:
+    """Renders for one configuration, and compares with the last build. Bad rows go to `quarantine`."""
 
     config: Config
-    left: Left
+    last: LastBuild
     quarantine: Quarantine
     progress: Progress
 
-    def of(self, reader: Reader, as_of: datetime) -> Measured:
+    def build(self, reader: Reader, as_of: datetime) -> DryBuild:
         """Measure what a build would make of the database now."""
-        catalog = reader.catalog(as_of).without(self.left.blocked)
+        catalog = reader.catalog(as_of).without(self.last.blocked)
         categories = artifacts.offered(catalog, self.config)
         lists = artifacts.lists(catalog, categories)
         self.progress.start(len(catalog.markets) + len(lists))
-        previous = self.left.previous
+        previous = self.last.manifest
         count = _Count(previous.objects if previous else {})
         for artifact in self._mutable(reader, catalog, lists, categories):
             count.add(artifact)
-        sizes = tuple(ListSize(one.name, len(one.items), sum(map(len, one.items))) for one in lists)
-        site = Site(sizes, count.objects, count.bytes)
-        change = self._change(previous, catalog, lists, count.changed) if previous else estimate.everything(site)
-        return Measured(catalog, site, change, previous)
+        site = Site.of(lists, count.objects, count.bytes)
+        change = (
+            changes.expected(previous, catalog.as_of, self._generations(lists), count.changed)
+            if previous
+            else sizes.everything(site)
+        )
+        return DryBuild(catalog, site, change, previous)
 
     def _mutable(
-        self, reader: Reader, catalog: Catalog, lists: Iterable[ItemList], categories: Mapping[str, str]
+        self, reader: Reader, catalog: Catalog, lists: Sequence[ItemList], categories: Mapping[str, str]
     ) -> Iterator[Artifact]:
-        """Every object that belongs to no list."""
-        for shown in reader.details(catalog):
-            yield from artifacts.market_detail(detail.from_rows(shown, self.config, self.quarantine))
+        """Every object outside lists."""
+        for rows in reader.details(catalog):
+            yield from artifacts.market_detail(detail.from_rows(rows, self.config, self.quarantine))
             self.progress.advance()
         yield from artifacts.documents(catalog, self.config)
-        yield artifacts.build_json(catalog, self.config, {one.name: len(one.items) for one in lists}, categories)
+        counts = {items.name: len(items.items) for items in lists}
+        yield artifacts.build_json(catalog, self.config, counts, categories)
 
-    def _change(self, previous: Manifest, catalog: Catalog, lists: Iterable[ItemList], objects: int) -> Change:
-        new, new_first_pages, new_chunks = set(), set(), dict[str, int | None]()
-        known = previous.generations()
-        there = layouts.chunk_keys(known)
+    def _generations(self, lists: Iterable[ItemList]) -> Iterator[Generation]:
         for items in lists:
-            generation = layouts.make(self.config.layout, items)
-            current = previous.lists.get(items.name)
-            if (items.name, generation.name) not in known:
-                new.add(items.name)
-                new_chunks[items.name] = layouts.new_chunks(generation, there)
-            if current is None or current.generation != generation.name:
-                new_first_pages.add(items.name)
+            yield layouts.make(self.config.layout, items)
             self.progress.advance()
-        minutes = manifest.minutes_between(previous.as_of, catalog.as_of)
-        return Change(frozenset(new), frozenset(new_first_pages), objects, minutes, new_chunks)
 
 
 class _Count:
-    """Counts objects, their bytes, and those that differ from what is `known`, digests by key."""
+    """Counts objects, their bytes, and those that differ from `known`, digests by key."""
 
     def __init__(self, known: Mapping[str, str]) -> None:
         self._known = known

@@ -14,7 +14,7 @@ from typing import Final
 from generator import filesystem
 from generator.builder import disk_space, guards
 from generator.builder.disk_space import Need
-from generator.builder.dry_build import Left, Measured, Measurement
+from generator.builder.dry_build import DryBuild, DryBuilder, LastBuild
 from generator.config.settings import Config
 from generator.cost import prices
 from generator.errors import PublicMarketsError
@@ -38,7 +38,7 @@ class BuildCheck:
         self._as_of = as_of
         self._progress = progress
         self._quarantine = Quarantine()
-        self.measured: Measured | None = None
+        self.measured: DryBuild | None = None
 
     def settings(self) -> Iterator[Finding]:
         """What the configuration asks for and cannot have."""
@@ -60,21 +60,21 @@ class BuildCheck:
                 yield from self._rows(reader)
 
     def _rows(self, reader: Reader) -> Iterator[Finding]:
-        left = self._left()
-        measured = Measurement(self._config, left, self._quarantine, self._progress).of(reader, self._as_of)
+        last = self._last_build()
+        measured = DryBuilder(self._config, last, self._quarantine, self._progress).build(reader, self._as_of)
         catalog = measured.catalog
         yield fine(f"rows: {len(catalog.markets)} markets can be published, {catalog.hidden} are hidden")
         yield from _bad_rows(self._quarantine)
         limits = self._config.guards
-        yield from refused(partial(guards.refuse_invalid, catalog, self._quarantine, left.blocked, limits.max_invalid))
-        yield from refused(partial(guards.refuse_shrink, catalog, left.previous, left.blocked, limits.max_shrink))
+        yield from refused(partial(guards.refuse_invalid, catalog, self._quarantine, last.blocked, limits.max_invalid))
+        yield from refused(partial(guards.refuse_shrink, catalog, last.manifest, last.blocked, limits.max_shrink))
         self.measured = measured
 
-    def _left(self) -> Left:
+    def _last_build(self) -> LastBuild:
         try:
-            return Left.within(self._config.output)
+            return LastBuild.within(self._config.output)
         except PublicMarketsError:
-            return Left()  # what is wrong with the folder is told when it is looked at
+            return LastBuild()  # what is wrong with the folder is told when it is looked at
 
     def folder(self) -> Iterator[Finding]:
         """Whether the output folder can be written, and whether there is room."""
@@ -87,7 +87,7 @@ class BuildCheck:
         except OSError as problem:
             yield error(f"{existing}: {filesystem.sentence(problem, _ELSEWHERE)}")
             return
-        Left.within(root)
+        LastBuild.within(root)
         yield from self._room(existing)
 
     def _room(self, place: Path) -> Iterator[Finding]:

@@ -2,38 +2,161 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
+from pydantic import ValidationError
+
 from generator import __version__
-from generator.cost.estimate import Cost, Site
+from generator.cost.estimate import Cost
 from generator.markets.quarantine import Quarantine
 from generator.metrics import Samples, sample
 from generator.source.relations import RELATIONS
 from generator.tree import layouts
-from generator.tree.manifest import Current, Lists
-from generator.tree.pages import LAYOUT
+from generator.tree.manifest import Current, Lists, StoredModel
 
-#: So many markets that are gone are remembered by their ids.
+#: How many withdrawn markets a report lists by id.
 REMEMBERED: Final = 1_000
+
+
+class Withdrawal(StoredModel):
+    """A market (id) that the build of `as_of` withdrew."""
+
+    id: str
+    as_of: str
+
+
+class MarketCounts(StoredModel):
+    """The markets of the database, by what became of them."""
+
+    published: int
+    hidden: int
+    quarantined: int
+
+
+class ListCounts(StoredModel):
+    """One list: its items, its generation, and how many objects and bytes that has, first pages included."""
+
+    count: int
+    generation: str
+    objects: int
+    generation_bytes: int
+
+    @classmethod
+    def of(cls, current: Current) -> "ListCounts":
+        """Count a current generation."""
+        objects = layouts.object_count(current) + layouts.first_page_count(current)
+        return cls(count=current.count, generation=current.generation, objects=objects, generation_bytes=current.bytes)
+
+
+class QuarantinedRow(StoredModel):
+    """A row that breaks the contract; `rows` counts the rows with the same key and reason."""
+
+    relation: str
+    key: str
+    title: str
+    reason: str
+    rows: int
+
+
+class RunReport(StoredModel):
+    """What the run did to the folder, and to which markets (ids); the only part that varies over the same data."""
+
+    written: int
+    written_bytes: int
+    unchanged: int
+    deleted: int
+    new_lists: list[str]
+    since: str
+    added: list[str]
+    changed: list[str]
+    withdrawn: list[str]
+    withdrawn_earlier: list[Withdrawal]
+    seconds: Mapping[str, float]
+
+
+class ReportFile(StoredModel):
+    """The content of report.json. `quarantined_unnamed` counts the rows that `quarantined` does not list."""
+
+    as_of: str
+    generator: str
+    source: str
+    markets: MarketCounts
+    taken_down: list[str]
+    lists: Mapping[str, ListCounts]
+    retained_generations: int
+    quarantined: list[QuarantinedRow]
+    quarantined_unnamed: int
+    remarks: list[str]
+    cost: Cost | None
+    run: RunReport
+
+
+class _EarlierRun(StoredModel, extra="ignore"):
+    withdrawn: list[str]
+    withdrawn_earlier: list[Withdrawal]
+
+
+class _EarlierReport(StoredModel, extra="ignore"):
+    """The part of an earlier report that a later one takes over; another version may have written the rest."""
+
+    as_of: str
+    run: _EarlierRun
+
+
+@dataclass(frozen=True)
+class MarketChanges:
+    """What became of the markets (ids) since the build as of `since`; empty if there was none."""
+
+    since: str = ""
+    added: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    withdrawn: list[str] = field(default_factory=list)
+    withdrawn_earlier: list[Withdrawal] = field(default_factory=list)
+
+    @classmethod
+    def between(
+        cls, before: AbstractSet[str], now: AbstractSet[str], rewritten: AbstractSet[str], since: str
+    ) -> "MarketChanges":
+        """Compare two builds; `rewritten` markets got another detail."""
+        return cls(since, sorted(now - before), sorted(rewritten & before), sorted(before - now))
+
+    def after(self, previous: bytes | None, now: AbstractSet[str]) -> "MarketChanges":
+        """Take over the withdrawals of the previous report, except of markets that are public `now`."""
+        known = now | {*self.withdrawn}
+        earlier = [withdrawal for withdrawal in _withdrawals(previous) if withdrawal.id not in known]
+        return replace(self, withdrawn_earlier=earlier[:REMEMBERED])
+
+
+class Stopwatch:
+    """Measures stages; `seconds` by name."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Measure a stage; one that runs again adds up."""
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
 @dataclass
 class Report:
-    """Collects what was built and what the run did for it. Counts are of files and bytes under `v1/`."""
+    """What was built, and what the run did for it. Files and bytes are those under `v1/`; `stages` are in seconds."""
 
     as_of: str = ""
     source: str = ""
-    layout: str = LAYOUT
+    layout: str = layouts.LAYOUTS[0]
     built: int = 0
     hidden: int = 0
     taken_down: list[str] = field(default_factory=list)
     lists: Lists = field(default_factory=dict)
-    site: Site = field(default_factory=Site)
     cost: Cost | None = None
     retained: int = 0
     quarantine: Quarantine = field(default_factory=Quarantine)
@@ -42,83 +165,57 @@ class Report:
     unchanged: int = 0
     deleted: int = 0
     remarks: list[str] = field(default_factory=list)
-    since: str = ""
-    added: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
-    withdrawn: list[str] = field(default_factory=list)
-    withdrawn_earlier: list[dict[str, str]] = field(default_factory=list)
+    markets: MarketChanges = field(default_factory=MarketChanges)
     new_lists: list[str] = field(default_factory=list)
     stages: dict[str, float] = field(default_factory=dict)
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Measure a stage."""
-        start = time.perf_counter()
-        yield
-        self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - start
-
-    def content(self) -> dict[str, Any]:
-        """The report as JSON values. What differs between two runs over the same data is all under `run`."""
-        return {
-            "asOf": self.as_of,
-            "generator": __version__,
-            "source": self.source,
-            "markets": {
-                "published": self.built,
-                "hidden": self.hidden,
-                "quarantined": self.quarantine.total("markets"),
-            },
-            "takenDown": self.taken_down,
-            "lists": {name: self._list(current) for name, current in self.lists.items()},
-            "retainedGenerations": self.retained,
-            "quarantined": [
-                {"relation": row.relation, "key": row.key, "title": row.title, "reason": row.reason, "rows": count}
+    def file(self) -> ReportFile:
+        """The content of report.json."""
+        return ReportFile(
+            as_of=self.as_of,
+            generator=__version__,
+            source=self.source,
+            markets=MarketCounts(
+                published=self.built, hidden=self.hidden, quarantined=self.quarantine.total("markets")
+            ),
+            taken_down=self.taken_down,
+            lists={name: ListCounts.of(current) for name, current in self.lists.items()},
+            retained_generations=self.retained,
+            quarantined=[
+                QuarantinedRow(relation=row.relation, key=row.key, title=row.title, reason=row.reason, rows=count)
                 for row, count in self.quarantine
             ],
-            "quarantinedUnnamed": self.quarantine.unnamed(),
-            "remarks": self.remarks,
-            "cost": self.cost and self.cost.model_dump(mode="json", by_alias=True),
-            "run": {
-                "written": self.written,
-                "writtenBytes": self.written_bytes,
-                "unchanged": self.unchanged,
-                "deleted": self.deleted,
-                "newLists": self.new_lists,
-                "since": self.since,
-                "added": self.added,
-                "changed": self.changed,
-                "withdrawn": self.withdrawn,
-                "withdrawnEarlier": self.withdrawn_earlier,
-                "seconds": {name: round(seconds, 3) for name, seconds in self.stages.items()},
-            },
-        }
+            quarantined_unnamed=self.quarantine.unnamed(),
+            remarks=self.remarks,
+            cost=self.cost,
+            run=self._run(),
+        )
 
-    def _list(self, current: Current) -> dict[str, Any]:
-        return {
-            "count": current.count,
-            "generation": current.generation,
-            "objects": layouts.object_count(current) + layouts.first_page_count(current),
-            "generationBytes": current.bytes,
-        }
+    def _run(self) -> RunReport:
+        return RunReport(
+            written=self.written,
+            written_bytes=self.written_bytes,
+            unchanged=self.unchanged,
+            deleted=self.deleted,
+            new_lists=self.new_lists,
+            since=self.markets.since,
+            added=self.markets.added,
+            changed=self.markets.changed,
+            withdrawn=self.markets.withdrawn,
+            withdrawn_earlier=self.markets.withdrawn_earlier,
+            seconds={name: round(seconds, 3) for name, seconds in self.stages.items()},
+        )
 
-    def compare(self, since: str, before: AbstractSet[str], now: AbstractSet[str], rewritten: AbstractSet[str]) -> None:
-        """Note what became of the markets (ids) since the build of that as-of; `rewritten` got another detail."""
-        self.since = since
-        self.added, self.changed = sorted(now - before), sorted(rewritten & before)
-        self.withdrawn = sorted(before - now)
-
-    def remember(self, previous: bytes | None, now: AbstractSet[str]) -> None:
-        """Take over from the previous report which markets were withdrawn when, unless they are public `now`."""
-        known = now | {*self.withdrawn}
-        earlier = [one for one in _withdrawals(_parsed(previous)) if one["id"] not in known]
-        self.withdrawn_earlier = earlier[:REMEMBERED]
+    def content(self) -> dict[str, Any]:
+        """The content of report.json as JSON values."""
+        return self.file().model_dump(mode="json", by_alias=True)
 
     def encoded(self) -> bytes:
         """The file's bytes."""
         return json.dumps(self.content(), indent=1).encode() + b"\n"
 
     def says_more_than(self, previous: bytes | None) -> bool:
-        """Whether the file that is there is out of date. A run that found everything in place leaves it alone."""
+        """Whether the saved report is out of date. A run that found everything in place leaves it alone."""
         if self.written or self.deleted:
             return True
         return _comparable(_parsed(previous)) != _comparable(self.content())
@@ -132,20 +229,20 @@ class Report:
         return {"written": self.written, "written_bytes": self.written_bytes, "deleted": self.deleted}
 
     def samples(self) -> Samples:
-        """What Prometheus is to know of the build."""
-        made = {
+        """The metrics of the build."""
+        metrics = {
             sample("built_as_of_timestamp_seconds"): datetime.fromisoformat(self.as_of).timestamp(),
             sample("markets", state="published"): self.built,
             sample("markets", state="hidden"): self.hidden,
             sample("markets", state="quarantined"): self.quarantine.total("markets"),
             sample("objects"): self.written + self.unchanged,
         }
-        made |= {sample("quarantined_rows", relation=name): self.quarantine.total(name) for name in RELATIONS}
+        metrics |= {sample("quarantined_rows", relation=name): self.quarantine.total(name) for name in RELATIONS}
         if self.cost:
-            mine = self.cost.layouts[self.layout]
-            made[sample("bytes")] = mine.bytes
-            made |= {sample("cost_usd_per_month", place=place): usd for place, usd in mine.usd_per_month.items()}
-        return made
+            layout = self.cost.layouts[self.layout]
+            metrics[sample("bytes")] = layout.bytes
+            metrics |= {sample("cost_usd_per_month", place=place): usd for place, usd in layout.usd_per_month.items()}
+        return metrics
 
     def summary(self) -> str:
         """The line that ends a build; its words are a contract."""
@@ -157,7 +254,7 @@ class Report:
 
 
 def _parsed(previous: bytes | None) -> dict[str, Any]:
-    """What an earlier report says; nothing if it cannot be read."""
+    """The content of a saved report; empty if it cannot be read."""
     try:
         content = json.loads(previous or b"{}")
     except ValueError:
@@ -166,14 +263,15 @@ def _parsed(previous: bytes | None) -> dict[str, Any]:
 
 
 def _comparable(content: dict[str, Any]) -> dict[str, Any]:
-    """What must be equal in two reports of the same state; of the run only what there is, which versions differ in."""
+    """What two reports of the same state have in common; of `run` the keys, which differ between versions."""
     return {**content, "run": sorted(content.get("run", ()))}
 
 
-def _withdrawals(content: dict[str, Any]) -> list[dict[str, str]]:
-    """Every withdrawal that a report knows, the latest first."""
+def _withdrawals(previous: bytes | None) -> list[Withdrawal]:
+    """Every withdrawal in a saved report, the latest first."""
     try:
-        gone = [{"id": market_id, "asOf": content["asOf"]} for market_id in content["run"]["withdrawn"]]
-        return gone + [{"id": one["id"], "asOf": one["asOf"]} for one in content["run"]["withdrawnEarlier"]]
-    except (KeyError, TypeError):  # an older version's report, or one that somebody edited
+        report = _EarlierReport.model_validate_json(previous or b"{}")
+    except ValidationError:  # written by an older version, or edited
         return []
+    latest = [Withdrawal(id=market_id, as_of=report.as_of) for market_id in report.run.withdrawn]
+    return latest + report.run.withdrawn_earlier

@@ -59,7 +59,7 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
             seed(path, as_of=instant.as_of, markets=markets)
         logs.notice(f"created {path} with {markets} made-up markets")
     _build(settings, instant, BuildOverrides(shrink=False, invalid=False))
-    first = layouts.entrance(settings.layout, keys.list_name("open", "popular"), contract.LIMIT_DEFAULT)
+    first = layouts.first_page(settings.layout, keys.list_name("open", "popular"), contract.LIMIT_DEFAULT)
     click.echo(f"look at {settings.output / first}: the default request is answered from it")
     click.echo(f"open {settings.output / files.INSPECTION} in a browser: what was built, what was left out and why")
 
@@ -91,5 +91,5 @@ def log_report(report: Report) -> None:
         LOG.warning("%s", remark)
     if len(report.remarks) > _NAMED_ON_STDERR:
         LOG.warning("and %d more such remarks, all in %s", len(report.remarks) - _NAMED_ON_STDERR, files.REPORT)
-    for market_id in report.withdrawn[:_NAMED_ON_STDERR]:
+    for market_id in report.markets.withdrawn[:_NAMED_ON_STDERR]:
         LOG.warning("withdrawn: market %s is not public any more", market_id)

@@ -8,7 +8,6 @@ from generator.builder.preflight import BuildCheck
 from generator.cli.command import Command, now
 from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
-from generator.cost import estimate
 from generator.errors import CheckError
 from generator.findings import Finding, Weight, tried
 from generator.publish import preflight
@@ -31,7 +30,7 @@ def check_command(settings: Config, *, published: bool) -> None:
         which = "this error" if errors == 1 else f"these {errors} errors"
         raise CheckError(f"fix {which}, then run `check` again")
     measured = check.measured
-    objects = estimate.objects(measured.site, settings.layout)
+    objects, _ = measured.site.total(settings.layout)
     target = f", `public-markets publish` them to {settings.publish.target}" if settings.publish.target else ""
     click.echo(
         f"`public-markets build` will make {objects:,} objects of {len(measured.catalog.markets):,} markets in "

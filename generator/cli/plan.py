@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from generator.builder.dry_build import Left, Measured, Measurement
+from generator.builder.dry_build import DryBuild, DryBuilder, LastBuild
 from generator.cli.command import Command, now
 from generator.cli.parameters import Amount, as_of_option
 from generator.cli.progress_bar import progress_bar
@@ -20,6 +20,7 @@ from generator.publish.guards import refuse_costly
 from generator.source.connection import display_url
 from generator.source.reader import open_reader
 from generator.tree import chunks, pages
+from generator.tree.layouts import LAYOUTS
 
 #: Savings in USD a month that justify an edge that reads objects.
 _WORTHWHILE_USD: Final = 5.0
@@ -31,11 +32,11 @@ _WORTHWHILE_USD: Final = 5.0
 def plan_command(settings: Config, as_of: datetime | None, reads: int | None) -> None:
     """Estimate the cost of publishing, for every layout and store, without writing anything."""
     terms = Terms(settings.schedule, settings.cursor.lifetime, prices.load(settings))
-    left, quarantine = Left.within(settings.output), Quarantine()
+    last, quarantine = LastBuild.within(settings.output), Quarantine()
     with progress_bar("reading") as bar, open_reader(settings, quarantine) as reader:
         reader.require_schema()
-        measured = Measurement(settings, left, quarantine, bar).of(reader, as_of or now())
-    cost = estimate.cost(measured.site, left.cost.basis if left.cost else Basis(), terms)
+        measured = DryBuilder(settings, last, quarantine, bar).build(reader, as_of or now())
+    cost = estimate.cost(measured.site, last.cost.basis if last.cost else Basis(), terms)
     click.echo(
         f"{display_url(settings)} as of {measured.catalog.as_of}: {len(measured.catalog.markets)} markets in "
         f"{len(measured.site.lists)} lists, {quarantine.total()} rows quarantined; nothing was written\n"
@@ -55,7 +56,7 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "  ".join((name.ljust(widths[0]), *cells))
 
 
-def _rows(measured: Measured, cost: Cost, terms: Terms) -> Iterator[tuple[str, ...]]:
+def _rows(measured: DryBuild, cost: Cost, terms: Terms) -> Iterator[tuple[str, ...]]:
     changed = estimate.changed_objects(measured.site, measured.change)
     since = (
         f"objects changed since {measured.previous.as_of}" if measured.previous else "new objects: nothing is built yet"
@@ -79,13 +80,13 @@ def _rows(measured: Measured, cost: Cost, terms: Terms) -> Iterator[tuple[str, .
         yield (f"USD per month at {place.name}", *(f"{layout.usd_per_month[place.name]:,.2f}" for layout in layouts))
 
 
-def _read_cost_rows(measured: Measured, terms: Terms, reads: int | None) -> Iterator[tuple[str, ...]]:
+def _read_cost_rows(measured: DryBuild, terms: Terms, reads: int | None) -> Iterator[tuple[str, ...]]:
     for place in terms.prices.places if reads is not None else ():
-        usd = (estimate.reading_cost(measured.site, name, reads or 0, place) for name in estimate.LAYOUTS)
+        usd = (estimate.reading_cost(measured.site, name, reads or 0, place) for name in LAYOUTS)
         yield (f"plus {reads:,} reads at {place.name}", *(f"{price:,.2f}" for price in usd))
 
 
-def _notes(settings: Config, measured: Measured, cost: Cost, known: Prices, reads: int | None) -> Iterator[str]:
+def _notes(settings: Config, measured: DryBuild, cost: Cost, known: Prices, reads: int | None) -> Iterator[str]:
     basis = cost.basis
     if basis.builds:
         yield f"changes per publish: mean of {basis.builds} builds, {basis.minutes:g} minutes apart"
@@ -97,7 +98,7 @@ def _notes(settings: Config, measured: Measured, cost: Cost, known: Prices, read
     if reads is None:
         yield "not included: the cost of reads (add --reads 10M) and of the publishing machine"
     else:
-        size = estimate.page_bytes(measured.site)
+        size = measured.site.page_bytes()
         yield f"a read counts as {size:,} bytes, neither cached nor compressed; real reads cost less"
     yield _recommendation(settings, cost, known)
     yield _verdict(settings, cost, known)

@@ -9,7 +9,8 @@ from typing import Final
 import click
 
 from generator.builder.guards import BuildOverrides
-from generator.builder.run import build_into, shape
+from generator.builder.render import shape
+from generator.builder.run import build_into
 from generator.cli import logs
 from generator.cli.build import allow_invalid_option, allow_shrink_option, clock, log_report
 from generator.cli.command import MeasuredCommand, add_metrics

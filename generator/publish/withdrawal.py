@@ -20,9 +20,9 @@ from generator.publish.stores.store import Store
 from generator.tree import files, list_reader, staging
 from generator.tree.artifact import Artifact
 from generator.tree.folder import Output
+from generator.tree.generation import ItemList
 from generator.tree.list_reader import Read
 from generator.tree.manifest import Manifest
-from generator.tree.pages import ItemList
 from generator.tree.staging import Rendered, Staged, StagedList
 
 _JSON: Final[TypeAdapter[Any]] = TypeAdapter(Any)

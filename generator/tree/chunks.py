@@ -4,8 +4,8 @@
     index     {"count": n, "first": m, "chunks": […]}       a generation: its chunks in order, `m` items in the first
     chunk     […]                                           up to a hundred items, named by their content
 
-Each is JSON, and every item stands on a line of its own, so that an edge cuts items without reading them. A chunk that
-did not change keeps its name: it is neither written nor uploaded again, and generations of a list share it.
+Each is JSON with one item per line, so an edge can cut items without parsing them. A chunk that did not change keeps
+its name: it is neither written nor uploaded again, and the generations of a list share it.
 """
 
 import hashlib
@@ -16,15 +16,15 @@ from typing import Final
 
 from generator.api import cursors, keys
 from generator.api.contract import LIMIT_MAX
-from generator.tree.pages import ItemList
+from generator.tree.generation import ItemList, Stage, StagedGeneration, Weight
 
-#: Part of every generation's name: raise it when the bytes of an object of this layout change.
+#: Part of every generation's name: increase it when the bytes of an object of this layout change.
 FORMAT: Final = "1"
 LAYOUT: Final = "chunks"
 LETTER: Final = "c"
-#: Items in a chunk. A page holds as many at most, so it is cut from one head, or from two chunks.
+#: Items per chunk. A page holds at most as many, so it is cut from the head, or from at most two chunks.
 SIZE: Final = LIMIT_MAX
-#: Sorts in which items arrive at the front. Their borders count from the end, so that an arrival changes one chunk.
+#: Sorts that gain items at the front. Their borders count from the end, so a new item changes one chunk.
 GROWING: Final = frozenset(("new", "ended"))
 _NAME_LENGTH: Final = 32
 _OPEN: Final = b"[\n"
@@ -34,7 +34,7 @@ _END_OF_HEAD: Final = b"}"
 
 
 def borders(list_name: str, count: int) -> list[int]:
-    """The positions where the chunks of a list of `count` items begin, and its end."""
+    """The positions where the chunks of a list of `count` items begin, and the end of the list."""
     first = count % SIZE if list_name.rpartition("/")[2] in GROWING else 0
     return [0] if count == 0 else [*range(0, first, SIZE), *range(first, count, SIZE), count]
 
@@ -56,57 +56,72 @@ class Generation:
         return (_lines(self._items[start:end]) for start, end in pairwise(self._borders))
 
     def _digest(self, digests: Sequence[bytes]) -> str:
-        # Digests and borders stand for the items' bytes: a raw line break is no part of any item.
+        # Digests and borders identify the items' bytes, because no item contains a raw line break.
         digest = hashlib.sha256(f"{FORMAT}\n{LAYOUT}\n{self.list_name}\n{self._borders}\n".encode())
         digest.update(b"".join(digests))
         return LETTER + digest.hexdigest()[: cursors.GENERATION_LENGTH - 1]
 
     def objects(self) -> Iterator[tuple[str, bytes]]:
-        """The key and the bytes of every chunk, in order, then of the index that names them."""
-        yield from zip((keys.chunk(self.list_name, one) for one in self.chunks), self._bodies(), strict=True)
+        """The key and bytes of every chunk, in order, then of the index."""
+        yield from zip((keys.chunk(self.list_name, chunk) for chunk in self.chunks), self._bodies(), strict=True)
         yield keys.index(self.list_name, self.name), index(self.list_name, self.count, self.chunks)
 
     def first_pages(self) -> Iterator[tuple[str, bytes]]:
-        """The key and the bytes of every object with which walks begin: the head alone."""
+        """The key and bytes of the head, from which every first page is cut."""
         yield keys.head(self.list_name), self.head()
 
+    def places(self) -> Iterator[str]:
+        """The keys of what exists when the generation is in place: its chunks and its index."""
+        return object_keys(self.list_name, self.name, self.chunks)
+
+    def stage(self, stage: Stage) -> StagedGeneration:
+        """Stage the index, and the chunks that are not in place."""
+        places, size, written = [], 0, 0
+        for key, body in self.objects():
+            size += len(body)
+            if stage.put(key, body):
+                places.append(key)
+                written += len(body)
+        return StagedGeneration(tuple(places), len(places), written, size)
+
     def head(self) -> bytes:
-        """The object that leads into the generation."""
+        """The body of the head."""
         return _start(self.name, self.count) + _lines(self._items[:SIZE]) + _END_OF_HEAD
 
 
 def index(list_name: str, count: int, chunks: Sequence[str]) -> bytes:
-    """The index of a generation of the list, with `count` items in `chunks`."""
+    """The body of the index of a generation with `count` items in `chunks`."""
     first = borders(list_name, count)[1] if count else 0
     return json.dumps({"count": count, "first": first, "chunks": chunks}, separators=(",", ":")).encode()
 
 
-def weight(list_name: str, count: int, size: int) -> tuple[int, int, int]:
-    """How many chunks a list of `count` items of `size` bytes together has; the bytes of its generation and its head.
+def weight(list_name: str, count: int, size: int) -> Weight:
+    """The chunks, index and head of a list of `count` items with `size` bytes in total.
 
-    Told as if all items were of equal size, so the head is some thousandths off.
+    An estimate: it takes all items as equally long, so the bytes of the head are off by about 0.1 %.
     """
     number = len(borders(list_name, count)) - 1
     names = "0" * _NAME_LENGTH
     between = len(_BETWEEN) * (count - number) + len(_OPEN + _CLOSE) * number
     shown = min(count, SIZE)
     head = len(_start("0" * cursors.GENERATION_LENGTH, count)) + len(_lines([b""] * shown)) + len(_END_OF_HEAD)
-    return number, size + between + len(index(list_name, count, [names] * number)), head + size * shown // max(1, count)
+    immutable = size + between + len(index(list_name, count, [names] * number))
+    return Weight(number + 1, immutable, 1, head + size * shown // max(1, count))
 
 
 def name(body: bytes) -> str:
-    """The name of the chunk with these bytes."""
+    """The name of a chunk, made from its bytes."""
     return hashlib.sha256(body).hexdigest()[:_NAME_LENGTH]
 
 
 def object_keys(list_name: str, generation: str, chunks: Sequence[str]) -> Iterator[str]:
-    """The keys of the immutable objects of a generation: its chunks, then the index that names them."""
-    yield from (keys.chunk(list_name, one) for one in chunks)
+    """The keys of the immutable objects of a generation: its chunks, then its index."""
+    yield from (keys.chunk(list_name, chunk) for chunk in chunks)
     yield keys.index(list_name, generation)
 
 
 def items(body: bytes) -> list[bytes]:
-    """The encoded items of a head or a chunk; raise ValueError for what is neither."""
+    """The encoded items of a head or a chunk; raise ValueError when it is neither."""
     json.loads(body)
     return [line.removesuffix(b",") for line in body.split(b"\n")[1:-1]]
 

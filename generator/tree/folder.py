@@ -1,8 +1,8 @@
-"""Artifacts → files, so that whoever reads `output/` meanwhile sees the old state or the new one.
+"""The output folder, changed so that readers always see the old state or the new one.
 
-Everything new is written aside first, which is where a full disk shows. Then it is moved into place in publication
-order by renames: generations, which nothing leads to yet; the manifest that knows them; details; first pages; the
-complete manifest. A build that is killed leaves a folder that serves, and that the next build repairs.
+Everything new is written to a staging folder first, where a full disk does no harm. Renames then move it into place, in
+publication order: generations, which nothing leads to yet; the manifest that names them; details; first pages; the
+complete manifest. A killed build leaves a folder that can be served, and that the next build repairs.
 """
 
 import fcntl
@@ -22,8 +22,8 @@ from generator.api.contract import API_VERSION
 from generator.errors import BusyError, OutputError
 from generator.tree import layouts, manifest
 from generator.tree.files import MANIFEST
+from generator.tree.generation import PageFolder
 from generator.tree.manifest import Manifest
-from generator.tree.pages import Generation
 
 _LOCK: Final = ".lock"
 _STAGING: Final = ".staging-"
@@ -32,46 +32,46 @@ _ELSEWHERE: Final = "choose another folder with --set output=…"
 
 @contextmanager
 def locked(root: Path) -> Iterator["Output"]:
-    """Hold the folder: make it if need be, refuse a second build, clear away what a killed one left aside."""
+    """Lock the folder, created if missing; raise BusyError if another run holds it. Clear what a killed run staged."""
     try:
         root.mkdir(parents=True, exist_ok=True)
         with _lock(root):
             _clear(root)
-            staging = _aside(root)
+            staging = _staging_folder(root)
             staging.mkdir()
             try:
                 yield Output(root, staging)
             finally:
                 _clear(root)
     except OSError as error:
-        # A page is written by its name alone, which tells nobody where it should have gone.
+        # Pages are written relative to an open folder, so the error names no path.
         place = error.filename if "/" in str(error.filename) else root
-        raise OutputError(f"{place}: {filesystem.sentence(error, _ELSEWHERE)}; what is served stays whole") from error
+        raise OutputError(f"{place}: {filesystem.sentence(error, _ELSEWHERE)}; what is served is unchanged") from error
 
 
 @contextmanager
 def read_only(root: Path) -> Iterator["Output"]:
-    """The folder for reading only, whoever writes there meanwhile."""
+    """The folder for reading, without a lock."""
     try:
         yield Output(root, root)
     except OSError as error:
         raise OutputError(f"{root}: {filesystem.sentence(error, _ELSEWHERE)}") from error
 
 
-def _aside(root: Path) -> Path:
+def _staging_folder(root: Path) -> Path:
     return root / f"{_STAGING}{secrets.token_hex(8)}"
 
 
 def _clear(root: Path) -> None:
     for leftover in list(root.glob(f"{_STAGING}*")):
-        # Under another name first: workers that outlive a killed build find nothing to write to, and end.
-        shutil.rmtree(leftover.rename(_aside(root)), ignore_errors=True)
+        # Rename it first: workers that outlive a killed build then fail to write, and end.
+        shutil.rmtree(leftover.rename(_staging_folder(root)), ignore_errors=True)
 
 
 @contextmanager
 def _lock(root: Path) -> Iterator[None]:
-    # The operating system drops the lock when its holder ends, however it ends; the file itself means nothing.
-    # A record lock (lockf, not flock) stays with this process: workers that outlive a killed build do not hold it.
+    # The operating system releases the lock however its holder ends; the file itself means nothing. POSIX locks (lockf,
+    # not flock) belong to one process, so workers that outlive a killed build do not hold it.
     with (root / _LOCK).open("a+") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -85,7 +85,7 @@ def _lock(root: Path) -> Iterator[None]:
 
 
 class Output:
-    """The locked folder. `put…` writes aside what is new, `commit` moves it into place, `prune` deletes the rest."""
+    """The locked folder: `put…` stages what is new, `move` puts it into place, `discard…` deletes."""
 
     def __init__(self, root: Path, staging: Path) -> None:
         self._root = root
@@ -93,50 +93,50 @@ class Output:
         self._discarded = 0
 
     def manifest(self) -> Manifest | None:
-        """What the last build recorded; None when there was none."""
+        """The manifest of the last build; None when there was none."""
         path = self._root / MANIFEST
         content = self.read(MANIFEST)
         if content is None:
             if (self._root / API_VERSION).exists():
                 raise OutputError(
-                    f"{self._root / API_VERSION} exists but {path} does not, so it is not this program's; "
-                    "move it away, or choose another folder with --set output=…"
+                    f"{self._root / API_VERSION} exists but {path} does not, so this program did not create it; "
+                    f"move it away, or {_ELSEWHERE}"
                 )
             return None
         try:
             found = manifest.format_of(content)
             if found != manifest.FORMAT:
-                raise OutputError(f"{path}: format {found}, this program knows {manifest.FORMAT}; upgrade it")
+                raise OutputError(f"{path}: format {found}, this program reads {manifest.FORMAT}; upgrade it")
             return Manifest.model_validate_json(content)
         except ValidationError as error:
             raise OutputError(
-                f"{path}: damaged ({error.error_count()} mistakes); move the folder away, build again"
+                f"{path}: damaged ({error.error_count()} errors); move the folder away and build again"
             ) from error
 
     def read(self, name: str) -> bytes | None:
-        """A record of this folder, or an object; None when there is none."""
+        """The bytes of a file, by its name or key; None when it is missing."""
         try:
             return (self._root / name).read_bytes()
         except FileNotFoundError:
             return None
 
     def path(self, key: str) -> Path:
-        """Where an object lies."""
+        """The path of an object."""
         return self._root / key
 
     def body(self, key: str) -> bytes:
-        """The bytes of an object that is there, as built."""
+        """The bytes of an object; raise OutputError when it is missing."""
         body = self.read(key)
         if body is None:
             raise OutputError(f"{self.path(key)}: missing; run `public-markets build` again")
         return body
 
     def scratch(self) -> Path:
-        """A place for another folder, which is gone when this one is let go."""
+        """A path for a temporary output folder, deleted when this one is unlocked."""
         return self._staging / "scratch"
 
     def weight(self, object_keys: Iterable[str]) -> tuple[int, int]:
-        """How many of these objects are there, and their bytes together."""
+        """How many of these objects exist, and their bytes in total."""
         sizes = [size for size in map(self._size, object_keys) if size is not None]
         return len(sizes), sum(sizes)
 
@@ -147,93 +147,88 @@ class Output:
             return None
 
     def put(self, key: str, body: bytes) -> bool:
-        """Write the object aside, unless the very same is in place already."""
-        if _holds(self._root / key, body):
+        """Stage an object unless an identical one is in place; return whether it was staged."""
+        if filesystem.holds(self._root / key, body):
             return False
         path = self._staging / key
         try:
-            _write(path, body)
+            filesystem.create(path, body)
         except FileNotFoundError:
             self._make(path.parent)
-            _write(path, body)
+            filesystem.create(path, body)
         return True
 
     def has(self, name: str) -> bool:
-        """Whether a folder or an object is in its place."""
+        """Whether a file or folder is in place."""
         return self._size(name) is not None
 
     def has_all(self, names: Iterable[str]) -> bool:
-        """Whether all of these are in their place."""
+        """Whether all of these are in place."""
         return all(map(self.has, names))
 
-    def put_pages(self, generation: Generation) -> int:
-        """Write all pages of the generation aside, which takes one `move`; returns their bytes."""
-        folder = self._staging / keys.generation_prefix(generation.list_name, generation.name)
-        self._make(folder)
+    def put_pages(self, prefix: str, folders: Iterable[PageFolder]) -> int:
+        """Stage all pages below the prefix, to be moved at once; return their bytes."""
+        place = self._staging / prefix
+        self._make(place)
         size = 0
-        for pages in generation.folders():
-            path = folder / pages.name
+        for pages in folders:
+            path = place / pages.name
             path.mkdir()
             handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 for position, body in pages.pages:
-                    _create(f"{position}.json", body, handle)
+                    filesystem.create(f"{position}.json", body, handle)
                     size += len(body)
             finally:
                 os.close(handle)
         return size
 
     def _make(self, folder: Path) -> None:
-        # Not the folder that holds what is put aside: when the next build has taken it away, this one is over.
+        # Never create the staging folder itself: if it is gone, another build has taken over, and this one must fail.
         place = self._staging
         for part in folder.relative_to(place).parts:
             place /= part
             place.mkdir(exist_ok=True)
 
     def sync(self) -> None:
-        """Have everything that was put aside on the disk, before anything leads to it."""
+        """Flush everything staged to the disk, before anything leads to it."""
         filesystem.sync(self._staging)
 
     def written_ahead(self) -> filesystem.WriteAhead:
-        """What brings that to the disk while more is put aside."""
+        """A context that flushes staged files to the disk in the background."""
         return filesystem.WriteAhead(self._staging)
 
     def move(self, key: str) -> None:
-        """Move an object or a generation from aside into its place, at once."""
-        aside, target = self._staging / key, self._root / key
+        """Move a staged object or generation into place, atomically."""
+        staged, target = self._staging / key, self._root / key
         try:
-            aside.replace(target)
+            staged.replace(target)
         except FileNotFoundError:
-            self._move_anew(aside, target)
+            self._move_into_new_folder(staged, target)
         except OSError:
             if not target.is_dir():
                 raise
-            # A generation that no manifest knows, from a build that was killed: nobody walks in it.
+            # A generation that a killed build left: no manifest names it, so no walk is in it.
             self.discard(target)
-            self._move_anew(aside, target)
+            self._move_into_new_folder(staged, target)
 
-    def _move_anew(self, aside: Path, target: Path) -> None:
+    def _move_into_new_folder(self, staged: Path, target: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
-        aside.replace(target)
+        staged.replace(target)
 
     def save(self, name: str, content: bytes) -> None:
-        """Replace a record of this folder, for good even if the power fails."""
+        """Replace a file beside `v1/`, and flush it to the disk."""
         path = self._staging / name
-        _write(path, content)
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
+        filesystem.create(path, content)
+        filesystem.fsync(path)
         path.replace(self._root / name)
-        handle = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        filesystem.fsync(self._root)
 
     def unknown(self, known: Manifest) -> Iterator[Path]:
-        """Everything under `v1/` that the manifest does not name; a link to a folder is never ours."""
-        there = known.generations()
-        prefixes = {keys.generation_prefix(*pair) for pair in there}
-        objects = known.objects.keys() | layouts.chunk_keys(there)
+        """Every path under `v1/` that the manifest does not name; symbolic links to folders are never ours."""
+        generations = known.generations()
+        prefixes = {keys.generation_prefix(*pair) for pair in generations}
+        objects = known.objects.keys() | layouts.chunk_keys(generations)
         for folder, folders, files in os.walk(self._root / API_VERSION):
             place = Path(folder).relative_to(self._root).as_posix()
             for name in [name for name in folders if keys.is_generation(f"{place}/{name}")]:
@@ -249,38 +244,15 @@ class Output:
         return {path.relative_to(self._root).as_posix() for path in found}
 
     def discard_key(self, key: str) -> None:
-        """Take an object out of its place, if it is there."""
+        """Delete an object, if it exists."""
         self.discard(self._root / key)
 
     def discard(self, path: Path) -> None:
-        """Take a file or a generation out of its place at once; what is deleted slowly is out of reach by then."""
+        """Delete a file or a generation: out of readers' reach at once, from the disk when the folder is unlocked."""
         self._discarded += 1
         with suppress(FileNotFoundError):
             path.replace(self._staging / f"discarded-{self._discarded}")
-        # Folders that are empty now, up to the first one that is not.
+        # Delete the parent folders that are empty now.
         with suppress(OSError):
             for folder in path.parents:
                 folder.rmdir()
-
-
-def _write(path: Path, body: bytes) -> None:
-    _create(str(path), body, None)
-
-
-def _create(name: str, body: bytes, folder: int | None) -> None:
-    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=folder)
-    try:
-        filesystem.write(handle, body)
-    finally:
-        os.close(handle)
-
-
-def _holds(path: Path, body: bytes) -> bool:
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
-        return os.fstat(handle).st_size == len(body) and os.read(handle, len(body) + 1) == body
-    finally:
-        os.close(handle)

@@ -1,16 +1,16 @@
-"""Generations of either layout: the first letter of a generation's name tells which one made it. Pure.
+"""Both layouts behind one interface: the first letter of a generation's name tells its layout. Pure.
 
-A site that moves from one layout to the other keeps generations of both for as long as walks may be in them.
+A site that changes its layout keeps generations of both for as long as walks may be in them.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final, TypeAlias
 
 from generator.api import keys
 from generator.tree import chunks, pages
+from generator.tree.generation import ItemList, Weight
 from generator.tree.manifest import Current
-from generator.tree.pages import ItemList
 
 Generation: TypeAlias = pages.Generation | chunks.Generation
 #: Generations by list and name.
@@ -23,6 +23,10 @@ _MAKERS: Final[Mapping[str, type[Generation]]] = {
 LAYOUTS: Final = tuple(_MAKERS)
 #: The first letters of generation names, one for each layout.
 LETTERS: Final = pages.LETTER + chunks.LETTER
+#: The layout with the fewest files.
+COMPACT: Final = chunks.LAYOUT
+#: The index and two chunks, from which an edge cuts a page.
+_CHUNK_READS: Final = 3
 
 
 def is_cut(layout: str) -> bool:
@@ -31,62 +35,94 @@ def is_cut(layout: str) -> bool:
 
 
 def make(layout: str, source: ItemList) -> Generation:
-    """The content of a list in a layout."""
+    """The generation of a list in a layout."""
     return _MAKERS[layout](source)
 
 
-def object_keys(list_name: str, one: Current) -> Iterator[str]:
-    """The keys of all immutable objects of a generation; of chunks it may share some with others of its list."""
-    if _is_chunked(one):
-        return chunks.object_keys(list_name, one.generation, one.chunks)
-    return pages.page_keys(list_name, one.generation, one.count)
+def weight(layout: str, list_name: str, count: int, size: int) -> Weight:
+    """Estimate what a list of `count` items with `size` bytes in total becomes."""
+    estimated = chunks.weight if is_cut(layout) else pages.weight
+    return estimated(list_name, count, size)
 
 
-def object_count(one: Current) -> int:
-    """How many immutable objects a generation has."""
-    return len(one.chunks) + 1 if _is_chunked(one) else pages.page_count(one.count)
+def folder_count(layout: str, count: int) -> int:
+    """The number of folders that a new generation of `count` items needs."""
+    return 0 if is_cut(layout) else pages.folder_count(count)
 
 
-def first_page_count(one: Current) -> int:
-    """How many mutable objects lead into a generation that is current."""
-    return 1 if _is_chunked(one) else len(pages.LIMITS)
+def reads_per_page(layout: str) -> int:
+    """The most objects an edge reads to answer a request for a page."""
+    return _CHUNK_READS if is_cut(layout) else 1
 
 
-def entrance(layout: str, list_name: str, limit: int) -> str:
-    """The key of the object with which walks of the list by `limit` begin."""
+def shares_objects(layout: str) -> bool:
+    """Whether the generations of a list have objects in common."""
+    return is_cut(layout)
+
+
+def object_keys(list_name: str, generation: Current) -> Iterator[str]:
+    """The keys of all immutable objects of a generation; it may share chunks with others of its list."""
+    if _is_chunked(generation.generation):
+        return chunks.object_keys(list_name, generation.generation, generation.chunks)
+    return pages.page_keys(list_name, generation.generation, generation.count)
+
+
+def object_count(generation: Current) -> int:
+    """The number of immutable objects of a generation."""
+    if _is_chunked(generation.generation):
+        return len(generation.chunks) + 1
+    return pages.page_count(generation.count)
+
+
+def first_page_count(generation: Current) -> int:
+    """The number of mutable objects that lead into a current generation."""
+    return 1 if _is_chunked(generation.generation) else len(pages.LIMITS)
+
+
+def first_page(layout: str, list_name: str, limit: int) -> str:
+    """The key of the object that the first page of the list with `limit` is served from."""
     return keys.head(list_name) if is_cut(layout) else keys.first_page(list_name, limit)
 
 
+def first_pages(list_name: str, generation: str, limits: Iterable[int]) -> list[tuple[str, str]]:
+    """A label and the key of each object that the first pages with these limits are served from."""
+    if _is_chunked(generation):
+        return [("head", keys.head(list_name))]
+    return [(str(limit), keys.first_page(list_name, limit)) for limit in limits if limit in pages.LIMITS]
+
+
 def chunk_keys(known: Known) -> set[str]:
-    """The keys of all chunks that these generations are made of."""
-    return set(chain.from_iterable(_chunks(list_name, one) for (list_name, _), one in known.items()))
+    """The keys of all chunks of these generations."""
+    return set(
+        chain.from_iterable(_chunk_keys(list_name, generation.chunks) for (list_name, _), generation in known.items())
+    )
 
 
-def new_chunks(one: Generation, there: Collection[str]) -> int | None:
-    """How many chunks of a generation are not among those `there`, by their keys; None where it has no chunks."""
-    if isinstance(one, pages.Generation):
+def new_chunks(generation: Generation, existing: Collection[str]) -> int | None:
+    """How many chunks of a generation are not among the `existing` keys; None in a layout without chunks."""
+    if isinstance(generation, pages.Generation):
         return None
-    return sum(keys.chunk(one.list_name, name) not in there for name in one.chunks)
+    return sum(key not in existing for key in _chunk_keys(generation.list_name, generation.chunks))
 
 
 def total(known: Known) -> int:
-    """How many immutable objects these generations have together."""
-    own = sum(object_count(one) - len(one.chunks) for one in known.values())
+    """The number of immutable objects of these generations; shared ones count once."""
+    own = sum(object_count(generation) - len(generation.chunks) for generation in known.values())
     return own + len(chunk_keys(known))
 
 
-def is_intact(list_name: str, one: Current, key: str, body: bytes) -> bool:
-    """Whether these can be the bytes of an object of the generation; a page's bytes alone do not tell."""
-    if not _is_chunked(one):
+def is_intact(list_name: str, generation: Current, key: str, body: bytes) -> bool:
+    """Whether an object of the generation can have this body; for a page the body alone does not tell."""
+    if not _is_chunked(generation.generation):
         return True
-    if key == keys.index(list_name, one.generation):
-        return body == chunks.index(list_name, one.count, one.chunks)
+    if key == keys.index(list_name, generation.generation):
+        return body == chunks.index(list_name, generation.count, generation.chunks)
     return key == keys.chunk(list_name, chunks.name(body))
 
 
-def _chunks(list_name: str, one: Current) -> Iterator[str]:
-    return (keys.chunk(list_name, name) for name in one.chunks)
+def _chunk_keys(list_name: str, names: Iterable[str]) -> Iterator[str]:
+    return (keys.chunk(list_name, name) for name in names)
 
 
-def _is_chunked(one: Current) -> bool:
-    return one.generation.startswith(chunks.LETTER)
+def _is_chunked(generation: str) -> bool:
+    return generation.startswith(chunks.LETTER)

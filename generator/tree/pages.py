@@ -13,8 +13,9 @@ from typing import Final
 
 from generator.api import cursors, keys
 from generator.api.contract import LIMIT_MAX, LIMIT_MIN
+from generator.tree.generation import ItemList, PageFolder, Stage, StagedGeneration, Weight
 
-#: Part of every generation's name: raise it when the bytes or the grammar of pages change.
+#: Part of every generation's name: increase it when the bytes or the URLs of pages change.
 FORMAT: Final = "1"
 LAYOUT: Final = "pages"
 LETTER: Final = "p"
@@ -27,42 +28,29 @@ _END: Final = b'"}'
 _LAST: Final = b'],"nextCursor":null}'
 
 
-@dataclass(frozen=True)
-class ItemList:
-    """One list: `name` is `<status>/<sort>`, `items` are its encoded items in their order."""
-
-    name: str
-    items: Sequence[bytes]
-
-
-@dataclass(frozen=True)
-class Folder:
-    """Up to a hundred neighbouring pages of one limit: `name` within the generation, positions and bodies."""
-
-    name: str
-    pages: Iterator[tuple[int, bytes]]
-
-
 class Generation:
     """One content of one list, cut into pages; equal content has an equal `name`."""
+
+    #: Generations of this layout have no chunks.
+    chunks: tuple[str, ...] = ()
 
     def __init__(self, source: ItemList) -> None:
         self.list_name = source.name
         self.count = len(source.items)
         self._joined = b",".join(source.items)
-        # The offset where each item starts, and one past the end: a page drops the comma before the next one.
+        # Where each item starts, and one past the end: a page drops the comma before the next item.
         self._offsets = list(accumulate((len(item) + 1 for item in source.items), initial=0))
         self.name = self._digest(source.items)
 
     def _digest(self, items: Sequence[bytes]) -> str:
-        # Lengths go in first: without them two lists whose items merely join alike would share a name.
+        # Hash the lengths, too: two lists with the same joined bytes but other items must not share a name.
         digest = hashlib.sha256(f"{FORMAT}\n{LAYOUT}\n{self.list_name}\n{[len(item) for item in items]}\n".encode())
         digest.update(self._joined)
         return LETTER + digest.hexdigest()[: cursors.GENERATION_LENGTH - 1]
 
     @cached_property
     def _tails(self) -> list[bytes]:
-        """What follows the items of a page that ends before each position; all limits share the table."""
+        """The bytes after the items of a page, by the position where it ends; all limits share this table."""
         minted = (cursors.mint(self.list_name, self.name, position).encode() for position in range(1, self.count))
         return [_LAST, *(_NEXT + text + _END for text in minted), _LAST]
 
@@ -73,34 +61,44 @@ class Generation:
         return _HEAD + self._joined[self._offsets[start] : self._offsets[end] - 1] + self._tails[end]
 
     def first(self, limit: int) -> bytes:
-        """The page a walk with `limit` starts with."""
+        """The first page of a walk with `limit`."""
         return self._body(0, limit)
 
     def first_pages(self) -> Iterator[tuple[str, bytes]]:
-        """The key and the bytes of every object with which walks begin: a first page for each limit."""
+        """The key and bytes of every first page, one per limit."""
         return ((keys.first_page(self.list_name, limit), self.first(limit)) for limit in LIMITS)
 
-    def folders(self) -> Iterator[Folder]:
-        """All later pages: for every limit one at each multiple of the limit, in folders."""
+    def places(self) -> Iterator[str]:
+        """What exists when the generation is in place: the prefix of its pages, which are moved at once."""
+        yield keys.generation_prefix(self.list_name, self.name)
+
+    def stage(self, stage: Stage) -> StagedGeneration:
+        """Stage all pages but the first ones."""
+        places = tuple(self.places())
+        size = stage.put_pages(places[0], self.folders())
+        return StagedGeneration(places, page_count(self.count), size, size)
+
+    def folders(self) -> Iterator[PageFolder]:
+        """All pages but the first ones: for every limit, one at each multiple of the limit."""
         for limit in LIMITS:
             step = limit * keys.PAGES_PER_FOLDER
             for start in range(0, self.count, step):
                 positions = range(max(start, limit), min(start + step, self.count), limit)
                 if positions:
                     pages = ((position, self._body(position, limit)) for position in positions)
-                    yield Folder(keys.page_folder(limit, start), pages)
+                    yield PageFolder(keys.page_folder(limit, start), pages)
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page as a reader sees it: its encoded items, and the cursor that goes on."""
+    """A page as a reader sees it: its encoded items, and the cursor of the next page."""
 
     items: list[bytes]
     next_cursor: str | None
 
 
 def read(body: bytes) -> Page:
-    """Take a page apart, without changing a byte of its items; raise ValueError for what is no page."""
+    """Parse a page without changing a byte of its items; raise ValueError when it is not a page."""
     if not body.startswith(_HEAD) or not body.endswith((_END, _LAST)):
         raise ValueError("not a whole page")
     text, end, items = body.decode(), len(_HEAD), []
@@ -112,15 +110,14 @@ def read(body: bytes) -> Page:
 
 
 def page_count(items: int) -> int:
-    """How many pages, beside the hundred first ones, a list of `items` has: about 5.19 an item."""
+    """The number of pages of a list of `items`, first pages excluded: about 5.19 per item."""
     return sum(max(0, items - 1) // limit for limit in LIMITS)
 
 
-def weight(items: int, size: int) -> tuple[int, int]:
-    """The bytes of all pages of a list: those beside the first ones, and the hundred first ones.
+def weight(list_name: str, items: int, size: int) -> Weight:  # noqa: ARG001 - the same for every list
+    """The pages of a list of `items` with `size` bytes in total.
 
-    The list has `items` of `size` bytes together. Told as if all items were of equal size, and all cursors as long as
-    the last one, so it is some thousandths off.
+    An estimate: it takes all items as equally long, and all cursors as long as the last, so it is off by about 0.1 %.
     """
     mean, tail = size / max(items, 1) + 1, _tail_length(items)
     later = first = 0.0
@@ -130,24 +127,29 @@ def weight(items: int, size: int) -> tuple[int, int]:
         later_pages = max(0, items - 1) // limit
         later += later_pages * (len(_HEAD) - 1 + tail) + (items - shown) * mean
         later -= (tail - len(_LAST)) if later_pages else 0
-    return round(later), round(first)
+    return Weight(page_count(items), round(later), len(LIMITS), round(first))
 
 
 def _tail_length(items: int) -> int:
     return len(_NEXT) + cursors.CHECK_LENGTH + cursors.GENERATION_LENGTH + len(str(items)) + len(_END)
 
 
+def folder_count(items: int) -> int:
+    """The number of folders that hold the pages of a list of `items`."""
+    return sum(-(-items // (limit * keys.PAGES_PER_FOLDER)) for limit in LIMITS if limit < items)
+
+
 def page_keys(list_name: str, generation: str, count: int) -> Iterator[str]:
-    """The keys of all pages of a generation of `count` items, beside the first ones."""
+    """The keys of all pages of a generation of `count` items, first pages excluded."""
     for limit in LIMITS:
         yield from (keys.page(list_name, generation, limit, position) for position in range(limit, count, limit))
 
 
 def size_at(position: int, limit: int) -> int:
-    """The size of the page to serve to a walk that stands at `position` and now asks for `limit` items.
+    """The size of the page to serve to a walk at `position` that now asks for `limit` items.
 
-    It is the largest precomputed page that starts there, holds at most `limit` items and does not step over the next
-    multiple of `limit`, so that a reader who changed the limit is soon back on whole pages. There always is one.
+    It is the largest precomputed page that starts there, holds at most `limit` items and does not cross the next
+    multiple of `limit`, so a reader who changed the limit soon gets whole pages again. There is always one.
     """
     room = limit - position % limit
     return next(size for size in range(room, 0, -1) if position % size == 0)

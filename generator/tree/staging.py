@@ -1,22 +1,21 @@
-"""What is put aside, list by list and object by object, and its move into place in publication order."""
+"""What a build has staged, list by list and object by object, and the move into place in publication order."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from generator.api import keys
-from generator.tree import chunks, files, layouts, manifest, pages
+from generator.tree import files, layouts, manifest
 from generator.tree.artifact import Artifact
 from generator.tree.folder import Output
-from generator.tree.layouts import Generation, Known
+from generator.tree.generation import ItemList, StagedGeneration
+from generator.tree.layouts import Known
 from generator.tree.manifest import Current, Manifest, Memberships
-from generator.tree.pages import ItemList
 
 
 @dataclass
 class Staged:
-    """What was put aside: digests of all mutable objects, and the keys of the new ones in publication order.
+    """Mutable objects: the digests of all, and the keys of the changed ones, which were staged, in publication order.
 
-    `bytes` are those of the new ones, `size` is the bytes of all.
+    `bytes` counts the changed objects, `size` all of them.
     """
 
     objects: dict[str, str] = field(default_factory=dict)
@@ -25,7 +24,7 @@ class Staged:
     size: int = 0
 
     def put(self, folder: Output, artifact: Artifact) -> None:
-        """Put an object aside unless it is in place already."""
+        """Stage an object unless it is in place already."""
         self.objects[artifact.key] = manifest.digest(artifact.key, artifact.body)
         self.size += len(artifact.body)
         if folder.put(artifact.key, artifact.body):
@@ -33,7 +32,7 @@ class Staged:
             self.bytes += len(artifact.body)
 
     def add(self, other: "Staged") -> None:
-        """Put what `other` holds behind what is here."""
+        """Append what `other` holds."""
         self.objects |= other.objects
         self.changed += other.changed
         self.bytes += other.bytes
@@ -41,17 +40,8 @@ class Staged:
 
 
 @dataclass(frozen=True)
-class StagedGeneration:
-    """A generation that was put aside: `places` are to be moved, `objects` and `bytes` are what was written."""
-
-    places: tuple[str, ...]
-    objects: int
-    bytes: int
-
-
-@dataclass(frozen=True)
 class StagedList:
-    """What a worker put aside for one list; `new` is None when the generation is in place already."""
+    """One list as a worker staged it; `new` is None when the generation is in place already."""
 
     name: str
     current: Current
@@ -61,7 +51,7 @@ class StagedList:
 
 @dataclass(frozen=True)
 class Rendered:
-    """Everything that was put aside, and the manifest that will describe it."""
+    """A rendered state: everything that was staged, and the manifest that will describe it."""
 
     lists: list[StagedList]
     staged: Staged
@@ -69,12 +59,18 @@ class Rendered:
     memberships: Memberships
 
     def new_lists(self) -> list[StagedList]:
-        """The lists whose generation was put aside."""
-        return [one for one in self.lists if one.new]
+        """The lists that get a new generation."""
+        return [staged for staged in self.lists if staged.new]
 
     def new_generations(self) -> list[StagedGeneration]:
-        """The generations that were put aside."""
-        return [one.new for one in self.lists if one.new]
+        """The generations that were staged."""
+        return [staged.new for staged in self.lists if staged.new]
+
+    def written(self) -> tuple[int, int]:
+        """The objects that were staged, and their bytes."""
+        new = self.new_generations()
+        objects = len(self.staged.changed) + sum(generation.objects for generation in new)
+        return objects, self.staged.bytes + sum(generation.bytes for generation in new)
 
 
 @dataclass(frozen=True)
@@ -86,59 +82,29 @@ class Placed:
 
 
 def stage_list(folder: Output, layout: str, known: Known, items: ItemList) -> StagedList:
-    """Put one list aside, what its walks begin with included. Runs in a worker."""
+    """Stage one list: its generation unless it is in place, and its first pages. Runs in a worker."""
     generation = layouts.make(layout, items)
     current = known.get((generation.list_name, generation.name))
     new = None
-    # Somebody may have deleted what the manifest knows.
-    if current is None or not _is_in_place(folder, generation):
-        current, new = _put(folder, generation)
+    # Somebody may have deleted files that the manifest names.
+    if current is None or not folder.has_all(generation.places()):
+        new = generation.stage(folder)
+        current = Current(generation=generation.name, count=generation.count, bytes=new.size, chunks=generation.chunks)
     staged = Staged()
     for key, body in generation.first_pages():
         staged.put(folder, Artifact(key, body))
     return StagedList(generation.list_name, current.as_current(), new, staged)
 
 
-def _is_in_place(folder: Output, generation: Generation) -> bool:
-    if isinstance(generation, chunks.Generation):
-        return folder.has_all(chunks.object_keys(generation.list_name, generation.name, generation.chunks))
-    return folder.has(keys.generation_prefix(generation.list_name, generation.name))
-
-
-def _put(folder: Output, generation: Generation) -> tuple[Current, StagedGeneration]:
-    if isinstance(generation, chunks.Generation):
-        return _put_chunks(folder, generation)
-    return _put_pages(folder, generation)
-
-
-def _put_pages(folder: Output, generation: pages.Generation) -> tuple[Current, StagedGeneration]:
-    size = folder.put_pages(generation)
-    place = keys.generation_prefix(generation.list_name, generation.name)
-    current = Current(generation=generation.name, count=generation.count, bytes=size)
-    return current, StagedGeneration((place,), pages.page_count(generation.count), size)
-
-
-def _put_chunks(folder: Output, generation: chunks.Generation) -> tuple[Current, StagedGeneration]:
-    """Put aside the chunks that are not in place, and the index."""
-    places, size, written = [], 0, 0
-    for key, body in generation.objects():
-        size += len(body)
-        if folder.put(key, body):
-            places.append(key)
-            written += len(body)
-    current = Current(generation=generation.name, count=generation.count, bytes=size, chunks=generation.chunks)
-    return current, StagedGeneration(tuple(places), len(places), written)
-
-
 def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime: timedelta) -> Placed:
-    """Move what was put aside into place; from here on a kill leaves work that the next build finishes."""
+    """Move everything staged into place; a build killed from here on leaves work that the next one finishes."""
     previous = before or rendered.manifest.emptied()
     withdrawn = sorted(previous.markets.keys() - rendered.memberships.keys())
     final = manifest.settle(previous, rendered.manifest, rendered.memberships, lifetime, rendered.manifest.as_of)
     if final != previous or rendered.staged.changed or rendered.new_lists():
         folder.sync()
         if before is None:
-            # From now on what lies under v1/ is known to be ours, even if this very first build is killed.
+            # Mark what lies under v1/ as ours, in case this first build is killed.
             folder.save(files.MANIFEST, previous.encoded())
         for key in (key for market_id in withdrawn for key in previous.details(market_id)):
             folder.discard_key(key)
@@ -151,7 +117,7 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
 
 
 def purge_retired(folder: Output, before: Manifest) -> Manifest:
-    """Delete every generation that is not current; walks in them end."""
+    """Delete every generation that is not current; this ends the walks in them."""
     after = before.model_copy(update={"retired": ()})
     if after != before:
         folder.save(files.MANIFEST, after.encoded())
@@ -161,7 +127,7 @@ def purge_retired(folder: Output, before: Manifest) -> Manifest:
 
 
 def _move(folder: Output, previous: Manifest, rendered: Rendered) -> None:
-    new = {one.name: one.current for one in rendered.new_lists()}
+    new = {staged.name: staged.current for staged in rendered.new_lists()}
     for generation in rendered.new_generations():
         for key in generation.places:
             folder.move(key)

@@ -42,7 +42,7 @@ NATIVE: Final = {
     "timestamp": "timestamptz",
     "date": "date",
 }
-ELSEWHERE: Final = "choose another folder with --set output=…; what is served stays whole"
+ELSEWHERE: Final = "choose another folder with --set output=…; what is served is unchanged"
 
 
 @dataclass(frozen=True)
@@ -306,8 +306,8 @@ def test_demo_makes_no_database_on_a_server(site: Site) -> None:
 @pytest.mark.parametrize(
     ("output", "sentence"),
     [
-        ("config.yaml", "config.yaml: file exists; move away what is there, or"),
-        ("config.yaml/below", "config.yaml/below: not a directory; move away what is there, or"),
+        ("config.yaml", "config.yaml: file exists; move that file away, or"),
+        ("config.yaml/below", "config.yaml/below: not a directory; move that file away, or"),
         ("/proc/nowhere", "/proc/nowhere: no such file or directory;"),
     ],
 )

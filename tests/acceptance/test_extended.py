@@ -404,7 +404,7 @@ def test_a_withdrawn_market_is_gone_by_id_by_slug_and_from_its_categories_past_a
     assert {keys.list_name("all", "new", "rain"), keys.list_name("all", "new", "snow")} <= retired
     site.set(1, approval="rejected")
     report = site.build()
-    assert report.withdrawn == [market_id(1)]
+    assert report.markets.withdrawn == [market_id(1)]
     assert (site.by_slug("market-1"), (site.output / keys.detail(market_id(1))).exists()) == (None, False)
     assert not site.has_lists("wind")
     kept = {one.list for one in site.manifest().retired}

@@ -27,7 +27,8 @@ from generator.markets.quarantine import Quarantine
 from generator.source.reader import open_reader
 from generator.tree import staging
 from generator.tree.folder import Output, locked
-from generator.tree.pages import LIMITS, ItemList, page_count
+from generator.tree.generation import ItemList
+from generator.tree.pages import LIMITS, page_count
 
 
 def lists(settings: Config, as_of: datetime) -> int:

@@ -96,7 +96,7 @@ def test_what_no_worker_could_read_is_read_here(site: Path) -> None:
     def use(details: Details) -> list[StagedRange | Range]:
         first = details.ranges()[0]
         (site / "markets.db").rename(site / "gone.db")
-        assert details.stage_apart(first) == first
+        assert details.stage_in_worker(first) == first
         return [*details.stage_rest(())]
 
     assert len(staged(make_config(site), use)) == 3
@@ -109,7 +109,7 @@ def test_a_file_that_took_the_databases_place_is_not_read_beside_it(site: Path, 
         with closing(sqlite3.connect(site / "markets.db")) as later:
             later.execute("UPDATE markets SET question = 'later'")
             later.commit()
-        assert [details.stage_apart(within) for within in details.ranges()] == details.ranges()
+        assert [details.stage_in_worker(within) for within in details.ranges()] == details.ranges()
         return []
 
     staged(make_config(site), use)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from generator.builder import disk_space
-from generator.cost.estimate import Change, ListSize, Site
+from generator.cost.sizes import Change, ListSize, Site
 from generator.errors import OutputError
 from generator.tree import pages
-from generator.tree.pages import ItemList
+from generator.tree.generation import ItemList
 from tests.support.builds import build_now, files, make_config
 from tests.support.disks import Disk
 from tests.support.rows import insert_market, public_market
@@ -48,7 +48,9 @@ def test_a_disk_with_too_few_files_left_is_refused_and_one_with_enough_is_not(si
     wanted, _ = taken(site / "output")
     disk.mount(f"size=1g,nr_inodes={wanted * 9 // 10}")
     said = refused(site, disk.path / "output")
-    assert said.endswith("files (df -i); make room, choose another folder with --set output=…, or set `layout: chunks`")
+    assert said.endswith(
+        "files (df -i); free some space, choose another folder with --set output=…, or set `layout: chunks`"
+    )
     (needed,) = re.findall(r"([\d,]+) files and", said)
     assert wanted * 0.95 < int(needed.replace(",", "")) <= wanted
     disk.mount(f"remount,nr_inodes={wanted * 11 // 10 + 100}")
@@ -59,7 +61,7 @@ def test_a_disk_with_too_few_bytes_left_is_refused_and_one_with_enough_is_not(si
     build_now(make_config(site))
     _, wanted = taken(site / "output")
     disk.mount(f"size={wanted // 2}")
-    assert "MB (df -h); make room" in refused(site, disk.path / "output")
+    assert "MB (df -h); free some space" in refused(site, disk.path / "output")
     disk.mount(f"remount,size={wanted * 11 // 10 + 10_000_000}")
     build_now(make_config(site, output=disk.path / "output"))
 

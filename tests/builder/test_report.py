@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.builder.report import REMEMBERED, Report
+from generator.builder.report import REMEMBERED, MarketChanges, Report, Stopwatch, Withdrawal
 from generator.tree.manifest import Current
 from tests.support.builds import AS_OF, NOW, build_now, make_config, run
 from tests.support.rows import insert_fill, insert_market, market_id
@@ -68,48 +68,43 @@ def test_the_file_says_what_was_built_and_what_was_left_out() -> None:
 
 
 def test_a_stage_that_runs_twice_is_measured_twice() -> None:
-    made = Report()
-    with made.stage("read"):
+    stopwatch = Stopwatch()
+    with stopwatch.stage("read"):
         pass
-    once = made.stages["read"]
-    with made.stage("read"):
+    once = stopwatch.seconds["read"]
+    with stopwatch.stage("read"):
         pass
-    assert made.stages["read"] > once > 0
+    assert stopwatch.seconds["read"] > once > 0
 
 
 def test_the_file_says_what_became_of_the_markets() -> None:
     made = report()
-    made.compare(NOW, {"gone", "edited", "kept"}, {"edited", "kept", "new"}, {"edited", "new"})
+    made.markets = MarketChanges.between({"gone", "edited", "kept"}, {"edited", "kept", "new"}, {"edited", "new"}, NOW)
     run_ = json.loads(made.encoded())["run"]
     assert (run_["since"], run_["added"], run_["changed"], run_["withdrawn"]) == (NOW, ["new"], ["edited"], ["gone"])
 
 
 def test_withdrawals_are_remembered_with_their_builds_until_the_market_returns() -> None:
     made = report()
-    made.compare("", {"a", "b"}, set(), set())
+    made.markets = MarketChanges.between({"a", "b"}, set(), set(), "")
     later = report()
     later.as_of = "2026-02-01T00:00:00.000Z"
-    later.compare(NOW, {"c"}, {"b"}, set())
-    later.remember(made.encoded(), {"b"})
-    assert (later.withdrawn, later.withdrawn_earlier) == (["c"], [{"id": "a", "asOf": NOW}])
-    last = report()
-    last.remember(later.encoded(), {"d"})
-    assert last.withdrawn_earlier == [{"id": "c", "asOf": later.as_of}, {"id": "a", "asOf": NOW}]
+    later.markets = MarketChanges.between({"c"}, {"b"}, set(), NOW).after(made.encoded(), {"b"})
+    assert later.markets.withdrawn == ["c"]
+    assert later.markets.withdrawn_earlier == [Withdrawal(id="a", as_of=NOW)]
+    last = MarketChanges().after(later.encoded(), {"d"})
+    assert last.withdrawn_earlier == [Withdrawal(id="c", as_of=later.as_of), Withdrawal(id="a", as_of=NOW)]
 
 
 @pytest.mark.parametrize("previous", [None, b"damaged", b"[]", b"{}", b'{"asOf":"x","run":{"withdrawn":["a"]}}'])
 def test_a_report_that_cannot_be_read_is_remembered_as_nothing(previous: bytes | None) -> None:
-    made = report()
-    made.remember(previous, set())
-    assert made.withdrawn_earlier == []
+    assert MarketChanges().after(previous, set()).withdrawn_earlier == []
 
 
 def test_only_so_many_withdrawals_are_remembered() -> None:
     made = report()
-    made.compare("", {str(number) for number in range(REMEMBERED + 5)}, set(), set())
-    later = report()
-    later.remember(made.encoded(), set())
-    assert len(later.withdrawn_earlier) == REMEMBERED
+    made.markets = MarketChanges.between({str(number) for number in range(REMEMBERED + 5)}, set(), set(), "")
+    assert len(MarketChanges().after(made.encoded(), set()).withdrawn_earlier) == REMEMBERED
 
 
 def test_a_report_of_an_older_version_is_replaced() -> None:

@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.cost import estimate, prices
-from generator.cost.estimate import Basis, Change, Cost, ListSize, Site, Terms
+from generator.cost.estimate import Basis, Cost, Terms
+from generator.cost.sizes import Change, ListSize, Site
 from generator.tree import chunks, pages
-from generator.tree.pages import LIMITS, Generation, ItemList, page_count
+from generator.tree.generation import ItemList, Weight
+from generator.tree.pages import LIMITS, Generation, page_count
 from tests.support.builds import make_config
 from tests.support.publishing import EVERY, PREFIX, hour
 from tests.support.publishing import Site as Published
@@ -103,7 +105,7 @@ def test_builds_further_apart_change_more_and_never_more_than_everything(terms: 
 
 def test_readers_are_charged_by_request_object_and_byte(terms: Terms) -> None:
     amazon, cloudflare = terms.prices.places
-    size = estimate.page_bytes(HUNDREDS)
+    size = HUNDREDS.page_bytes()
     assert size == 20 * 300 + 100
     usd = estimate.reading_cost(HUNDREDS, "pages", 10_000_000, amazon)
     assert usd == pytest.approx(6 + 10 * 1.7 + 10 * 0.4 + 10_000_000 * size / 1e9 * 0.085)
@@ -120,15 +122,16 @@ def test_the_bytes_of_pages_of_equal_items_are_told_within_thousandths(count: in
     generation = Generation(ItemList("open/new", [b"x" * length] * count))
     later = sum(len(body) for folder in generation.folders() for _, body in folder.pages)
     first = sum(len(generation.first(limit)) for limit in LIMITS)
-    assert pages.weight(count, count * length) == pytest.approx((later, first), rel=0.003)
+    weight = pages.weight("open/new", count, count * length)
+    assert (weight.immutable_bytes, weight.mutable_bytes) == pytest.approx((later, first), rel=0.003)
 
 
 @given(st.integers(0, 400), st.integers(200, 600), st.sampled_from(["open/new", "open/popular"]))
 def test_the_bytes_of_chunks_of_equal_items_are_told_exactly(count: int, length: int, name: str) -> None:
     generation = chunks.Generation(ItemList(name, [b"x" * length] * count))
     objects = [body for _, body in generation.objects()]
-    told = len(objects) - 1, sum(map(len, objects)), len(generation.head())
-    assert chunks.weight(name, count, count * length) == told
+    weight = Weight(len(objects), sum(map(len, objects)), 1, len(generation.head()))
+    assert chunks.weight(name, count, count * length) == weight
 
 
 def test_chunks_that_did_not_change_are_not_put_again(terms: Terms) -> None:

@@ -14,8 +14,8 @@ import pytest
 from generator.api import contract, cursors, keys
 from generator.edge import responses
 from generator.tree import chunks, pages
+from generator.tree.generation import ItemList
 from generator.tree.layouts import LAYOUTS
-from generator.tree.pages import ItemList
 from tests.support import lists
 from tests.support.faults import wait_until
 from tests.support.servers import Answer, connected

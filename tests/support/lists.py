@@ -6,7 +6,7 @@ from pathlib import Path
 
 from generator.api import contract, cursors
 from generator.tree import chunks, list_reader
-from generator.tree.pages import ItemList
+from generator.tree.generation import ItemList
 
 
 def put(output: Path, lists: Iterable[ItemList]) -> Mapping[str, str]:

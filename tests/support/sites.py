@@ -11,7 +11,7 @@ from generator.config.settings import Config
 from generator.edge import cloudflare as edge_cloudflare
 from generator.edge import deployment
 from generator.tree import pages
-from generator.tree.pages import ItemList
+from generator.tree.generation import ItemList
 from tests.support import cloudflare, lists
 from tests.support.bucket import bucket
 from tests.support.builds import make_config

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from generator.api import cursors, keys
 from generator.tree import chunks, pages
 from generator.tree.chunks import Generation, borders
-from generator.tree.pages import ItemList
+from generator.tree.generation import ItemList
 
 POPULAR = "open/popular"
 NEW = "open.rain/new"

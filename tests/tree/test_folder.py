@@ -86,7 +86,7 @@ def test_a_full_disk_changes_nothing(world: World, disk: Disk) -> None:
     for left in (0, 1_000_000):
         with ballast.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, free - left)
-        check_refused(command(world, output), output, NO_ROOM, "to be written", "make room, choose another folder")
+        check_refused(command(world, output), output, NO_ROOM, "it needs", "free some space, choose another folder")
         check_untouched(before, output)
         ballast.unlink()
     result = command(world, output)
@@ -112,13 +112,13 @@ def test_a_disk_without_inodes_changes_nothing(world: World, disk: Disk) -> None
     before = files(output, "")
     assert 4500 < len(before) < 9000
     world.advance()
-    check_refused(command(world, output), output, NO_ROOM, "files (df -i); make room")
+    check_refused(command(world, output), output, NO_ROOM, "files (df -i); free some space")
     check_untouched(before, output)
 
 
 def test_a_disk_that_is_full_from_the_beginning_gets_nothing(world: World, disk: Disk) -> None:
     disk.mount("size=1m")
-    check_refused(command(world, disk.path / "output"), disk.path / "output", NO_ROOM, "(df -h); make room")
+    check_refused(command(world, disk.path / "output"), disk.path / "output", NO_ROOM, "(df -h); free some space")
     assert [path.name for path in (disk.path / "output").iterdir()] == [".lock"]
 
 
@@ -135,7 +135,7 @@ def test_files_that_may_not_grow_change_nothing(world: World, output: Path) -> N
     before = files(output, "")
     world.advance()
     result = command(world, output, "sh", "-c", 'ulimit -f 20; exec "$@"', "sh")  # in blocks of 512 or 1024 bytes
-    check_refused(result, output, f"{os.strerror(errno.EFBIG).lower()}; make room")
+    check_refused(result, output, f"{os.strerror(errno.EFBIG).lower()}; free some space")
     check_untouched(before, output)
     assert command(world, output).returncode == 0
     Reader.of_folder(output).check(world.state())
@@ -159,7 +159,7 @@ def test_a_folder_without_the_right_to_write_is_named(world: World, output: Path
     (output / place).chmod(0o555)
     result = command(world, output, *without_privileges())
     (output / place).chmod(0o755)
-    check_refused(result, output, "permission denied; give this user the right to write there, or choose another")
+    check_refused(result, output, "permission denied; grant this user write access, or choose another")
     if place == ".":
         check_untouched(before, output)
     else:  # the build has begun to move things into place: whatever is served is whole
@@ -175,9 +175,9 @@ def test_a_folder_without_the_right_to_write_is_named(world: World, output: Path
 def test_a_file_where_the_folder_should_be_is_left_alone(world: World) -> None:
     place = world.folder / "place"
     place.write_text("mine")
-    check_refused(command(world, place), f"{place}: file exists; move away what is there, or choose another")
+    check_refused(command(world, place), f"{place}: file exists; move that file away, or choose another")
     check_refused(
-        command(world, place / "below"), f"{place / 'below'}: not a directory; move away what is there, or choose"
+        command(world, place / "below"), f"{place / 'below'}: not a directory; move that file away, or choose"
     )
     assert place.read_text() == "mine"
 
@@ -212,7 +212,7 @@ def test_a_folder_of_somebody_else_is_left_alone(world: World) -> None:
         (b'{"hello": "world"}', "damaged"),
         (b"\xff\xfe", "damaged"),
         (f'{{"format": {FORMAT}}}'.encode(), "damaged"),
-        (b'{"format": 99, "everything": "else"}', f"format 99, this program knows {FORMAT}; upgrade it"),
+        (b'{"format": 99, "everything": "else"}', f"format 99, this program reads {FORMAT}; upgrade it"),
     ],
 )
 def test_a_manifest_that_cannot_be_read_is_refused(world: World, output: Path, content: bytes, words: str) -> None:

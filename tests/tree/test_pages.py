@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from generator.api import cursors, keys
-from generator.tree.pages import LIMITS, Generation, ItemList, page_count, page_keys, read, size_at
+from generator.tree.generation import ItemList
+from generator.tree.pages import LIMITS, Generation, page_count, page_keys, read, size_at
 
 LIST = "all/popular"
 

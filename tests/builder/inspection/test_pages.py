@@ -17,7 +17,7 @@ from generator.api import contract, keys
 from generator.api.openapi import document as openapi
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.excerpts import Excerpts
-from generator.builder.report import Report
+from generator.builder.report import Report, Withdrawal
 from generator.markets.catalog import Catalog
 from generator.publish import withdrawal
 from generator.tree import files as names
@@ -114,8 +114,8 @@ def test_withdrawals_are_remembered_over_builds(tmp_path: Path, database: sqlite
     for step, number in enumerate((2, 3), 1):
         database.execute("UPDATE markets SET is_listed = 0 WHERE id = ?", [market_id(number)])
         made = build_now(make_config(tmp_path), AS_OF + timedelta(hours=step), shrink=True)
-    assert made.withdrawn == [market_id(3)]
-    assert made.withdrawn_earlier == [{"id": market_id(2), "asOf": "2026-01-31T13:00:00.000Z"}]
+    assert made.markets.withdrawn == [market_id(3)]
+    assert made.markets.withdrawn_earlier == [Withdrawal(id=market_id(2), as_of="2026-01-31T13:00:00.000Z")]
     assert market_id(2) in (tmp_path / "output" / "index.html").read_text("utf-8")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
-from generator.builder.run import shape
+from generator.builder.render import shape
 from generator.config.settings import Config
 from generator.publish import record
 from generator.publish.guards import LiftedGuards

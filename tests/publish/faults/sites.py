@@ -11,7 +11,7 @@ from typing import Any, Final
 from generator import __version__
 from generator.api import keys
 from generator.builder import artifacts
-from generator.builder.run import shape
+from generator.builder.render import shape
 from generator.config.settings import Config
 from generator.markets.catalog import Catalog, Market
 from generator.tree import staging

@@ -232,7 +232,7 @@ def test_a_disk_that_fills_leaves_what_was_published(scene: Scene, tmp_path: Pat
             filler = disk / "filler"
             filler.write_bytes(b"0" * max(0, free(disk) - kept * 1024))
             code, said = victims.end(publish_new)
-            assert code == 0 or "no space left on device; make room" in said
+            assert code == 0 or "no space left on device; free some space" in said
             codes.append(code)
             reader.check(old.state, new.state, lists=LISTS)
             filler.unlink()

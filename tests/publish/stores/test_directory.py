@@ -237,9 +237,9 @@ def test_a_file_where_the_directory_should_be_is_named(store: Directory, root: P
     root.parent.mkdir(parents=True)
     root.touch()
     for name in ("put", "create", "delete"):
-        with pytest.raises(StoreError, match=rf"^{root}.*; move away what is there, or {ELSEWHERE}"):
+        with pytest.raises(StoreError, match=rf"^{root}.*; move that file away, or {ELSEWHERE}"):
             CALLS[name](store, KEY)
-    with pytest.raises(StoreError, match=rf"^{root}: .*; move away what is there, or {ELSEWHERE}"):
+    with pytest.raises(StoreError, match=rf"^{root}: .*; move that file away, or {ELSEWHERE}"):
         store.now()
 
 
@@ -264,7 +264,7 @@ except StoreError as error:
     if os.geteuid() != 0:
         root.chmod(0o555)
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert "permission denied; give this user the right to write there, or choose another directory" in result.stdout
+    assert "permission denied; grant this user write access, or choose another directory" in result.stdout
 
 
 @pytest.mark.parametrize("key", [KEY, IMMUTABLE])
@@ -284,5 +284,5 @@ except StoreError as error:
     print(error)
 """
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert result.stdout == f"{root}/{key}: file too large; make room, or {ELSEWHERE}…\n"
+    assert result.stdout == f"{root}/{key}: file too large; free some space, or {ELSEWHERE}…\n"
     assert served(root)[KEY] == b"old"

@@ -1,0 +1,41 @@
+"""What a build changes since the previous one, before it is made and after. Pure."""
+
+from collections.abc import Iterable
+
+from generator.api import keys
+from generator.cost.sizes import Change
+from generator.tree import layouts, manifest
+from generator.tree.layouts import Generation
+from generator.tree.manifest import Manifest
+from generator.tree.staging import Rendered
+
+
+def expected(previous: Manifest | None, as_of: str, generations: Iterable[Generation], objects: int) -> Change:
+    """What building these generations, and `objects` new objects outside lists, will change."""
+    known = previous.generations() if previous else {}
+    current = previous.current() if previous else {}
+    existing = layouts.chunk_keys(known)
+    new_first_pages, new_chunks = set[str](), dict[str, int | None]()
+    for generation in generations:
+        name = (generation.list_name, generation.name)
+        if name not in current:
+            new_first_pages.add(generation.list_name)
+        if name not in known:
+            new_chunks[generation.list_name] = layouts.new_chunks(generation, existing)
+    minutes = manifest.minutes_between(previous.as_of, as_of) if previous else 0
+    return Change(frozenset(new_chunks), frozenset(new_first_pages), objects, minutes, new_chunks)
+
+
+def made(previous: Manifest | None, rendered: Rendered) -> Change | None:
+    """What a build changed; None when that says nothing about later builds."""
+    if previous is None or not previous.complete or not (rendered.staged.changed or rendered.new_lists()):
+        return None
+    minutes = manifest.minutes_between(previous.as_of, rendered.manifest.as_of)
+    if minutes <= 0:
+        return None
+    objects = sum(not keys.is_first_page(key) for key in rendered.staged.changed)
+    new_generations = frozenset(staged.name for staged in rendered.new_lists())
+    new_first_pages = frozenset(staged.name for staged in rendered.lists if staged.first_pages.changed)
+    # A new generation has a new index, which is not a chunk.
+    chunks = {staged.name: staged.new.objects - 1 for staged in rendered.lists if staged.new and staged.current.chunks}
+    return Change(new_generations, new_first_pages, objects, minutes, chunks)

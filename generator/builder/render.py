@@ -1,0 +1,136 @@
+"""Renders a catalog and stages what is not in place yet: lists and details in forked workers, then the documents."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import TypeAlias, TypeVar
+
+from generator import __version__
+from generator.api import keys
+from generator.builder import artifacts, disk_space, worker_pool
+from generator.builder.detail_workers import Details, StagedRange
+from generator.builder.inspection.excerpts import Excerpts
+from generator.config.settings import Config, shaping
+from generator.cost.sizes import Site
+from generator.markets.catalog import Catalog, Market
+from generator.markets.quarantine import Quarantine
+from generator.progress import Progress
+from generator.source.connection import display_url
+from generator.source.queries import Range
+from generator.source.reader import Reader
+from generator.tree import manifest, staging
+from generator.tree.folder import Output
+from generator.tree.generation import ItemList
+from generator.tree.manifest import Manifest, Membership, Memberships
+from generator.tree.staging import Rendered, Staged, StagedList
+
+Result = TypeVar("Result")
+#: What a worker stages at a time.
+Unit: TypeAlias = ItemList | Range
+
+
+def shape(config: Config) -> dict[str, str]:
+    """The settings that shape what is published, and the database, by key: equal shapes give equal bytes."""
+    return {**shaping(config), "source": display_url(config)}
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """Renders into a locked folder; `previous` is its manifest. Bad rows found on the way go to `quarantine`."""
+
+    config: Config
+    folder: Output
+    previous: Manifest | None
+    quarantine: Quarantine
+    progress: Progress
+
+    def render(
+        self, catalog: Catalog, reader: Reader, excerpts: Excerpts, *, is_clock_set: bool
+    ) -> tuple[Rendered, Site]:
+        """Stage everything, in publication order; return what was rendered, and its size."""
+        categories = artifacts.offered(catalog, self.config)
+        lists = artifacts.lists(catalog, categories)
+        disk_space.require(self.folder.path(""), self.config, catalog, lists, self.previous)
+        details = Details(self.config, self.folder, catalog, excerpts, reader)
+        self.progress.start(len(lists) + details.count())
+        staged_lists, ranges = self._stage(lists, details)
+        staged = Staged()
+        for part in ranges:
+            staged.add(part.staged)
+            self.quarantine.add(part.quarantine)
+            excerpts.keep(part.excerpts)
+        for artifact in artifacts.documents(catalog, self.config):
+            staged.put(self.folder, artifact)
+        for staged_list in staged_lists:
+            staged.add(staged_list.first_pages)
+        counts = {staged_list.name: staged_list.current.count for staged_list in staged_lists}
+        staged.put(self.folder, artifacts.build_json(catalog, self.config, counts, categories))
+        built = self._manifest(catalog, staged_lists, staged, is_clock_set=is_clock_set)
+        rendered = Rendered(staged_lists, staged, built, _memberships(catalog, categories))
+        return rendered, _site(lists, staged_lists, staged)
+
+    def _stage(self, lists: list[ItemList], details: Details) -> tuple[list[StagedList], list[StagedRange]]:
+        """Stage lists and details, in forked workers as far as possible."""
+        known = self.previous.generations() if self.previous else {}
+        staged_lists, ranges = list[StagedList](), list[StagedRange]()
+
+        def stage(unit: Unit) -> StagedList | StagedRange | Range:
+            if isinstance(unit, Range):
+                return details.stage_in_worker(unit)
+            return staging.stage_list(self.folder, self.config.layout, known, unit)
+
+        units: list[Unit] = [*lists, *details.ranges()]
+        pool = worker_pool.WorkerPool(stage, units, _work, worker_pool.available(), details.close)
+        with pool, self.folder.written_ahead() as ahead:
+            if not details.ranges():
+                ranges += map(self._advanced, details.stage_rest(ranges))
+            for result in map(self._advanced, pool.results()):
+                if isinstance(result, StagedList):
+                    staged_lists.append(result)
+                    if result.first_pages.changed:
+                        ahead.begin()
+                elif isinstance(result, StagedRange):
+                    ranges.append(result)
+        ranges += details.stage_rest(ranges)
+        staged_lists.sort(key=lambda staged: staged.name)
+        return staged_lists, details.in_order(ranges)
+
+    def _advanced(self, result: Result) -> Result:
+        self.progress.advance()
+        return result
+
+    def _manifest(self, catalog: Catalog, lists: list[StagedList], staged: Staged, *, is_clock_set: bool) -> Manifest:
+        return Manifest(
+            complete=True,
+            as_of=catalog.as_of,
+            is_clock_set=is_clock_set,
+            version=__version__,
+            variant=self.config.variant,
+            layout=self.config.layout,
+            settings=shape(self.config),
+            lists={staged_list.name: staged_list.current for staged_list in lists},
+            retired=(),
+            objects=dict(sorted(staged.objects.items())),
+            markets={},
+            slugs={market.item.id: (market.item.slug,) for market in catalog.markets if market.item.slug is not None},
+        )
+
+
+def _site(lists: Sequence[ItemList], staged_lists: Sequence[StagedList], staged: Staged) -> Site:
+    objects = sum(not keys.is_first_page(key) for key in staged.objects)
+    return Site.of(lists, objects, staged.size - sum(staged_list.first_pages.size for staged_list in staged_lists))
+
+
+def _work(unit: Unit) -> float:
+    """The relative cost of a unit. Details go first: a list may turn out to cost nothing."""
+    return inf if isinstance(unit, Range) else len(unit.items)
+
+
+def _memberships(catalog: Catalog, offered: Collection[str]) -> Memberships:
+    return {market.item.id: _of_market(market, offered) for market in catalog.markets}
+
+
+def _of_market(market: Market, offered: Collection[str]) -> tuple[Membership, ...]:
+    if market.fx:
+        return ()
+    return manifest.memberships_of(market.item.status, (slug for slug in market.categories if slug in offered))

@@ -1,0 +1,85 @@
+"""How much there is to publish, and how much of it a build changes: objects and bytes, in either layout. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from generator.api.contract import LIMIT_DEFAULT
+from generator.tree import layouts
+from generator.tree.generation import ItemList, Weight
+
+#: The bytes around the items of an average answer.
+_ENVELOPE_BYTES: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ListSize:
+    """One list: the number of its items, and their bytes in total."""
+
+    name: str
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Site:
+    """Everything that is published: the lists, and the objects outside lists with their bytes."""
+
+    lists: tuple[ListSize, ...] = ()
+    objects: int = 0
+    bytes: int = 0
+
+    @classmethod
+    def of(cls, lists: Iterable[ItemList], objects: int, size: int) -> "Site":
+        """The site with these lists, and `objects` of `size` bytes outside them."""
+        sizes = (ListSize(items.name, len(items.items), sum(map(len, items.items))) for items in lists)
+        return cls(tuple(sizes), objects, size)
+
+    def weights(self, layout: str) -> dict[str, Weight]:
+        """What each list becomes in a layout, by its name."""
+        return {size.name: layouts.weight(layout, size.name, size.count, size.bytes) for size in self.lists}
+
+    def page_bytes(self) -> int:
+        """The bytes of an average answer: a page of the default limit."""
+        items, size = sum(size.count for size in self.lists), sum(size.bytes for size in self.lists)
+        return round(LIMIT_DEFAULT * size / max(1, items)) + _ENVELOPE_BYTES
+
+    def total(self, layout: str) -> tuple[int, int]:
+        """All objects and their bytes in a layout."""
+        lists = self.weights(layout).values()
+        objects = sum(weight.immutable + weight.mutable for weight in lists)
+        return self.objects + objects, self.bytes + sum(
+            weight.immutable_bytes + weight.mutable_bytes for weight in lists
+        )
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a build replaced; lists are given by name.
+
+    `objects` counts new objects outside lists. `minutes` have passed since the previous build. `chunks` holds the
+    number of new chunks per list of `new_generations`, where known.
+    """
+
+    new_generations: frozenset[str]
+    new_first_pages: frozenset[str]
+    objects: int
+    minutes: float
+    chunks: Mapping[str, int | None] = field(default_factory=dict)
+
+
+def everything(site: Site) -> Change:
+    """The change of a build that replaces everything."""
+    names = frozenset(size.name for size in site.lists)
+    return Change(names, names, site.objects, 0)
+
+
+def written(site: Site, change: Change, layout: str) -> tuple[int, int]:
+    """The objects a change writes and their bytes, taking all objects outside lists as equally long."""
+    weights = site.weights(layout)
+    generations = [weights[name] for name in change.new_generations]
+    first_pages = [weights[name] for name in change.new_first_pages]
+    objects = sum(weight.immutable for weight in generations) + sum(weight.mutable for weight in first_pages)
+    size = sum(weight.immutable_bytes for weight in generations)
+    size += sum(weight.mutable_bytes for weight in first_pages)
+    return objects + change.objects, size + site.bytes * change.objects // max(1, site.objects)
