@@ -1,0 +1,26 @@
+"""The site that bad input must not damage."""
+
+from contextlib import closing
+
+import pytest
+
+from tests.acceptance.bad_input.site import Site
+from tests.support.rows import (
+    create_database,
+    insert_market,
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """Three markets, built. Nothing here is ever to replace that."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "config.yaml").write_text("source:\n  url: sqlite:///markets.db\n")
+    with closing(create_database(folder / "markets.db")) as connection:
+        for number in (1, 2, 3):
+            insert_market(connection, number)
+    done = Site(folder).build()
+    assert (done.returncode, done.stderr) == (0, "")
+    before = Site(folder).everything()
+    assert len(before) > 3_000
+    return Site(folder, before)

@@ -1,0 +1,52 @@
+"""A site that was built once, and what commands then refuse."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from tests.support.builds import files, run
+
+NOW: Final = "2026-01-31T12:00:00Z"
+SOURCE: Final = "PUBLIC_MARKETS_SOURCE__URL"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A folder with a configuration, a database and what was built from it."""
+
+    folder: Path
+    before: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def output(self) -> Path:
+        return self.folder / "output"
+
+    def everything(self) -> dict[str, bytes]:
+        """Every file of the output; the lock names the process that last held it."""
+        return {key: content for key, content in files(self.output, "").items() if key != ".lock"}
+
+    def build(self, *arguments: str, **environ: str) -> Any:
+        return run("build", "--as-of", NOW, *arguments, cwd=self.folder, **environ)
+
+    def refuses(self, *arguments: str, code: int = 1, stdout: str = "", source: str = "") -> str:
+        """Run; see it fail with one sentence, without a traceback, and the output as it was. Returns stderr."""
+        done = run(*arguments, cwd=self.folder, **({SOURCE: source} if source else {}))
+        assert (done.returncode, done.stdout) == (code, stdout), done.stderr
+        assert "Traceback" not in done.stderr
+        assert "bug" not in done.stderr
+        assert self.everything() == self.before
+        return done.stderr
+
+    def errors(self, url: str, *arguments: str) -> list[str]:
+        """What a check finds wrong with a database, and counts at its end."""
+        done = run("check", *arguments, cwd=self.folder, **{SOURCE: url})
+        found = [line.removeprefix("error: ") for line in done.stdout.splitlines() if line.startswith("error: ")]
+        assert done.returncode == 1
+        which = "this error" if len(found) == 1 else f"these {len(found)} errors"
+        assert done.stderr == f"error: fix {which}, then run `check` again\n"
+        assert self.everything() == self.before
+        return found
+
+    def says(self, url: str, command: str = "build") -> str:
+        """What a command says to a database."""
+        return self.refuses(command, source=url)

@@ -1,0 +1,175 @@
+"""A database that cannot be reached or lacks what we read is refused in a sentence."""
+
+import socket
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from generator.source.relations import RELATIONS
+from tests.acceptance.bad_input.site import SOURCE, Site
+from tests.support.builds import run
+from tests.support.postgres import PASSWORD, Server
+from tests.support.rows import (
+    create_database,
+)
+
+CONNECT: Final = "check source.url, and that this user can connect from this host"
+NATIVE: Final = {
+    "id": "uuid",
+    "text": "text",
+    "number": "numeric",
+    "integer": "integer",
+    "boolean": "boolean",
+    "timestamp": "timestamptz",
+    "date": "date",
+}
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        (
+            "sqlite:///absent.db",
+            "source.url: absent.db: no such database file; set source.url to your database, or run",
+        ),
+        ("sqlite:///output", "source.url: output is a directory; name the database file in it"),
+        ("sqlite:///config.yaml", f"sqlite:///config.yaml: file is not a database; {CONNECT}"),
+        (
+            "sqlite:///config.yaml/x.db",
+            "source.url: config.yaml/x.db: no such database file; set source.url to your database, or",
+        ),
+        ("sqlite://", "source.url: . is a directory; name the database file in it"),
+        ("markets.db", "PUBLIC_MARKETS_SOURCE__URL: write a database URL, beginning with sqlite://, postgresql://,"),
+        ("mysql://u@h/d", "PUBLIC_MARKETS_SOURCE__URL: write a database URL, beginning with sqlite://, postgresql://,"),
+        ("postgresql://u:hunter2@h:hunter2/d", "source.url: not a database URL; write sqlite:///path/to/file.db or"),
+        ("postgresql://u:hunter2@[::1/d", "source.url: not a database URL; write sqlite:///path/to/file.db or"),
+        (
+            "postgresql://u:hunter2@no-such-host.invalid/d",
+            "postgresql://u:***@no-such-host.invalid/d: failed to resolve",
+        ),
+        (
+            "postgresql://u@127.0.0.1/d?pasword=hunter2",
+            'postgresql://u@127.0.0.1/d: invalid connection option "pasword"',
+        ),
+    ],
+)
+def test_a_database_that_is_none_is_refused(site: Site, url: str, sentence: str) -> None:
+    stderr = site.says(url)
+    assert stderr.startswith(f"error: {sentence}")
+    assert len(stderr.splitlines()) == 1
+    assert "hunter2" not in stderr
+
+
+def test_a_port_where_nobody_listens_is_refused(site: Site) -> None:
+    with socket.socket() as taken:  # bound, but not listening
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        stderr = site.says(f"postgresql://u:hunter2@127.0.0.1:{port}/d")
+    assert stderr.startswith(f"error: postgresql://u:***@127.0.0.1:{port}/d: connection failed")
+    assert "Connection refused" in stderr
+    assert stderr.endswith(f"; {CONNECT}\n")
+    assert "hunter2" not in stderr
+
+
+@pytest.mark.parametrize("verbose", [(), ("-v",)])
+@pytest.mark.parametrize("place", ["password", "query"])
+def test_a_wrong_password_is_refused_and_never_printed(
+    site: Site, postgres: Server, verbose: tuple[str, ...], place: str
+) -> None:
+    url = f"postgresql://admin:wrong%20{PASSWORD[:7]}@127.0.0.1:{postgres.port}/postgres"
+    if place == "query":
+        url = f"postgresql://admin@127.0.0.1:{postgres.port}/postgres?password=wrong%20{PASSWORD[:7]}"
+    done = run("build", *verbose, cwd=site.folder, **{SOURCE: url})
+    assert (done.returncode, done.stdout) == (1, "")
+    last = done.stderr.splitlines()[-1]
+    assert "password authentication failed for user" in last
+    assert last.endswith(CONNECT)
+    assert ("Traceback" in done.stderr) == bool(verbose)
+    assert PASSWORD[:7] not in done.stderr
+    assert "wrong" not in done.stderr
+    assert site.everything() == site.before
+
+
+@pytest.mark.parametrize("name", ["no_such_database", ""])
+def test_a_database_name_that_is_missing_or_wrong_is_refused(site: Site, postgres: Server, name: str) -> None:
+    stderr = site.says(postgres.url(name))
+    assert f'database "{name or "admin"}" does not exist' in stderr
+    assert stderr.endswith(f"; {CONNECT}\n")
+
+
+SEVERAL: Final = (
+    "column markets.question has type BLOB, which holds no text; cast it in a view",
+    "column markets.prob is missing; add it, or make markets a view that has it (NULL where optional)",
+    "column markets.volume has type TEXT, which holds no number; cast it in a view",
+    "relation fills is missing; create a table or a view of that name, or set source.schema to where it is",
+)
+
+
+@pytest.fixture
+def unfit(tmp_path: Path) -> str:
+    """The URL of a database with several mistakes in its schema."""
+    with closing(create_database(tmp_path / "unfit.db")) as connection:
+        connection.execute("ALTER TABLE markets DROP COLUMN prob")
+        for column, wrong in (("question", "BLOB"), ("volume", "TEXT")):
+            connection.execute(f"ALTER TABLE markets DROP COLUMN {column}")
+            connection.execute(f"ALTER TABLE markets ADD COLUMN {column} {wrong}")
+        connection.execute("DROP TABLE fills")
+    return f"sqlite:///{tmp_path / 'unfit.db'}"
+
+
+def test_check_prints_every_finding(site: Site, unfit: str) -> None:
+    assert site.errors(unfit) == list(SEVERAL)
+
+
+def test_build_names_every_finding(site: Site, unfit: str) -> None:
+    assert (
+        site.says(unfit)
+        == "\n  ".join(("error: the database schema does not fit; fix these problems:", *SEVERAL)) + "\n"
+    )
+
+
+def test_a_missing_schema_and_types_that_do_not_fit_are_found_on_postgresql(
+    site: Site, new_database: Callable[[], str], postgres: Server
+) -> None:
+    name = new_database()
+    with postgres.connect(name) as connection:
+        connection.execute(
+            "CREATE TABLE orders (market_id text, side text, price text, amount money, is_public integer)"
+        )
+    assert [line.split(";")[0] for line in site.errors(postgres.url(name))] == [
+        "relation markets is missing",
+        "relation market_categories is missing",
+        "relation fx_members is missing",
+        "column orders.price has type TEXT, which holds no number",
+        "column orders.amount has type MONEY, which holds no number",
+        "column orders.is_public has type INTEGER, which holds no boolean",
+        "relation fills is missing",
+        "relation probabilities is missing",
+    ]
+    assert len(site.errors(postgres.url(name), "--set", "source.schema=nowhere")) == 6
+
+
+def test_a_view_that_the_user_may_not_read_is_named_by_check_and_build(
+    site: Site, new_database: Callable[[], str], postgres: Server
+) -> None:
+    name = new_database()
+    with postgres.connect(name) as connection:
+        for relation, columns in RELATIONS.items():
+            selected = ", ".join(f"NULL::{NATIVE[kind]} AS {column}" for column, kind in columns.items())
+            connection.execute(f"CREATE VIEW {relation} AS SELECT {selected}")
+        connection.execute(f"CREATE ROLE barred LOGIN PASSWORD '{PASSWORD}'")
+        connection.execute("GRANT SELECT ON markets, market_categories, fx_members, fills TO barred")
+    url = postgres.url(name, "barred")
+    findings = [
+        f"relation {relation} cannot be read: permission denied for view {relation}; "
+        "grant this user SELECT, or repair it"
+        for relation in ("orders", "probabilities")
+    ]
+    assert site.errors(url) == findings
+    assert (
+        site.says(url)
+        == "\n  ".join(("error: the database schema does not fit; fix these problems:", *findings)) + "\n"
+    )

@@ -1,0 +1,130 @@
+"""Bad settings, a bad command line, an unwritable output, and builds that look like an accident are refused."""
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.acceptance.bad_input.site import NOW, Site
+from tests.support.rows import (
+    insert_market,
+    market_id,
+)
+
+ELSEWHERE: Final = "choose another folder with --set output=…; what is served is unchanged"
+
+
+def test_every_mistake_in_the_configuration_is_reported_at_once(site: Site, tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("outptu: there\nsnapshot:\n  size: six\nguards: {max_shrink: 2}\n")
+    stderr = site.refuses("build", "--config", str(file), "--set", "schedule=often", "--set", "detail.recent_fils=3")
+    assert stderr.splitlines() == [
+        f"error: {file}:1:1 outptu: unknown setting; did you mean output?",
+        f"{file}:3:9 snapshot.size: write a whole number, without quotes",
+        f"{file}:4:22 guards.max_shrink: input should be less than or equal to 1",
+        "--set schedule: write a whole number, without quotes",
+        "--set detail.recent_fils: unknown setting; did you mean detail.recent_fills?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (("build", "--as-of", "soon"), 2, "'soon' is not a time; write it like 2026-01-31T12:00:00Z"),
+        (("build", "--as-of", "2026-02-30T12:00:00Z"), 2, "'2026-02-30T12:00:00Z' is not a time; write it like"),
+        (("build", "--as-of", "0999-01-01T00:00:00Z"), 2, "is not between the years 1000 and 9998"),
+        (("build", "--set", "schedule"), 1, "error: --set schedule: write it as dotted.key=value, such as"),
+        (("build", "--set", "shedule=1"), 1, "error: --set shedule: unknown setting; did you mean schedule?"),
+        (("build", "--config", "nowhere.yaml"), 1, "error: nowhere.yaml: no such file or directory; name a file with"),
+        (("build", "--config", "output"), 1, "error: output: is a directory; name a file with --config, or create it"),
+        (("build", "--set", "variant=extra"), 1, "error: --set variant: input should be 'core' or 'extended'"),
+        (("build", "--allow-all"), 2, "Error: No such option"),
+        (("build", "now"), 2, "Error: Got unexpected extra argument (now)"),
+        (("demo", "--markets", "many"), 2, "Invalid value for '--markets': 'many' is not a valid integer"),
+        (("bild",), 2, "No such command 'bild'"),
+    ],
+)
+def test_rubbish_on_the_command_line_is_refused(
+    site: Site, arguments: tuple[str, ...], code: int, sentence: str
+) -> None:
+    assert sentence in site.refuses(*arguments, code=code)
+
+
+def test_demo_makes_no_database_on_a_server(site: Site) -> None:
+    stderr = site.says("postgresql://u:hunter2@127.0.0.1:1/d", "demo")
+    assert stderr == (
+        "error: demo makes SQLite databases, not postgresql://u:***@127.0.0.1:1/d; --set source.url=sqlite:///demo.db\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("output", "sentence"),
+    [
+        ("config.yaml", "config.yaml: file exists; move that file away, or"),
+        ("config.yaml/below", "config.yaml/below: not a directory; move that file away, or"),
+        ("/proc/nowhere", "/proc/nowhere: no such file or directory;"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_refused(site: Site, output: str, sentence: str) -> None:
+    assert site.refuses("build", "--set", f"output={output}") == f"error: {sentence} {ELSEWHERE}\n"
+
+
+def test_a_folder_of_someone_else_is_refused(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "v1").mkdir()
+    (tmp_path / "v1" / "theirs").touch()
+    stderr = site.refuses("build", "--set", f"output={tmp_path}")
+    assert stderr.startswith(f"error: {tmp_path}/v1 exists but {tmp_path}/manifest.json does not, so it is not this")
+    assert (tmp_path / "v1" / "theirs").exists()
+
+
+def test_a_damaged_manifest_is_refused(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"format": 1}')
+    stderr = site.refuses("build", "--set", f"output={tmp_path}")
+    assert stderr.startswith(f"error: {tmp_path}/manifest.json: damaged (")
+    assert stderr.endswith("move the folder away, build again\n")
+
+
+def test_a_folder_for_temporary_files_is_not_needed(site: Site) -> None:
+    done = site.build(TMPDIR="/proc/nowhere")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert site.everything() == site.before
+
+
+@pytest.fixture
+def grown(site: Site, tmp_path: Path) -> Iterator[tuple[Site, sqlite3.Connection]]:
+    """A copy of the site whose database can be spoilt."""
+    shutil.copytree(site.folder, tmp_path / "grown")
+    with closing(sqlite3.connect(tmp_path / "grown" / "markets.db", isolation_level=None)) as connection:
+        yield Site(tmp_path / "grown", site.before), connection
+
+
+def test_too_many_bad_rows_replace_nothing_unless_allowed(grown: tuple[Site, sqlite3.Connection]) -> None:
+    site, connection = grown
+    insert_market(connection, 4, prob=1.2)
+    stderr = site.refuses("build", "--as-of", NOW, code=3)
+    assert stderr == (
+        "error: 1 of 4 markets break the contract, more than guards.max_invalid (0.01) allows; nothing was replaced. "
+        "Fix them, or pass --allow-invalid:\n"
+        f"  {market_id(4)}: prob: input should be less than or equal to 1 (1.2)\n"
+    )
+    assert site.build("--allow-invalid").returncode == 0
+    assert site.build("--set", "guards.max_invalid=0.25").returncode == 0
+    assert json.loads((site.output / "report.json").read_bytes())["markets"]["quarantined"] == 1
+
+
+def test_too_great_a_loss_replaces_nothing_unless_allowed(grown: tuple[Site, sqlite3.Connection]) -> None:
+    site, connection = grown
+    connection.execute("UPDATE markets SET is_listed = 0 WHERE id = ?", [market_id(1)])
+    stderr = site.refuses("build", "--as-of", NOW, code=3)
+    assert stderr == (
+        "error: 1 of 3 markets would disappear, more than guards.max_shrink (0.2) allows; nothing was replaced. "
+        "If the database is complete, pass --allow-shrink\n"
+    )
+    done = site.build("--allow-shrink")
+    assert (done.returncode, done.stderr) == (0, f"WARNING: withdrawn: market {market_id(1)} is not public any more\n")
+    assert not (site.output / f"v1/public/markets/detail/00/{market_id(1)}.json").exists()

@@ -1,0 +1,168 @@
+"""Markets are withdrawn, and categories, slugs and variant change."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+from generator.api import cursors, keys
+from generator.tree.manifest import Manifest
+from tests.acceptance.extended.site import ELECTIONS, POLITICS, Site, home, walk
+from tests.support.builds import AS_OF, EXTENDED, build_now, files, run
+from tests.support.faults import check_whole
+from tests.support.rows import insert_category, insert_market, market_id
+
+
+def test_a_withdrawn_market_is_gone_by_id_by_slug_and_from_its_categories_past_and_present(site: Site) -> None:
+    for number in range(1, 6):
+        insert_market(site.connection, number, slug=f"market-{number}")
+        insert_category(site.connection, "rain" if number < 4 else "snow", market_id=market_id(number))
+    site.build()
+    site.move(1, "wind")
+    site.set(4, question="Edited?")
+    site.build()
+    retired = {one.list for one in site.manifest().retired}
+    assert {keys.list_name("all", "new", "rain"), keys.list_name("all", "new", "snow")} <= retired
+    site.set(1, approval="rejected")
+    report = site.build()
+    assert report.markets.withdrawn == [market_id(1)]
+    assert (site.by_slug("market-1"), (site.output / keys.detail(market_id(1))).exists()) == (None, False)
+    assert not site.has_lists("wind")
+    kept = {one.list for one in site.manifest().retired}
+    assert keys.list_name("all", "new", "rain") not in kept
+    assert keys.list_name("all", "new", "snow") in kept
+    assert [key for key, body in files(site.output).items() if market_id(1).encode() in body] == []
+    check_whole(site.output)
+
+
+def test_a_walk_in_a_category_that_a_market_left_goes_on(site: Site) -> None:
+    for number in range(1, 6):
+        insert_market(site.connection, number)
+        insert_category(site.connection, "rain", market_id=market_id(number))
+    site.build()
+    name = keys.list_name("open", "new", "rain")
+    before = walk(files(site.output), name, 2)
+    place = cursors.read(name, site.read(keys.first_page(name, 2))["nextCursor"])
+    for number in range(1, 6):
+        site.move(number, "snow")
+    site.build()
+    assert not site.has_lists("rain")
+    page = site.read(keys.page(name, place.generation, 2, place.position))
+    assert [item["id"] for item in page["items"]] == before[2:4]
+    build_now(site.settings(), AS_OF + timedelta(days=1))
+    assert not (site.output / keys.list_prefix(name) / place.generation).exists()
+    check_whole(site.output)
+
+
+def test_a_slug_that_changes_or_changes_hands_leads_where_it_should(site: Site) -> None:
+    for number, slug in ((1, "one"), (2, "two"), (3, "three")):
+        insert_market(site.connection, number, slug=slug)
+    site.build()
+    site.set(1, slug="two")
+    site.set(2, slug="one")
+    site.set(3, slug="trois")
+    site.build()
+    for number, slug in ((1, "two"), (2, "one"), (3, "trois")):
+        assert site.by_slug(slug) == (site.output / keys.detail(market_id(number))).read_bytes()
+    assert site.by_slug("three") is None
+    site.set(1, approval="pending", slug="gone")
+    site.set(3, slug="two")
+    site.build()
+    assert json.loads(site.by_slug("two") or b"")["market"]["id"] == market_id(3)
+    check_whole(site.output)
+
+
+def test_the_manifest_tells_every_key_of_a_market(site: Site) -> None:
+    insert_market(site.connection, 1, slug="One")
+    insert_market(site.connection, 2)
+    site.build()
+    record = site.manifest()
+    assert list(record.details(market_id(1))) == [keys.detail(market_id(1)), keys.detail_by_slug("one")]
+    assert list(record.details(market_id(2))) == [keys.detail(market_id(2))]
+    assert {key for number in (1, 2) for key in record.details(market_id(number))} <= record.objects.keys()
+
+
+def in_folder(site: Site, command: str, *arguments: str) -> None:
+    """Run a command that must not fail, with the target www/."""
+    settings = ("variant=extended", "source.url=sqlite:///markets.db", "publish.target=www", "publish.cache_fill=0")
+    overrides = [word for one in settings for word in ("--set", one)]
+    done = run(command, *arguments, *overrides, cwd=home(site.folder))
+    assert done.returncode == 0, done.stderr
+
+
+def published(site: Site) -> dict[str, bytes]:
+    found = files(site.folder / "www")
+    assert found == files(site.output)
+    return found
+
+
+def four_published_markets(site: Site) -> None:
+    for number in range(1, 5):
+        insert_market(site.connection, number, slug=f"market-{number}")
+        insert_category(site.connection, "rain" if number < 4 else "snow", market_id=market_id(number))
+    in_folder(site, "rebuild", "--as-of", "2024-01-31T12:00:00Z")
+    site.set(1, volume=77.0)
+    in_folder(site, "rebuild", "--as-of", "2024-01-31T12:10:00Z")
+    shown = published(site)
+    assert shown[keys.detail_by_slug("market-1")] == shown[keys.detail(market_id(1))]
+    assert {one.list for one in site.manifest().retired} >= {keys.list_name("all", "new", "rain")}
+
+
+def test_a_takedown_reaches_slugs_and_lists_of_categories(site: Site) -> None:
+    four_published_markets(site)
+    in_folder(site, "takedown", market_id(1))
+    left = published(site)
+    assert keys.detail_by_slug("market-1") not in left
+    assert [key for key, body in left.items() if market_id(1).encode() in body or b"market-1" in body] == []
+    assert walk(left, keys.list_name("all", "new", "rain"), 1) == [market_id(2), market_id(3)]
+    assert walk(left, keys.list_name("all", "new", "snow"), 1) == [market_id(4)]
+    record = json.loads(left[keys.BUILD])
+    assert (record["markets"], record["lists"][keys.list_name("all", "new", "rain")]) == (3, 2)
+    assert {one["slug"] for one in record["categories"]} == {"rain", "snow"}
+    in_folder(site, "rebuild", "--as-of", "2024-01-31T12:20:00Z")
+    rebuilt = published(site)
+    changed = {key for key in left.keys() | rebuilt.keys() if left.get(key) != rebuilt.get(key)}
+    assert changed == {keys.BUILD}, "what is left is what a build without the market makes"
+    assert list(site.manifest().slugs) == [market_id(2), market_id(3), market_id(4)]
+
+
+def test_a_withdrawn_market_is_gone_from_what_is_published_by_its_slug_too(site: Site) -> None:
+    four_published_markets(site)
+    site.set(1, approval="rejected")
+    in_folder(site, "rebuild", "--allow-shrink", "--as-of", "2024-01-31T12:20:00Z")
+    left = published(site)
+    assert [key for key, body in left.items() if market_id(1).encode() in body] == []
+    assert keys.detail_by_slug("market-1") not in left
+
+
+def test_a_site_can_change_its_variant_and_back(site: Site) -> None:
+    insert_market(site.connection, slug="rain")
+    insert_category(site.connection, "weather")
+    site.build(variant="core")
+    first = files(site.output)
+    site.build()
+    assert site.by_slug("rain")
+    site.build(variant="core")
+    build_now(site.settings(variant="core"), AS_OF + timedelta(days=1))
+    again = files(site.output)
+    assert [key for key in again.keys() | first.keys() if again.get(key) != first.get(key)] == [keys.BUILD]
+    check_whole(site.output)
+
+
+def test_a_second_build_in_place_writes_nothing(site: Site) -> None:
+    insert_market(site.connection, slug="rain")
+    insert_category(site.connection, "weather")
+    assert build_now(site.settings()).written > 6_000
+    report = build_now(site.settings())
+    assert (report.written, report.deleted) == (0, 0)
+
+
+def test_no_byte_of_the_extended_output_is_private(extended_output: Path) -> None:
+    everything = files(extended_output, "")
+    assert len(everything) > 10_000
+    assert [name for name, content in everything.items() if b"CANARY" in content or "CANARY" in name] == []
+
+
+def test_the_settings_of_the_shared_build_are_what_its_lists_show(extended_output: Path) -> None:
+    record = Manifest.model_validate_json((extended_output / "manifest.json").read_bytes())
+    assert EXTENDED["categories"] == "politics,u.s. 2024 elections"
+    assert {name.partition("/")[0].partition(".")[2] for name in record.lists} == {"", POLITICS, ELECTIONS}

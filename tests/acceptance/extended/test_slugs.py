@@ -1,0 +1,62 @@
+"""Markets are found by their slugs."""
+
+import json
+from pathlib import Path
+
+from generator.api import keys
+from tests.acceptance.extended.site import Site, home
+from tests.support.builds import files, run
+from tests.support.rows import insert_market, market_id
+
+
+def test_id_and_slug_give_the_same_bytes(extended_output: Path) -> None:
+    published = files(extended_output)
+    by_slug = {key: body for key, body in published.items() if key.startswith(keys.SLUGS)}
+    assert len(by_slug) > 100
+    for key, body in by_slug.items():
+        market = json.loads(body)["market"]
+        assert body == published[keys.detail(market["id"])]
+        assert key == keys.detail_by_slug(market["slug"]) == keys.detail_by_slug(market["slug"].upper())
+    with_slug = [body for key, body in published.items() if key.startswith(keys.DETAILS) and b'"slug":' in body]
+    assert len(with_slug) == len(by_slug)
+
+
+def test_a_slug_of_unusual_form_leads_to_its_market(site: Site) -> None:
+    unusual = ["Upper-CASE", "-leading", "s" * 223, "S" * 255, "_", "lists"]
+    for number, slug in enumerate(unusual):
+        insert_market(site.connection, number, slug=slug)
+    assert site.build().remarks == []
+    for number, slug in enumerate(unusual):
+        assert site.item(number)["slug"] == slug
+        assert site.by_slug(slug) == (site.output / keys.detail(market_id(number))).read_bytes()
+
+
+def test_a_market_with_an_unusable_slug_is_found_by_its_id_only_and_the_report_says_so(site: Site) -> None:
+    unusable = ["s" * 256, market_id(1), market_id(99), "snapshot", "Snapshot", "a b", "ü", b"blob"]
+    for number, slug in enumerate(unusable):
+        insert_market(site.connection, number, slug=slug)
+    report = site.build()
+    assert (report.quarantine.total(), len(report.remarks)) == (0, len(unusable))
+    assert not (site.output / keys.SLUGS).exists()
+    for number, remark in enumerate(report.remarks):
+        assert not {"slug"} & {*site.item(number), *site.market(number)}
+        assert remark.startswith(f"market {market_id(number)} is found by its id only; its slug cannot be used: ")
+
+
+def test_a_slug_of_two_markets_leads_to_neither_until_one_gives_it_up(site: Site) -> None:
+    insert_market(site.connection, 1, slug="same")
+    insert_market(site.connection, 2, slug="SAME")
+    assert len(site.build().remarks) == 2
+    assert (site.by_slug("same"), "slug" in site.item(1), "slug" in site.item(2)) == (None, False, False)
+    site.set(2, slug="other")
+    assert site.build().remarks == []
+    assert (site.item(1)["slug"], site.item(2)["slug"]) == ("same", "other")
+
+
+def test_remarks_are_told_on_stderr_too(site: Site) -> None:
+    for number in range(1, 25):
+        insert_market(site.connection, number, slug="same")
+    done = run("build", "--set", "variant=extended", "--set", "source.url=sqlite:///markets.db", cwd=home(site.folder))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("is found by its id only") == 20
+    assert "and 4 more such remarks, all in report.json" in done.stderr

@@ -1,0 +1,101 @@
+"""A password in the file is refused, and no message shows one."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from generator.errors import ConfigError
+from tests.config.folder import Folder
+from tests.support.builds import ROOT
+
+SECRET = "hunter2"  # noqa: S105 - the password that must never show
+WITH_PASSWORD = f"postgresql://reader:{SECRET}@db.example/markets"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        WITH_PASSWORD,
+        f"postgresql://:{SECRET}@h/db",
+        f"postgres://u:p/?#{SECRET}@h/db",
+        f"postgresql+psycopg://u@h/db?sslmode=require&password={SECRET}",
+        f"postgresql://u@h/db?sslpassword={SECRET}",
+        f"mysql://u:{SECRET}@h/db",
+    ],
+)
+def test_a_password_in_the_file_is_refused_even_where_the_environment_overrides_it(url: str, folder: Folder) -> None:
+    (line,) = folder.mistakes(f"source: {{url: '{url}'}}", PUBLIC_MARKETS_SOURCE__URL="sqlite:///x")
+    assert "must not be in the file" in line
+    assert "PUBLIC_MARKETS_SOURCE__URL" in line
+    assert SECRET not in line
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://reader@h:5432/db", "postgresql://h/db?passfile=/x", "sqlite:///a:b@c.db"]
+)
+def test_an_url_without_a_password_may_stand_in_the_file(url: str, folder: Folder) -> None:
+    assert folder.load(f"source: {{url: '{url}'}}").source.url.get_secret_value() == url
+
+
+def test_a_password_from_outside_the_file_is_accepted_but_never_shown(folder: Folder) -> None:
+    for loaded in (
+        folder.load("", PUBLIC_MARKETS_SOURCE__URL=WITH_PASSWORD),
+        folder.load("", f"source.url={WITH_PASSWORD}"),
+    ):
+        assert loaded.source.url.get_secret_value() == WITH_PASSWORD
+        shown = [repr(loaded), str(loaded), f"{loaded.source.url}", loaded.model_dump_json(), repr(loaded.model_dump())]
+        assert SECRET not in "".join(shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "override"),
+    [
+        (f"source:\n  url: {WITH_PASSWORD}", ""),
+        (f"source:\n  url:{WITH_PASSWORD}", ""),
+        (f"source: {WITH_PASSWORD}", ""),
+        (f"source: {{{WITH_PASSWORD}}}", ""),
+        (f"source: [{WITH_PASSWORD}]", ""),
+        (f"{WITH_PASSWORD}: x", ""),
+        (WITH_PASSWORD, ""),
+        (f"source:\n  ulr: {WITH_PASSWORD}", ""),
+        (f"base_url: {WITH_PASSWORD}", ""),
+        (f"layout: {WITH_PASSWORD}", ""),
+        (f"schedule: {WITH_PASSWORD}", ""),
+        (f"publish: {{target: '{WITH_PASSWORD}'}}", ""),
+        (f"source:\n  url: '{WITH_PASSWORD}", ""),
+        (f"source:\n  url: {WITH_PASSWORD}: x", ""),
+        (f"source:\n  url: {WITH_PASSWORD}\n\tx", ""),
+        (f"source: {{url: !!int '{WITH_PASSWORD}'}}", ""),
+        (f'source: {{url: "{WITH_PASSWORD}\\UFFFFFFFF"}}', ""),
+        (f"source: {{url: {WITH_PASSWORD}}}\n\x07", ""),
+        ("", f"source.url=my{WITH_PASSWORD}"),
+        ("", f"source.ulr={WITH_PASSWORD}"),
+        ("", f"source.url:{WITH_PASSWORD}"),
+        ("", f"{WITH_PASSWORD}?a=b"),
+        ("", f"schedule={WITH_PASSWORD}"),
+    ],
+)
+def test_no_error_shows_a_password_not_even_its_traceback(text: str, override: str, folder: Folder) -> None:
+    with pytest.raises(ConfigError) as caught:
+        folder.load(text, *([override] if override else []))
+    chain: BaseException | None = caught.value
+    while chain:
+        assert SECRET not in str(chain)
+        chain = chain.__cause__ or chain.__context__
+
+
+def test_a_traceback_of_the_program_shows_no_password(folder: Folder) -> None:
+    program = (
+        "import os, pathlib, sys, generator.config.loader as c; c.load(pathlib.Path(sys.argv[1]), environ=os.environ)"
+    )
+    folder.file.write_text(f"source: {{url: '{WITH_PASSWORD}'}}\nlayout: x\n")
+    environ = {**os.environ, "PUBLIC_MARKETS_SOURCE__URL": f"x{WITH_PASSWORD}"}
+    run = subprocess.run(
+        [sys.executable, "-c", program, str(folder.file)],
+        capture_output=True, check=False, cwd=ROOT, env=environ, text=True,
+    )  # fmt: skip
+    assert "Traceback" in run.stderr
+    assert "PUBLIC_MARKETS_SOURCE__URL: write a database URL" in run.stderr
+    assert SECRET not in run.stderr

@@ -1,0 +1,132 @@
+"""A value that only one database can hold costs one row."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from generator.builder.report import Report
+from generator.source.relations import RELATIONS
+from tests.source.native import Postgres, detail
+from tests.support.builds import build_now, make_config
+from tests.support.rows import (
+    fill_id,
+    insert_fx_member,
+    insert_market,
+    market_id,
+)
+
+
+def reasons(report: Report) -> dict[tuple[str, str], str]:
+    return {(row.relation, row.key): row.reason for row, _ in report.quarantine}
+
+
+NO_TIME: Final = "not a time such as 2026-01-31T12:00:00Z"
+INFINITE: Final = "input should be a finite number"
+#: What PostgreSQL can hold and JSON or the calendar cannot.
+UNSPEAKABLE: Final[list[tuple[dict[str, Any], str]]] = [
+    ({"close_time": "infinity"}, f"close_time: {NO_TIME} (infinity)"),
+    ({"created_at": "-infinity"}, f"created_at: {NO_TIME} (-infinity)"),
+    ({"resolved_at": "0044-03-15 12:00:00 BC"}, "resolved_at: not a time"),
+    ({"last_activity_at": "10000-01-01 00:00:00"}, f"last_activity_at: {NO_TIME} (10000-01-01 00:00:00"),
+    ({"prob": "NaN"}, f"prob: {INFINITE}"),
+    ({"volume": "Infinity"}, f"volume: {INFINITE}"),
+    ({"pool_yes": "-Infinity"}, f"pool_yes: {INFINITE}"),
+]
+
+
+@pytest.mark.parametrize(("timestamp", "number"), [("timestamp", "numeric"), ("timestamptz", "double precision")])
+def test_what_postgresql_alone_can_hold_costs_one_row(
+    tmp_path: Path, make_postgres: Callable[..., Postgres], timestamp: str, number: str
+) -> None:
+    database = make_postgres(timestamp=timestamp, number=number)
+    good: dict[str, Any] = {"close_time": "9999-12-31 23:59:59.999999", "created_at": "0001-01-01 00:00:00"}
+    database.insert_market(**good)
+    for row, (columns, _) in enumerate(UNSPEAKABLE, start=10):
+        database.insert_market(row, **columns)
+    key = market_id(1)
+    for at in ("infinity", "0044-03-15 12:00:00 BC", "2026-01-31 11:00:00"):
+        database.insert("probabilities", market_id=key, recorded_at=at, prob=0.5)
+        database.insert("fills", id=fill_id(len(at)), market_id=key, amount=1, shares=1, price=0.5, created_at=at)
+    database.insert("probabilities", market_id=key, recorded_at="2026-01-31 11:30:00", prob="NaN")
+    database.insert("fills", id=fill_id(1), market_id=key, amount="NaN", shares=1, created_at="2026-01-31 11:00:00")
+    database.insert(
+        "fills", id=fill_id(2), market_id=key, amount=1, shares=1, price="NaN", created_at="2026-01-31 11:00Z"
+    )
+    for price, amount in (("NaN", "1"), ("0.5", "NaN"), ("0.5", "Infinity"), ("0.5", "2")):
+        database.insert("orders", market_id=key, side="ask", price=price, amount=amount, is_public=True)
+    database.insert_market(2)
+    family = {
+        "title": "t",
+        "instrument": "i",
+        "source": "s",
+        "threshold_value": 1,
+        "direction": "gte",
+        "is_public": True,
+    }
+    database.insert("fx_members", market_id=market_id(2), week_start="infinity", week_end="2026-01-30", **family)
+
+    report = build_now(make_config(tmp_path, source__url=database.url), invalid=True)
+    shown = detail(tmp_path / "output", 1)
+    assert (report.built, shown["market"]["fills24h"]) == (1, 1)
+    assert shown["market"]["closeTime"] == "9999-12-31T23:59:59.999Z"
+    assert shown["market"]["createdAt"] == "0001-01-01T00:00:00.000Z"
+    assert shown["probHistory"] == [{"timestamp": "2026-01-31T11:00:00.000Z", "prob": 0.5}]
+    assert [fill["timestamp"] for fill in shown["recentFills"]] == ["2026-01-31T11:00:00.000Z"]
+    assert shown["orderBook"] == {"bids": [], "asks": [{"price": 0.5, "amount": 2.0}]}
+    found = reasons(report)
+    for row, (_, reason) in enumerate(UNSPEAKABLE, start=10):
+        assert found["markets", market_id(row)].startswith(reason)
+    assert found["markets", market_id(2)].startswith("fx_family_member.week_start: not a date")
+    counts = {name: report.quarantine.total(name) for name in ("markets", "fills", "orders", "probabilities")}
+    assert counts == {"markets": len(UNSPEAKABLE) + 1, "fills": 4, "orders": 3, "probabilities": 3}
+
+
+def test_untyped_columns_of_sqlite_cost_one_row_for_each_odd_value(
+    tmp_path: Path, database: sqlite3.Connection
+) -> None:
+    database.execute("DROP TABLE markets")
+    database.execute(f"CREATE TABLE markets ({', '.join(RELATIONS['markets'])})")  # SQLite then keeps what it is given
+    insert_market(database, 1, prob=1, volume=5)
+    odd: list[tuple[dict[str, Any], str]] = [
+        ({"question": 5}, "question: not a text (5)"),
+        ({"question": b"bytes"}, "question: not a text (b'bytes')"),
+        ({"id": 5}, "id: not a UUID (5)"),
+        ({"id": market_id(3).encode()}, "id: not a UUID"),
+        ({"close_time": 1_769_860_800}, f"close_time: {NO_TIME} (1769860800)"),
+        ({"created_at": b"2026-01-31 12:00:00"}, f"created_at: {NO_TIME}"),
+        ({"prob": "0.5"}, "prob: not a number (0.5)"),
+        ({"prob": b"0.5"}, "prob: not a number"),
+        ({"trader_count": "many"}, "trader_count: not a whole number (many)"),
+        ({"description": 0.5}, "description: not a text (0.5)"),
+    ]
+    for row, (columns, _) in enumerate(odd, start=10):
+        insert_market(database, row, **columns)
+    insert_market(database, 30)
+    database.execute("UPDATE markets SET question = CAST(x'66fc66' AS TEXT) WHERE id = ?", [market_id(30)])
+    for row, approval in enumerate((b"approved", "Approved", "approved ", 1, None), start=40):
+        insert_market(database, row, approval=approval)
+    for row, is_listed in enumerate((None, 2, "true"), start=50):
+        insert_market(database, row, is_listed=is_listed)
+    report = build_now(make_config(tmp_path), invalid=True)
+    assert (report.built, report.hidden) == (1, 8)
+    market = detail(tmp_path / "output", 1)["market"]
+    assert (market["prob"], market["volume"]) == (1.0, 5.0)
+    found = [reason for (relation, _), reason in reasons(report).items() if relation == "markets"]
+    assert len(found) == len(odd) + 1
+    for _, reason in odd:
+        assert [one for one in found if one.startswith(reason)], reason
+    assert reasons(report)["markets", market_id(30)].startswith("question: not valid Unicode")
+
+
+def test_a_member_of_a_public_family_stays_out_of_lists_in_whatever_case_its_id_is_spelled(
+    tmp_path: Path, database: sqlite3.Connection
+) -> None:
+    insert_market(database, 10)
+    insert_fx_member(database, market_id=market_id(10).upper())
+    settings = make_config(tmp_path)
+    report = build_now(settings)
+    assert report.built == 1
+    assert {current.count for current in report.lists.values()} == {0}
