@@ -1,15 +1,15 @@
-"""Everything the job can refuse to do, as one tree.
+"""Every error with a message for the operator, as one tree.
 
     PublicMarketsError     exit 1: one sentence that names the thing and the remedy
     ├── ConfigError        a setting is missing, mistyped or contradicts another
     ├── SourceError        the database cannot be reached or lacks what we read
     ├── OutputError        the output folder cannot be read or written
-    ├── StoreError         the store refuses, or does not exist
-    ├── CheckError         a check found something that must be mended
-    ├── PreviewError       the local server has nothing to serve or nowhere to listen
+    ├── StoreError         the store does not exist, or refuses a request
+    ├── CheckError         `check` found errors
+    ├── PreviewError       the local server has nothing to serve, or cannot listen
     ├── GuardError         exit 3: a safety guard refused; nothing was replaced
-    │   └── CostError      publishing would cost more than the owner wants to pay
-    ├── BusyError          exit 4: another run is at work on the same folder or store
+    │   └── CostError      publishing would exceed guards.max_monthly_cost
+    ├── BusyError          exit 4: another run holds the folder or the store
     └── OutcomeUnknownError    exit 5: the store did not say whether a write took effect
 
 A library's error is wrapped once, in the module that owns the library, with `raise … from error`.
@@ -19,7 +19,7 @@ from typing import ClassVar
 
 
 class PublicMarketsError(Exception):
-    """Base of all errors whose message is written for the person who ran the command."""
+    """Base of all errors whose message is for the operator."""
 
     exit_code: ClassVar[int] = 1
 
@@ -37,21 +37,21 @@ class OutputError(PublicMarketsError):
 
 
 class StoreError(PublicMarketsError):
-    """The store refuses, or does not exist; trying again would not help."""
+    """The store does not exist, or refuses a request; retrying does not help."""
 
 
 class CheckError(PublicMarketsError):
-    """A check found something that must be mended."""
+    """`check` found errors."""
 
 
 class PreviewError(PublicMarketsError):
-    """The local server has nothing to serve or nowhere to listen."""
+    """The local server has nothing to serve, or cannot listen."""
 
 
 class GuardError(PublicMarketsError):
     """A guard refused a state that looks like an accident.
 
-    `visible` are the markets that the database shows, broken ones included; None when that is not known.
+    `visible` are the markets (ids) that the database shows, bad ones included; None when unknown.
     """
 
     exit_code = 3
@@ -62,7 +62,7 @@ class GuardError(PublicMarketsError):
 
 
 class CostError(GuardError):
-    """Publishing would cost more than the owner wants to pay."""
+    """Publishing would exceed guards.max_monthly_cost."""
 
 
 class BusyError(PublicMarketsError):
@@ -72,6 +72,6 @@ class BusyError(PublicMarketsError):
 
 
 class OutcomeUnknownError(PublicMarketsError):
-    """The store did not say whether a write took effect; running again finds out."""
+    """The store did not say whether a write took effect; the next run finds out."""
 
     exit_code = 5

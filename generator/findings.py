@@ -1,4 +1,4 @@
-"""What a check found: each finding is one sentence, and says whether it keeps a run from working. Pure."""
+"""The findings of a check: each is one sentence with a severity. Pure."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from generator.errors import PublicMarketsError
 
 
 class Weight(StrEnum):
-    """What a finding means; the words begin its line."""
+    """The severity of a finding, which begins its line."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -27,22 +27,22 @@ class Finding:
 
 
 def error(text: str) -> Finding:
-    """A build or a publish cannot work until this is mended."""
+    """A build or a publish fails until this is fixed."""
     return Finding(Weight.ERROR, text)
 
 
 def warning(text: str) -> Finding:
-    """Runs work, but somebody should know."""
+    """Runs succeed, but the operator should know."""
     return Finding(Weight.WARNING, text)
 
 
 def fine(text: str) -> Finding:
-    """Nothing is to be done."""
+    """Nothing to do."""
     return Finding(Weight.FINE, text)
 
 
 def tried(look: Iterator[Finding]) -> Iterator[Finding]:
-    """The findings of one look; what ends it early is a finding, too, so that the next look follows."""
+    """The findings of one check; an error that ends it becomes a finding, so that the next check still runs."""
     try:
         yield from look
     except PublicMarketsError as problem:
@@ -50,7 +50,7 @@ def tried(look: Iterator[Finding]) -> Iterator[Finding]:
 
 
 def refused(attempt: Callable[[], object]) -> Iterator[Finding]:
-    """What an attempt is refused for; nothing when it is not."""
+    """The error that an attempt raises, as a finding; nothing when it succeeds."""
     try:
         attempt()
     except PublicMarketsError as problem:

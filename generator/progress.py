@@ -1,13 +1,13 @@
-"""What long work tells of how far it is; `cli_job` shows it to people."""
+"""How long-running work reports its progress; `cli` shows it."""
 
 from typing import Protocol
 
 
 class Progress(Protocol):
-    """Told how many steps there are, and of each one that is done."""
+    """Receives the number of steps, and a call for each step done."""
 
     def start(self, steps: int) -> None:
-        """Expect so many steps."""
+        """Expect this many steps."""
 
     def advance(self) -> None:
-        """Count one as done."""
+        """Count one step as done."""

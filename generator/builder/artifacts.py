@@ -1,12 +1,12 @@
-"""The table of contents: everything a build makes, in the order in which it is published.
+"""Everything a build makes, in publication order.
 
     1  generations      immutable pages or chunks; nothing leads to them yet
-    2  details          one per public market, under its id and, where it has one, its slug
+    2  details          one per public market, under its id and its slug, if any
     3  documents        snapshot, error bodies, OpenAPI document
     4  first pages      lead readers into the generations
-    5  build.json       says that it is all there
+    5  build.json       announces the build
 
-Catalog in, artifacts out. It knows neither the database nor the disk.
+It turns a catalog into artifacts, and knows neither the database nor the disk.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,14 +23,14 @@ from generator.tree.generation import ItemList
 
 
 def offered(catalog: Catalog, config: Config) -> dict[str, str]:
-    """The categories that get lists: their names by their slugs. None in the core variant."""
+    """The categories that get lists: names by slug; empty in the core variant."""
     wanted = config.categories
     categories = catalog.categories().items()
     return {slug: name for slug, name in categories if wanted is None or slug in wanted or name in wanted}
 
 
 def lists(catalog: Catalog, categories: Iterable[str]) -> list[ItemList]:
-    """Every list, as its name and encoded items; a worker makes a Generation of each."""
+    """Every list; a worker makes a generation of each."""
     return [
         ItemList(keys.list_name(status, sort, category), [market.body for market in markets])
         for category, status, sort, markets in catalog.lists(categories)
@@ -45,7 +45,7 @@ def market_detail(shown: Detail) -> Iterator[Artifact]:
 
 
 def documents(catalog: Catalog, config: Config) -> Iterator[Artifact]:
-    """The objects that belong to no market and no list."""
+    """The objects outside markets and lists."""
     yield Artifact(keys.SNAPSHOT, contract.encode(catalog.snapshot(config.snapshot.size)))
     for status, body in contract.FIXED_ERRORS.items():
         yield Artifact(keys.error(status), contract.encode(body))
@@ -53,9 +53,9 @@ def documents(catalog: Catalog, config: Config) -> Iterator[Artifact]:
 
 
 def build_json(catalog: Catalog, config: Config, counts: Mapping[str, int], categories: Mapping[str, str]) -> Artifact:
-    """What readers and monitors see of the build: `counts` of items by list, names of `categories` by slug."""
+    """build.json, for readers and monitors: `counts` of items by list, names of `categories` by slug."""
     index = [Category(slug=slug, name=name) for slug, name in categories.items()]
-    record = BuildRecord(
+    content = BuildRecord(
         as_of=catalog.as_of,
         generator=__version__,
         variant=config.variant,
@@ -64,4 +64,4 @@ def build_json(catalog: Catalog, config: Config, counts: Mapping[str, int], cate
         lists=dict(counts),
         categories=index if config.variant == "extended" else None,
     )
-    return Artifact(keys.BUILD, contract.encode(record))
+    return Artifact(keys.BUILD, contract.encode(content))

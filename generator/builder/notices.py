@@ -1,4 +1,4 @@
-"""What is published otherwise than its owners may expect, in sentences for the report and stderr. Pure."""
+"""Notices about what is published differently than the operator may expect, for the report and stderr. Pure."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from generator.markets.quarantine import printable
 
 
 def of(catalog: Catalog, config: Config) -> Iterator[str]:
-    """Slugs that lead nowhere, and configured categories that nothing has; nothing in the core variant."""
+    """Unusable slugs, and configured categories without markets; nothing in the core variant."""
     for market in catalog.markets:
         reason = catalog.refused_slugs.get(market.item.id)
         if reason:

@@ -1,7 +1,4 @@
-"""Everything that can keep a build from working, in the order in which a person would mend it.
-
-It reads the database as a build does, and writes nothing.
-"""
+"""Lists every problem that would fail a build, in the order to fix it. Reads the database, and writes nothing."""
 
 import tempfile
 from collections import defaultdict
@@ -24,14 +21,14 @@ from generator.progress import Progress
 from generator.source.connection import display_url
 from generator.source.reader import Reader, open_reader
 
-#: So many reasons are told, and so many rows of each are named; a build's report names them all.
+#: How many reasons are listed, and how many rows of each; a build's report lists them all.
 _REASONS: Final = 20
 _EXAMPLES: Final = 3
 _ELSEWHERE: Final = "choose another folder with --set output=…"
 
 
 class BuildCheck:
-    """Looks at one configuration as of one instant. `measured` is known after `database`, unless that found errors."""
+    """Checks one configuration as of one instant. `database` sets `measured`, unless it finds errors."""
 
     def __init__(self, config: Config, as_of: datetime, progress: Progress) -> None:
         self._config = config
@@ -41,22 +38,22 @@ class BuildCheck:
         self.measured: DryBuild | None = None
 
     def settings(self) -> Iterator[Finding]:
-        """What the configuration asks for and cannot have."""
+        """Problems of the configuration."""
         yield from refused(partial(prices.load, self._config))
         if self._config.publish.bucket() and self._config.is_local:
             yield warning(
-                f"base_url: is {self._config.base_url}; set it to where readers reach the API, because the interface "
-                "description names it"
+                f"base_url: is {self._config.base_url}; set it to the public URL of the API, which the OpenAPI "
+                "document names"
             )
 
     def database(self) -> Iterator[Finding]:
-        """Whether it can be reached and has what is read; then what a build would make of its rows."""
+        """Whether the database can be reached and fits, then what a build would make of its rows."""
         name = display_url(self._config)
         with open_reader(self._config, self._quarantine) as reader:
             found = reader.schema_problems()
             yield from map(error, found)
             if not found:
-                yield fine(f"{name}: all relations and columns are there")
+                yield fine(f"{name}: all relations and columns found")
                 yield from self._rows(reader)
 
     def _rows(self, reader: Reader) -> Iterator[Finding]:
@@ -74,10 +71,10 @@ class BuildCheck:
         try:
             return LastBuild.within(self._config.output)
         except PublicMarketsError:
-            return LastBuild()  # what is wrong with the folder is told when it is looked at
+            return LastBuild()  # `folder` reports what is wrong
 
     def folder(self) -> Iterator[Finding]:
-        """Whether the output folder can be written, and whether there is room."""
+        """Whether the output folder is writable and has room."""
         root = self._config.output
         existing = root
         try:
@@ -95,7 +92,7 @@ class BuildCheck:
         yield (
             error(f"{lacking}; {disk_space.remedy(self._config)}")
             if lacking
-            else fine(f"{self._config.output}: can be written")
+            else fine(f"{self._config.output}: writable")
         )
 
     def _need(self) -> Need:
@@ -104,7 +101,7 @@ class BuildCheck:
 
 
 def _bad_rows(quarantine: Quarantine) -> Iterator[Finding]:
-    """The reasons for which rows are left out, the most frequent first, each with some of its rows."""
+    """The reasons why rows are quarantined, most frequent first, each with examples."""
     rows: dict[tuple[str, str], list[tuple[Rejection, int]]] = defaultdict(list)
     for row, count in quarantine:
         rows[row.relation, row.reason].append((row, count))
@@ -113,7 +110,7 @@ def _bad_rows(quarantine: Quarantine) -> Iterator[Finding]:
     for relation, reason in ordered[:_REASONS]:
         found = rows[relation, reason]
         examples = ", ".join(row.key for row, _ in found[:_EXAMPLES])
-        yield warning(f"rows: {counts[relation, reason]} of {relation} are left out: {reason} (such as {examples})")
-    told = sum(counts[reason] for reason in ordered[:_REASONS])
-    if told < quarantine.total():
-        yield warning(f"rows: {quarantine.total() - told} more are left out for other reasons")
+        yield warning(f"rows: {counts[relation, reason]} of {relation} quarantined: {reason} (such as {examples})")
+    listed = sum(counts[reason] for reason in ordered[:_REASONS])
+    if listed < quarantine.total():
+        yield warning(f"rows: {quarantine.total() - listed} more quarantined for other reasons")

@@ -1,6 +1,6 @@
-"""Forked workers that share the parent's memory: work goes out by being there before the fork, results come back.
+"""A pool of forked workers: they inherit the work items through fork, and send results back.
 
-Threads would not do: making files is system calls and small byte strings, which Python runs one at a time.
+Threads would not help: writing files is system calls and small byte strings, which Python runs one at a time.
 """
 
 import multiprocessing
@@ -16,7 +16,7 @@ from generator.errors import OutputError
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
 
-#: So many numbers, each of so many bytes, fit into any system's pipe. Of more units, each number stands for several.
+#: How many numbers, of how many bytes each, fit into a pipe on any system. With more units a number means several.
 _NUMBERS: Final = 4_000
 _WIDTH: Final = 4
 
@@ -29,11 +29,11 @@ def available() -> int:
 
 
 class WorkerPool(Generic[Unit, Result]):
-    """Runs `work` on every unit in `count` processes, while the caller does something else.
+    """Runs `work` on every unit in `count` processes, in parallel with the caller.
 
-    The costliest unit is begun first, and whoever has done one takes the next: what a unit really costs need not be
-    known. Their numbers wait in a pipe that was filled beforehand, so a worker needs nothing from its parent, and
-    ends by itself when the parent is gone. `at_end` is run by each worker when it ends.
+    The costliest unit starts first, and an idle worker takes the next one, so the costs may be rough. The numbers of
+    the units are in a pipe filled beforehand: a worker needs nothing from its parent, and ends by itself when the
+    parent is gone. Each worker calls `at_end` when it ends.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class WorkerPool(Generic[Unit, Result]):
             taken = _take(waiting, numbers, os.getpid())
             process = _FORK.Process(target=_run, args=(work, taken, sender, receivers, at_end))
             process.start()
-            # Only the worker may hold the sending end: its death then reads as the end of the pipe.
+            # Only the worker may hold the sending end, so that its death ends the pipe.
             sender.close()
             self._processes.append(process)
             self._connections.append(receiver)
@@ -74,14 +74,14 @@ class WorkerPool(Generic[Unit, Result]):
             connection.close()
 
     def results(self) -> Iterator[Result]:
-        """Every unit's result as it comes; a worker's error is raised here."""
+        """Every result as it arrives; raises a worker's error."""
         open_ends = list(self._connections)
         while open_ends:
             for connection in cast("list[Connection[Any, Any]]", wait(open_ends)):
                 try:
                     message = connection.recv()
                 except EOFError:
-                    raise OutputError("a worker process was killed; is the memory exhausted? run again") from None
+                    raise OutputError("a worker process was killed, perhaps for lack of memory; run again") from None
                 if message is None:
                     open_ends.remove(connection)
                 elif isinstance(message, BaseException):
@@ -91,7 +91,7 @@ class WorkerPool(Generic[Unit, Result]):
 
 
 def _filled_pipe(count: int) -> int:
-    """The reading end of a pipe that holds the numbers below `count`, and then ends."""
+    """The reading end of a pipe that holds the numbers below `count`."""
     reader, writer = os.pipe()
     with os.fdopen(writer, "wb") as file:
         file.writelines(number.to_bytes(_WIDTH) for number in range(count))
@@ -99,7 +99,7 @@ def _filled_pipe(count: int) -> int:
 
 
 def _take(waiting: Sequence[Unit], numbers: int, parent: int) -> Iterator[Unit]:
-    """Units that nobody else takes, until there is none left or the parent is gone."""
+    """Take units from the pipe until none is left or the parent is gone."""
     stride = min(len(waiting), _NUMBERS)
     while number := os.read(numbers, _WIDTH):
         for unit in waiting[int.from_bytes(number) :: stride]:
@@ -115,7 +115,7 @@ def _run(
     receivers: "Sequence[Connection[Any, Any]]",
     at_end: Callable[[], None],
 ) -> None:
-    # Only the parent may hold the receiving ends: its death then breaks the pipe, also for a worker that waits in it.
+    # Only the parent may hold the receiving ends, so that its death breaks the pipe, even for a blocked worker.
     for receiver in receivers:
         receiver.close()
     with suppress(BrokenPipeError):

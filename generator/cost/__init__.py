@@ -1,4 +1,4 @@
 """What publishing costs: prices, and estimates of requests and money.
 
-Imports `tree`, `api` and `config`. Start with `estimate`.
+Imports `tree`, `api` and `config`. Start with `sizes`, then `estimate`.
 """

@@ -1,7 +1,4 @@
-"""What stores and networks charge, as data with a date: the file beside this module, or one of the owner's.
-
-It knows no amounts of anything; `estimate` multiplies.
-"""
+"""What stores and networks charge: dated prices from the file beside this module, or from the operator's own file."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -32,7 +29,7 @@ class _Data(BaseModel):
 
 
 class Reads(_Data):
-    """What readers cost, by what is charged: fixed, per million requests, per million objects read, per GB sent."""
+    """Charges for reads: fixed, per million requests, per million objects read, per GB sent."""
 
     per_month: Mapping[str, Price]
     per_million: Mapping[str, Price]
@@ -41,7 +38,7 @@ class Reads(_Data):
 
 
 class Place(_Data):
-    """A store with the network in front of it. `hosts` are the ends of the names of its endpoints."""
+    """A store with the network in front of it. `hosts` are the domains of its endpoints."""
 
     name: str
     hosts: tuple[str, ...]
@@ -53,41 +50,42 @@ class Place(_Data):
 
 
 class Prices(_Data):
-    """All prices that are known, as they were on the day `as_of`."""
+    """All known prices, as of a day."""
 
     as_of: Day
     places: tuple[Place, ...]
 
     def of(self, host: str | None) -> Place | None:
         """The place that an endpoint belongs to; None when its prices are not known."""
-        return next((one for one in self.places if host and any(_is_within(host, end) for end in one.hosts)), None)
+        places = (place for place in self.places if host and any(_is_within(host, domain) for domain in place.hosts))
+        return next(places, None)
 
 
-def _is_within(host: str, end: str) -> bool:
-    return host == end or host.endswith(f".{end}")
+def _is_within(host: str, domain: str) -> bool:
+    return host == domain or host.endswith(f".{domain}")
 
 
 def load(config: Config) -> Prices:
-    """Read the prices; raise ConfigError when the owner's file is no such thing."""
+    """Read the prices; raise ConfigError when the configured file is missing or malformed."""
     path = config.prices or _BUILT_IN
     try:
         return Prices.model_validate_json(path.read_bytes())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise ConfigError(f"prices: {path}: {reason}; name a file, or leave the setting away") from error
+        raise ConfigError(f"prices: {path}: {reason}; name an existing file, or omit the setting") from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ConfigError(
-            f"prices: {path}: {where}: {first['msg'].lower()}; the file beside generator/cost/prices.py shows the form"
+            f"prices: {path}: {where}: {first['msg'].lower()}; see generator/cost/prices.json for the format"
         ) from error
 
 
 def judged(known: Prices, config: Config) -> Place | None:
-    """Whose prices the limit is held against; None when there is nothing to hold.
+    """The place whose prices guards.max_monthly_cost is checked against; None when it does not apply.
 
-    Of a bucket whose prices are not known they are the first ones, but only for a limit that the owner set: the default
-    is no reason to refuse a store that may cost nothing.
+    For a bucket with unknown prices it is the first place, but only if the limit was set explicitly: the default limit
+    must not refuse a store that may be free.
     """
     place = known.of(host(config))
     is_set = config.guards.max_monthly_cost != Guards().max_monthly_cost
@@ -95,7 +93,7 @@ def judged(known: Prices, config: Config) -> Place | None:
 
 
 def host(config: Config) -> str | None:
-    """The host of the store that is published to; None for a directory, or when nothing is published."""
+    """The host of the bucket that is published to; None for a directory, or without a target."""
     if config.publish.bucket() is None:
         return None
     endpoint = config.publish.endpoint_url

@@ -1,4 +1,4 @@
-"""The local form of an object: what a build renders and the folder holds. Pure."""
+"""The local form of an object, as a build renders it. Pure."""
 
 from dataclasses import dataclass
 

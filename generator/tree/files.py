@@ -1,16 +1,16 @@
-"""Names of what lies in the output folder beside `v1/`, and is never published. Pure."""
+"""Names of the files beside `v1/` in the output folder, which are never published. Pure."""
 
 from typing import Final
 
 MANIFEST: Final = "manifest.json"
 REPORT: Final = "report.json"
-#: The inspection page, and the API's documentation.
+#: The inspection page and the API documentation.
 INSPECTION: Final = "index.html"
 DOCUMENTATION: Final = "api.html"
-#: Somebody else's program, as its project published it; templates/vendor/rapidoc tells its version and licence.
+#: A third-party program, unmodified; templates/vendor/rapidoc states its version and license.
 VENDOR: Final = "vendor/rapidoc"
 RENDERER: Final = f"{VENDOR}/rapidoc-min.js"
-#: Every page for people, and what these need.
+#: Every page for people, and the files these load.
 PAGES: Final = (
     INSPECTION, DOCUMENTATION, RENDERER, f"{VENDOR}/rapidoc-min.js.LICENSE.txt", f"{VENDOR}/LICENSE.txt"
 )  # fmt: skip

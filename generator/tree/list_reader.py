@@ -1,6 +1,6 @@
-"""A list as a reader finds it: from what walks begin with to the end, in whichever layout it is. Pure.
+"""A list as a reader finds it, walked from its first page or head to the end, in either layout. Pure.
 
-Reading follows the objects, not a record, so it finds what readers find, also between two states.
+It follows the objects, not a manifest, so it finds what readers find, even between two states.
 """
 
 import json
@@ -27,7 +27,7 @@ def items(read: Read, list_name: str) -> list[bytes]:
     body = read(head)
     if body is None:
         place, name = keys.list_prefix(list_name), first.removeprefix(f"{keys.list_prefix(list_name)}/")
-        raise OutputError(f"{place}: neither {name} nor {keys.HEAD} is there, {_REMEDY}")
+        raise OutputError(f"{place}: neither {name} nor {keys.HEAD} exists, {_REMEDY}")
     return _of_chunks(read, list_name, head, body)
 
 
@@ -48,7 +48,7 @@ def _of_pages(read: Read, list_name: str, key: str, body: bytes | None) -> list[
 
 
 def _of_chunks(read: Read, list_name: str, head_key: str, head: bytes) -> list[bytes]:
-    """Without a look at the index where the head holds all."""
+    """Read the index and the chunks, unless the head holds all items."""
     try:
         lead = json.loads(head)
         generation, count, found = lead["generation"], lead["count"], chunks.items(head)

@@ -1,6 +1,6 @@
-"""The record of a build: which generations exist, what is current, what is retired and since when. Pure.
+"""The manifest of a build: which generations exist, which are current, and which are retired since when. Pure.
 
-What the manifest does not name does not exist: a generation on disk that it does not know is a leftover.
+What the manifest does not name does not exist: any other generation on disk is a leftover.
 """
 
 import hashlib
@@ -17,14 +17,14 @@ from pydantic.alias_generators import to_camel
 from generator.api import keys
 from generator.api.contract import MARKET_STATUSES, SORTS, STATES_OF_FILTER, MarketStatus
 
-#: Raised when an older program could misread the file.
+#: Increase it when an older program could misread the file.
 FORMAT: Final = 1
 _DIGEST_LENGTH: Final = 32
 _NONE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
 
 
 Lists: TypeAlias = Mapping[str, "Current"]
-#: What decides which lists hold a market: its state, and `<state>.<category>` for each of its categories with lists.
+#: What determines the lists of a market: its status, and `<status>.<category>` per category that has lists.
 Membership: TypeAlias = Annotated[str, StringConstraints(pattern=rf"^({'|'.join(MARKET_STATUSES)})(\.[a-z0-9-]+)?$")]
 #: The memberships of every public market, by id; none for a market that no list holds.
 Memberships: TypeAlias = Mapping[str, tuple[Membership, ...]]
@@ -33,7 +33,7 @@ Slugs: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
 class StoredModel(BaseModel):
-    """Base of what is kept as JSON: camel case, nothing unknown, nothing changed later."""
+    """Base of all stored JSON: camel case, no unknown keys, immutable."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, extra="forbid", frozen=True, validate_by_alias=True, validate_by_name=True
@@ -41,9 +41,9 @@ class StoredModel(BaseModel):
 
 
 class Current(StoredModel):
-    """The generation a list's first pages lead to: `count` items, `bytes` in its immutable objects.
+    """The generation that a list's first pages lead to: `count` items, `bytes` in its immutable objects.
 
-    `chunks` are the names of its chunks, in order, in the layout that has them.
+    `chunks` are the names of its chunks in order, in the layout that has them.
     """
 
     generation: str
@@ -52,15 +52,14 @@ class Current(StoredModel):
     chunks: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
 
     def as_current(self) -> "Current":
-        """The same generation, without what it is besides."""
+        """The same generation without the fields of a subclass."""
         return Current(generation=self.generation, count=self.count, bytes=self.bytes, chunks=self.chunks)
 
 
 class Retired(Current):
     """A generation that walks may still be in.
 
-    `withdrawn`: it holds a market that must not be public any more. `partial`: the run that wrote it did not end, so
-    it may be incomplete.
+    `withdrawn`: it holds a market that is no longer public. `partial`: its run was killed, so it may be incomplete.
     """
 
     list: str
@@ -69,7 +68,7 @@ class Retired(Current):
     partial: bool = False
 
     def is_due(self, now: str, lifetime: timedelta) -> bool:
-        """Whether the generation may be deleted: its cursors are older than their lifetime, or it was withdrawn."""
+        """Whether the generation may be deleted: retired for longer than the lifetime of cursors, or withdrawn."""
         age = datetime.fromisoformat(now) - datetime.fromisoformat(self.retired_at)
         return self.withdrawn or age > lifetime
 
@@ -79,11 +78,11 @@ class _Format(BaseModel):
 
 
 class Manifest(StoredModel):
-    """One state of the output folder. `complete` is false from the moment a build begins to replace files to its end.
+    """One state of the output folder. `complete` is false while a build replaces files.
 
-    `settings` are those that shape what is published. `is_clock_set` tells that somebody set `as_of` by hand.
-    `objects` maps the key of every mutable object to a digest of its bytes and headers. `markets` maps the id of every
-    public market to the memberships it has had in the generations that exist, which tells the lists that may hold it.
+    `settings` are those that shape what is published. `is_clock_set`: the operator chose `as_of`. `objects` maps the
+    key of every mutable object to a digest of its bytes and headers. `markets` maps the id of every public market to
+    its memberships in all generations that exist, and so to the lists that may hold it.
     """
 
     format: int = FORMAT
@@ -101,22 +100,24 @@ class Manifest(StoredModel):
     slugs: Slugs = Field(default_factory=dict)
 
     def emptied(self) -> "Manifest":
-        """The record of a folder in which nothing was built yet, otherwise like this one."""
+        """The manifest of a folder without a build, otherwise like this one."""
         nothing = {"complete": False, "lists": {}, "retired": (), "objects": {}, "markets": {}, "slugs": {}}
         return self.model_copy(update=nothing)
 
     def details(self, market_id: str) -> Iterator[str]:
-        """Every key under which the market's detail may be found."""
+        """Every key of the market's detail."""
         yield keys.detail(market_id)
         yield from (keys.detail_by_slug(slug) for slug in self.slugs.get(market_id, ()))
 
     def current(self) -> dict[tuple[str, str], Current]:
-        """Every generation that first pages lead to, by list and name."""
-        return {(name, one.generation): one for name, one in self.lists.items()}
+        """Every current generation, by list and name."""
+        return {(name, current.generation): current for name, current in self.lists.items()}
 
     def generations(self) -> dict[tuple[str, str], Current]:
         """Every generation that exists, by list and name."""
-        retired: dict[tuple[str, str], Current] = {(one.list, one.generation): one for one in self.retired}
+        retired: dict[tuple[str, str], Current] = {
+            (generation.list, generation.generation): generation for generation in self.retired
+        }
         return retired | self.current()
 
     def encoded(self) -> bytes:
@@ -125,86 +126,87 @@ class Manifest(StoredModel):
 
 
 def format_of(content: bytes) -> int:
-    """The format of a file, of which a newer one may hold anything else; raise ValidationError when it has none."""
+    """The format of a file, whatever else a newer format holds; raise ValidationError when it has none."""
     return _Format.model_validate_json(content).format
 
 
 def digest(key: str, body: bytes) -> str:
-    """What decides whether an object changed: its bytes and its headers."""
+    """A digest of an object's bytes and headers: it changed when the digest did."""
     headers = "\n".join(f"{name}: {value}" for name, value in sorted(keys.headers(key).items()))
     return hashlib.sha256(f"{headers}\n\n".encode() + body).hexdigest()[:_DIGEST_LENGTH]
 
 
 def intend(previous: Manifest, lists: Lists, memberships: Memberships, now: str, slugs: Slugs = _NONE) -> Manifest:
-    """Record, before anything leads to them, the generations a build is about to make reachable.
+    """The manifest to save before first pages lead to the new generations of `lists`.
 
-    A build that is killed after this leaves generations that first pages may lead to; noted as retired, they are kept
-    for the walks in them and deleted in time, like any other.
+    If the build is killed after this, first pages may lead to some of them. As retired generations they are kept for
+    the walks in them, and deleted when due.
     """
     known = previous.generations()
-    new = {name: one for name, one in lists.items() if (name, one.generation) not in known}
+    new = {name: current for name, current in lists.items() if (name, current.generation) not in known}
     markets, found_by = _union(previous.markets, memberships), _union(previous.slugs, slugs)
     retired = (*previous.retired, *_retired(new, now, partial=True))
     return previous.model_copy(update={"complete": False, "retired": retired, "markets": markets, "slugs": found_by})
 
 
 def settle(previous: Manifest, built: Manifest, memberships: Memberships, lifetime: timedelta, now: str) -> Manifest:
-    """Complete the record of a build with what the previous one leaves behind: retired generations, old states.
+    """Complete the manifest of a build with what the previous one leaves: retired generations, earlier memberships.
 
-    `now` is the clock that ages are counted by: the build's own instant in a folder, the store's clock in a store.
+    `now` is the clock for ages: the build's as-of in a folder, the store's clock in a store.
     """
-    retired = tuple(one for one in _retirements(previous, built, memberships, now) if not one.is_due(now, lifetime))
-    retained = {one.list for one in retired}
-    had = {market_id: {*held} for market_id, held in memberships.items()}
-    for market_id in had.keys() & previous.markets.keys():
-        had[market_id].update(
+    retirements = _retirements(previous, built, memberships, now)
+    retired = tuple(generation for generation in retirements if not generation.is_due(now, lifetime))
+    retained = {generation.list for generation in retired}
+    held = {market_id: {*current} for market_id, current in memberships.items()}
+    for market_id in held.keys() & previous.markets.keys():
+        held[market_id].update(
             membership for membership in previous.markets[market_id] if not retained.isdisjoint(_lists_of(membership))
         )
-    return built.model_copy(update={"complete": True, "retired": retired, "markets": _sorted(had)})
+    return built.model_copy(update={"complete": True, "retired": retired, "markets": _sorted(held)})
 
 
 def _retirements(previous: Manifest, built: Manifest, memberships: Memberships, now: str) -> Iterator[Retired]:
     gone = previous.markets.keys() - memberships.keys()
     withdrawn = lists_of(membership for market_id in gone for membership in previous.markets[market_id])
-    current = {(name, one.generation) for name, one in built.lists.items()}
-    for one in (*_earlier(previous, built, now), *_retired(previous.lists, now)):
-        if (one.list, one.generation) not in current:
-            yield one.model_copy(update={"withdrawn": True}) if one.list in withdrawn else one
+    current = built.current()
+    for retired in (*_earlier(previous, built, now), *_retired(previous.lists, now)):
+        if (retired.list, retired.generation) not in current:
+            yield retired.model_copy(update={"withdrawn": True}) if retired.list in withdrawn else retired
 
 
 def _earlier(previous: Manifest, built: Manifest, now: str) -> Iterator[Retired]:
-    """What was retired before. Lifetimes begin anew where it is not known when the last reader was led there."""
-    for one in previous.retired:
-        # A run that was killed may have led readers into any of its generations until now. And the age of what was
-        # retired by a clock set by hand cannot be told by the real one, nor the other way round.
-        is_unknown = not previous.complete or previous.is_clock_set != built.is_clock_set
-        yield one.model_copy(update={"retired_at": now}) if is_unknown else one
+    """The generations that were retired before. Where their age is unknown, it counts from `now`."""
+    # Until now, first pages of a killed run may have led into any of them. Ages by a clock that the operator set and
+    # by the real clock cannot be compared.
+    is_unknown = not previous.complete or previous.is_clock_set != built.is_clock_set
+    for retired in previous.retired:
+        yield retired.model_copy(update={"retired_at": now}) if is_unknown else retired
 
 
 def _retired(lists: Lists, now: str, *, partial: bool = False) -> list[Retired]:
-    return [Retired(list=name, retired_at=now, partial=partial, **dict(one)) for name, one in lists.items()]
+    return [Retired(list=name, retired_at=now, partial=partial, **dict(current)) for name, current in lists.items()]
 
 
 def _union(before: Mapping[str, Iterable[str]], now: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
-    return _sorted({one: {*before.get(one, ()), *now.get(one, ())} for one in before.keys() | now.keys()})
+    return _sorted({key: {*before.get(key, ()), *now.get(key, ())} for key in before.keys() | now.keys()})
 
 
 def minutes_between(earlier: str, later: str) -> float:
-    """The time from one instant to another; negative when they are the other way round."""
+    """The minutes from one instant to another; negative if `later` is the earlier one."""
     return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds() / 60
 
 
-def _sorted(had: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
-    return {market_id: tuple(sorted(values)) for market_id, values in sorted(had.items())}
+def _sorted(sets: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
+    return {key: tuple(sorted(values)) for key, values in sorted(sets.items())}
 
 
 def memberships_of(state: MarketStatus, categories: Iterable[str]) -> tuple[Membership, ...]:
-    """The memberships of a market in lists; `categories` are the slugs of those it has that have lists."""
+    """The memberships of a market that lists show; `categories` are its categories that have lists, as slugs."""
     return (state, *sorted(f"{state}{keys.CATEGORY_SEPARATOR}{category}" for category in categories))
 
 
 def lists_of(memberships_: Iterable[Membership]) -> frozenset[str]:
-    """The names of all lists that hold markets of one of these memberships."""
+    """The names of all lists that hold a market with one of these memberships."""
     return frozenset[str]().union(*map(_lists_of, set(memberships_)))
 
 

@@ -349,5 +349,5 @@ def test_without_the_schema_check_says_which_relations_it_misses(
     assert checked.returncode == 1
     assert [line.split(";")[0] for line in checked.stdout.splitlines()] == [
         *(f"error: relation {name} is missing" for name in RELATIONS),
-        "fine: output: can be written",
+        "fine: output: writable",
     ]

@@ -38,7 +38,7 @@ def test_an_owner_can_have_other_prices(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (None, "no such file or directory; name a file, or leave the setting away"),
+        (None, "no such file or directory; name an existing file, or omit the setting"),
         ("{", ": invalid json"),
         ("[]", ": input should be an object"),
         ({"as_of": "yesterday"}, "as_of: value error"),

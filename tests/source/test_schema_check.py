@@ -97,9 +97,9 @@ def test_the_command_ends_with_what_a_build_will_make(folder: Path, database: sq
     done = run("check", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        "fine: sqlite:///markets.db: all relations and columns are there\n"
+        "fine: sqlite:///markets.db: all relations and columns found\n"
         "fine: rows: 1 markets can be published, 1 are hidden\n"
-        "fine: output: can be written\n"
+        "fine: output: writable\n"
         "`public-markets build` will make 3,007 objects of 1 markets in output\n"
     )
     assert not (folder / "output").exists()
@@ -140,9 +140,9 @@ def test_rows_that_would_be_left_out_are_counted_by_reason_with_examples(
     assert done.returncode == 0
     told = done.stdout.splitlines()
     assert told[1] == "fine: rows: 1 markets can be published, 0 are hidden"
-    assert told[2].startswith("warning: rows: 4 of markets are left out: prob: ")
+    assert told[2].startswith("warning: rows: 4 of markets quarantined: prob: ")
     assert told[2].endswith(f"(such as {market_id(2)}, {market_id(3)}, {market_id(4)})")
-    assert told[3].startswith("warning: rows: 1 of fills are left out: amount: ")
+    assert told[3].startswith("warning: rows: 1 of fills quarantined: amount: ")
     assert told[3].endswith(f"(such as {fill_id(1)})")
 
 
@@ -167,7 +167,7 @@ def test_a_database_that_cannot_be_reached_keeps_nothing_else_from_being_told(fo
     assert done.returncode == 1
     assert [line.split(";")[0] for line in done.stdout.splitlines()] == [
         "error: source.url: nowhere.db: no such database file",
-        "fine: output: can be written",
+        "fine: output: writable",
     ]
 
 
