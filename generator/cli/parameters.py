@@ -28,19 +28,25 @@ class Instant(click.ParamType[datetime]):
         return moment
 
 
+class Slug(str):
+    """A market's slug, as opposed to its id."""
+
+    __slots__ = ()
+
+
 class Reference(click.ParamType[str]):
     """A market's id (a UUID in either case) or slug."""
 
     name = "market"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return an id as it is published, in lower case; a slug unchanged."""
+        """Return an id as it is published, in lower case; anything else as a Slug."""
         text = str(value)
         with suppress(ValueError):
             return ids.uuid(text)
         if not slugs.can_be_reference(text):
             self.fail(f"{value!r} is not a market's id or slug; write a UUID, as on the market's page", param, ctx)
-        return text
+        return Slug(text)
 
 
 class Amount(click.ParamType[int]):

@@ -20,23 +20,27 @@ from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
 from generator.errors import CostError, GuardError, PublicMarketsError
 from generator.publish import takedown
+from generator.publish.content import merge_blocked, sync_blocked
 from generator.publish.guards import LiftedGuards
-from generator.publish.plan import Plan
-from generator.publish.run import Options, Publication, foretell, recall
+from generator.publish.protocol import Extras
+from generator.publish.run import Options, Outcome, Publication
 from generator.publish.stores.factory import open_store
-from generator.publish.stores.store import Store
+from generator.publish.stores.requests import explaining_outage
+from generator.publish.stores.store import DryRun, Store
 from generator.tree import files
 from generator.tree.blocklist import KEY
 from generator.tree.folder import Output, locked
 
 _PUBLISH_OPTIONS: Final = (
-    click.option("--dry-run", is_flag=True, help="Tell what would be done, and change nothing."),
+    click.option("--dry-run", is_flag=True, help="List what would be done, and change nothing."),
     allow_shrink_option,
     click.option("--allow-older", is_flag=True, help="Publish a build older than what is published."),
     click.option("--allow-other-site", is_flag=True, help="Publish over a site of another base_url."),
-    click.option("--allow-cost", is_flag=True, help="Publish though it costs more than guards.max_monthly_cost."),
-    click.option("--purge-retired", is_flag=True, help="Delete retired generations now: after a text was edited."),
-    click.option("--verify", is_flag=True, help="List the store, compare it with its record, repair it."),
+    click.option("--allow-cost", is_flag=True, help="Publish even if it costs more than guards.max_monthly_cost."),
+    click.option(
+        "--purge-retired", is_flag=True, help="Delete retired generations now, for instance after a text was edited."
+    ),
+    click.option("--verify", is_flag=True, help="List the store, compare it with its record, and repair it."),
 )
 
 
@@ -53,7 +57,7 @@ def publish_command(settings: Config, **options: bool) -> None:
     """Bring the store to the state of the output folder."""
     target = open_store(settings)
     with locked(settings.output) as folder:
-        _publish(folder, target, settings, options)
+        _publish(Publication(folder, target, settings, shape(settings), _options(options)))
 
 
 @click.command(cls=MeasuredCommand, name="rebuild")
@@ -64,76 +68,72 @@ def rebuild_command(settings: Config, as_of: datetime | None, *, allow_invalid: 
     """Build, then publish: the one line that cron runs."""
     target = open_store(settings)
     overrides = BuildOverrides(shrink=options["allow_shrink"], invalid=allow_invalid)
-    with _workplace(settings, target, is_dry=options["dry_run"]) as (folder, barred):
+    workplace = _scratch_folder if options["dry_run"] else _output_folder
+    with workplace(settings, target) as (folder, blocked):
+        publication = Publication(folder, target, settings, shape(settings), _options(options), blocked)
         try:
             with progress_bar("rendering") as bar:
                 report = build_into(folder, settings, clock(as_of), overrides=overrides, progress=bar)
         except PublicMarketsError as error:
-            if not options["dry_run"]:
-                _withdraw_all_the_same(target, settings, barred, error)
+            _withdraw_hidden(publication, error)
             raise
         log_report(report)
         click.echo(report.summary())
-        _publish(folder, target, settings, options, barred)
+        _publish(publication)
+
+
+def _options(given: dict[str, bool]) -> Options:
+    lifted = LiftedGuards(given["allow_shrink"], given["allow_older"], given["allow_other_site"], given["allow_cost"])
+    return Options(lifted, given["dry_run"], Extras(given["verify"], given["purge_retired"]))
 
 
 @contextmanager
-def _workplace(settings: Config, target: Store, *, is_dry: bool) -> Iterator[tuple[Output, frozenset[str]]]:
-    """The folder to build in, and the markets to leave out; a dry run builds in a folder that is thrown away."""
+def _output_folder(settings: Config, target: Store) -> Iterator[tuple[Output, frozenset[str]]]:
+    """The folder to build in, and the blocked markets."""
     with locked(settings.output) as folder:
-        if not is_dry:
-            yield folder, recall(folder, target).ids()
-            return
-        words = foretell(folder, target)
+        with explaining_outage(target):
+            blocked = sync_blocked(folder, target)
+        yield folder, blocked.ids()
+
+
+@contextmanager
+def _scratch_folder(settings: Config, target: Store) -> Iterator[tuple[Output, frozenset[str]]]:
+    """A folder that is deleted afterwards, for a dry run to build in, and the blocked markets."""
+    with locked(settings.output) as folder:
+        with explaining_outage(target):
+            blocked = merge_blocked(folder, DryRun(target))
         with locked(folder.scratch()) as scratch:
-            scratch.save(KEY, words.encoded())
-            # What is known of earlier builds is what this one is estimated by.
+            scratch.save(KEY, blocked.encoded())
+            # The estimate of a build starts from the last report.
             if report := folder.read(files.REPORT):
                 scratch.save(files.REPORT, report)
-            yield scratch, words.ids()
+            yield scratch, blocked.ids()
 
 
-def _withdraw_all_the_same(
-    target: Store, settings: Config, barred: frozenset[str], refusal: PublicMarketsError
-) -> None:
-    """Take out what must not be public, though a build was refused for other reasons."""
-    visible = refusal.visible if isinstance(refusal, GuardError) else None
-    try:
-        with progress_bar("withdrawing") as bar:
-            tally = takedown.hidden_from_store(target, settings, barred, visible, bar)
-    except PublicMarketsError as error:
-        # Why there is no build is what the run ends with.
-        LOG.warning("and nothing could be withdrawn: %s", error)
-    else:
-        if tally.deleted:
-            LOG.warning("what must not be public was withdrawn all the same: %d objects deleted", tally.deleted)
-
-
-def _publish(
-    folder: Output,
-    target: Store,
-    settings: Config,
-    options: dict[str, bool],
-    barred: frozenset[str] | None = None,
-) -> None:
-    allowed = LiftedGuards(
-        options["allow_shrink"], options["allow_older"], options["allow_other_site"], options["allow_cost"]
-    )
-    wanted = Options(allowed, options["dry_run"], options["verify"], options["purge_retired"])
-    publication = Publication(folder, target, settings, shape(settings), wanted, barred)
-
-    def show(plan: Plan) -> None:
-        for line in plan.lines() if wanted.is_dry else ():
-            click.echo(line)
-
+def _publish(publication: Publication) -> None:
     begin = time.monotonic()
+    if publication.options.is_dry:
+        with progress_bar("publishing") as bar:
+            planned = publication.plan(bar)
+            for line in planned.plan.lines():
+                click.echo(line)
+            outcome = planned.carry_out()
+        _tell_published(outcome, begin)
+        click.echo(f"dry run, nothing was changed; it would have {outcome.summary()}")
+        return
     try:
         with progress_bar("publishing") as bar:
-            outcome = publication.run(bar, show)
+            outcome = publication.plan(bar).carry_out()
     except CostError as error:
-        if not wanted.is_dry:
-            _withdraw_all_the_same(target, settings, barred or frozenset(), error)
+        _withdraw_hidden(publication, error)
         raise
+    _tell_published(outcome, begin)
+    add_metrics(outcome.samples())
+    click.echo(outcome.summary())
+
+
+def _tell_published(outcome: Outcome, begin: float) -> None:
+    """What a publish did, on stderr."""
     tally = outcome.tally
     for warning in tally.warnings:
         LOG.warning("%s", warning)
@@ -141,6 +141,20 @@ def _publish(
         "upload", time.monotonic() - begin, uploaded=tally.uploaded, uploaded_bytes=tally.uploaded_bytes,
         deleted=tally.deleted, retained=tally.retained, requests=outcome.requests,
     )  # fmt: skip
-    if not wanted.is_dry:
-        add_metrics(outcome.samples())
-    click.echo(("dry run, nothing was changed; it would have " if wanted.is_dry else "") + outcome.summary())
+
+
+def _withdraw_hidden(publication: Publication, refusal: PublicMarketsError) -> None:
+    """Withdraw what must not be public, although a guard or the database prevented the rest; not in a dry run."""
+    if publication.options.is_dry:
+        return
+    visible = refusal.visible if isinstance(refusal, GuardError) else None
+    blocked = publication.blocked or frozenset()
+    try:
+        with progress_bar("withdrawing") as bar:
+            tally = takedown.withdraw_hidden(publication.store, publication.config, blocked, visible, bar)
+    except PublicMarketsError as error:
+        # The run ends with the refusal; this comes on top.
+        LOG.warning("nor could hidden markets be withdrawn: %s", error)
+    else:
+        if tally.deleted:
+            LOG.warning("hidden markets were still withdrawn: %d objects deleted", tally.deleted)

@@ -1,4 +1,4 @@
-"""Carries out the steps of a plan: many requests at once, each under the lease, every answer looked at."""
+"""Carries out the steps of a plan: many requests at once, each under the lease, every answer checked."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -20,31 +20,31 @@ from generator.tree.manifest import Manifest
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: Keys that one request deletes at most (S3 API, DeleteObjects).
+#: The most keys that one request deletes (S3 API, DeleteObjects).
 _BATCH: Final = 1_000
-#: Somebody may be replacing objects by hand this very moment.
+#: Attempts at an object that others keep replacing.
 _ATTEMPTS: Final = 5
 
 
 @dataclass
 class Tally:
-    """What a publish did: counts of objects under `v1/`, bytes, and what people should be told."""
+    """What a publish did: counts of objects under `v1/`, bytes, and warnings for the operator."""
 
     uploaded: int = 0
     uploaded_bytes: int = 0
     deleted: int = 0
     retained: int = 0
-    #: Whether an object was found that somebody else had altered.
-    is_suspect: bool = False
+    #: Whether an object was found altered by somebody else.
+    found_altered: bool = False
     warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Applier:
-    """Carries out plans for what lies in `folder`."""
+    """Carries out plans; what they upload is in `folder`."""
 
     store: Store
-    ledger: Lease
+    lease: Lease
     folder: Output
     progress: Progress
     tally: Tally
@@ -56,13 +56,13 @@ class Applier:
     def upload_generations(self, plan: Plan) -> None:
         """Upload every page or chunk of the new generations; nothing leads to them yet."""
         sizes = dict.fromkeys((step.list_name for step in plan.generations), 0)
-        # As one stream: between two of them most connections would wait for the last answers.
+        # One stream for all generations, so that no connection idles between two of them.
         objects = ((step, key) for step in plan.generations for key in step.object_keys())
         for list_name, size in self._each(self._put_immutable, objects):
             sizes[list_name] += size
         for step in plan.generations:
-            if not step.shared and sizes[step.list_name] != step.one.bytes:
-                raise self._altered(keys.generation_prefix(step.list_name, step.one.generation))
+            if not step.shared and sizes[step.list_name] != step.entry.bytes:
+                raise self._altered(keys.generation_prefix(step.list_name, step.entry.generation))
             self.tally.uploaded_bytes += sizes[step.list_name]
             self.tally.uploaded += step.objects
 
@@ -70,7 +70,7 @@ class Applier:
         """Upload the mutable objects in publication order and delete what is gone; returns the new ETags."""
         etags: dict[str, str] = {}
         for _, group in groupby(plan.uploads, key=lambda step: keys.rank(step.key)):
-            # What comes next leads readers to what was uploaded so far.
+            # The next group links to what was uploaded so far.
             self.store.flush()
             for key, etag, size in self._each(partial(self._put, plan.final), group):
                 etags[key] = etag
@@ -80,27 +80,27 @@ class Applier:
         self.store.flush()
         return etags
 
-    def sweep(self, steps: Iterable[GenerationStep]) -> None:
-        """Delete generations that nothing leads to any more."""
-        for step in steps:
+    def sweep(self, plan: Plan) -> None:
+        """Delete the generations that are due; nothing links to them any more."""
+        for step in plan.due:
             self._delete(step.object_keys())
 
     def _each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         for result in parallel_map(work, items, self.store.parallel):
             self.progress.advance()
-            self.ledger.keep()
+            self.lease.renew_if_needed()
             yield result
 
     def _put_immutable(self, of: tuple[GenerationStep, str]) -> tuple[str, int]:
         step, key = of
         body = self.folder.body(key)
-        if not layouts.is_intact(step.list_name, step.one, key, body):
+        if not layouts.is_intact(step.list_name, step.entry, key, body):
             raise self._altered(key)
-        put_until_answered(self.store, key, body, If.ALWAYS, self.ledger.require)
+        put_until_answered(self.store, key, body, If.ALWAYS, self.lease.require_valid)
         return step.list_name, len(body)
 
     def _altered(self, place: str) -> OutputError:
-        return OutputError(f"{self.folder.path(place)}: altered since it was built; build again into a new folder")
+        return OutputError(f"{self.folder.path(place)}: altered since it was built; build into a new folder")
 
     def _put(self, built: Manifest, step: Step) -> tuple[str, str, int]:
         body = self.folder.body(step.key)
@@ -111,33 +111,33 @@ class Applier:
             try:
                 return (
                     step.key,
-                    put_until_answered(self.store, step.key, body, condition, self.ledger.require),
+                    put_until_answered(self.store, step.key, body, condition, self.lease.require_valid),
                     len(body),
                 )
             except ConditionFailedError:
-                # A hand or a publisher that should have stopped: this one still holds the record, so it is right.
-                self.ledger.confirm()
-                self.tally.is_suspect = True
+                # Somebody edited it, or a publisher that should have stopped. The lease holds, so this run overwrites.
+                self.lease.confirm_held()
+                self.tally.found_altered = True
                 condition = self._found(step.key)
-        raise StoreError(f"{self.store.name}: {step.key} changes all the time; who else writes it? run again")
+        raise StoreError(f"{self.store.name}: {step.key} keeps changing; find out who else writes it, then run again")
 
     def _expected(self, step: Step) -> Condition:
-        published = self.ledger.published
+        published = self.lease.published
         known = published.etags.get(step.key) if published else None
         return self._found(step.key) if step.reason is Reason.UNFINISHED else known or If.ABSENT
 
     def _found(self, key: str) -> Condition:
         return with_retries(lambda: self.store.head(key)) or If.ABSENT
 
-    def _delete(self, doomed: Iterable[str]) -> None:
-        waiting = iter(doomed)
-        while batch := list(islice(waiting, _BATCH)):
-            self.ledger.keep()
+    def _delete(self, object_keys: Iterable[str]) -> None:
+        remaining = iter(object_keys)
+        while batch := list(islice(remaining, _BATCH)):
+            self.lease.renew_if_needed()
             with_retries(partial(self._delete_batch, batch))
             self.tally.deleted += len(batch)
             for _ in batch:
                 self.progress.advance()
 
     def _delete_batch(self, batch: list[str]) -> None:
-        self.ledger.require()
+        self.lease.require_valid()
         self.store.delete(batch)

@@ -1,6 +1,6 @@
-"""A look at the store itself: what lies there compared with what its record says. It lists everything, so it costs.
+"""Audits the store: compares every object in it with the record. It lists everything, so it costs.
 
-What it cannot see are headers that somebody changed by hand: no listing shows them.
+It cannot see altered headers: no listing shows them.
 """
 
 from collections.abc import Mapping
@@ -17,31 +17,31 @@ from generator.tree.manifest import Current, Manifest
 
 
 def audit(store: Store, published: Published | None, built: Manifest, folder: Output) -> Doubts:
-    """Tell what is not as recorded: altered, missing and unknown objects, damaged generations."""
-    found = {one.key: one for one in with_retries(lambda: list(store.list(f"{API_VERSION}/")))}
+    """Find what differs from the record: altered, missing and unknown objects, damaged generations."""
+    found = {listed.key: listed for listed in with_retries(lambda: list(store.list(f"{API_VERSION}/")))}
     recorded = published.built.generations() if published else {}
-    broken = {pair for pair, one in recorded.items() if not _is_whole(store, folder, pair, one, found)}
+    broken = {pair for pair, entry in recorded.items() if not _is_whole(store, folder, pair, entry, found)}
     etags = published.etags if published else {}
     altered = {key for key, etag in etags.items() if key not in found or found[key].etag != etag}
-    # What was built and is not recorded will be uploaded whole, so what is there of it is no stranger. Of what the
-    # folder retains that is not so: unknown to the record, no takedown would find it.
-    doomed = {(one.list, one.generation): one for one in published.doomed} if published else {}
-    known = {key for pair, one in (doomed | recorded | built.current()).items() for key in object_keys(pair[0], one)}
+    # What was built but is not recorded will be uploaded in full, so what is stored of it is not unknown. Generations
+    # that only the folder retains are unknown: no takedown would find them.
+    due = published.due_generations() if published else {}
+    known = {key for pair, entry in (due | recorded | built.current()).items() for key in object_keys(pair[0], entry)}
     return Doubts(frozenset(altered | (found.keys() - etags.keys() - known)), frozenset(broken))
 
 
-def _is_whole(store: Store, folder: Output, pair: tuple[str, str], one: Current, found: Mapping[str, Listed]) -> bool:
-    wanted = [*object_keys(pair[0], one)]
-    there = [found[key] for key in wanted if key in found]
-    if len(there) != len(wanted) or sum(listed.size for listed in there) != one.bytes:
+def _is_whole(store: Store, folder: Output, pair: tuple[str, str], entry: Current, found: Mapping[str, Listed]) -> bool:
+    wanted = [*object_keys(pair[0], entry)]
+    stored = [found[key] for key in wanted if key in found]
+    if len(stored) != len(wanted) or sum(listed.size for listed in stored) != entry.bytes:
         return False
-    return all(parallel_map(partial(_is_as_built, store, folder), there, store.parallel))
+    return all(parallel_map(partial(_is_as_built, store, folder), stored, store.parallel))
 
 
 def _is_as_built(store: Store, folder: Output, listed: Listed) -> bool:
     body = folder.read(listed.key)
     if body is None:
-        return True  # retired before this folder was made: that all its objects weigh what they should must do
+        return True  # retired before this folder was made: the total size of its objects must do
     etag = store.etag_of(body)
     if etag is not None:
         return etag == listed.etag

@@ -1,4 +1,4 @@
-"""What `publish` refuses, because it looks like an accident: each with what to do about it, or how to allow it."""
+"""What `publish` refuses because it looks like an accident; each message says what to do, or how to allow it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from generator.tree.manifest import Manifest
 
 @dataclass(frozen=True)
 class LiftedGuards:
-    """The guards the person at the keyboard has lifted for this run."""
+    """The guards that the operator lifted for this run with `--allow-…`."""
 
     shrink: bool = False
     older: bool = False
@@ -27,51 +27,61 @@ class LiftedGuards:
     cost: bool = False
 
 
-def refuse_unfit(built: Manifest | None, folder: Output, shape: Mapping[str, str]) -> Manifest:
-    """Raise GuardError unless the folder holds a whole build, made with the settings of now."""
+def require_fit(folder: Output, shape: Mapping[str, str]) -> Manifest:
+    """The folder's manifest; raise GuardError unless it is of a complete build made with the settings of now."""
+    built = folder.manifest()
     if built is None:
-        raise GuardError(f"{folder.path('')}: nothing was built there yet; run `public-markets build`")
+        raise GuardError(f"{folder.path('')}: holds no build yet; run `public-markets build`")
     if not built.complete:
-        raise GuardError(f"{folder.path('')}: torn, a build was killed there; run `public-markets build` again")
+        raise GuardError(f"{folder.path('')}: the last build there was killed; run `public-markets build` again")
     differing = sorted(key for key in built.settings.keys() | shape.keys() if built.settings.get(key) != shape.get(key))
     if differing:
-        told = ", ".join(f"{key} was {built.settings.get(key)}, is {shape.get(key)}" for key in differing)
-        raise GuardError(f"{folder.path('')}: built with other settings ({told}); run `public-markets build` again")
+        changes = ", ".join(f"{key} was {built.settings.get(key)}, is {shape.get(key)}" for key in differing)
+        raise GuardError(f"{folder.path('')}: built with other settings ({changes}); run `public-markets build` again")
     return built
 
 
 def refuse_accidents(
-    built: Manifest, published: Published, config: Config, allowed: LiftedGuards, barred: frozenset[str]
+    built: Manifest, published: Published, config: Config, lifted: LiftedGuards, blocked: frozenset[str]
 ) -> None:
-    """Raise GuardError for a step backwards, another site's bucket, or the loss of too many markets."""
+    """Raise GuardError for another site's bucket, an older build, or the loss of too many markets."""
     before = published.built
+    if not lifted.other_site:
+        _refuse_other_site(before, config)
+    if not lifted.older:
+        _refuse_older(built, before)
+    if not lifted.shrink:
+        shrink.refuse(before.markets.keys() - blocked, built.markets.keys(), config.guards.max_shrink)
+
+
+def _refuse_other_site(before: Manifest, config: Config) -> None:
     site = before.settings.get("base_url", config.base_url)
-    if site != config.base_url and not allowed.other_site:
+    if site != config.base_url:
         raise GuardError(
-            f"publish.target holds the site {site}, base_url is {config.base_url}; is it the right bucket? "
-            "then use --allow-other-site"
+            f"publish.target holds the site {site}, but base_url is {config.base_url}; if it is the right target, pass "
+            "--allow-other-site"
         )
-    if built.as_of < before.as_of and not allowed.older:
+
+
+def _refuse_older(built: Manifest, before: Manifest) -> None:
+    if built.as_of < before.as_of:
         raise GuardError(
-            f"what was built as of {built.as_of} is older than what is published, {before.as_of}; build again "
-            "(is a clock wrong?), or use --allow-older"
+            f"the build is as of {built.as_of}, older than what is published, {before.as_of}; build again (check the "
+            "clocks), or pass --allow-older"
         )
-    if not allowed.shrink:
-        shrink.refuse(before.markets.keys() - barred, built.markets.keys(), config.guards.max_shrink)
 
 
 def refuse_costly(cost: Cost | None, config: Config, known: Prices, built: frozenset[str]) -> None:
-    """Raise CostError when publishing on this schedule costs more a month than the owner wants to pay.
+    """Raise CostError if publishing on this schedule costs more per month than guards.max_monthly_cost.
 
-    `built` are the markets that the build shows.
+    `built` are the markets of the build, for the error.
     """
     place = prices.judged(known, config)
     if place is None:
         return
     if cost is None:
         raise CostError(
-            f"{config.output / REPORT}: has no estimate of the cost; run `public-markets build` again, "
-            "or use --allow-cost",
+            f"{config.output / REPORT}: has no cost estimate; run `public-markets build` again, or pass --allow-cost",
             built,
         )
     mine = cost.layouts[config.layout]
@@ -80,34 +90,34 @@ def refuse_costly(cost: Cost | None, config: Config, known: Prices, built: froze
         raise CostError(
             f"{mine.puts_per_publish:,} PUT requests every {config.schedule} minutes would cost about {usd:,.2f} USD a "
             f"month at {place.name} (prices of {known.as_of}), more than guards.max_monthly_cost ({limit:g}) allows; "
-            f"nothing was uploaded. {_cheaper(cost, config, place)}use --allow-cost",
+            f"nothing was uploaded. {_cheaper(cost, config, place)}pass --allow-cost",
             built,
         )
 
 
 def _cheaper(cost: Cost, config: Config, place: Place) -> str:
-    """What would stay within the limit, as the beginning of a sentence; empty when nothing would."""
+    """The settings that would stay within the limit, to begin a sentence with; empty if there are none."""
     minutes = estimate.cheaper(cost.layouts[config.layout], place, config.schedule, config.guards.max_monthly_cost)
     ways: list[tuple[str, str, int]] = [] if minutes is None else [(f"schedule: {minutes}", config.layout, minutes)]
     others = (name for name in cost.layouts if name != config.layout)
     ways += [(f"layout: {name}", name, config.schedule) for name in others]
-    told = [f"{way} ({estimate.priced(cost.layouts[name], place, every):,.2f} USD)" for way, name, every in ways]
-    return f"set {' or '.join(told)}, or " if told else ""
+    options = [f"{way} ({estimate.priced(cost.layouts[name], place, every):,.2f} USD)" for way, name, every in ways]
+    return f"set {' or '.join(options)}, or " if options else ""
 
 
-def refuse_torn(plan: Plan, built: Manifest, folder: Output) -> None:
-    """Raise GuardError unless every file that is about to be uploaded is as it was built."""
-    for place in _torn(plan, built, folder):
+def refuse_altered(plan: Plan, built: Manifest, folder: Output) -> None:
+    """Raise GuardError unless every file about to be uploaded is as it was built."""
+    for place in _altered(plan, built, folder):
         raise GuardError(
             f"{folder.path(place)}: missing or altered since it was built; run `public-markets build` again"
         )
 
 
-def _torn(plan: Plan, built: Manifest, folder: Output) -> Iterator[str]:
+def _altered(plan: Plan, built: Manifest, folder: Output) -> Iterator[str]:
     for step in plan.generations:
-        one = step.one
-        if folder.weight(layouts.object_keys(step.list_name, one)) != (layouts.object_count(one), one.bytes):
-            yield keys.generation_prefix(step.list_name, one.generation)
+        expected = layouts.object_count(step.entry), step.entry.bytes
+        if folder.weight(layouts.object_keys(step.list_name, step.entry)) != expected:
+            yield keys.generation_prefix(step.list_name, step.entry.generation)
     for upload in plan.uploads:
         body = folder.read(upload.key)
         if body is None or manifest.digest(upload.key, body) != built.objects[upload.key]:

@@ -1,4 +1,4 @@
-"""The copies that a CDN holds, ended after a withdrawal: by CloudFront's API, or by a command of the owner's."""
+"""Invalidates the CDN after a withdrawal: through CloudFront's API, or by a command the operator configured."""
 
 import secrets
 import subprocess
@@ -8,19 +8,19 @@ from generator.api.contract import API_VERSION
 from generator.config.settings import Config
 from generator.errors import StoreError
 
-#: CloudFront keys its copies by the rewritten path, which may have a prefix; one wildcard counts as one path.
+#: CloudFront caches by the rewritten path, which may have a prefix; one wildcard counts as one path.
 _EVERYTHING: Final = "/*"
-#: Less than a lease, which is not renewed meanwhile.
+#: Shorter than a lease, which is not renewed in the meantime.
 _TIMEOUT_S: Final = 120
 
 
-def are_known(config: Config) -> bool:
-    """Whether there is a CDN that can be told."""
+def is_configured(config: Config) -> bool:
+    """Whether there is a CDN to invalidate."""
     return bool(config.publish.cloudfront_distribution or config.publish.purge_command)
 
 
 def invalidate(config: Config) -> None:
-    """Have every copy forgotten, or raise StoreError."""
+    """Invalidate all cached copies; raise StoreError if that fails."""
     if config.publish.cloudfront_distribution:
         _invalidate_cloudfront(config.publish.cloudfront_distribution)
     if config.publish.purge_command:
@@ -28,12 +28,12 @@ def invalidate(config: Config) -> None:
 
 
 def _invalidate_cloudfront(distribution: str) -> None:
-    # boto3 takes a third of a second to import, which runs that withdraw nothing need not pay.
+    # boto3 takes a third of a second to import, and most runs withdraw nothing.
     import boto3  # noqa: PLC0415
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 
     try:
-        # CloudFront is one for all regions, and answers from this one.
+        # CloudFront is global, and its API is in this region.
         boto3.client("cloudfront", region_name="us-east-1").create_invalidation(
             DistributionId=distribution,
             InvalidationBatch={
@@ -43,18 +43,18 @@ def _invalidate_cloudfront(distribution: str) -> None:
         )
     except (BotoCoreError, ClientError) as error:
         raise StoreError(
-            f"publish.cloudfront_distribution {distribution}: {error}; copies of what was withdrawn may live on there. "
+            f"publish.cloudfront_distribution {distribution}: {error}; copies of withdrawn markets may remain there; "
             "allow cloudfront:CreateInvalidation, then run publish again"
         ) from error
 
 
 def _run(command: list[str]) -> None:
     try:
-        subprocess.run(  # noqa: S603 - the owner's own
+        subprocess.run(  # noqa: S603 - the operator's own
             command, check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT_S
         )
     except subprocess.CalledProcessError as error:
-        last = (error.stderr or error.stdout or "").strip().splitlines()[-1:] or ["it said nothing"]
+        last = (error.stderr or error.stdout or "").strip().splitlines()[-1:] or ["no output"]
         raise _failed(command, f" ended with {error.returncode} ({last[0]})") from error
     except subprocess.TimeoutExpired as error:
         raise _failed(command, f" did not end within {_TIMEOUT_S} s") from error
@@ -64,6 +64,6 @@ def _run(command: list[str]) -> None:
 
 def _failed(command: list[str], what: str) -> StoreError:
     return StoreError(
-        f"publish.purge_command: {command[0]}{what}; copies of what was withdrawn may live on in the CDN. "
-        "mend it, then run publish again"
+        f"publish.purge_command: {command[0]}{what}; copies of withdrawn markets may remain in the CDN; "
+        "fix the command, then run publish again"
     )

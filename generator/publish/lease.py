@@ -1,6 +1,6 @@
-"""The store's record as one publisher sees it: read, replaced by conditional puts, held for as long as work goes on.
+"""The lease: one publisher's exclusive hold on the store's record, renewed by conditional puts while it works.
 
-A publisher that cannot be sure any more that it alone is at work stops by itself, before its deadline.
+A publisher that cannot be sure that its lease still holds stops by itself, before the deadline in the record.
 """
 
 import os
@@ -20,57 +20,57 @@ from generator.publish.record import Published, Work
 from generator.publish.stores.requests import put_until_answered, with_retries
 from generator.publish.stores.store import ConditionFailedError, If, Store, UnavailableError
 
-#: The store's clock is told in whole seconds.
-_GRAIN: Final = timedelta(seconds=1)
-#: Shares of the lease: when to renew it, and when to stop by oneself. What remains is for requests under way: 75 s of
-#: five minutes, and none lasts longer.
+#: The store's clock has a resolution of one second.
+_RESOLUTION: Final = timedelta(seconds=1)
+#: Shares of the lease after which it is renewed, and after which this run stops by itself. The rest is for requests in
+#: flight: 75 s of five minutes, and none lasts longer.
 _RENEW: Final = 0.3
 _STOP: Final = 0.75
-#: Goes on while a machine sleeps, which a publisher may do, too.
+#: Includes the time a machine is suspended, where there is such a clock.
 _CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Lease:
-    """The record, and this publisher's hold on it."""
+    """The store's record as last read or written (`published`), the store's time then (`now`), and the hold on it."""
 
-    def __init__(self, store: Store, lease: timedelta) -> None:
+    def __init__(self, store: Store, duration: timedelta) -> None:
         self._store = store
         self._owner = secrets.token_hex(16)
-        self._lease = lease
-        # Uploading threads confirm, the main one renews.
+        self._duration = duration
+        # Uploading threads confirm the lease, the main thread renews it.
         self._lock = RLock()
         self._etag: str | None = None
-        self._asked = 0.0
+        self._held_since = 0.0
         self.published: Published | None = None
         self.now = ""
 
     def read(self, *, is_doubted: bool = False) -> Published | None:
-        """Read the record; None when there is none, or when it is damaged and `is_doubted` allows that."""
-        self._asked = _elapsed()
+        """Read the record; None if there is none, or if it is damaged and `is_doubted` accepts that."""
+        self._held_since = _elapsed()
         stored = with_retries(lambda: self._store.get(record.KEY))
         self._etag = stored.etag if stored else None
         self.now = instant(self._store.now())
         try:
             self.published = record.decoded(stored.body) if stored else None
         except ValueError as error:
-            # A newer program's record is no damage to be mended.
+            # A record of a newer program is not damaged.
             if not is_doubted or not isinstance(error, ValidationError):
                 raise StoreError(f"{self._store.name}: {record.KEY}: {_problem(error)}") from error
             self.published = None
         return self.published
 
     def refuse_if_busy(self) -> None:
-        """Raise BusyError while another publisher holds the record and its deadline has not passed."""
+        """Raise BusyError if another publisher holds the lease and its deadline has not passed."""
         work = self.published.work if self.published else None
         if work and self.now <= work.deadline and not process_identity.has_ended(work.process):
             raise BusyError(
-                f"{self._store.name}: {work.who} has been publishing since {work.since} and holds it until "
+                f"{self._store.name}: {work.who} has been publishing since {work.since} and holds the lease until "
                 f"{work.deadline} (now {self.now}, all by the store's clock); run again then"
             )
 
     def hold(self, wanted: Published, touched: tuple[str, ...]) -> None:
-        """Put a record that says that this publisher is at work, and what it touches."""
-        # Whatever came before may have taken long; that nobody was faster is what the put finds out.
+        """Take or renew the lease: put `wanted` as the record, with this publisher at work on the `touched` objects."""
+        # The record may have been read long ago; if somebody replaced it since, the conditional put fails.
         asked, self.now = _elapsed(), instant(self._store.now())
         since = wanted.work.since if wanted.work and wanted.work.owner == self._owner else self.now
         work = Work(
@@ -78,36 +78,36 @@ class Lease:
             process=process_identity.identity(),
             who=f"process {os.getpid()} on {socket.gethostname()}",
             since=since,
-            deadline=instant(datetime.fromisoformat(self.now) + self._lease + _GRAIN),
+            deadline=instant(datetime.fromisoformat(self.now) + self._duration + _RESOLUTION),
             touched=touched,
         )
         self._put(wanted.model_copy(update={"work": work}))
-        self._asked = asked
+        self._held_since = asked
 
     def release(self, wanted: Published) -> None:
-        """Put a record that says that nobody is at work."""
+        """Put `wanted` as the record, with nobody at work."""
         self._put(wanted.model_copy(update={"work": None}))
 
-    def require(self) -> None:
-        """Raise BusyError unless this publisher may still write."""
-        if _elapsed() > self._asked + self._lease.total_seconds() * _STOP:
+    def require_valid(self) -> None:
+        """Raise BusyError if the lease is so old that this publisher must stop writing."""
+        if _elapsed() > self._held_since + self._duration.total_seconds() * _STOP:
             raise BusyError(
                 f"{self._store.name}: this run could not renew its lease in time, so another may be at work; run again"
             )
 
-    def keep(self) -> None:
-        """Renew the lease when a good part of it has passed."""
-        if _elapsed() <= self._asked + self._lease.total_seconds() * _RENEW:
+    def renew_if_needed(self) -> None:
+        """Renew the lease once a good part of it has passed."""
+        if _elapsed() <= self._held_since + self._duration.total_seconds() * _RENEW:
             return
         with self._lock:
-            self.confirm()
+            self.confirm_held()
             if self.published and self.published.work:
                 self.hold(self.published, self.published.work.touched)
 
-    def confirm(self) -> None:
-        """Make sure that the record is still as this publisher left it; raise BusyError otherwise."""
+    def confirm_held(self) -> None:
+        """Ask the store whether the record is still this publisher's; raise BusyError if not."""
         with self._lock:
-            self.require()
+            self.require_valid()
             if with_retries(lambda: self._store.head(record.KEY)) != self._etag:
                 raise self._overtaken()
 
@@ -120,8 +120,8 @@ class Lease:
             raise self._overtaken() from None
         except UnavailableError as error:
             raise OutcomeUnknownError(
-                f"{self._store.name}: no answer, so it is not known whether {record.KEY} was replaced ({error}); "
-                "run again: it finds out and finishes the work"
+                f"{self._store.name}: no answer, so it is unknown whether {record.KEY} was replaced ({error}); "
+                "run again to find out and finish the work"
             ) from error
         self.published = wanted
 
@@ -136,7 +136,7 @@ def _elapsed() -> float:
 def _problem(error: ValueError) -> str:
     if isinstance(error, ValidationError):
         return (
-            f"damaged or not this program's ({error.error_count()} mistakes); if the target is right, "
-            "`public-markets publish --verify` looks at every object and writes it anew"
+            f"damaged or not this program's ({error.error_count()} errors); if the target is right, "
+            "`public-markets publish --verify` checks every object and writes the record anew"
         )
     return f"{error}; upgrade this program"

@@ -16,11 +16,11 @@ For a generation:
     in the build        in the record     →
     current             whole             skip
     current             no                upload: new
-    current             doomed            upload: new
+    current             due               upload: new
     current             partial, broken   upload: unfinished
     no                  current           retain
     no                  retired           retain, or delete: expired, withdrawn, purged, broken
-    no                  doomed            delete: unfinished
+    no                  due               delete: unfinished
 """
 
 from collections.abc import Collection, Iterator
@@ -40,11 +40,11 @@ class Reason(StrEnum):
 
     NEW = "new"
     CHANGED = "changed"
-    UNFINISHED = "left in doubt by a publisher that ended early, or found altered"
-    WITHDRAWN = "its market is not public any more"
+    UNFINISHED = "left by an interrupted publish, or found altered"
+    WITHDRAWN = "its market is no longer public"
     GONE = "no longer part of the build"
     EXPIRED = "retired for longer than cursor.lifetime"
-    PURGED = "retired, and --purge-retired asks for it"
+    PURGED = "retired, and --purge-retired was given"
 
 
 @dataclass(frozen=True)
@@ -57,34 +57,33 @@ class Step:
 
 @dataclass(frozen=True)
 class GenerationStep:
-    """One generation to upload or delete, as a whole, but for the chunks (keys) it shares with others that stay."""
+    """One generation to upload or delete, except for the chunks (by key) it shares with generations that stay."""
 
     list_name: str
-    one: Current
+    entry: Current
     reason: Reason
     shared: frozenset[str] = frozenset()
 
     def object_keys(self) -> Iterator[str]:
         """The objects to upload or delete."""
-        everything = layouts.object_keys(self.list_name, self.one)
-        return (key for key in everything if key not in self.shared)
+        return (key for key in layouts.object_keys(self.list_name, self.entry) if key not in self.shared)
 
     @property
     def objects(self) -> int:
-        """How many there are."""
-        return layouts.object_count(self.one) - len(self.shared)
+        """The number of objects to upload or delete."""
+        return layouts.object_count(self.entry) - len(self.shared)
 
     @property
     def place(self) -> str:
-        """Where they are, for people."""
-        return f"{keys.generation_prefix(self.list_name, self.one.generation)}/ ({self.objects} objects)"
+        """The generation's folder and number of objects, for messages."""
+        return f"{keys.generation_prefix(self.list_name, self.entry.generation)}/ ({self.objects} objects)"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a publish will do, in groups that follow one another; `final` is the manifest of the outcome.
+    """Everything a publish will do, in groups carried out one after the other; `final` is the resulting manifest.
 
-    `withdrawn` markets disappear; `purges` asks for the end of copies in caches.
+    `due` generations are deleted last. `purges` says that cached copies must be invalidated.
     """
 
     final: Manifest
@@ -92,8 +91,7 @@ class Plan:
     generations: tuple[GenerationStep, ...]
     uploads: tuple[Step, ...]
     deletions: tuple[Step, ...]
-    doomed: tuple[GenerationStep, ...]
-    withdrawn: frozenset[str]
+    due: tuple[GenerationStep, ...]
     purges: bool
 
     def touched(self) -> tuple[str, ...]:
@@ -102,31 +100,31 @@ class Plan:
 
     @property
     def shows_markets(self) -> bool:
-        """Whether anything is uploaded that can show a market."""
+        """Whether any uploaded object can show a market."""
         return bool(self.generations) or any(step.key != keys.BUILD for step in self.uploads)
 
     @property
     def steps(self) -> int:
-        """How many objects are uploaded or deleted."""
-        pages = sum(step.objects for step in (*self.generations, *self.doomed))
-        return pages + len(self.touched())
+        """The number of objects to upload or delete."""
+        immutable = sum(step.objects for step in (*self.generations, *self.due))
+        return immutable + len(self.touched())
 
     def is_empty(self, published: Published) -> bool:
-        """Whether the store is as it should be already, and its record, too."""
+        """Whether the store and its record are up to date already."""
         return not self.steps and not self.purges and self.final == published.built
 
     def lines(self) -> Iterator[str]:
-        """The plan for people, in the order in which it is carried out."""
+        """The plan as text, a line per step, in the order in which it is carried out."""
         yield from (f"delete {step.key}: {step.reason}" for step in self.withdrawals)
-        yield from (f"upload {one.place}: {one.reason}" for one in self.generations)
+        yield from (f"upload {step.place}: {step.reason}" for step in self.generations)
         yield from (f"upload {step.key}: {step.reason}" for step in self.uploads)
         yield from (f"delete {step.key}: {step.reason}" for step in self.deletions)
-        yield from (f"delete {one.place}: {one.reason}" for one in self.doomed)
+        yield from (f"delete {step.place}: {step.reason}" for step in self.due)
 
 
 @dataclass(frozen=True)
 class Doubts:
-    """What a look at the store itself brought up: altered or unknown mutable objects, damaged generations."""
+    """What an audit of the store found: altered or unknown mutable objects, damaged generations."""
 
     keys: frozenset[str] = frozenset()
     generations: frozenset[tuple[str, str]] = frozenset()
@@ -137,7 +135,7 @@ NO_DOUBTS: Final = Doubts()
 
 @dataclass(frozen=True)
 class Rules:
-    """How retirement is judged: by the clock `now`, for `lifetime`, or not at all; and what is doubted."""
+    """Retired generations are due `lifetime` before `now`, or at once if `purges`; `doubts` are uploaded again."""
 
     now: str
     lifetime: timedelta
@@ -151,17 +149,16 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
     final = _final(built, before, rules)
     uncertain = record.unfinished() | rules.doubts.keys
     uploads = sorted(_uploads(built, before, uncertain), key=lambda step: (keys.rank(step.key), step.key))
-    deletions = [*_deletions(built, before, uncertain)]
-    withdrawn = frozenset(before.markets.keys() - built.markets.keys())
-    first = {key for market_id in withdrawn for key in before.details(market_id)}
+    withdrawn = before.markets.keys() - built.markets.keys()
+    details = {key for market_id in withdrawn for key in before.details(market_id)}
+    deletions = [*_deletions(built, before, uncertain, details)]
     return Plan(
         final=final,
-        withdrawals=tuple(step for step in deletions if step.key in first),
+        withdrawals=tuple(step for step in deletions if step.key in details),
         generations=tuple(_generations(built, before, rules.doubts.generations)),
         uploads=tuple(uploads),
-        deletions=tuple(step for step in deletions if step.key not in first),
-        doomed=tuple(_doomed(final, record, rules)),
-        withdrawn=withdrawn,
+        deletions=tuple(step for step in deletions if step.key not in details),
+        due=tuple(_due(final, record, rules)),
         purges=bool(withdrawn) or rules.purges or record.are_caches_stale,
     )
 
@@ -169,8 +166,10 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
 def _final(built: Manifest, before: Manifest, rules: Rules) -> Manifest:
     settled = manifest.settle(before, built, built.markets, rules.lifetime, rules.now)
     broken = rules.doubts.generations
-    kept = tuple(one for one in settled.retired if not rules.purges and (one.list, one.generation) not in broken)
-    return settled.model_copy(update={"retired": kept})
+    retained = tuple(
+        entry for entry in settled.retired if not rules.purges and (entry.list, entry.generation) not in broken
+    )
+    return settled.model_copy(update={"retired": retained})
 
 
 def _uploads(built: Manifest, before: Manifest, uncertain: Collection[str]) -> Iterator[Step]:
@@ -183,11 +182,12 @@ def _uploads(built: Manifest, before: Manifest, uncertain: Collection[str]) -> I
             yield Step(key, Reason.CHANGED)
 
 
-def _deletions(built: Manifest, before: Manifest, uncertain: Collection[str]) -> Iterator[Step]:
-    withdrawn = before.markets.keys() - built.markets.keys()
-    details = {key for market_id in withdrawn for key in before.details(market_id)}
+def _deletions(
+    built: Manifest, before: Manifest, uncertain: Collection[str], withdrawn: Collection[str]
+) -> Iterator[Step]:
+    """The objects to delete; `withdrawn` are the keys of the details of withdrawn markets."""
     for key in sorted((before.objects.keys() | {*uncertain}) - built.objects.keys()):
-        if key in details:
+        if key in withdrawn:
             yield Step(key, Reason.WITHDRAWN)
         else:
             yield Step(key, Reason.GONE if key in before.objects else Reason.UNFINISHED)
@@ -195,38 +195,38 @@ def _deletions(built: Manifest, before: Manifest, uncertain: Collection[str]) ->
 
 def _generations(built: Manifest, before: Manifest, broken: Collection[tuple[str, str]]) -> Iterator[GenerationStep]:
     known = before.generations()
-    partial = {(one.list, one.generation) for one in before.retired if one.partial}
-    whole = {pair: one for pair, one in known.items() if pair not in partial and pair not in broken}
-    there = layouts.chunk_keys(whole)
-    for pair, one in built.current().items():
+    partial = {(entry.list, entry.generation) for entry in before.retired if entry.partial}
+    whole = {pair: entry for pair, entry in known.items() if pair not in partial and pair not in broken}
+    stored_chunks = layouts.chunk_keys(whole)
+    for pair, entry in built.current().items():
         if pair not in known:
-            yield _step(pair[0], one, Reason.NEW, there)
+            yield _step(pair[0], entry, Reason.NEW, stored_chunks)
         elif pair not in whole:
-            yield _step(pair[0], one, Reason.UNFINISHED, there)
+            yield _step(pair[0], entry, Reason.UNFINISHED, stored_chunks)
 
 
-def _doomed(final: Manifest, record: Published, rules: Rules) -> Iterator[GenerationStep]:
+def _due(final: Manifest, record: Published, rules: Rules) -> Iterator[GenerationStep]:
     gone = record.built.markets.keys() - final.markets.keys()
     withdrawn = manifest.lists_of(state for market_id in gone for state in record.built.markets[market_id])
     kept = final.generations()
-    spoken_for = layouts.chunk_keys(kept)
-    known = {(one.list, one.generation): one for one in record.doomed} | record.built.generations()
-    for pair, one in known.items():
+    other_chunks = layouts.chunk_keys(kept)
+    known = record.due_generations() | record.built.generations()
+    for pair, entry in known.items():
         if pair not in kept:
-            reason = Reason.WITHDRAWN if pair[0] in withdrawn else _reason(one, rules)
-            yield _step(pair[0], one, reason, spoken_for)
-            spoken_for |= layouts.chunk_keys({pair: one})
+            reason = Reason.WITHDRAWN if pair[0] in withdrawn else _reason(entry, rules)
+            yield _step(pair[0], entry, reason, other_chunks)
+            other_chunks |= layouts.chunk_keys({pair: entry})  # deleted once, by the first generation that has them
 
 
-def _reason(one: Current, rules: Rules) -> Reason:
-    if isinstance(one, Retired) and one.withdrawn:
+def _reason(entry: Current, rules: Rules) -> Reason:
+    if isinstance(entry, Retired) and entry.withdrawn:
         return Reason.WITHDRAWN
-    if isinstance(one, Retired) and one.is_due(rules.now, rules.lifetime):
+    if isinstance(entry, Retired) and entry.is_due(rules.now, rules.lifetime):
         return Reason.EXPIRED
     return Reason.PURGED if rules.purges else Reason.UNFINISHED
 
 
-def _step(name: str, one: Current, reason: Reason, others: set[str]) -> GenerationStep:
-    """A step for a generation; `others` are the keys of chunks to leave alone."""
-    shared = others & layouts.chunk_keys({(name, one.generation): one})
-    return GenerationStep(name, one.as_current(), reason, frozenset(shared))
+def _step(list_name: str, entry: Current, reason: Reason, others: set[str]) -> GenerationStep:
+    """A step for a generation; the chunks of `others`, by key, are left alone."""
+    shared = others & layouts.chunk_keys({(list_name, entry.generation): entry})
+    return GenerationStep(list_name, entry.as_current(), reason, frozenset(shared))

@@ -1,6 +1,6 @@
-"""Everything that can keep a publish from working, and what of the store its owner should know.
+"""Finds everything that would stop a publish, and warns about the store's configuration.
 
-It writes one object, which it deletes again, to see whether the store keeps conditions.
+It writes one object and deletes it again, to see whether the store honours conditional puts.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,21 +9,19 @@ from functools import partial
 from typing import Final, TypeVar
 
 from generator.api import times
-from generator.api.contract import API_VERSION
 from generator.config.settings import Config
 from generator.errors import CheckError, StoreError
 from generator.findings import Finding, error, fine, tried, warning
-from generator.publish import invalidation, record
+from generator.publish import record, store_checks
 from generator.publish.record import Published
-from generator.publish.run import answering
 from generator.publish.stores.factory import open_store
-from generator.publish.stores.requests import probe, with_retries
+from generator.publish.stores.requests import explaining_outage, with_retries
 from generator.publish.stores.store import Store, UnavailableError
 from generator.tree import manifest
 
-#: A build older than so many schedules means that cron has stalled.
+#: A published build older than this many schedules means that cron has stalled.
 STALE_AFTER: Final = 3
-#: Clocks that differ by more trouble people; stores refuse requests from a quarter of an hour on.
+#: A larger difference between clocks is worth a warning; stores refuse requests from a quarter of an hour on.
 _CLOCK_TOLERANCE: Final = timedelta(seconds=30)
 
 Answer = TypeVar("Answer")
@@ -32,29 +30,29 @@ Clock = Callable[[], datetime]
 
 
 def findings(config: Config, clock: Clock) -> Iterator[Finding]:
-    """Look at the store that `publish.target` names."""
-    check = _StoreCheck(open_store(config), config, clock)
-    # Whoever cannot read the record can do nothing else there either.
-    yield from check.record()
-    for look in (check.clock(), check.conditions(), check.exposure(), check.versions(), check.copies()):
-        yield from tried(look)
+    """Check the store at `publish.target`."""
+    store = _StoreCheck(open_store(config), config, clock)
+    # If the record cannot be read, no other check can pass.
+    yield from store.record()
+    for check in (store.clock(), store.conditions(), store.exposure(), store.versions(), store.copies()):
+        yield from tried(check)
 
 
 def require_fresh(config: Config) -> str:
-    """A sentence on what is published; raise CheckError when it is so old that cron must have stalled."""
+    """Say what is published, and how old it is; raise CheckError if it is so old that cron must have stalled."""
     store = open_store(config)
-    with answering(store):
+    with explaining_outage(store):
         published = with_retries(partial(_published, store))
         now = times.instant(with_retries(store.now))
     if published is None:
         raise CheckError(f"{store.name}: nothing is published there; run `public-markets rebuild`")
-    told = f"{store.name}: {_told(published, now)}"
+    state = f"{store.name}: {_state(published, now)}"
     if _age(published, now) > STALE_AFTER * config.schedule:
         raise CheckError(
-            f"{told}, which is more than {STALE_AFTER} schedules of {config.schedule} minutes; is cron running? look "
-            "at how `public-markets rebuild` ended last"
+            f"{state}, which is more than {STALE_AFTER} schedules of {config.schedule} minutes; check that "
+            "cron runs, and how the last `public-markets rebuild` ended"
         )
-    return told
+    return state
 
 
 class _StoreCheck:
@@ -64,83 +62,65 @@ class _StoreCheck:
         self._clock = clock
 
     def record(self) -> Iterator[Finding]:
-        """Whether the store answers, and what it says is published."""
+        """Whether the store answers, and what is published there."""
         name = self._store.name
-        published, now = self._asked(lambda: (_published(self._store), times.instant(self._store.now())))
+        published, now = self._ask(lambda: (_published(self._store), times.instant(self._store.now())))
         if published is None:
-            yield from self._strangers()
+            yield from self._unpublished()
             return
-        told = f"{name}: {_told(published, now)}"
+        state = f"{name}: {_state(published, now)}"
         stale = _age(published, now) > STALE_AFTER * self._config.schedule
-        yield warning(f"{told}; is cron running?") if stale else fine(told)
+        yield warning(f"{state}; check that cron runs") if stale else fine(state)
         if published.work and now <= published.work.deadline:
             yield warning(f"{name}: {published.work.who} is publishing there, until {published.work.deadline} at most")
         site = published.built.settings.get("base_url", self._config.base_url)
         if site != self._config.base_url:
             yield error(
-                f"{name}: holds the site {site}, base_url is {self._config.base_url}; is it the right bucket? "
-                "then publish once with --allow-other-site"
+                f"{name}: holds the site {site}, but base_url is {self._config.base_url}; if it is the right "
+                "target, publish once with --allow-other-site"
             )
 
-    def _strangers(self) -> Iterator[Finding]:
+    def _unpublished(self) -> Iterator[Finding]:
         name = self._store.name
-        stranger = self._asked(lambda: next(iter(self._store.list(f"{API_VERSION}/")), None))
-        if stranger:
-            yield error(
-                f"{name}: holds {stranger.key} but no record of this program, so it may be somebody else's; choose "
-                f"another target, or run publish --verify, which deletes what is under {API_VERSION}/ and unknown"
-            )
-        else:
-            yield fine(f"{name}: can be read; nothing is published there yet")
+        problem = self._ask(partial(store_checks.foreign_object, self._store))
+        yield error(problem) if problem else fine(f"{name}: can be read; nothing is published there yet")
 
     def clock(self) -> Iterator[Finding]:
-        """How far the clocks of this machine and of the store are apart."""
-        apart = self._clock() - self._asked(self._store.now)
-        if abs(apart) > _CLOCK_TOLERANCE:
-            ahead = "ahead of" if apart > timedelta(0) else "behind"
+        """Whether the clocks of this machine and of the store agree."""
+        difference = self._clock() - self._ask(self._store.now)
+        if abs(difference) > _CLOCK_TOLERANCE:
+            ahead = "ahead of" if difference > timedelta(0) else "behind"
             yield warning(
-                f"{self._store.name}: this machine's clock is {abs(apart).total_seconds():.0f} s {ahead} the store's; "
-                "set it: builds are dated by it"
+                f"{self._store.name}: this machine's clock is {abs(difference).total_seconds():.0f} s {ahead} the "
+                "store's; set it: it dates the builds"
             )
 
     def conditions(self) -> Iterator[Finding]:
-        """Whether it can be written and keeps the conditions of puts."""
+        """Whether the store can be written to and honours conditional puts."""
         if self._config.publish.single_writer:
             yield warning(
-                f"{self._store.name}: publish.single_writer promises that nobody else publishes; two publishers at "
-                "once would undo each other's work"
+                f"{self._store.name}: publish.single_writer declares that nobody else publishes; two concurrent "
+                "publishers would overwrite each other's work"
             )
-        elif self._asked(partial(probe, self._store)):
-            yield fine(f"{self._store.name}: can be written, and keeps the conditions of puts")
-        else:
-            yield error(
-                f"{self._store.name}: ignores the conditions of puts (If-Match, If-None-Match); use another store, or "
-                "promise that there is only one publisher by publish.single_writer: true"
-            )
+            return
+        problem = self._ask(partial(store_checks.ignored_conditions, self._store))
+        yield error(problem) if problem else fine(f"{self._store.name}: can be written, and honours conditional puts")
 
     def exposure(self) -> Iterator[Finding]:
-        """Whether strangers can write there."""
-        if self._asked(self._store.is_open_to_everyone):
-            yield warning(f"{self._store.name}: everybody can write here, without credentials; close it")
+        """Whether anybody can write to the store."""
+        yield from _warnings(self._ask(partial(store_checks.open_to_everyone, self._store)))
 
     def versions(self) -> Iterator[Finding]:
-        """Whether what was withdrawn lives on as an old version."""
-        if self._asked(self._store.is_versioned):
-            yield warning(
-                f"{self._store.name}: keeps old versions, which hold withdrawn texts; withdrawals and takedowns delete "
-                "them and need s3:DeleteObjectVersion; let a lifecycle rule expire the others"
-            )
+        """Whether withdrawn texts remain as old versions."""
+        yield from _warnings(self._ask(partial(store_checks.old_versions, self._store)))
 
     def copies(self) -> Iterator[Finding]:
-        """Whether a CDN can be told of withdrawals."""
-        if self._config.publish.bucket() and not invalidation.are_known(self._config):
-            yield warning(
-                "publish: no CDN is named, so copies of what was withdrawn would live on in it; set "
-                "publish.cloudfront_distribution or publish.purge_command"
-            )
+        """Whether a CDN in front of a bucket can be invalidated."""
+        if self._config.publish.bucket():
+            yield from _warnings(store_checks.unnamed_cdn(self._config))
 
-    def _asked(self, ask: Callable[[], Answer]) -> Answer:
-        """Ask once; a store that does not answer is a finding and not worth waiting for."""
+    def _ask(self, ask: Callable[[], Answer]) -> Answer:
+        """Ask without retries: a store that does not answer is a finding."""
         try:
             return ask()
         except UnavailableError as problem:
@@ -149,14 +129,19 @@ class _StoreCheck:
             ) from problem
 
 
+def _warnings(problem: str | None) -> Iterator[Finding]:
+    if problem:
+        yield warning(problem)
+
+
 def _published(store: Store) -> Published | None:
     stored = store.get(record.KEY)
     try:
         return record.decoded(stored.body) if stored else None
     except ValueError as problem:
         raise StoreError(
-            f"{store.name}: {record.KEY}: damaged or of another version of this program; upgrade it, or let "
-            "`public-markets publish --verify` write it anew"
+            f"{store.name}: {record.KEY}: damaged, or written by another version of this program; upgrade it, or "
+            "run `public-markets publish --verify`, which writes it anew"
         ) from problem
 
 
@@ -164,6 +149,6 @@ def _age(published: Published, now: str) -> float:
     return manifest.minutes_between(published.built.as_of, now)
 
 
-def _told(published: Published, now: str) -> str:
+def _state(published: Published, now: str) -> str:
     built = published.built
     return f"{len(built.markets)} markets are published as of {built.as_of}, {_age(published, now):.0f} minutes ago"

@@ -1,14 +1,16 @@
 """The record in the store: what is published, and who is publishing. Pure.
 
-It is replaced by conditional puts only, and written before what it speaks of: whatever a publisher that ended early
-left behind is known to the next one.
+It is replaced by conditional puts only, and always before the objects it describes: whatever an interrupted publisher
+left behind, the next one finds in the record.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
+from pydantic import Field
+
 from generator.tree import manifest
-from generator.tree.manifest import Manifest, Retired, StoredModel
+from generator.tree.manifest import Current, Manifest, Retired, StoredModel
 
 KEY: Final = "manifest.json"
 #: Raised when an older program could misread the record.
@@ -18,8 +20,8 @@ FORMAT: Final = 1
 class Work(StoredModel):
     """A publisher at work.
 
-    `owner` is a random name of its own, `process` the identity of its process, `who` its name for people. `touched`
-    are the mutable objects that it puts or deletes. Times are the store's.
+    `owner` is a random id of the run, `process` the identity of its process, `who` its name in messages. `touched` are
+    the mutable objects it puts or deletes. Times are the store's.
     """
 
     owner: str
@@ -33,10 +35,10 @@ class Work(StoredModel):
 class Published(StoredModel):
     """The state of a store. `sequence` counts its changes.
 
-    `built` is the manifest of what is there; it is not complete while first pages are being replaced. `etags` are the
-    store's tokens for the mutable objects. `doomed` generations lead nowhere and are to be deleted. `are_caches_stale`
-    until the CDN was told to forget what was withdrawn. `probed_at` is when the store last showed that it keeps
-    conditions.
+    `built` is the manifest of what is published; it is incomplete while first pages are being replaced. `etags` are the
+    store's ETags of the mutable objects. `due` are generations that are no longer retained and still to be deleted.
+    `are_caches_stale` until the CDN was invalidated after a withdrawal. `probed_at` is when the store last proved that
+    it honours conditional puts.
     """
 
     format: int = FORMAT
@@ -44,7 +46,8 @@ class Published(StoredModel):
     built: Manifest
     etags: Mapping[str, str]
     work: Work | None = None
-    doomed: tuple[Retired, ...] = ()
+    #: Stored as `doomed`, its name in the first version.
+    due: tuple[Retired, ...] = Field(default=(), alias="doomed")
     are_caches_stale: bool = False
     probed_at: str = ""
 
@@ -52,13 +55,17 @@ class Published(StoredModel):
         """The object's bytes."""
         return self.model_dump_json(by_alias=True).encode() + b"\n"
 
+    def due_generations(self) -> dict[tuple[str, str], Current]:
+        """The generations that are due, by list and name."""
+        return {(entry.list, entry.generation): entry for entry in self.due}
+
     def unfinished(self) -> frozenset[str]:
-        """The mutable objects whose content is not known: a publisher that ended early may have replaced them."""
+        """The mutable objects of unknown content: a publisher that is at work or was interrupted may replace them."""
         return frozenset(self.work.touched) if self.work else frozenset()
 
 
 def decoded(content: bytes) -> Published:
-    """Read the object; raise ValueError for what is damaged, foreign or of another format."""
+    """Parse the record; raise ValueError if it is damaged, foreign or of another format."""
     found = manifest.format_of(content)
     if found != FORMAT:
         raise ValueError(f"format {found}, this program knows {FORMAT}")

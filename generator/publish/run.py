@@ -1,48 +1,44 @@
-"""`output/` → store: the blocked list and the record are read, accidents refused, the protocol carried through."""
+"""`output/` → store: read both sides, apply the guards, plan, and carry out the plan. Start with `Publication`."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 from generator.config.settings import Config
 from generator.cost import estimate, prices
-from generator.errors import StoreError
 from generator.metrics import Samples, sample
 from generator.progress import Progress
-from generator.publish import blocklist as store_blocklist
-from generator.publish import guards, withdrawal
+from generator.publish import guards
 from generator.publish.apply import Tally
+from generator.publish.content import BuiltFolder, DryFolder
 from generator.publish.guards import LiftedGuards
 from generator.publish.lease import Lease
 from generator.publish.plan import Plan
-from generator.publish.protocol import Content, Publisher, Target
-from generator.publish.stores.store import DryRun, Store, UnavailableError
-from generator.tree import files, layouts, staging
-from generator.tree.blocklist import KEY, BlockedList, load
+from generator.publish.protocol import Extras, Publisher, Rehearsal, Target
+from generator.publish.stores.requests import explaining_outage
+from generator.publish.stores.store import DryRun, Store
+from generator.tree import files, layouts
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 
-#: To tell what is left without them would take a folder to work them out of.
-_PLANNED_WITH_BARRED: Final = (
-    "the build holds markets that were taken down since; publish leaves them out, which these steps do not show"
+_PLANNED_WITH_BLOCKED: Final = (
+    "the build holds markets that were taken down since; publish will leave them out, which these steps do not show"
 )
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a run is to do beside publishing, and which guards are lifted."""
+    """The options of a run."""
 
-    allowed: LiftedGuards = field(default_factory=LiftedGuards)
+    lifted: LiftedGuards = field(default_factory=LiftedGuards)
     is_dry: bool = False
-    is_verifying: bool = False
-    purges_retired: bool = False
+    extras: Extras = field(default_factory=Extras)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a publish did; `objects` are those of the build, under `v1/`."""
+    """What a publish did; `objects` counts those of the build, under `v1/`."""
 
     target: str
     as_of: str
@@ -52,7 +48,7 @@ class Outcome:
     tally: Tally
 
     def summary(self) -> str:
-        """The line that ends a publish; its words are a contract."""
+        """The line that ends a publish; its wording is a contract."""
         done = self.tally
         return (
             f"published {self.markets} markets as of {self.as_of} to {self.target}: {done.uploaded} objects uploaded "
@@ -61,7 +57,7 @@ class Outcome:
         )
 
     def samples(self) -> Samples:
-        """What Prometheus is to know of it."""
+        """The metrics of the publish."""
         return {
             sample("published_as_of_timestamp_seconds"): datetime.fromisoformat(self.as_of).timestamp(),
             sample("uploaded_objects"): self.tally.uploaded,
@@ -70,38 +66,11 @@ class Outcome:
         }
 
 
-@contextmanager
-def answering(store: Store) -> Iterator[None]:
-    """Turn a store that does not answer, however often it is asked, into one sentence."""
-    try:
-        yield
-    except UnavailableError as error:
-        raise StoreError(
-            f"{store.name}: does not answer ({error}); what is published stays whole, the next run finishes the work"
-        ) from error
-
-
-def recall(folder: Output, store: Store) -> BlockedList:
-    """Bring the blocked lists of folder and store together: a build must leave out what was taken down elsewhere."""
-    local = load(folder)
-    with answering(store):
-        merged = store_blocklist.merge(store, local)
-    if merged != local:
-        folder.save(KEY, merged.encoded())
-    return merged
-
-
-def foretell(folder: Output, store: Store) -> BlockedList:
-    """What the two blocked lists say together; nothing is changed."""
-    with answering(store):
-        return load(folder).merged(store_blocklist.read(store))
-
-
 @dataclass(frozen=True)
 class Publication:
-    """One publish: from the folder to the store, `shape` being the settings that shape what is built now.
+    """One publish from a locked folder to a store. `shape` are the settings that shape what a build makes now.
 
-    `barred` are the markets kept out; None when the blocked lists were not brought together yet.
+    `blocked` are the blocked markets; None if the blocked lists of folder and store were not merged yet.
     """
 
     folder: Output
@@ -109,52 +78,62 @@ class Publication:
     config: Config
     shape: Mapping[str, str]
     options: Options
-    barred: frozenset[str] | None = None
+    blocked: frozenset[str] | None = None
 
-    def run(self, progress: Progress, show: Callable[[Plan], None]) -> Outcome:
-        """Bring the store to the state of the folder; `show` is given the plan before anything is done."""
-        built = guards.refuse_unfit(self.folder.manifest(), self.folder, self.shape)
-        barred = self._recall() if self.barred is None else self.barred
-        if barred & built.markets.keys() and not self.options.is_dry:
-            built = self._without(barred)
-        self._refuse_costly(built)
-        if self.options.purges_retired and not self.options.is_dry:
-            built = staging.purge_retired(self.folder, built)
-        store = DryRun(self.store) if self.options.is_dry else self.store
-        with answering(store):
-            ledger = Lease(store, self.config.publish.lease)
-            published = ledger.read(is_doubted=self.options.is_verifying)
-            ledger.refuse_if_busy()
-            if published:
-                guards.refuse_accidents(built, published, self.config, self.options.allowed, barred)
+    def plan(self, progress: Progress) -> "PlannedPublication":
+        """Read folder and store, raise GuardError for what looks like an accident, and plan; then `carry_out`."""
+        # A dry run differs in these alone: what it is given pretends to write.
+        is_dry = self.options.is_dry
+        store = DryRun(self.store) if is_dry else self.store
+        folder_type = DryFolder if is_dry else BuiltFolder
+        publisher_type = Rehearsal if is_dry else Publisher
 
-            def review(plan: Plan) -> None:
-                guards.refuse_torn(plan, built, self.folder)
-                show(plan)
+        built = folder_type.opened(self.folder, self.shape, self.config.cursor.lifetime)
+        with explaining_outage(store):
+            blocked = built.sync_blocked(store).ids() if self.blocked is None else self.blocked
+            content = self._content(built, blocked)
+            target = Target(store, self._opened_lease(store, content.built, blocked), self.config)
+            publisher = publisher_type(target, content, progress, self.options.extras)
+            publisher.prepare()
+            plan = publisher.plan()
+            guards.refuse_altered(plan, content.built, self.folder)
+        if blocked & content.built.markets.keys():
+            publisher.tally.warnings.append(_PLANNED_WITH_BLOCKED)
+        return PlannedPublication(plan, publisher, store)
 
-            target = Target(store, ledger, self.config, is_dry=self.options.is_dry)
-            publisher = Publisher(target, Content(self.folder, built, self._without), progress, review)
-            publisher.prepare(is_verifying=self.options.is_verifying)
-            publisher.publish(is_verifying=self.options.is_verifying, purge=self.options.purges_retired)
-        if barred & built.markets.keys():
-            publisher.tally.warnings.append(_PLANNED_WITH_BARRED)
-        return self._outcome(publisher.tally)
+    def _content(self, built: BuiltFolder, blocked: frozenset[str]) -> BuiltFolder:
+        """The folder without blocked markets, nor retired generations if these are to be purged."""
+        content = built.without(blocked)
+        if not self.options.lifted.cost:
+            self._refuse_costly(content.built)
+        return content.without_retired() if self.options.extras.purges_retired else content
 
     def _refuse_costly(self, built: Manifest) -> None:
-        if not self.options.allowed.cost:
-            cost = estimate.of_report(self.folder.read(files.REPORT))
-            known = prices.load(self.config)
-            guards.refuse_costly(cost, self.config, known, frozenset(built.markets))
+        cost = estimate.of_report(self.folder.read(files.REPORT))
+        guards.refuse_costly(cost, self.config, prices.load(self.config), frozenset(built.markets))
 
-    def _recall(self) -> frozenset[str]:
-        together = foretell if self.options.is_dry else recall
-        return together(self.folder, self.store).ids()
+    def _opened_lease(self, store: Store, built: Manifest, blocked: frozenset[str]) -> Lease:
+        """The store's record, read; raise BusyError if another publisher holds it, GuardError for an accident."""
+        lease = Lease(store, self.config.publish.lease)
+        published = lease.read(is_doubted=self.options.extras.is_verifying)
+        lease.refuse_if_busy()
+        if published:
+            guards.refuse_accidents(built, published, self.config, self.options.lifted, blocked)
+        return lease
 
-    def _without(self, barred: frozenset[str]) -> Manifest:
-        withdrawal.from_folder(self.folder, barred, self.config.cursor.lifetime)
-        return guards.refuse_unfit(self.folder.manifest(), self.folder, self.shape)
 
-    def _outcome(self, tally: Tally) -> Outcome:
-        built = guards.refuse_unfit(self.folder.manifest(), self.folder, self.shape)
+@dataclass(frozen=True)
+class PlannedPublication:
+    """A publish that the guards let through, and its plan."""
+
+    plan: Plan
+    publisher: Publisher
+    store: Store
+
+    def carry_out(self) -> Outcome:
+        """Bring the store to the state of the folder."""
+        with explaining_outage(self.store):
+            self.publisher.publish(self.plan)
+        built, tally = self.publisher.content.built, self.publisher.tally
         objects = len(built.objects) + layouts.total(built.current())
         return Outcome(self.store.name, built.as_of, len(built.markets), objects, self.store.requests, tally)

@@ -1,166 +1,178 @@
-"""Takedown: markets leave everything that is published, now, out of what is published itself.
+"""Takedown: remove markets from everything published, at once, working from the published state alone.
 
-No database, build or guard is asked. The blocked list comes first: from then on every publisher that looks at it
-leaves the markets out, this one included when it is killed and started again.
+No database, build or guard is asked. The blocked list is written first: from then on every publisher leaves the markets
+out, including a takedown that was killed and runs again.
 """
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from generator.api import ids
 from generator.config.settings import Config
-from generator.errors import BusyError, OutputError, PublicMarketsError
+from generator.errors import BusyError, PublicMarketsError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
 from generator.publish import withdrawal
 from generator.publish.apply import Tally
+from generator.publish.content import StoredSite
 from generator.publish.lease import Lease
-from generator.publish.protocol import Content, Publisher, Target
-from generator.publish.run import answering
+from generator.publish.protocol import Publisher, Target
+from generator.publish.stores.requests import explaining_outage
 from generator.publish.stores.store import Store
-from generator.tree import shrink
-from generator.tree.blocklist import KEY, BlockedList, load
+from generator.tree import blocklist, shrink
+from generator.tree.blocklist import BlockedList
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Manifest, Slugs
 
 Result = TypeVar("Result")
 
-#: How often to look whether a publisher that holds the record, or a run that holds the folder, has ended.
-_LOOK_S: Final = 0.5
+#: Seconds between two attempts at a store or folder that another run holds.
+_RETRY_S: Final = 0.5
 
-#: Tells people what is waited for.
-Tell = Callable[[str], None]
-
-
-def from_store(store: Store, config: Config, words: BlockedList, progress: Progress, tell: Tell) -> Tally:
-    """Take every market that `words` or the store's own list bars out of the store."""
-    with _opened(store, config, progress, tell) as opened:
-        return opened.take_out(store_blocklist.merge(store, words).ids())
+#: Shows the operator a line.
+Notify = Callable[[str], None]
 
 
-def hidden_from_store(
-    store: Store, config: Config, barred: frozenset[str], visible: frozenset[str] | None, progress: Progress
-) -> Tally:
-    """Take out what must not be public though nothing can be built: barred markets, and those that are not `visible`.
+@dataclass(frozen=True)
+class Request:
+    """What the operator asks for: markets, by id or slug, to block or unblock at an instant."""
 
-    `visible` are the markets that the database shows, bad rows included; None when it could not be asked. A loss of
-    more than guards.max_shrink allows looks like an accident, which is left alone.
-    """
+    ids: tuple[str, ...]
+    slugs: tuple[str, ...]
+    is_blocked: bool
+    at: str
 
-    def is_hidden(published: Manifest) -> frozenset[str]:
-        public = published.markets.keys() - barred
-        hidden = public - visible if visible is not None else set[str]()
-        is_accident = shrink.is_excessive(len(hidden), len(public), config.guards.max_shrink)
-        return barred if is_accident else barred | hidden
-
-    with _opened(store, config, progress, lambda _: None) as opened:
-        return opened.take_out_chosen(is_hidden)
+    def applied_to(self, blocked: BlockedList, published: Slugs) -> BlockedList:
+        """The blocked list with this decision; `published` are the slugs of the published markets."""
+        ids = (*self.ids, *(_owner(slug, published) for slug in self.slugs))
+        return blocked.decided(ids, is_blocked=self.is_blocked, now=self.at) if ids else blocked
 
 
-def named(references: Iterable[str], slugs: Callable[[], Slugs]) -> tuple[str, ...]:
-    """The ids of markets named by id or slug; `slugs` reads those that are published, which ids do not need."""
-    return tuple(_id(reference) or _owner(reference, slugs()) for reference in references)
-
-
-def _id(reference: str) -> str | None:
-    with suppress(ValueError):
-        return ids.uuid(reference)
-    return None
-
-
-def _owner(slug: str, slugs: Slugs) -> str:
-    for market_id, known in slugs.items():
-        if slug.lower() in {one.lower() for one in known}:
+def _owner(slug: str, published: Slugs) -> str:
+    for market_id, slugs in published.items():
+        if slug.lower() in map(str.lower, slugs):
             return market_id
     raise PublicMarketsError(f"{slug}: no published market has this slug; name the market by its id")
 
 
-def published_slugs(store: Store, config: Config) -> Slugs:
-    """The slugs of what a store holds."""
+# In the store
+
+
+def blocked_by_store(store: Store, config: Config, request: Request) -> BlockedList:
+    """The store's blocked list with the decision of the request; nothing is written yet."""
+    with explaining_outage(store):
+        blocked = store_blocklist.read(store)
+        return request.applied_to(blocked, _published_slugs(store, config) if request.slugs else {})
+
+
+def _published_slugs(store: Store, config: Config) -> Slugs:
     published = Lease(store, config.publish.lease).read()
     return published.built.slugs if published else {}
 
 
-def from_folder(
-    config: Config, told: Callable[[BlockedList, Callable[[], Slugs]], BlockedList], tell: Tell
-) -> BlockedList:
-    """Change the folder's blocked list as `told` does, and take every barred market out of the folder."""
-    with _free(config.output, tell) as folder:
-        words = told(load(folder), lambda: built.slugs if (built := folder.manifest()) else {})
-        folder.save(KEY, words.encoded())
-        withdrawal.from_folder(folder, words.ids(), config.cursor.lifetime)
-        return words
+def from_store(store: Store, config: Config, blocked: BlockedList, progress: Progress, notify: Notify) -> Tally:
+    """Merge `blocked` into the store's list, and remove all its markets from the store, after any other publisher."""
+    with _opened(store, config, progress) as opened:
+        ids = store_blocklist.merge(store, blocked).ids()
+        # A publisher at work reads the blocked list when it is done; if it hangs, its lease expires.
+        return _retried_while_busy(lambda: opened.withdraw(ids), notify, "blocked in every later publish; waiting")
+
+
+def withdraw_hidden(
+    store: Store, config: Config, blocked: frozenset[str], visible: frozenset[str] | None, progress: Progress
+) -> Tally:
+    """Remove what must not be public although there is no build: blocked markets, and those that are not `visible`.
+
+    `visible` are the markets the database shows, quarantined ones included; None if it could not be read. A loss of
+    more than guards.max_shrink looks like an accident: then only blocked markets go.
+    """
+    with _opened(store, config, progress) as opened:
+        return opened.withdraw(blocked, visible)
 
 
 @contextmanager
-def _opened(store: Store, config: Config, progress: Progress, tell: Tell) -> Iterator["_Store"]:
-    with answering(store), tempfile.TemporaryDirectory() as scratch, locked(Path(scratch)) as folder:
-        yield _Store(Target(store, Lease(store, config.publish.lease), config), folder, progress, tell)
+def _opened(store: Store, config: Config, progress: Progress) -> Iterator["_PublishedSite"]:
+    with explaining_outage(store), tempfile.TemporaryDirectory() as scratch, locked(Path(scratch)) as folder:
+        yield _PublishedSite(Target(store, Lease(store, config.publish.lease), config), folder, progress)
 
 
-class _Store:
-    """A store to take markets out of; `folder` holds what is uploaded for it."""
+class _PublishedSite:
+    """What a store holds, to remove markets from; `folder` receives what is to be uploaded."""
 
-    def __init__(self, target: Target, folder: Output, progress: Progress, tell: Tell) -> None:
+    def __init__(self, target: Target, folder: Output, progress: Progress) -> None:
         self._target = target
         self._folder = folder
         self._progress = progress
-        self._tell = tell
 
-    def take_out(self, barred: frozenset[str]) -> Tally:
-        """Publish the store's own state without the markets, after whoever is publishing now."""
-        # A publisher looks at the blocked list when it is done. If it does not end, its lease does.
-        said = "barred from every later publish; waiting"
-        return _after_others(lambda: self.take_out_chosen(lambda _: barred), self._tell, said)
-
-    def take_out_chosen(self, choose: Callable[[Manifest], frozenset[str]]) -> Tally:
-        """Publish the store's own state without the markets that are chosen from it."""
-        published = self._target.ledger.read()
+    def withdraw(self, blocked: frozenset[str], visible: frozenset[str] | None = None) -> Tally:
+        """Publish the store's own state without markets that are blocked or, if it is known, not visible."""
+        lease, config = self._target.lease, self._target.config
+        published = lease.read()
         if published is None:
             return Tally()
-        chosen = choose(published.built)
-        is_done = published.work is None and not published.are_caches_stale
-        if is_done and not chosen & published.built.markets.keys():
+        ids = blocked | _hidden(published.built, blocked, visible, config.guards.max_shrink)
+        is_settled = published.work is None and not published.are_caches_stale
+        if is_settled and not ids & published.built.markets.keys():
             return Tally()
-        self._target.ledger.refuse_if_busy()
-        return self._publish_without(chosen)
-
-    def _publish_without(self, barred: frozenset[str]) -> Tally:
-        built = self._without(barred)
-        publisher = Publisher(self._target, Content(self._folder, built, self._without), self._progress)
-        publisher.publish()
+        lease.refuse_if_busy()
+        stored = StoredSite(self._target.store, lease, self._folder, published.built, config.cursor.lifetime)
+        publisher = Publisher(self._target, stored.without(ids), self._progress)
+        publisher.publish(publisher.plan())
         return publisher.tally
 
-    def _without(self, barred: frozenset[str]) -> Manifest:
-        published = self._target.ledger.published
-        if published is None:
-            raise OutputError(f"{self._target.store.name}: nothing is published there")
-        withdrawal.from_store(self._target.store, published, barred, self._folder, self._target.config.cursor.lifetime)
-        built = self._folder.manifest()
-        if built is None:
-            raise OutputError(f"{self._folder.path('')}: somebody deletes what is written there")
-        return built
+
+def _hidden(
+    published: Manifest, blocked: frozenset[str], visible: frozenset[str] | None, max_shrink: float
+) -> frozenset[str]:
+    if visible is None:
+        return frozenset()
+    public = published.markets.keys() - blocked
+    hidden = frozenset(public - visible)
+    is_accident = shrink.is_excessive(len(hidden), len(public), max_shrink)
+    return frozenset() if is_accident else hidden
+
+
+# In the output folder
+
+
+def from_folder(config: Config, blocked: BlockedList, notify: Notify) -> BlockedList:
+    """Merge `blocked` into the folder's list, and remove all its markets from the folder, after any other run."""
+    with _folder_in_turn(config.output, notify) as folder:
+        return _withdrawn(folder, config, blocklist.load(folder).merged(blocked))
+
+
+def from_folder_alone(config: Config, request: Request, notify: Notify) -> BlockedList:
+    """Carry out the request on the folder, where no store is configured."""
+    with _folder_in_turn(config.output, notify) as folder:
+        built = folder.manifest() if request.slugs else None
+        return _withdrawn(folder, config, request.applied_to(blocklist.load(folder), built.slugs if built else {}))
+
+
+def _withdrawn(folder: Output, config: Config, blocked: BlockedList) -> BlockedList:
+    folder.save(blocklist.KEY, blocked.encoded())
+    withdrawal.from_folder(folder, blocked.ids(), config.cursor.lifetime)
+    return blocked
 
 
 @contextmanager
-def _free(root: Path, tell: Tell) -> Iterator[Output]:
-    """Hold the folder, after whoever holds it now."""
+def _folder_in_turn(root: Path, notify: Notify) -> Iterator[Output]:
+    """Lock the folder, after any other run."""
     with ExitStack() as stack:
-        yield _after_others(lambda: stack.enter_context(locked(root)), tell, "waiting")
+        yield _retried_while_busy(lambda: stack.enter_context(locked(root)), notify, "waiting")
 
 
-def _after_others(attempt: Callable[[], Result], tell: Tell, said: str) -> Result:
-    """Try until nobody else is at work; tell once who is."""
+def _retried_while_busy(attempt: Callable[[], Result], notify: Notify, what: str) -> Result:
+    """Try until no other run is at work; say once which run is."""
     is_told = False
     while True:
         try:
             return attempt()
         except BusyError as error:
             if not is_told:
-                tell(f"{said}: {error}")
+                notify(f"{what}: {error}")
             is_told = True
-            time.sleep(_LOOK_S)
+            time.sleep(_RETRY_S)

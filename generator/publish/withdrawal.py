@@ -1,7 +1,7 @@
-"""What a published state becomes without some markets, made from that state alone: no database is asked.
+"""Withdraws markets: derives the published state without them from that state alone, without the database.
 
-Lists are read as readers walk them, so whatever first pages lead to is what the lists are, also when a run that ended
-early has replaced only some of them.
+Lists are read as readers walk them, from their first pages on, so they are right even if an interrupted run replaced
+only some of these.
 """
 
 from collections.abc import Collection, Iterator
@@ -29,20 +29,20 @@ _JSON: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 
 
 def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> None:
-    """Take the markets out of what a folder holds, as the next build would."""
+    """Remove the markets from a folder, as the next build would."""
     before = folder.manifest()
     if before is None or not before.markets.keys() & ids:
         return
-    # It shows what the markets said, and the next build makes it again.
+    # It quotes the markets; the next build makes it again.
     folder.discard_key(files.INSPECTION)
-    # A build that was killed leaves objects that the manifest does not describe.
+    # A killed build leaves objects that the manifest does not describe.
     doubted = set() if before.complete else {*before.objects, *folder.strangers(before)}
     rendered = _Withdrawal(before, folder.read, frozenset(ids), frozenset(doubted)).rendered(folder, 1)
     staging.place(folder, before, rendered, lifetime)
 
 
 def from_store(store: Store, published: Published, ids: Collection[str], folder: Output, lifetime: timedelta) -> None:
-    """Put into `folder` what a store's state becomes without the markets: whatever of it is not in the store yet."""
+    """Put into `folder` whatever the store lacks of its own state without the markets."""
 
     def read(key: str) -> bytes | None:
         stored = with_retries(partial(store.get, key))
@@ -53,7 +53,7 @@ def from_store(store: Store, published: Published, ids: Collection[str], folder:
 
 
 class _Withdrawal:
-    """A state, how its objects are read, the markets to take out, and the objects of unknown content."""
+    """A state, how to read its objects, the markets to remove, and the keys of objects of unknown content."""
 
     def __init__(self, before: Manifest, read: Read, ids: frozenset[str], doubted: frozenset[str]) -> None:
         self._before = before
@@ -62,7 +62,7 @@ class _Withdrawal:
         self._doubted = doubted
 
     def rendered(self, folder: Output, parallel: int) -> Rendered:
-        """Put aside what changes; `parallel` objects are read at once."""
+        """Stage what changes; `parallel` lists are read at once."""
         before = self._before
         staged = Staged(objects=self._kept_objects())
         lists = []
@@ -71,26 +71,26 @@ class _Withdrawal:
         ):
             lists.append(self._staged_list(folder, name, items))
             staged.add(lists[-1].first_pages)
-        for artifact in self._documents({one.name: one.current.count for one in lists}):
+        for artifact in self._documents({staged_list.name: staged_list.current.count for staged_list in lists}):
             staged.put(folder, artifact)
-        states = {market_id: held for market_id, held in before.markets.items() if market_id not in self._ids}
+        markets = {market_id: states for market_id, states in before.markets.items() if market_id not in self._ids}
         update = {
             "complete": True,
-            "lists": {one.name: one.current for one in lists},
+            "lists": {staged_list.name: staged_list.current for staged_list in lists},
             "retired": (),
             "objects": dict(sorted(staged.objects.items())),
             "markets": {},
-            "slugs": {one: slugs for one, slugs in before.slugs.items() if one not in self._ids},
+            "slugs": {market_id: slugs for market_id, slugs in before.slugs.items() if market_id not in self._ids},
         }
-        return Rendered(lists, staged, before.model_copy(update=update), states)
+        return Rendered(lists, staged, before.model_copy(update=update), markets)
 
     def _kept_objects(self) -> dict[str, str]:
-        """What stays as it is, with its digest."""
+        """The digests of the objects that stay as they are."""
         changed = self._gone() | self._doubted
         return {key: digest for key, digest in self._before.objects.items() if key not in changed}
 
     def _gone(self) -> frozenset[str]:
-        """The details of the markets that are taken out."""
+        """The keys of the details of the markets to remove."""
         return frozenset(key for market_id in self._ids for key in self._before.details(market_id))
 
     def _staged_list(self, folder: Output, name: str, items: list[bytes]) -> StagedList:
@@ -116,7 +116,7 @@ class _Withdrawal:
 
     def _snapshot(self) -> bytes:
         groups = self._parsed(keys.SNAPSHOT)
-        kept = {name: [one for one in group if one["id"] not in self._ids] for name, group in groups.items()}
+        kept = {name: [item for item in group if item["id"] not in self._ids] for name, group in groups.items()}
         return contract.encode(contract.PublicMarketSnapshot.model_validate(kept))
 
     def _parsed(self, key: str) -> dict[str, Any]:

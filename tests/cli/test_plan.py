@@ -180,7 +180,7 @@ def test_what_was_withdrawn_disappears_though_the_guard_refuses(charged: Site) -
     charged.edit(OPEN[0], approval="rejected")
     result = charged.run("rebuild", "--as-of", hour(1), guards__max_monthly_cost="0")
     assert result.exit_code == 3
-    assert "what must not be public was withdrawn all the same" in result.stderr
+    assert "hidden markets were still withdrawn" in result.stderr
     assert charged.traces(OPEN[0]) == []
 
 

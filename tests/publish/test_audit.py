@@ -199,4 +199,4 @@ def test_a_directory_is_repaired_as_well(site: Site) -> None:
 
 def test_a_verifying_run_asks_again_whether_the_store_keeps_conditions(site: Site) -> None:
     site.server.behaviour.ignores_conditions = True
-    assert "ignores the conditions" in site.refused(1, "publish", "--verify")
+    assert "ignores conditional puts" in site.refused(1, "publish", "--verify")

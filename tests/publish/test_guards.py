@@ -74,8 +74,8 @@ def test_markets_that_were_taken_down_are_not_lost(site: Site) -> None:
 def test_what_is_older_than_what_is_published_is_refused(site: Site) -> None:
     site.done("rebuild", "--as-of", hour(2))
     assert site.refused(3, "rebuild", "--as-of", hour(1)) == (
-        "what was built as of 2024-02-01T01:00:00.000Z is older than what is published, 2024-02-01T02:00:00.000Z; "
-        "build again (is a clock wrong?), or use --allow-older"
+        "the build is as of 2024-02-01T01:00:00.000Z, older than what is published, 2024-02-01T02:00:00.000Z; "
+        "build again (check the clocks), or pass --allow-older"
     )
     site.done("publish", "--allow-older")
     assert site.record().built.as_of == "2024-02-01T01:00:00.000Z"
@@ -123,7 +123,7 @@ def test_a_file_that_is_not_as_it_was_built_is_refused(site: Site, step: str, ha
 def test_a_build_that_was_killed_is_refused(site: Site) -> None:
     tamper(Path("output/manifest.json"), json.dumps({**manifest(), "complete": False}).encode())
     sentence = site.refused(3, "publish", "--allow-shrink", "--allow-older", "--allow-other-site", "--verify")
-    assert sentence == "output: torn, a build was killed there; run `public-markets build` again"
+    assert sentence == "output: the last build there was killed; run `public-markets build` again"
     site.done("rebuild", "--as-of", hour(1))
     site.check()
 
@@ -140,7 +140,7 @@ def test_a_folder_without_a_manifest_is_refused(site: Site, content: bytes | Non
 
 def test_a_folder_in_which_nothing_was_built_is_refused(site: Site) -> None:
     site.forget_output()
-    assert site.refused(3, "publish") == "output: nothing was built there yet; run `public-markets build`"
+    assert site.refused(3, "publish") == "output: holds no build yet; run `public-markets build`"
 
 
 # Another site
@@ -161,8 +161,8 @@ def test_another_sites_bucket_is_refused(site: Site) -> None:
     other = "https://other.example"
     assert "base_url was http://127.0.0.1:8000, is https://other.example" in site.refused(3, "publish", base_url=other)
     assert site.refused(3, "rebuild", "--as-of", hour(1), base_url=other) == (
-        "publish.target holds the site http://127.0.0.1:8000, base_url is https://other.example; is it the right "
-        "bucket? then use --allow-other-site"
+        "publish.target holds the site http://127.0.0.1:8000, but base_url is https://other.example; if it is the "
+        "right target, pass --allow-other-site"
     )
     site.done("publish", "--allow-other-site", base_url=other)
     assert site.record().built.settings["base_url"] == other
@@ -176,8 +176,8 @@ def test_another_sites_bucket_is_refused(site: Site) -> None:
 def test_a_first_publish_among_strangers_is_refused(empty: Site) -> None:
     empty.put("v1/index.html", b"somebody else's")
     assert empty.refused(1, "publish") == (
-        "s3://markets/api: holds v1/index.html but no record of this program, so it may be somebody else's; choose "
-        "another target, or run publish --verify, which deletes what is under v1/ and unknown"
+        "s3://markets/api: holds v1/index.html but no record of this program, so the object may belong to somebody "
+        "else; choose another target, or run publish --verify, which deletes every unknown object under v1/"
     )
     assert not [key for key in empty.stored() if key.startswith("manifest")]
     empty.done("publish", "--verify")
@@ -197,8 +197,8 @@ def test_what_lies_beside_the_api_is_left_alone(empty: Site) -> None:
 def test_a_store_that_ignores_conditions_is_refused_unless_there_is_one_writer(empty: Site) -> None:
     empty.server.behaviour.ignores_conditions = True
     assert empty.refused(1, "publish") == (
-        "s3://markets/api: this store ignores the conditions of a put (If-Match, If-None-Match), so two publishers "
-        "could undo each other's work unnoticed; use another store, or promise that there is only one by "
+        "s3://markets/api: ignores conditional puts (If-Match, If-None-Match), so two publishers could overwrite each "
+        "other's work unnoticed; use another store, or declare that there is only one publisher with "
         "publish.single_writer: true"
     )
     assert empty.objects() == {}
@@ -215,13 +215,13 @@ def test_a_store_is_trusted_for_a_week(site: Site) -> None:
     assert len(site.requests("rebuild")) == 5
     site.server.behaviour.ignores_conditions = True
     site.server.behaviour.clock_offset_s = 30 * 86_400
-    assert "ignores the conditions" in site.refused(1, "rebuild")
+    assert "ignores conditional puts" in site.refused(1, "rebuild")
 
 
 def test_a_bucket_that_everybody_can_write_to_is_warned_of(empty: Site) -> None:
     empty.server.behaviour.open_to_everyone = True
     result = empty.done("publish")
-    assert "s3://markets/api: everybody can write here, without credentials; close it" in result.stderr
+    assert "s3://markets/api: anyone can write here without credentials; deny it" in result.stderr
     empty.check()
 
 
@@ -229,7 +229,7 @@ def test_a_directory_that_everybody_can_write_to_is_warned_of(site: Site) -> Non
     site.target = "www"
     Path("www").mkdir()
     Path("www").chmod(0o777)
-    assert "www: everybody can write here" in site.done("publish").stderr
+    assert "www: anyone can write here" in site.done("publish").stderr
 
 
 # Records that are not ours
@@ -239,8 +239,8 @@ def test_a_directory_that_everybody_can_write_to_is_warned_of(site: Site) -> Non
 def test_a_foreign_record_is_refused(site: Site, option: tuple[str, ...]) -> None:
     site.put("manifest.json", b'{"name": "a web app"}')
     assert site.refused(1, "publish", *option) == (
-        "s3://markets/api: manifest.json: damaged or not this program's (1 mistakes); if the target is right, "
-        "`public-markets publish --verify` looks at every object and writes it anew"
+        "s3://markets/api: manifest.json: damaged or not this program's (1 errors); if the target is right, "
+        "`public-markets publish --verify` checks every object and writes the record anew"
     )
 
 

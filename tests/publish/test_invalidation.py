@@ -20,7 +20,7 @@ from tests.support.stores import use_credentials
 if TYPE_CHECKING:
     from types_boto3_cloudfront.type_defs import DistributionConfigTypeDef, OriginTypeDef
 
-NO_CDN = "copies of what was withdrawn may live on in a CDN: name it by publish.cloudfront_distribution or publish."
+NO_CDN = "no CDN is configured, so cached copies of withdrawn markets may remain; set publish.cloudfront_distribution or publish."
 
 
 @pytest.fixture
@@ -84,8 +84,8 @@ def test_a_command_that_fails_ends_with_1_and_the_next_publish_tries_again(
     result = site.run("takedown", market_id(FX), publish__purge_command=failing)
     assert result.exit_code == 1
     assert result.stderr.splitlines()[-1] == (
-        f"error: publish.purge_command: {sys.executable} ended with 1 (token refused); copies of what was withdrawn "
-        "may live on in the CDN. mend it, then run publish again"
+        f"error: publish.purge_command: {sys.executable} ended with 1 (token refused); copies of withdrawn markets "
+        "may remain in the CDN; fix the command, then run publish again"
     )
     assert site.record().are_caches_stale
     assert [key for key in site.traces(FX) if key.startswith("store")] == []
@@ -111,7 +111,7 @@ def test_a_command_that_is_not_there_is_told(site: Site) -> None:
     site.edit(FX, is_listed=0)
     result = site.run("rebuild", "--as-of", hour(1), publish__purge_command="no-such-command --all")
     assert result.exit_code == 1
-    assert "publish.purge_command: no-such-command: no such file or directory; copies of what was" in result.stderr
+    assert "publish.purge_command: no-such-command: no such file or directory; copies of withdrawn" in result.stderr
 
 
 @pytest.fixture
@@ -170,8 +170,8 @@ def test_missing_credentials_are_told(cloudfront: str, tmp_path: Path, monkeypat
 
 def test_both_can_be_told(cloudfront: str, command: tuple[str, Path], tmp_path: Path) -> None:
     config = make_config(tmp_path, publish__cloudfront_distribution=cloudfront, publish__purge_command=command[0])
-    assert invalidation.are_known(config)
-    assert not invalidation.are_known(make_config(tmp_path))
+    assert invalidation.is_configured(config)
+    assert not invalidation.is_configured(make_config(tmp_path))
     invalidation.invalidate(config)
     assert len(noted(command[1])) == 1
     assert invalidations(cloudfront) == [["/*"]]

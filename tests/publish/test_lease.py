@@ -35,10 +35,10 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     use_credentials(monkeypatch)
 
 
-def opened(s3: S3Server, lease: timedelta = LEASE) -> Lease:
-    ledger = Lease(open_bucket(s3, "obstore"), lease)
-    ledger.read()
-    return ledger
+def opened(s3: S3Server, duration: timedelta = LEASE) -> Lease:
+    lease = Lease(open_bucket(s3, "obstore"), duration)
+    lease.read()
+    return lease
 
 
 def stored(s3: S3Server) -> Published:
@@ -58,24 +58,24 @@ def held_by(s3: S3Server, process: str) -> None:
 
 
 def test_a_store_without_a_record_is_read_as_none(s3: S3Server) -> None:
-    ledger = opened(s3)
-    assert ledger.published is None
-    ledger.refuse_if_busy()
+    lease = opened(s3)
+    assert lease.published is None
+    lease.refuse_if_busy()
 
 
 def test_who_holds_it_says_who_and_until_when_and_what_is_touched(s3: S3Server) -> None:
     s3.behaviour.clock_offset_s = 86_400.0 * 365
-    ledger = opened(s3)
-    ledger.hold(RECORD, ("v1/build.json",))
+    lease = opened(s3)
+    lease.hold(RECORD, ("v1/build.json",))
     found = stored(s3)
     assert found.sequence == 1
     assert found.work
     assert found.work.who == f"process {os.getpid()} on {socket.gethostname()}"
     assert found.work.touched == ("v1/build.json",)
-    assert found.work.since == ledger.now
-    assert int(found.work.deadline[:4]) == int(ledger.now[:4])
+    assert found.work.since == lease.now
+    assert int(found.work.deadline[:4]) == int(lease.now[:4])
     assert found.work.since < found.work.deadline
-    ledger.release(RECORD)
+    lease.release(RECORD)
     assert stored(s3).work is None
     assert stored(s3).sequence == 2
 
@@ -85,7 +85,7 @@ def test_another_publisher_is_told_who_holds_it(s3: S3Server) -> None:
     with pytest.raises(BusyError) as caught:
         opened(s3).refuse_if_busy()
     assert re.fullmatch(
-        r"s3://markets: process \d+ on \S+ has been publishing since \S+Z and holds it until \S+Z "
+        r"s3://markets: process \d+ on \S+ has been publishing since \S+Z and holds the lease until \S+Z "
         r"\(now \S+Z, all by the store's clock\); run again then",
         str(caught.value),
     )
@@ -127,14 +127,14 @@ def test_of_two_that_begin_at_once_one_is_refused(s3: S3Server) -> None:
 
 
 def test_a_renewal_keeps_the_beginning_and_moves_the_deadline(s3: S3Server) -> None:
-    ledger = opened(s3, timedelta(seconds=10))
-    ledger.hold(RECORD, ("v1/build.json",))
+    lease = opened(s3, timedelta(seconds=10))
+    lease.hold(RECORD, ("v1/build.json",))
     before = stored(s3).work
-    ledger.keep()
+    lease.renew_if_needed()
     assert stored(s3).work == before, "there is time"
     s3.behaviour.clock_offset_s = 3
-    ledger._asked -= 4  # noqa: SLF001 - four seconds later
-    ledger.keep()
+    lease._held_since -= 4  # noqa: SLF001 - four seconds later
+    lease.renew_if_needed()
     after = stored(s3).work
     assert before
     assert after
@@ -143,28 +143,28 @@ def test_a_renewal_keeps_the_beginning_and_moves_the_deadline(s3: S3Server) -> N
 
 
 def test_who_could_not_renew_in_time_stops_by_itself(s3: S3Server) -> None:
-    ledger = opened(s3, timedelta(seconds=10))
-    ledger.hold(RECORD, ())
-    ledger.require()
-    ledger._asked -= 8.1  # noqa: SLF001 - eight seconds later
-    for stopped in (ledger.require, ledger.keep, ledger.confirm):
+    lease = opened(s3, timedelta(seconds=10))
+    lease.hold(RECORD, ())
+    lease.require_valid()
+    lease._held_since -= 8.1  # noqa: SLF001 - eight seconds later
+    for stopped in (lease.require_valid, lease.renew_if_needed, lease.confirm_held):
         with pytest.raises(BusyError, match="could not renew its lease in time"):
             stopped()
     requests = len(s3.log)
     with pytest.raises(BusyError):
-        ledger.keep()
+        lease.renew_if_needed()
     assert len(s3.log) == requests, "nothing is asked any more"
 
 
 def test_who_was_overtaken_finds_out_when_it_asks(s3: S3Server) -> None:
-    ledger = opened(s3)
-    ledger.hold(RECORD, ())
-    ledger.confirm()
+    lease = opened(s3)
+    lease.hold(RECORD, ())
+    lease.confirm_held()
     put(s3, stored(s3).model_copy(update={"sequence": 9}).encoded())
     with pytest.raises(BusyError, match="was faster"):
-        ledger.confirm()
+        lease.confirm_held()
     with pytest.raises(BusyError, match="was faster"):
-        ledger.release(RECORD)
+        lease.release(RECORD)
     assert stored(s3).sequence == 9
 
 
@@ -175,35 +175,35 @@ def test_a_put_without_an_answer_is_found_out_about(s3: S3Server, fault: Fault) 
     def once(request: Request) -> Fault | None:
         return faults.pop() if request.operation == "PutObject" and faults else None
 
-    ledger = opened(s3)
+    lease = opened(s3)
     s3.before = once
-    ledger.hold(RECORD, ())
+    lease.hold(RECORD, ())
     assert not faults
-    ledger.confirm()
-    ledger.release(RECORD)
+    lease.confirm_held()
+    lease.release(RECORD)
     assert stored(s3).sequence == 2
 
 
 def test_a_put_that_is_never_answered_leaves_the_outcome_unknown(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tenacity.nap.time.sleep", lambda _: None)
-    ledger = opened(s3)
+    lease = opened(s3)
     s3.before = lambda request: APPLIED_BUT_FAILED if request.operation == "PutObject" else Fault(503, "SlowDown")
-    with pytest.raises(OutcomeUnknownError, match=r"it is not known whether manifest\.json was replaced .* run again"):
-        ledger.hold(RECORD, ())
+    with pytest.raises(OutcomeUnknownError, match=r"it is unknown whether manifest\.json was replaced .* run again"):
+        lease.hold(RECORD, ())
     s3.before = None
     assert stored(s3).sequence == 1
 
 
 def test_a_damaged_record_is_refused_unless_it_is_doubted(s3: S3Server) -> None:
-    ledger = Lease(open_bucket(s3, "obstore"), LEASE)
+    lease = Lease(open_bucket(s3, "obstore"), LEASE)
     for damaged in (b'{"name": "somebody\'s web app"}', b"", RECORD.encoded()[:50]):
         put(s3, damaged)
         with pytest.raises(StoreError, match=r"damaged or not this program's .* `public-markets publish --verify`"):
-            ledger.read()
-        assert ledger.read(is_doubted=True) is None
-        ledger.hold(RECORD, ())
+            lease.read()
+        assert lease.read(is_doubted=True) is None
+        lease.hold(RECORD, ())
         assert stored(s3).work
-        ledger.release(RECORD)
+        lease.release(RECORD)
 
 
 @pytest.mark.parametrize("is_doubted", [False, True])

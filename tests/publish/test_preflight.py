@@ -10,9 +10,9 @@ from tests.support.publishing import Site, hour
 from tests.support.s3.behaviour import Fault
 
 NAME = "s3://markets/api"
-KEEPS = f"fine: {NAME}: can be written, and keeps the conditions of puts"
+KEEPS = f"fine: {NAME}: can be written, and honours conditional puts"
 NO_CDN = (
-    "warning: publish: no CDN is named, so copies of what was withdrawn would live on in it; set "
+    "warning: publish: no CDN is configured, so cached copies of withdrawn markets may remain; set "
     "publish.cloudfront_distribution or publish.purge_command"
 )
 FIRST = datetime(2024, 1, 31, 12, tzinfo=UTC)
@@ -74,8 +74,8 @@ def test_everything_that_is_wrong_with_a_store_is_told_at_once(site: Site) -> No
     assert [line.split(";")[0].split(", ")[0] for line in told[:-1]] == [
         f"fine: {NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z",
         f"error: {NAME}: holds the site http://127.0.0.1:8000",
-        f"error: {NAME}: ignores the conditions of puts (If-Match",
-        f"warning: {NAME}: everybody can write here",
+        f"error: {NAME}: ignores conditional puts (If-Match",
+        f"warning: {NAME}: anyone can write here",
         f"warning: {NAME}: keeps old versions",
     ]
     assert told[-1] == NO_CDN
@@ -88,14 +88,14 @@ def test_a_cdn_that_is_named_is_no_finding(site: Site) -> None:
 
 def test_a_single_writer_is_a_promise_that_is_repeated(site: Site) -> None:
     told = found(site, publish__single_writer="true")
-    assert any(line.startswith(f"warning: {NAME}: publish.single_writer promises") for line in told)
+    assert any(line.startswith(f"warning: {NAME}: publish.single_writer declares") for line in told)
     assert KEEPS not in told
 
 
 def test_clocks_that_differ_are_told_in_seconds(site: Site) -> None:
     at(site, datetime.now(UTC) - timedelta(seconds=90))
     warnings = [line for line in site.done("check").stdout.splitlines() if "clock" in line]
-    assert [line.split(" s ")[1] for line in warnings] == ["ahead of the store's; set it: builds are dated by it"]
+    assert [line.split(" s ")[1] for line in warnings] == ["ahead of the store's; set it: it dates the builds"]
     at(site, datetime.now(UTC) + timedelta(seconds=10))
     assert "clock" not in site.done("check").stdout
 
@@ -115,7 +115,9 @@ def test_a_publisher_at_work_is_told(site: Site) -> None:
 def test_a_record_that_cannot_be_read_is_told_with_its_remedy(site: Site) -> None:
     site.put(record.KEY, b"{}")
     (line,) = [line for line in found(site, 1) if line.startswith("error")]
-    assert line.startswith(f"error: s3://markets/api: {record.KEY}: damaged or of another version of this program")
+    assert line.startswith(
+        f"error: s3://markets/api: {record.KEY}: damaged, or written by another version of this program"
+    )
 
 
 def test_a_store_that_does_not_answer_is_asked_once(site: Site) -> None:
@@ -137,7 +139,7 @@ def test_a_directory_is_checked_like_a_bucket(site: Site) -> None:
     site.target, site.settings["publish.endpoint_url"] = "site", ""
     assert found(site) == [
         "fine: site: can be read; nothing is published there yet",
-        "fine: site: can be written, and keeps the conditions of puts",
+        "fine: site: can be written, and honours conditional puts",
     ]
 
 
@@ -156,10 +158,10 @@ def test_what_is_older_than_three_schedules_fails_with_a_sentence(site: Site) ->
     at(site, FIRST + timedelta(minutes=181))
     assert site.refused(1, "check", "--published") == (
         f"{NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, 181 minutes ago, which is more than 3 "
-        "schedules of 60 minutes; is cron running? look at how `public-markets rebuild` ended last"
+        "schedules of 60 minutes; check that cron runs, and how the last `public-markets rebuild` ended"
     )
     site.done("check", "--published", schedule="120")
-    assert any("; is cron running?" in line for line in found(site))
+    assert any("; check that cron runs" in line for line in found(site))
 
 
 def test_the_monitor_goes_by_the_stores_clock_and_asks_little(site: Site) -> None:

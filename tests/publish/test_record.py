@@ -20,7 +20,7 @@ RECORD = Published(
     built=BUILT,
     etags={"v1/build.json": '"e"'},
     work=WORK,
-    doomed=(Retired(list="open/new", generation="p1", count=2, bytes=3, retired_at="t"),),
+    due=(Retired(list="open/new", generation="p1", count=2, bytes=3, retired_at="t"),),
     are_caches_stale=True,
     probed_at="2026-01-31T12:00:00.000Z",
 )
@@ -32,6 +32,20 @@ def test_it_is_read_back_as_it_was_written() -> None:
     assert {"sequence", "built", "etags", "work", "doomed", "areCachesStale", "probedAt"} < json.loads(
         RECORD.encoded()
     ).keys()
+
+
+def test_a_record_of_an_earlier_release_is_read() -> None:
+    stored = (
+        b'{"format":1,"sequence":7,"built":{"format":1,"complete":true,"asOf":"2026-01-31T12:00:00.000Z",'
+        b'"isClockSet":false,"version":"1","variant":"core","layout":"pages","settings":{},"lists":{},"retired":[],'
+        b'"objects":{"v1/build.json":"d"},"markets":{"m":["open"]},"slugs":{}},"etags":{"v1/build.json":"\\"e\\""},'
+        b'"work":{"owner":"o","process":"p","who":"w","since":"s","deadline":"d",'
+        b'"touched":["v1/build.json","v1/other.json"]},"doomed":[{"generation":"p1","count":2,"bytes":3,'
+        b'"list":"open/new","retiredAt":"t","withdrawn":false,"partial":false}],"areCachesStale":true,'
+        b'"probedAt":"2026-01-31T12:00:00.000Z"}\n'
+    )
+    assert decoded(stored) == RECORD
+    assert RECORD.encoded() == stored
 
 
 def test_what_a_publisher_at_work_touches_is_unfinished() -> None:

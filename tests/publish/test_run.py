@@ -162,7 +162,7 @@ def test_a_dry_run_changes_nothing_and_tells_every_step_with_its_reason(site: Si
     assert {entry.operation for entry in site.server.log} <= {"GetObject", "HeadObject", "ListObjectsV2"}
     *steps, summary = result.stdout.splitlines()
     detail = keys.detail(market_id(9))
-    assert steps[0] == f"delete {detail}: its market is not public any more"
+    assert steps[0] == f"delete {detail}: its market is no longer public"
     assert f"upload {keys.first_page('all/new', 20)}: changed" in steps
     assert any(re.fullmatch(r"upload v1/\S+/all/new/p\w+/ \(\d+ objects\): new", step) for step in steps)
     assert any(re.fullmatch(r"delete v1/\S+/all/new/p\w+/ \(\d+ objects\): its market is .*", step) for step in steps)

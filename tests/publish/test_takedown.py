@@ -70,7 +70,7 @@ def test_a_market_that_is_not_public_any_more_is_gone_with_the_next_rebuild(
     assert site.traces(1) == []
     site.check()
     assert f"withdrawn: market {market_id(1)} is not public any more" in result.stderr
-    assert "copies of what was withdrawn may live on in a CDN" in result.stderr
+    assert "cached copies of withdrawn markets may remain" in result.stderr
     assert f'"{market_id(1)}"' not in site.stored()["manifest.json"].decode()
 
 
@@ -129,8 +129,8 @@ def test_the_command_needs_no_database_and_no_build(site: Site) -> None:
     lines = result.stdout.splitlines()
     assert lines[0].startswith(f"{market_id(1)} kept out since 20")
     assert lines[1:] == ["1 markets are kept out of every build"]
-    assert "s3://markets/api: holds none of the markets that are kept out (" in result.stderr
-    assert "output: holds none of the markets that are kept out" in result.stderr
+    assert "s3://markets/api: holds no blocked markets (" in result.stderr
+    assert "output: holds no blocked markets" in result.stderr
     assert blocked_ids(site) == {market_id(1)}
 
 
@@ -403,7 +403,7 @@ def test_a_takedown_waits_for_a_publisher_and_says_so_once(site: Site) -> None:
     result = site.done("takedown", market_id(FX))
     waiting = [line for line in result.stderr.splitlines() if "waiting" in line]
     assert len(waiting) == 1
-    assert waiting[0].startswith("barred from every later publish; waiting: s3://markets/api: process 7 on another ")
+    assert waiting[0].startswith("blocked in every later publish; waiting: s3://markets/api: process 7 on another ")
     assert site.traces(FX) == []
     site.check()
 
@@ -444,7 +444,7 @@ def test_a_market_that_another_machine_took_down_goes_even_when_the_database_is_
     Path("markets.db").rename("away.db")
     result = site.run("rebuild")
     assert result.exit_code == 1
-    assert "what must not be public was withdrawn all the same" in result.stderr
+    assert "hidden markets were still withdrawn" in result.stderr
     assert [key for key in site.traces(1) if key.startswith("store")] == []
     Path("away.db").rename("markets.db")
     site.done("rebuild")

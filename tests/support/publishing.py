@@ -148,7 +148,7 @@ class Site:
         """The store holds what was built, what is retired, and nothing else; nobody is at work."""
         stated = self.record()
         assert stated.work is None
-        assert stated.doomed == ()
+        assert stated.due == ()
         assert stated.built.complete
         pages = {
             key for (name, generation), one in stated.built.generations().items()

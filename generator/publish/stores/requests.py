@@ -1,52 +1,67 @@
-"""Requests to a store that are repeated until they are answered, and many of them at once, every result consumed."""
+"""Requests to a store: repeated until they are answered, and many at once, with every result consumed."""
 
 import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import Final, TypeVar
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from generator.errors import StoreError
 from generator.publish.stores.store import Condition, ConditionFailedError, If, Store, UnavailableError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: When three of ten requests fail, one of two million fails so often in a row. Together at most about 75 s.
+#: If three of ten requests fail, one of two million fails this often in a row. All waits together are at most 75 s.
 _ATTEMPTS: Final = 12
 _FIRST_WAIT_S: Final = 0.1
 _LONGEST_WAIT_S: Final = 10
-#: Tasks that wait for each thread, so that none is idle and memory stays small.
-_WAITING: Final = 2
-#: Items that a thread does one after the other: to hand each over by itself costs a sixth of all time.
-_SHARE: Final = 4
+#: For all attempts but the first, which does without its overhead.
+_RETRYING: Final = Retrying(
+    retry=retry_if_exception_type(UnavailableError),
+    stop=stop_after_attempt(_ATTEMPTS - 1),
+    wait=wait_random_exponential(_FIRST_WAIT_S, _LONGEST_WAIT_S),
+    reraise=True,
+)
+#: Tasks queued per thread: enough that none is idle, few enough to keep memory small.
+_QUEUED_PER_THREAD: Final = 2
+#: Items per task: handing over each item by itself takes a sixth of the time.
+_ITEMS_PER_TASK: Final = 4
 
 
 def with_retries(call: Callable[[], Result]) -> Result:
-    """Make a request that may be repeated, until the store answers."""
+    """Make a request that is safe to repeat, until the store answers."""
     try:
         return call()
     except UnavailableError:
-        again = Retrying(
-            retry=retry_if_exception_type(UnavailableError),
-            stop=stop_after_attempt(_ATTEMPTS - 1),
-            wait=wait_random_exponential(_FIRST_WAIT_S, _LONGEST_WAIT_S),
-            reraise=True,
-        )
         time.sleep(_FIRST_WAIT_S)
-        return again(call)
+        return _RETRYING(call)
+
+
+@contextmanager
+def explaining_outage(store: Store) -> Iterator[None]:
+    """Raise StoreError with one sentence for a store that does not answer, even after all retries."""
+    try:
+        yield
+    except UnavailableError as error:
+        raise StoreError(
+            f"{store.name}: does not answer ({error}); what is published stays whole, the next run finishes the work"
+        ) from error
 
 
 def put_until_answered(
     store: Store, key: str, body: bytes, condition: Condition, require: Callable[[], None] = lambda: None
 ) -> str:
-    """Put an object under a condition until the store answers; returns its ETag. `require` may forbid each attempt.
+    """Put an object under a condition until the store answers; return its ETag. `require` may forbid each attempt.
 
-    A put that was applied but not acknowledged makes the next one fail: what is there tells the two apart.
+    After a put that was applied but not acknowledged the next attempt fails its condition: if the object then has
+    these bytes, the put succeeded.
     """
 
     def put() -> str:
@@ -63,7 +78,7 @@ def put_until_answered(
 
 
 def probe(store: Store) -> bool:
-    """Whether the store keeps to the conditions of puts, found out with an object that is deleted afterwards."""
+    """Whether the store honours the conditions of puts; tried with an object that is deleted afterwards."""
     key = f"probe-{secrets.token_hex(16)}.json"
     try:
         etag = put_until_answered(store, key, b"1", If.ABSENT)
@@ -71,7 +86,7 @@ def probe(store: Store) -> bool:
             return False
         latest = put_until_answered(store, key, b"2", etag)
         return _refuses(store, key, etag) and with_retries(partial(store.head, key)) == latest
-    except ConditionFailedError:  # the right ETag was refused
+    except ConditionFailedError:  # the current ETag was refused
         return False
     finally:
         with_retries(partial(store.delete, [key]))
@@ -85,29 +100,29 @@ def _refuses(store: Store, key: str, condition: Condition) -> bool:
     return False
 
 
-def parallel_map(work: Callable[[Item], Result], items: Iterable[Item], parallel: int) -> Iterator[Result]:
-    """Do the work for every item in threads; results come in the order of the items, an error ends it all."""
+def parallel_map(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
+    """Yield the result for every item, in order, computed in threads; the first error cancels the rest."""
     pending: deque[Future[list[Result]]] = deque()
-    with ThreadPoolExecutor(parallel) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         try:
-            for task in _tasks(iter(items), parallel):
+            for task in _tasks(iter(items), threads):
                 pending.append(pool.submit(_all, work, task))
-                if len(pending) > parallel * _WAITING:
+                if len(pending) > threads * _QUEUED_PER_THREAD:
                     yield from pending.popleft().result()
             while pending:
                 yield from pending.popleft().result()
         finally:
-            # Of an error, or of a caller that has had enough: what has not begun must not begin.
+            # After an error, or when the caller stops early, do not begin what is queued.
             for future in pending:
                 future.cancel()
 
 
-def _tasks(items: Iterator[Item], parallel: int) -> Iterator[list[Item]]:
-    """Share the items out: one for every thread first, so that few of them use all threads, then some at a time."""
-    for item in islice(items, parallel):
+def _tasks(items: Iterator[Item], threads: int) -> Iterator[list[Item]]:
+    """Batch the items: one for each thread first, so that a few items use all threads, then several at a time."""
+    for item in islice(items, threads):
         yield [item]
-    while some := list(islice(items, _SHARE)):
-        yield some
+    while batch := list(islice(items, _ITEMS_PER_TASK)):
+        yield batch
 
 
 def _all(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:

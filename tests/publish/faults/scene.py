@@ -17,6 +17,7 @@ from generator.builder.render import shape
 from generator.config.settings import Config
 from generator.publish import record
 from generator.publish.guards import LiftedGuards
+from generator.publish.protocol import Extras
 from generator.publish.record import Published
 from generator.publish.run import Options, Outcome, Publication
 from generator.publish.stores.factory import open_store
@@ -37,7 +38,7 @@ from tests.support.stores import use_credentials
 PREFIX: Final = "api/"
 LIFETIME_S: Final = 24 * 3600
 LEASE_S: Final = 60
-ALLOWED: Final = LiftedGuards(shrink=True, older=True)
+LIFTED: Final = LiftedGuards(shrink=True, older=True)
 
 
 @dataclass(frozen=True)
@@ -138,12 +139,12 @@ def scene(tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iter
         yield Scene(folder, s3)
 
 
-def publish_site(site: Site, store: Store, **options: Any) -> Outcome:
-    """Publish in this process; options are fields of `Options`."""
-    wanted = Options(**{"allowed": ALLOWED} | options)
+def publish_site(site: Site, store: Store, lifted: LiftedGuards = LIFTED, **extras: bool) -> Outcome:
+    """Publish in this process; `extras` are fields of `Extras`."""
+    options = Options(lifted, extras=Extras(**extras))
     with locked(site.folder) as folder:
-        publication = Publication(folder, store, site.config, shape(site.config), wanted)
-        return publication.run(Silent(), lambda _: None)
+        publication = Publication(folder, store, site.config, shape(site.config), options)
+        return publication.plan(Silent()).carry_out()
 
 
 # ── what must hold ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -160,8 +161,8 @@ def check_known(objects: Objects) -> None:
     known: set[str] = set()
     if published:
         known = expected_keys(published.built) | published.unfinished()
-        for doomed in published.doomed:
-            known.update(object_keys(doomed.list, doomed))
+        for entry in published.due:
+            known.update(object_keys(entry.list, entry))
     unknown = sorted(key for key in objects if key.startswith(f"{API_VERSION}/") and key not in known)
     assert not unknown, f"unknown to the record: {unknown[:5]} of {len(unknown)}"
 
@@ -172,7 +173,7 @@ def check_whole(objects: Objects, site: Site) -> None:
     assert published, "nothing is published"
     assert published.work is None, "somebody is still at work"
     assert published.built.complete
-    assert not published.doomed
+    assert not published.due
     assert published.built.lists == site.manifest.lists, "the record tells of another site"
     assert published.built.objects == site.manifest.objects, "the record tells of other objects"
     check_known(objects)

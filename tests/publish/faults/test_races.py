@@ -311,16 +311,16 @@ def test_a_look_at_the_record_does_not_lengthen_a_lease(scene: Scene) -> None:
     site = scene.site("a", 0)
     config = scene.config("a", publish__lease="1 s")
     scene.publish(site)
-    ledger = Lease(scene.store(config), config.publish.lease)
-    published = ledger.read()
+    lease = Lease(scene.store(config), config.publish.lease)
+    published = lease.read()
     assert published
-    ledger.hold(published, ())
+    lease.hold(published, ())
     time.sleep(0.5)
     with suppress(BusyError):  # it slept for longer than it was told to
-        ledger.confirm()
+        lease.confirm_held()
     time.sleep(0.4)
     with pytest.raises(BusyError, match="could not renew its lease"):
-        ledger.require()
+        lease.require_valid()
 
 
 def test_what_prepares_for_longer_than_its_lease_is_done_all_the_same(scene: Scene) -> None:

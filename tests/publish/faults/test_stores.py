@@ -152,17 +152,17 @@ def test_nothing_but_its_own_site_is_published_over(scene: Scene, published: Sit
     before = scene.server.objects()
     older_site = scene.site("c", 0, m1={"question": "Older?"})
     with pytest.raises(GuardError, match="older"):
-        scene.publish(older_site, allowed=LiftedGuards())
+        scene.publish(older_site, lifted=LiftedGuards())
     empty = make(scene.config("d"), {}, 2)
     with pytest.raises(GuardError, match="would disappear"):
-        scene.publish(empty, allowed=LiftedGuards())
+        scene.publish(empty, lifted=LiftedGuards())
     assert scene.server.objects() == before
     check_whole(scene.objects(), published)
 
 
 def test_an_empty_site_is_published_when_that_is_meant(scene: Scene, published: Site) -> None:
     empty = make(scene.config("d"), {}, 2)
-    scene.publish(empty, allowed=LiftedGuards(shrink=True))
+    scene.publish(empty, lifted=LiftedGuards(shrink=True))
     check_whole(scene.objects(), empty)
     check_hidden(scene.objects(), *range(1, 10))
     scene.publish(published)

@@ -70,7 +70,7 @@ def check_quiet_without(scene: Scene, number: int) -> None:
     published = record_of(objects)
     assert published
     assert published.work is None
-    assert not published.doomed
+    assert not published.due
     check_known(objects)
     check_hidden(objects, number)
 

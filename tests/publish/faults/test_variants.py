@@ -13,17 +13,19 @@ from typing import Any, Final
 import pytest
 
 from generator.api import keys
+from generator.builder.run import shape
 from generator.errors import PublicMarketsError
+from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
-from generator.publish import record, withdrawal
+from generator.publish import record
+from generator.publish.content import BuiltFolder, Content
 from generator.publish.lease import Lease
 from generator.publish.plan import Plan
-from generator.publish.protocol import Content, Publisher, Target
+from generator.publish.protocol import Extras, Publisher, Target
 from generator.publish.stores.store import Condition, If, Store, Stored, UnavailableError
 from generator.tree.blocklist import KEY, BlockedList
 from generator.tree.folder import locked
 from generator.tree.layouts import object_keys
-from generator.tree.manifest import Manifest
 from tests.publish.faults.scene import LEASE_S, Scene, check_hidden, check_known, check_lists, check_whole
 from tests.publish.faults.sites import LISTS, Site
 from tests.publish.faults.strikes import Strike, Watch, label
@@ -140,10 +142,10 @@ class NeverLooksBackAtAPut(Around):
 class WaitsForNobody(Lease):
     """Neither its own deadline nor another publisher's record stops it."""
 
-    def require(self) -> None:
+    def require_valid(self) -> None:
         pass
 
-    def confirm(self) -> None:
+    def confirm_held(self) -> None:
         pass
 
 
@@ -179,8 +181,8 @@ class SweepsFirst(Publisher):
 class RetiresNothing(Publisher):
     """Deletes what was replaced at once, whoever walks in it."""
 
-    def publish(self, *, is_verifying: bool = False, purge: bool = False) -> None:
-        super().publish(is_verifying=is_verifying, purge=not purge)
+    def __init__(self, target: Target, content: Content, progress: Progress) -> None:
+        super().__init__(target, content, progress, Extras(purges_retired=True))
 
 
 @dataclass(frozen=True)
@@ -188,27 +190,21 @@ class Variant:
     """What a publisher is put together from."""
 
     around: Callable[[Any], Any] = lambda store: store
-    ledger: type[Lease] = Lease
+    lease: type[Lease] = Lease
     publisher: type[Publisher] = Publisher
 
     def publish(self, scene: Scene, site: Site) -> int:
         """Publish; returns the exit code."""
         with locked(site.folder) as folder:
-
-            def without(barred: frozenset[str]) -> Manifest:
-                withdrawal.from_folder(folder, barred, site.config.cursor.lifetime)
-                built = folder.manifest()
-                assert built
-                return built
-
             store = self.around(scene.store(site.config))
-            ledger = self.ledger(store, site.config.publish.lease)
+            lease = self.lease(store, site.config.publish.lease)
             try:
                 store_blocklist.read(store)
-                ledger.read()
-                ledger.refuse_if_busy()
-                target = Target(store, ledger, site.config)
-                self.publisher(target, Content(folder, site.manifest, without), Silent()).publish()
+                lease.read()
+                lease.refuse_if_busy()
+                content = BuiltFolder.opened(folder, shape(site.config), site.config.cursor.lifetime)
+                publisher = self.publisher(Target(store, lease, site.config), content, Silent())
+                publisher.publish(publisher.plan())
             except PublicMarketsError as error:
                 return error.exit_code
             return 0
@@ -372,7 +368,7 @@ BROKEN = {
         "unknown to the record|== \\[0, 4\\]",
     ),
     "objects are put under conditions": (Variant(IgnoresConditionsOfObjects), freeze, "is stale"),
-    "whoever is not sure stops": (Variant(ledger=WaitsForNobody), freeze, "is stale"),
+    "whoever is not sure stops": (Variant(lease=WaitsForNobody), freeze, "is stale"),
     "the intent comes first": (Variant(SaysNothingOfItsIntent), die, "unknown to the record"),
     "a takeover trusts nothing": (Variant(ForgetsWhatWasTouched), take_over, "is stale"),
     "the blocked list is read after the commit": (Variant(LooksAtTheBlockedListOnce), take_down, "is there"),

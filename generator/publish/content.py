@@ -1,0 +1,116 @@
+"""What is to be published: a folder with its manifest, and how to take markets out of it.
+
+Contents are immutable; `without` returns the content that the folder has then.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Protocol, Self
+
+from generator.errors import OutputError
+from generator.publish import blocklist as store_blocklist
+from generator.publish import guards, withdrawal
+from generator.publish.lease import Lease
+from generator.publish.stores.store import Store
+from generator.tree import blocklist, staging
+from generator.tree.blocklist import BlockedList
+from generator.tree.folder import Output
+from generator.tree.manifest import Manifest
+
+
+class Content(Protocol):
+    """A folder that holds whatever of `built` the store lacks."""
+
+    @property
+    def folder(self) -> Output:
+        """The folder."""
+
+    @property
+    def built(self) -> Manifest:
+        """What is published from it."""
+
+    def without(self, ids: frozenset[str]) -> "Content":
+        """Take markets out."""
+
+
+@dataclass(frozen=True)
+class BuiltFolder:
+    """The output folder of a build; `shape` are the settings that shape what a build makes now."""
+
+    folder: Output
+    built: Manifest
+    shape: Mapping[str, str]
+    lifetime: timedelta
+
+    @classmethod
+    def opened(cls, folder: Output, shape: Mapping[str, str], lifetime: timedelta) -> Self:
+        """Read the folder; raise GuardError if it does not hold a complete build made with these settings."""
+        return cls(folder, guards.require_fit(folder, shape), shape, lifetime)
+
+    def without(self, ids: frozenset[str]) -> Self:
+        """Take markets out, as the next build would."""
+        if not ids & self.built.markets.keys():
+            return self
+        withdrawal.from_folder(self.folder, ids, self.lifetime)
+        return self.opened(self.folder, self.shape, self.lifetime)
+
+    def without_retired(self) -> Self:
+        """Delete every retired generation."""
+        return replace(self, built=staging.purge_retired(self.folder, self.built))
+
+    def sync_blocked(self, store: Store) -> BlockedList:
+        """Merge the blocked lists of folder and store into both."""
+        return sync_blocked(self.folder, store)
+
+
+class DryFolder(BuiltFolder):
+    """Reads a folder and leaves it as it is."""
+
+    def without(self, ids: frozenset[str]) -> Self:  # noqa: ARG002 - the protocol's
+        """Take nothing out."""
+        return self
+
+    def without_retired(self) -> Self:
+        """Delete nothing."""
+        return self
+
+    def sync_blocked(self, store: Store) -> BlockedList:
+        """Merge the blocked lists, and save nothing."""
+        return merge_blocked(self.folder, store)
+
+
+@dataclass(frozen=True)
+class StoredSite:
+    """What a store holds itself; `folder` receives what changes when markets are taken out."""
+
+    store: Store
+    lease: Lease
+    folder: Output
+    built: Manifest
+    lifetime: timedelta
+
+    def without(self, ids: frozenset[str]) -> Self:
+        """Take markets out of what the record says now."""
+        published = self.lease.published
+        if published is None:
+            raise OutputError(f"{self.store.name}: nothing is published there")
+        withdrawal.from_store(self.store, published, ids, self.folder, self.lifetime)
+        built = self.folder.manifest()
+        if built is None:
+            raise OutputError(f"{self.folder.path('')}: another process deletes files there; stop it, then run again")
+        return replace(self, built=built)
+
+
+def merge_blocked(folder: Output, store: Store) -> BlockedList:
+    """Merge the folder's blocked list into the store's; the folder keeps its own."""
+    return store_blocklist.merge(store, blocklist.load(folder))
+
+
+def sync_blocked(folder: Output, store: Store) -> BlockedList:
+    """Merge the blocked lists of folder and store into both: builds leave out what was taken down elsewhere."""
+    local = blocklist.load(folder)
+    merged = store_blocklist.merge(store, local)
+    if merged != local:
+        folder.save(blocklist.KEY, merged.encoded())
+    return merged

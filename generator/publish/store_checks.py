@@ -1,0 +1,55 @@
+"""What can be wrong with a store, each with its message; `check` reports all of them, a publish the grave ones."""
+
+from generator.api.contract import API_VERSION
+from generator.config.settings import Config
+from generator.publish import invalidation
+from generator.publish.stores.requests import probe
+from generator.publish.stores.store import Store
+
+
+def ignored_conditions(store: Store) -> str | None:
+    """Whether the store ignores the conditions of puts. Writes an object and deletes it again."""
+    if probe(store):
+        return None
+    return (
+        f"{store.name}: ignores conditional puts (If-Match, If-None-Match), so two publishers could overwrite each "
+        "other's work unnoticed; use another store, or declare that there is only one publisher with "
+        "publish.single_writer: true"
+    )
+
+
+def foreign_object(store: Store) -> str | None:
+    """Whether a store without a record holds objects that this program may not have put there."""
+    foreign = next(iter(store.list(f"{API_VERSION}/")), None)
+    if foreign is None:
+        return None
+    return (
+        f"{store.name}: holds {foreign.key} but no record of this program, so the object may belong to somebody else; "
+        "choose another target, or run publish --verify, which deletes every unknown object under "
+        f"{API_VERSION}/"
+    )
+
+
+def open_to_everyone(store: Store) -> str | None:
+    """Whether anybody can write to the store."""
+    return f"{store.name}: anyone can write here without credentials; deny it" if store.is_open_to_everyone() else None
+
+
+def old_versions(store: Store) -> str | None:
+    """Whether withdrawn texts remain as old versions."""
+    if not store.is_versioned():
+        return None
+    return (
+        f"{store.name}: keeps old versions, which hold withdrawn texts; withdrawals and takedowns delete them and need "
+        "s3:DeleteObjectVersion; let a lifecycle rule expire the others"
+    )
+
+
+def unnamed_cdn(config: Config) -> str | None:
+    """Whether no CDN is configured, so that its copies outlive a withdrawal."""
+    if invalidation.is_configured(config):
+        return None
+    return (
+        "publish: no CDN is configured, so cached copies of withdrawn markets may remain; set "
+        "publish.cloudfront_distribution or publish.purge_command"
+    )
