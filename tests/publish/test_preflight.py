@@ -75,7 +75,7 @@ def test_everything_that_is_wrong_with_a_store_is_told_at_once(site: Site) -> No
         f"fine: {NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z",
         f"error: {NAME}: holds the site http://127.0.0.1:8000",
         f"error: {NAME}: ignores conditional puts (If-Match",
-        f"warning: {NAME}: anyone can write here",
+        f"warning: {NAME}: anyone can write here without credentials",
         f"warning: {NAME}: keeps old versions",
     ]
     assert told[-1] == NO_CDN
