@@ -20,7 +20,7 @@ from tests.support.stores import use_credentials
 if TYPE_CHECKING:
     from types_boto3_cloudfront.type_defs import DistributionConfigTypeDef, OriginTypeDef
 
-NO_CDN = "no CDN is configured, so cached copies of withdrawn markets may remain; set publish.cloudfront_distribution or"
+NO_CDN = "no CDN is configured, so cached copies of withdrawn markets may remain; set publish.cloudfront_distribution"
 
 
 @pytest.fixture
