@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from generator.api import keys
-from generator.builder.run import shape
+from generator.builder.render import shape
 from generator.errors import PublicMarketsError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
