@@ -1,4 +1,4 @@
-// Hands the interface description to the renderer, in the colours the reader has chosen.
+// Passes the OpenAPI document to the renderer, in the reader's color scheme.
 "use strict";
 
 const documentation = document.getElementById("documentation");

@@ -1,4 +1,4 @@
-// Asks the API of the host that shows this page, and shows request and response as they are.
+// Calls the API of this page's host, and shows the request and the response.
 
 function callTarget() {
   const call = byId("call").selectedOptions[0];
@@ -13,7 +13,7 @@ function callTarget() {
 
 function showRequest() {
   const takes = byId("call").selectedOptions[0].dataset.takes;
-  for (const one of document.querySelectorAll("#calls-form [data-for]")) one.hidden = one.dataset.for !== takes;
+  for (const field of document.querySelectorAll("#calls-form [data-for]")) field.hidden = field.dataset.for !== takes;
   byId("call-line").textContent = `curl -i '${location.origin}${callTarget()}'`;
 }
 
@@ -42,7 +42,7 @@ function nextCursor(text) {
 }
 
 async function send() {
-  byId("call-said").textContent = "Asking …";
+  byId("call-said").textContent = "Waiting …";
   const began = performance.now();
   try {
     const answer = await fetch(callTarget());
@@ -61,9 +61,9 @@ async function copyRequest() {
     await navigator.clipboard.writeText(byId("call-line").textContent);
     byId("call-said").textContent = "Copied.";
   } catch {
-    // Browsers give the clipboard to some addresses only; marked text can be copied by hand everywhere.
+    // Browsers allow clipboard access on some addresses only; selected text can always be copied.
     getSelection().selectAllChildren(byId("call-line"));
-    byId("call-said").textContent = "Marked; copy it with the keyboard.";
+    byId("call-said").textContent = "Selected; copy it with the keyboard.";
   }
 }
 

@@ -1,4 +1,4 @@
-// A probability history as a line of steps: a probability holds until the next point. Read by pointer and by arrow keys.
+// A probability history as a step chart: a probability holds until the next point. Read it with pointer or arrow keys.
 
 const SVG = "http://www.w3.org/2000/svg";
 const HEIGHT = 216;
@@ -69,11 +69,11 @@ function chart(points) {
     drawing.replaceChildren(...grid(scale), ...line(points, scale), shape("g", { class: "at" }));
     mark(false);
   }
-  function mark(isTold) {
+  function mark(showsRule) {
     const point = points[chosen];
     const [x, y] = [scale.x(point.time), scale.y(point.prob)];
     const rule = shape("line", { class: "cursor", x1: x, x2: x, y1: MARGIN.top, y2: HEIGHT - MARGIN.bottom });
-    drawing.querySelector(".at").replaceChildren(...(isTold ? [rule] : []), shape("circle", { cx: x, cy: y, r: 4 }));
+    drawing.querySelector(".at").replaceChildren(...(showsRule ? [rule] : []), shape("circle", { cx: x, cy: y, r: 4 }));
     readout.textContent = `${moment(new Date(point.time).toISOString())} UTC: ${percent(point.prob)}`;
   }
   drawing.addEventListener("pointermove", (event) => {

@@ -1,7 +1,7 @@
-// Finds markets among the published, and says of all others what is known: left out, taken down, withdrawn.
+// Finds published markets, and explains the others: quarantined, taken down, withdrawn.
 
 const STEP = 25;
-// More than so many verdicts would hide the markets that are there.
+// More verdicts than this would push the matching markets out of sight.
 const VERDICTS = 3;
 const LATEST_FIRST = {
   activity: (item) => item.lastActivityAt,
@@ -54,34 +54,34 @@ function verdicts(matches) {
   for (const row of REPORT.quarantined) {
     if (row.relation === "markets" && matches(row.key, row.title || "")) {
       const name = element("span", { dir: "auto" }, `${row.title || ""} ${row.key}`.trim());
-      found.push(verdict("bad", "Left out:", name, `. It breaks the contract: ${row.reason}. Mend the row and build again.`));
+      found.push(verdict("bad", "Quarantined:", name, `. It breaks the contract: ${row.reason}. Fix the row and build again.`));
     }
   }
-  for (const id of SETTINGS.takenDown.filter((one) => matches(one))) {
-    found.push(verdict("bad", "Taken down:", `${id}. It stays away until public-markets takedown --undo ${id}.`));
+  for (const id of SETTINGS.takenDown.filter((taken) => matches(taken))) {
+    found.push(verdict("bad", "Taken down:", `${id}. It stays blocked until you run public-markets takedown --undo ${id}.`));
   }
-  for (const id of REPORT.run.withdrawn.filter((one) => matches(one))) {
-    found.push(verdict("", "Withdrawn:", `${id}. It was public before this build, and is not any more.`));
+  for (const id of REPORT.run.withdrawn.filter((gone) => matches(gone))) {
+    found.push(verdict("", "Withdrawn:", `${id}. This build withdrew it.`));
   }
-  for (const one of REPORT.run.withdrawnEarlier.filter((gone) => matches(gone.id))) {
-    found.push(verdict("", "Withdrawn:", `${one.id}. It is gone since the build of ${moment(one.asOf)} UTC.`));
+  for (const gone of REPORT.run.withdrawnEarlier.filter(({ id }) => matches(id))) {
+    found.push(verdict("", "Withdrawn:", `${gone.id}. The build of ${moment(gone.asOf)} UTC withdrew it.`));
   }
   return found;
 }
 
 function unlisted(query) {
-  // The page holds so many markets only; the file of another one can still be opened by its id.
+  // The page holds a limited number of markets; the file of any other can be opened by its id.
   if (ITEMS.size === REPORT.markets.published || !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(query)) return [];
   const sentence = `This page holds ${number(ITEMS.size)} of ${number(REPORT.markets.published)} markets. If this one is published, `;
-  return [verdict("", "Not in this page.", sentence, marketLink(query, "its detail is here"), ".")];
+  return [verdict("", "Not on this page.", sentence, marketLink(query, "its detail is here"), ".")];
 }
 
-function leftOutLink(query) {
-  const link = element("a", { href: "#left-out" }, "Left out");
+function quarantineLink(query) {
+  const link = element("a", { href: "#quarantine" }, "Quarantined");
   link.addEventListener("click", () => {
-    if (!byId("left-out-form")) return;
-    byId("left-out-query").value = query;
-    filterLeftOut();
+    if (!byId("quarantine-form")) return;
+    byId("quarantine-query").value = query;
+    filterQuarantine();
   });
   return link;
 }
@@ -98,11 +98,11 @@ function find() {
   const others = query ? verdicts(matches) : [];
   if (query && !everywhere.length && !others.length) {
     others.push(...unlisted(query.toLowerCase()));
-    others.push(verdict("", "No such market was published, left out, taken down or withdrawn.",
-      `It may be one of the ${number(REPORT.markets.hidden)} hidden ones, or not be in the database. See below what to check.`));
+    others.push(verdict("", "No such market was published, quarantined, taken down or withdrawn.",
+      `It may be one of the ${number(REPORT.markets.hidden)} hidden markets, or missing from the database. See below what to check.`));
   }
   const more = others.length - VERDICTS;
-  const rest = more > 0 ? [verdict("", `${number(more)} more`, "that match are not public. Be more precise, or look under ", leftOutLink(query), ".")] : [];
+  const rest = more > 0 ? [verdict("", `${number(more)} more`, "matching markets are not public. Refine the search, or see ", quarantineLink(query), ".")] : [];
   byId("verdicts").replaceChildren(...others.slice(0, VERDICTS), ...rest);
   byId("markets").tBodies[0].replaceChildren(...found.slice(0, shownRows).map(marketRow));
   byId("markets").parentElement.hidden = !found.length;
@@ -130,20 +130,20 @@ byId("more").addEventListener("click", () => {
 });
 find();
 
-// ── rows that were left out ──
+// ── quarantined rows ──
 
-function filterLeftOut() {
-  const matches = matcher(byId("left-out-query").value);
-  const relation = byId("left-out-relation").value;
+function filterQuarantine() {
+  const matches = matcher(byId("quarantine-query").value);
+  const relation = byId("quarantine-relation").value;
   const found = REPORT.quarantined.filter(
     (row) => (!relation || row.relation === relation) && matches(row.relation, row.key, row.title || "", row.reason),
   );
-  byId("left-out-rows").tBodies[0].replaceChildren(...found.slice(0, SETTINGS.shown).map(leftOutRow));
+  byId("quarantine-rows").tBodies[0].replaceChildren(...found.slice(0, SETTINGS.shown).map(quarantineRow));
   const most = found.length > SETTINGS.shown ? ` The first ${SETTINGS.shown} are shown.` : "";
-  byId("left-out-count").textContent = `${number(found.length)} of ${number(REPORT.quarantined.length)} entries.${most}`;
+  byId("quarantine-count").textContent = `${number(found.length)} of ${number(REPORT.quarantined.length)} entries.${most}`;
 }
 
-function leftOutRow(row) {
+function quarantineRow(row) {
   const title = row.title ? [element("br"), element("span", { dir: "auto" }, row.title)] : [];
   return element(
     "tr", null,
@@ -154,13 +154,13 @@ function leftOutRow(row) {
   );
 }
 
-if (byId("left-out-form")) {
-  byId("left-out-form").addEventListener("submit", (event) => event.preventDefault());
-  byId("left-out-query").addEventListener("input", filterLeftOut);
-  byId("left-out-relation").addEventListener("change", filterLeftOut);
+if (byId("quarantine-form")) {
+  byId("quarantine-form").addEventListener("submit", (event) => event.preventDefault());
+  byId("quarantine-query").addEventListener("input", filterQuarantine);
+  byId("quarantine-relation").addEventListener("change", filterQuarantine);
 }
 
-// ── what changed: ids mean little to people ──
+// ── what changed: show questions beside ids ──
 
 for (const link of document.querySelectorAll("#changes a[data-market]")) {
   const item = ITEMS.get(link.dataset.market);

@@ -1,8 +1,8 @@
-// A market as a person reads it, in a dialog that the address names: `#market=<id>`.
+// One market, in a dialog with its own address: `#market=<id>`.
 
 const MARKER = "#market=";
 
-// The short form the page was built with. templates/inspection and generator/builder/inspection/excerpts.py agree on it.
+// Unfolds an excerpt, as generator/builder/inspection/excerpts.py wrote it.
 function unfolded(short) {
   const [count, start, ...flat] = short.history;
   const points = [];
@@ -21,7 +21,7 @@ function unfolded(short) {
   };
 }
 
-// The API's own answer, whole.
+// The API's response.
 function whole({ market, orderBook, recentFills, probHistory }) {
   const all = (rows) => ({ total: rows.length, rows });
   return {
@@ -94,7 +94,7 @@ function drawn({ points, pointCount }) {
 function sources(id) {
   const links = [element("a", { href: detailKey(id) }, "detail as JSON")];
   if (IS_SERVED) links.push(", ", element("a", { href: `${SETTINGS.api.markets}/${id}` }, "the API's answer"));
-  return element("p", null, "Whole: ", ...links, ". ", element("span", { class: "id" }, id));
+  return element("p", null, "In full: ", ...links, ". ", element("span", { class: "id" }, id));
 }
 
 function render(model) {
@@ -110,7 +110,7 @@ function render(model) {
   );
 }
 
-// From disk a page may not read its neighbours, but a person may hand it one.
+// A page opened from disk may not read other files, but a person may choose one.
 function picker(id) {
   const field = element("input", { type: "file", accept: ".json,application/json", id: "market-file" });
   const said = element("p", { class: "quiet", role: "status" });
@@ -118,10 +118,10 @@ function picker(id) {
     try {
       render(whole(JSON.parse(await field.files[0].text())));
     } catch {
-      said.textContent = "This file is no market's detail.";
+      said.textContent = "This file is not the detail of a market.";
     }
   });
-  const label = element("label", { for: "market-file" }, `To read the market here, choose ${detailKey(id)}`);
+  const label = element("label", { for: "market-file" }, `To show the market here, choose ${detailKey(id)}`);
   return [element("p", null, label, field), said];
 }
 
@@ -130,7 +130,7 @@ function renderUnread(id) {
   byId("market-title").textContent = item ? item.question : "A market";
   byId("market-body").replaceChildren(
     ...(item ? facts({ item }) : []),
-    element("p", null, `This page has excerpts of the ${number(EXCERPTS.size)} most popular markets only.`),
+    element("p", null, `This page has excerpts of only the ${number(EXCERPTS.size)} most popular markets.`),
     ...(IS_SERVED ? [] : picker(id)),
     sources(id),
   );
@@ -152,7 +152,7 @@ function openNamed() {
   }
   if (EXCERPTS.has(id)) render(unfolded(EXCERPTS.get(id)));
   else renderUnread(id);
-  // What the page knows stays if the server has just gone away.
+  // If the server is gone, the page keeps what it shows.
   if (IS_SERVED) renderServed(id).catch(() => {});
   if (!dialog.open) dialog.showModal();
   dialog.scrollTop = 0;
@@ -161,7 +161,7 @@ function openNamed() {
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-market]");
-  // With a modifier the link is what it is without this script: the market's file.
+  // With a modifier key, follow the link to the market's file.
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   location.hash = MARKER + link.dataset.market;
@@ -170,7 +170,7 @@ byId("market").addEventListener("click", (event) => {
   if (event.target === byId("market")) byId("market").close();
 });
 byId("market").addEventListener("close", () => {
-  // Neither a scroll nor an entry in the history: the page stays where it was.
+  // Neither scroll nor add an entry to the history.
   if (location.hash.startsWith(MARKER)) history.replaceState(null, "", location.href.split("#")[0]);
 });
 window.addEventListener("hashchange", openNamed);

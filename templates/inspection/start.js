@@ -1,5 +1,5 @@
-// What every part of the page uses: the data it was built with, elements whose texts are texts, and numbers for people.
-// Markets' texts come from strangers. They enter the page as text nodes and attributes only, never as markup.
+// Shared by all parts of the page: its data, safe elements, and number formats. Market texts come from strangers: they
+// enter the page as text nodes and attributes only, never as markup.
 "use strict";
 
 const SETTINGS = JSON.parse(document.getElementById("settings").textContent);
@@ -8,7 +8,7 @@ const REPORT = SETTINGS.report;
 const ITEMS = new Map(DATA.items.map((item) => [item.id, item]));
 const EXCERPTS = new Map(DATA.excerpts.map((excerpt) => [excerpt.id, excerpt]));
 const FX = new Set(DATA.fx);
-// `serve` shows this page on the API's own host; from disk there is no API to ask.
+// `serve` shows this page on the API's host; from disk there is no API.
 const IS_SERVED = location.protocol !== "file:";
 
 const byId = (id) => document.getElementById(id);
@@ -36,4 +36,4 @@ function marketLink(id, ...text) {
   return element("a", { href: detailKey(id), "data-market": id, dir: "auto" }, ...text);
 }
 
-for (const one of document.querySelectorAll(".needs-script")) one.hidden = false;
+for (const part of document.querySelectorAll(".needs-script")) part.hidden = false;

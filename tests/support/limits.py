@@ -21,7 +21,6 @@ def prepare() -> None:
 
 def _patch(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("generator.tree.pages.LIMITS", FEW)
-    patch.setattr("generator.builder.run.LIMITS", FEW)
 
 
 @contextmanager

@@ -227,7 +227,7 @@ def test_a_manifest_that_was_cut_off_is_refused(world: World, output: Path) -> N
     content = (output / "manifest.json").read_bytes()
     for length in (1, 100, len(content) // 2, len(content) - 3):
         (output / "manifest.json").write_bytes(content[:length])
-        with pytest.raises(OutputError, match=r"damaged \(1 mistakes?\); move the folder away, build again"):
+        with pytest.raises(OutputError, match=r"damaged \(1 errors?\); move the folder away and build again"):
             build_now(make_config(world.folder))
 
 

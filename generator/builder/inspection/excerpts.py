@@ -1,6 +1,6 @@
-"""What the inspection page holds of the markets: all of them as lists show them, and a short reading of the best known.
+"""The market data of the inspection page: list items, and excerpts of the most popular markets' details. Pure.
 
-Both are bounded, so that a page of any catalog opens at once; the rest is in the published files. Pure.
+Both are bounded, so that the page opens quickly with any catalog; the rest is in the published files.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,9 +14,9 @@ from generator.markets.detail import Detail
 from generator.markets.fills import Fill
 from generator.markets.history import Point
 
-#: The page holds so many bytes of list items, which are some ten thousand markets,
+#: The most bytes of list items on the page, enough for about ten thousand markets.
 ITEM_BYTES: Final = 5_000_000
-#: and so many excerpts, at about a kilobyte each.
+#: The most excerpts on the page, at about a kilobyte each.
 EXCERPTS: Final = 1_000
 #: How much of each market an excerpt shows.
 POINTS: Final = 48
@@ -26,7 +26,7 @@ DESCRIPTION: Final = 400
 
 
 class Excerpts:
-    """The excerpts of one build; `taken` makes them, wherever details are read, and `keep` collects them."""
+    """The excerpts of one build: `taken` makes them, also in workers, and `keep` collects them."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._markets = sorted(catalog.markets, key=_popularity)
@@ -34,17 +34,17 @@ class Excerpts:
         self._kept: list[bytes] = []
 
     def taken(self, shown: Detail) -> list[bytes]:
-        """An excerpt of the market if it is among the most popular."""
+        """An excerpt of the market, encoded; nothing unless it is among the most popular."""
         return [contract.encode(excerpt(shown))] if shown.market.id in self._wanted else []
 
     def keep(self, excerpts: Iterable[bytes]) -> None:
-        """Put these excerpts into the page."""
+        """Add excerpts to the page."""
         self._kept += excerpts
 
     def encoded(self) -> bytes:
-        """Everything the page's scripts work with, as JSON; every `<` in it is escaped, so no text can end an element.
+        """The data for the page's scripts, as JSON with every `<` escaped, so that no text can end an element.
 
-        `items` are in the order of `popular`, as the API encodes them; `fx` are the ids that no list holds.
+        `items` are in the order of `popular`, as the API encodes them; `fx` are the ids of markets in no list.
         """
         items, fx = self._items(), [market.item.id for market in self._markets if market.fx]
         parts = b'{"items":[', b",".join(items), b'],"fx":', contract.encode(fx), b',"excerpts":['
@@ -63,7 +63,7 @@ class Excerpts:
         return [market.item for market in self._markets[:count]]
 
     def per_status(self) -> dict[str, int]:
-        """How many markets have each status, members of FX families included."""
+        """The number of markets per status, members of FX families included."""
         statuses = [market.item.status for market in self._markets]
         return {status: statuses.count(status) for status in contract.MARKET_STATUSES}
 
@@ -98,7 +98,7 @@ def _fills(fills: Sequence[Fill]) -> list[Any]:
 
 
 def _history(points: Sequence[Point]) -> list[Any]:
-    """How many points there are, the time of the first, then of some the seconds since it and the thousandths."""
+    """The number of points, the time of the first, then for some points seconds since it and probability in ‰."""
     if not points:
         return [0, None]
     last = len(points) - 1

@@ -1,7 +1,7 @@
-"""The pages for people, beside `v1/` in the output folder: what was built and why, and the API's documentation.
+"""The pages for people, beside `v1/` in the output folder: what was built and why, and the API documentation.
 
-Each opens from disk with no server, and asks nobody else for anything. Market texts come from strangers: they reach the
-pages escaped, or as JSON that scripts put into text nodes. What the scripts may do stands in each page's policy.
+Each opens from disk without a server, and loads nothing from other hosts. Market texts come from strangers: they reach
+the pages escaped, or as JSON that scripts put into text nodes. Each page's policy limits what its scripts may do.
 
 A report may hold `cost`, an estimate in this shape:
 
@@ -21,21 +21,20 @@ from generator.api.openapi import document as openapi
 from generator.builder.inspection.excerpts import Excerpts
 from generator.config.settings import Config
 from generator.edge import router, templates
-from generator.tree import chunks, files
-from generator.tree.pages import LIMITS
+from generator.tree import files, layouts
 
-#: Rows that long tables and lists show at a time.
+#: The most rows that tables and lists show at once.
 SHOWN: Final = 200
-#: Markets that are readable without scripts.
+#: Markets shown without scripts.
 _FIRST: Final = 20
-#: First pages that are linked.
+#: Limits whose first pages are linked.
 _LINKED: Final = (contract.LIMIT_MIN, 5, contract.LIMIT_DEFAULT, 50, contract.LIMIT_MAX)
 _SCRIPTS: Final = ("start", "find", "chart", "market", "calls")
 _RELATIONS: Final = ("markets", "fx_members", "orders", "fills", "probabilities")
 
 
 def render(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> Iterator[tuple[str, bytes]]:
-    """Every file with its bytes; `report` is what report.json says."""
+    """Every file with its bytes; `report` is the content of report.json."""
     yield files.INSPECTION, _page(config, report, excerpts).encode()
     yield files.DOCUMENTATION, _documentation(config).encode()
     for name in files.PAGES:
@@ -52,7 +51,7 @@ def _page(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> str:
 
 
 def _texts(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> dict[str, Any]:
-    """What the page says without scripts."""
+    """The values of the page's template."""
     lists = list(_lists(report))
     cost = report.get("cost") or {}
     estimates = [layout["usdPerMonth"] for layout in cost.get("layouts", {}).values()]
@@ -62,10 +61,10 @@ def _texts(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> dic
         "taken_down": report.get("takenDown", []),
         "shares": list(_shares(excerpts.per_status())),
         "objects": report["run"]["written"] + report["run"]["unchanged"],
-        "bytes": sum(one["generationBytes"] for one in lists),
+        "bytes": sum(counts["generationBytes"] for counts in lists),
         "first": excerpts.first(_FIRST),
         "lists": lists,
-        "relations": [one for one in _RELATIONS if any(row["relation"] == one for row in report["quarantined"])],
+        "relations": [name for name in _RELATIONS if any(row["relation"] == name for row in report["quarantined"])],
         "documents": {"openapi.json": keys.OPENAPI, "build.json": keys.BUILD, "snapshot": keys.SNAPSHOT}.items(),
         "documentation": files.DOCUMENTATION,
         "detail": keys.detail,
@@ -75,7 +74,7 @@ def _texts(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> dic
         "limit_default": contract.LIMIT_DEFAULT,
         "calls": _calls(config),
         "cost": cost,
-        "places": sorted({place for one in estimates for place in one}),
+        "places": sorted({place for usd_by_place in estimates for place in usd_by_place}),
         "layout_in_use": config.layout,
         "schedule": config.schedule,
     }
@@ -83,19 +82,13 @@ def _texts(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> dic
 
 def _lists(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     new = set(report["run"]["newLists"]) if report["run"]["since"] else set()
-    for name, one in sorted(report["lists"].items()):
-        yield {**one, "name": name, "is_new": name in new, "first_pages": _first_pages(name, one["generation"])}
-
-
-def _first_pages(list_name: str, generation: str) -> list[tuple[str, str]]:
-    """What walks of a list begin with, each with a name: first pages of some limits, or the head."""
-    if generation.startswith(chunks.LETTER):
-        return [("head", keys.head(list_name))]
-    return [(str(limit), keys.first_page(list_name, limit)) for limit in _LINKED if limit in LIMITS]
+    for name, counts in sorted(report["lists"].items()):
+        first_pages = layouts.first_pages(name, counts["generation"], _LINKED)
+        yield {**counts, "name": name, "is_new": name in new, "first_pages": first_pages}
 
 
 def _shares(per_status: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-    """Each status with its count, and its part of a bar of a thousand."""
+    """Each status with its count, and its segment of a bar of length 1000."""
     whole, before = sum(per_status.values()) or 1, 0
     for status, count in per_status.items():
         yield {"status": status, "count": count, "start": 1000 * before / whole, "width": 1000 * count / whole}
@@ -103,7 +96,7 @@ def _shares(per_status: Mapping[str, int]) -> Iterator[dict[str, Any]]:
 
 
 def _calls(config: Config) -> list[dict[str, str]]:
-    """What can be asked of the API: a name, a path, and which fields go with it."""
+    """The API calls to offer: a name, a path, and which fields it takes."""
     markets, documents = router.public_paths(config)
     named = [{"name": path.rsplit("/", 1)[-1], "path": path, "takes": ""} for path in documents]
     return [
@@ -114,7 +107,7 @@ def _calls(config: Config) -> list[dict[str, str]]:
 
 
 def _settings(config: Config, report: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page's scripts are told, beside the markets."""
+    """The data for the page's scripts, besides the markets."""
     return {
         "report": report,
         "takenDown": report.get("takenDown", []),
@@ -128,7 +121,7 @@ def _settings(config: Config, report: Mapping[str, Any]) -> dict[str, Any]:
 def _documentation(config: Config) -> str:
     style, script = templates.plain("inspection/api.css"), templates.plain("inspection/api.js")
     document = _readable(openapi.document(config))
-    # The renderer sets styles on its elements, and from disk it is a file beside the page.
+    # The renderer sets inline styles, and is loaded from a file beside the page.
     policy = _policy(f"script-src 'self' file: {_hash(script)}", "style-src 'unsafe-inline'", "img-src data:")
     values = {
         "policy": policy,
@@ -144,7 +137,7 @@ def _documentation(config: Config) -> str:
 
 
 def _readable(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with the schemas of parameters in their places: the renderer takes a reference there for a loop."""
+    """The document with parameter schemas inlined: the renderer mistakes a reference there for a loop."""
     copy: dict[str, Any] = json.loads(contract.encode(document))
     schemas = copy["components"]["schemas"]
     for path in copy["paths"].values():
@@ -169,5 +162,5 @@ def _hash(text: str) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON that can stand in an element: no text in it can end that element or begin another."""
+    """JSON that is safe inside an element: no text in it can end that element or begin another."""
     return contract.encode(value).decode().replace("<", "\\u003c")

@@ -131,7 +131,7 @@ def read(watched: Watched, number: int) -> str:
 def test_the_page_says_what_was_built_and_asks_nobody(disk: Watched, site: Path) -> None:
     summary = disk.page.inner_text("main > section:first-child").split("\n")
     figures = dict(pairwise(summary))
-    assert [figures[name] for name in ("Published", "Hidden", "Left out", "Taken down")] == ["52", "2", "1", "0"]
+    assert [figures[name] for name in ("Published", "Hidden", "Quarantined", "Taken down")] == ["52", "2", "1", "0"]
     assert "open 20" in " ".join(summary)
     assert f"sqlite:///{site}/markets.db" in disk.page.inner_text("header")
     assert "2026-01-31 12:01 UTC" in disk.page.inner_text("header")
@@ -152,14 +152,14 @@ def test_a_search_tells_why_a_market_is_on_the_site_or_not(disk: Watched) -> Non
     assert find(disk, "edited?") == (["Edited?"], "")
     questions, said = find(disk, "broken market")
     assert questions == []
-    assert said.startswith("Left out: Broken <b>market</b>? ")
+    assert said.startswith("Quarantined: Broken <b>market</b>? ")
     assert "prob: " in said
     assert find(disk, market_id(61))[1] == said
     _, said = find(disk, market_id(70))
-    assert said.startswith(f"Withdrawn: {market_id(70)}. It was public before this build")
+    assert said.startswith(f"Withdrawn: {market_id(70)}. This build withdrew it")
     questions, said = find(disk, "canary hidden")
     assert questions == []
-    assert "one of the 2 hidden ones" in said
+    assert "one of the 2 hidden markets" in said
     expect(disk.page.locator("#unknown")).to_have_attribute("open", "")
 
 
@@ -235,15 +235,15 @@ def test_what_changed_is_named(disk: Watched) -> None:
 
 
 def test_rows_that_were_left_out_can_be_filtered(disk: Watched) -> None:
-    rows = disk.page.locator("#left-out-rows tbody tr")
+    rows = disk.page.locator("#quarantine-rows tbody tr")
     expect(rows).to_have_count(2)
-    disk.page.select_option("#left-out-relation", "fills")
+    disk.page.select_option("#quarantine-relation", "fills")
     expect(rows).to_have_count(1)
     assert "amount: " in rows.inner_text()
-    disk.page.select_option("#left-out-relation", "")
-    disk.page.fill("#left-out-query", "broken <B>")
+    disk.page.select_option("#quarantine-relation", "")
+    disk.page.fill("#quarantine-query", "broken <B>")
     assert "Broken <b>market</b>?" in rows.inner_text()
-    disk.page.fill("#left-out-query", "nothing of the kind")
+    disk.page.fill("#quarantine-query", "nothing of the kind")
     expect(rows).to_have_count(0)
 
 
@@ -297,7 +297,7 @@ def test_a_market_without_an_excerpt_can_be_read_from_its_file(
     before, start, rest = data.partition('"excerpts":[')
     page.write_text(before + start + "]}" + rest[rest.index("</script>") :], "utf-8")
     with opened(browser, page.as_uri()) as watched:
-        assert "excerpts of the 0 most popular markets only" in read(watched, 2)
+        assert "excerpts of only the 0 most popular markets" in read(watched, 2)
         watched.page.set_input_files("#market-file", tmp_path / "output" / keys.detail(market_id(2)))
         expect(watched.page.locator("#market-body")).to_contain_text("Rules of the unknown.")
 
@@ -316,8 +316,8 @@ def report_page(folder: Path, **report: Any) -> str:
 def test_markets_that_were_taken_down_or_withdrawn_long_ago_are_told(tmp_path: Path, browser: Browser) -> None:
     run = Report().content()["run"] | {"withdrawnEarlier": [{"id": market_id(8), "asOf": "2026-01-05T10:00:00.000Z"}]}
     with opened(browser, report_page(tmp_path, takenDown=[market_id(7)], run=run)) as watched:
-        assert find(watched, market_id(7))[1].startswith(f"Taken down: {market_id(7)}. It stays away until ")
-        told = f"Withdrawn: {market_id(8)}. It is gone since the build of 2026-01-05 10:00 UTC."
+        assert find(watched, market_id(7))[1].startswith(f"Taken down: {market_id(7)}. It stays blocked until ")
+        told = f"Withdrawn: {market_id(8)}. The build of 2026-01-05 10:00 UTC withdrew it."
         assert find(watched, market_id(8))[1] == told
 
 
@@ -329,11 +329,11 @@ def test_many_verdicts_do_not_hide_the_markets_that_are_there(tmp_path: Path, br
     with opened(browser, report_page(tmp_path, quarantined=rows)) as watched:
         questions, told = find(watched, "question")
         assert questions == ["Question 1?"]
-        assert told.count("Left out: ") == 3
-        assert "6 more that match are not public" in told
+        assert told.count("Quarantined: ") == 3
+        assert "6 more matching markets are not public" in told
         watched.page.click("#verdicts a")
-        assert watched.page.input_value("#left-out-query") == "question"
-        expect(watched.page.locator("#left-out-rows tbody tr")).to_have_count(9)
+        assert watched.page.input_value("#quarantine-query") == "question"
+        expect(watched.page.locator("#quarantine-rows tbody tr")).to_have_count(9)
 
 
 def test_a_market_that_the_page_has_no_room_for_is_looked_for_in_its_file(tmp_path: Path, browser: Browser) -> None:

@@ -190,7 +190,7 @@ def test_markets_that_were_taken_down_are_named(tmp_path: Path) -> None:
 def test_the_cost_is_shown_for_each_layout_and_store(tmp_path: Path) -> None:
     page = pages(tmp_path, cost=COST)["index.html"]
     cost = re.sub(r"<[^>]+>|\s+", " ", page[page.index('id="cost"') : page.index('id="calls"')]).split()
-    assert "As it is set up: 202.50 USD on R2, 225.50 USD on S3 + CloudFront." in " ".join(cost)
+    assert "As configured: 202.50 USD on R2, 225.50 USD on S3 + CloudFront." in " ".join(cost)
     assert "2026-01-01." in cost
     for row in ("pages in use 63,135 476.0 MB 45,000,000 202.50 225.50", "chunks 900 4.0 MB 90,000 0.41 n/a"):
         assert row in " ".join(cost)
