@@ -109,7 +109,7 @@ def test_an_arrival_writes_and_uploads_one_chunk_of_each_list_that_grows(chunked
     new = {key for key in immutable(chunked) - before if key.startswith(f"{keys.list_prefix(LIST)}/")}
     assert len(new) == 2, "an index and the newest chunk"
     assert {f"PutObject {key}" for key in new} <= {*requests}
-    puts = [one for one in requests if one.startswith("PutObject v1/")]
+    puts = [request for request in requests if request.startswith("PutObject v1/")]
     assert len(puts) == len({*puts}), "no object twice"
     assert f": {len(puts)} files written" in result.stdout
 
@@ -132,7 +132,7 @@ def test_what_was_is_found_again_without_an_upload(chunked: Site) -> None:
     chunked.done("rebuild", "--as-of", hour(2))
     chunked.edit(200, question="Question 200?")
     requests = chunked.requests("rebuild", "--as-of", hour(3))
-    assert not [one for one in requests if one.startswith("PutObject") and keys.is_immutable(one.split()[1])]
+    assert not [put for put in requests if put.startswith("PutObject") and keys.is_immutable(put.split()[1])]
     chunked.check()
 
 
@@ -144,8 +144,8 @@ def shared_chunk(site: Site) -> str:
     site.edit(300, question="Edited?")
     site.done("rebuild", "--as-of", hour(2))
     built = site.record().built
-    retired = next(one for one in built.retired if one.list == LIST)
-    return keys.chunk(LIST, next(one for one in built.lists[LIST].chunks if one in retired.chunks))
+    retired = next(generation for generation in built.retired if generation.list == LIST)
+    return keys.chunk(LIST, next(chunk for chunk in built.lists[LIST].chunks if chunk in retired.chunks))
 
 
 def index_of(site: Site) -> str:

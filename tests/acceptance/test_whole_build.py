@@ -100,12 +100,12 @@ def test_what_the_contract_leaves_open_holds_no_other_properties_either(publishe
     details = [json.loads(body)["market"] for key, body in published.items() if "/detail/" in key]
     assert {len(market) for market in details} == {18}
     pages = [json.loads(body)["items"] for key, body in published.items() if key.endswith("/first/100.json")]
-    assert {frozenset(one) for page in pages for one in page} == {frozenset(item)}
+    assert {frozenset(item_) for page in pages for item_ in page} == {frozenset(item)}
 
 
 def test_the_manifest_names_every_file_and_no_other(demo_output: Path, published: dict[str, bytes]) -> None:
     recorded = Manifest.model_validate_json((demo_output / "manifest.json").read_bytes())
-    generations = {keys.generation_prefix(name, one.generation): one for name, one in recorded.lists.items()}
+    generations = {keys.generation_prefix(name, made.generation): made for name, made in recorded.lists.items()}
     assert recorded.complete
     assert recorded.retired == ()
     of_generation: dict[str, list[bytes]] = {prefix: [] for prefix in generations}
@@ -116,9 +116,9 @@ def test_the_manifest_names_every_file_and_no_other(demo_output: Path, published
         else:
             mutable.add(key)
     assert mutable == recorded.objects.keys()
-    for prefix, one in generations.items():
-        assert len(of_generation[prefix]) == page_count(one.count)
-        assert sum(map(len, of_generation[prefix])) == one.bytes
+    for prefix, made in generations.items():
+        assert len(of_generation[prefix]) == page_count(made.count)
+        assert sum(map(len, of_generation[prefix])) == made.bytes
 
 
 def test_every_public_market_has_a_detail_and_no_other(published: dict[str, bytes], markets: list[Row]) -> None:
@@ -154,7 +154,7 @@ def expected_ids(markets: list[Row], status: str, sort: str) -> list[str]:
     several: dict[str, set[str]] = {"all": {*MARKET_STATUSES}, "archive": {"closed", "resolved", "cancelled"}}
     states = several.get(status, {status})
     listed = [market for market in markets if market["status"] in states and not market["families"]]
-    return [market["id"].lower() for market in sorted(listed, key=lambda one: (before(one, sort), one["id"].lower()))]
+    return [market["id"].lower() for market in sorted(listed, key=lambda row: (before(row, sort), row["id"].lower()))]
 
 
 def walk(published: dict[str, bytes], list_name: str, limit: int) -> Iterator[str]:

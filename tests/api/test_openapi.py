@@ -151,9 +151,9 @@ def test_operations_paths_and_statuses_are_the_contracts(document: dict[str, Any
 
 
 def test_parameters_are_the_contracts(document: dict[str, Any], variant: Variant) -> None:
-    parameters = {one["name"]: one for one in operations(document)["listMarkets"]["parameters"]}
+    parameters = {parameter["name"]: parameter for parameter in operations(document)["listMarkets"]["parameters"]}
     assert list(parameters) == ["status", "sort", "limit", "cursor", *(["category"] if variant == "extended" else [])]
-    assert not any(one["required"] for one in parameters.values())
+    assert not any(parameter["required"] for parameter in parameters.values())
     schemas = document["components"]["schemas"]
     assert schemas["StatusFilter"]["enum"] == list(contract.STATUS_FILTERS)
     assert schemas["Sort"]["enum"] == list(contract.SORTS)
@@ -288,7 +288,7 @@ def test_links_lead_from_the_examples_to_parameters_that_exist(document: dict[st
     for name, operation in operations(document).items():
         response = operation["responses"]["200"]
         for link in response.get("links", {}).values():
-            target = {one["name"] for one in operations(document)[link["operationId"]]["parameters"]}
+            target = {parameter["name"] for parameter in operations(document)[link["operationId"]]["parameters"]}
             assert link["parameters"].keys() <= target
             for parameter, expression in link["parameters"].items():
                 source, _, place = expression.partition("#/" if "#" in expression else "query.")
@@ -299,7 +299,7 @@ def test_links_lead_from_the_examples_to_parameters_that_exist(document: dict[st
                     followed.append((link["operationId"], parameter, isinstance(body, str)))
                 else:
                     assert (source, place) == ("$request.", parameter)
-                    assert parameter in {one["name"] for one in operation["parameters"]}
+                    assert parameter in {known["name"] for known in operation["parameters"]}
     parameter = contract.market_parameter(variant)
     assert sorted(followed) == [("getMarket", parameter, True)] * 3 + [("listMarkets", "cursor", True)]
 

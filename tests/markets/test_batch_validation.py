@@ -36,7 +36,7 @@ NUMBERS = st.one_of(
 )
 IDS = st.one_of(
     st.uuids().map(str),
-    st.uuids().map(lambda one: str(one).upper()),
+    st.uuids().map(lambda id_: str(id_).upper()),
     st.sampled_from(
         ["", "no-uuid", None, 7, "\ud800", f"{fill_id(1)}\n{fill_id(2)}", fill_id(1) + "İ", fill_id(1)[:-1]]
     ),

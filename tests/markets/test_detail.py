@@ -282,7 +282,7 @@ def test_a_detail_is_the_contracts_resource(tmp_path: Path, quarantine: Quaranti
     made = PublicMarketDetail.model_validate_json(from_rows(shown, make_config(tmp_path), quarantine).body())
     assert made.market.model_dump() == market.model_dump()
     assert levels(made.order_book) == {"bids": [(0.4, 5.0)], "asks": []}
-    assert [one.id for one in made.recent_fills] == [fill_id(2), fill_id(1)]
+    assert [fill.id for fill in made.recent_fills] == [fill_id(2), fill_id(1)]
     assert [(point.timestamp, point.prob) for point in made.prob_history] == [("2026-01-15T00:00:00.000Z", 0.5)]
 
 
@@ -291,5 +291,5 @@ def test_the_configuration_bounds_fills_and_points(tmp_path: Path, quarantine: Q
     shown = MarketRows(market, [], [fill(n, at(n)) for n in range(9)], [(MARKET, at(n), 0.5) for n in range(9)])
     settings_ = make_config(tmp_path, detail__recent_fills=3, detail__history_points=2)
     made = json.loads(from_rows(shown, settings_, quarantine).body())
-    assert [one["id"] for one in made["recentFills"]] == [fill_id(8), fill_id(7), fill_id(6)]
+    assert [fill["id"] for fill in made["recentFills"]] == [fill_id(8), fill_id(7), fill_id(6)]
     assert [point["timestamp"] for point in made["probHistory"]] == [at(0), at(8)]

@@ -46,6 +46,6 @@ def test_a_bad_fill_costs_itself_wherever_it_stands_among_many(quarantine: Quara
     fills[place] = fill(place, "yesterday")
     shown = recent(fills, 50, quarantine)
     assert [row.key for row, _ in quarantine] == [fill_id(place)]
-    expected = sorted((one for one in fills if one[5] != "yesterday"), key=lambda one: one[1])
-    expected.sort(key=lambda one: str(one[5]), reverse=True)
-    assert [one.id for one in shown] == [one[1] for one in expected[:50]]
+    expected = sorted((row for row in fills if row[5] != "yesterday"), key=lambda row: row[1])
+    expected.sort(key=lambda row: str(row[5]), reverse=True)
+    assert [fill.id for fill in shown] == [row[1] for row in expected[:50]]

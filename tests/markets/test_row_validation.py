@@ -339,6 +339,6 @@ def test_fills24h_counts_the_day_that_ends_with_as_of(tmp_path: Path, database: 
     page = json.loads(published["v1/public/markets/lists/open/popular/first/20.json"])
     snapshot = json.loads(published["v1/public/markets/snapshot.json"])
     expected = {market_id(number): counted for number, counted in enumerate(FILLS.values())}
-    for shown in ([one["market"] for one in details], page["items"], *snapshot.values()):
+    for shown in ([detail["market"] for detail in details], page["items"], *snapshot.values()):
         assert {market["id"]: market["fills24h"] for market in shown} == expected
-    assert [len(one["recentFills"]) for one in details] == [1] * len(FILLS)
+    assert [len(detail["recentFills"]) for detail in details] == [1] * len(FILLS)

@@ -17,5 +17,5 @@ def make_postgres(postgres: Server) -> Iterator[Callable[..., Postgres]]:
         return made[-1]
 
     yield make
-    for one in made:
-        one.connection.close()
+    for database in made:
+        database.connection.close()

@@ -117,7 +117,7 @@ def test_untyped_columns_of_sqlite_cost_one_row_for_each_odd_value(
     found = [reason for (relation, _), reason in reasons(report).items() if relation == "markets"]
     assert len(found) == len(odd) + 1
     for _, reason in odd:
-        assert [one for one in found if one.startswith(reason)], reason
+        assert [sentence for sentence in found if sentence.startswith(reason)], reason
     assert reasons(report)["markets", market_id(30)].startswith("question: not valid Unicode")
 
 

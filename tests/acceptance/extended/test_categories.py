@@ -75,7 +75,7 @@ def test_every_category_has_lists_unless_the_settings_choose(site: Site) -> None
 
     def offered(**settings: object) -> set[str]:
         site.build(**settings)
-        index = {one["name"] for one in site.read(keys.BUILD)["categories"]}
+        index = {category["name"] for category in site.read(keys.BUILD)["categories"]}
         assert {name for name, slug in made.items() if site.has_lists(slug)} == index
         assert len(site.manifest().lists) == 30 * (1 + len(index))
         return index
@@ -93,7 +93,7 @@ def test_a_configured_category_that_no_market_has_gets_no_lists_and_is_told(site
     report = site.build(categories="weather,wether")
     assert report.remarks == ["categories: no public market is in wether, so it has no lists"]
     assert json.loads((site.output / "report.json").read_bytes())["remarks"] == report.remarks
-    assert [one["slug"] for one in site.read(keys.BUILD)["categories"]] == ["weather"]
+    assert [category["slug"] for category in site.read(keys.BUILD)["categories"]] == ["weather"]
 
 
 def test_a_category_of_fx_members_alone_has_empty_lists(site: Site) -> None:

@@ -20,14 +20,14 @@ def test_a_withdrawn_market_is_gone_by_id_by_slug_and_from_its_categories_past_a
     site.move(1, "wind")
     site.set(4, question="Edited?")
     site.build()
-    retired = {one.list for one in site.manifest().retired}
+    retired = {generation.list for generation in site.manifest().retired}
     assert {keys.list_name("all", "new", "rain"), keys.list_name("all", "new", "snow")} <= retired
     site.set(1, approval="rejected")
     report = site.build()
     assert report.markets.withdrawn == [market_id(1)]
     assert (site.by_slug("market-1"), (site.output / keys.detail(market_id(1))).exists()) == (None, False)
     assert not site.has_lists("wind")
-    kept = {one.list for one in site.manifest().retired}
+    kept = {generation.list for generation in site.manifest().retired}
     assert keys.list_name("all", "new", "rain") not in kept
     assert keys.list_name("all", "new", "snow") in kept
     assert [key for key, body in files(site.output).items() if market_id(1).encode() in body] == []
@@ -84,7 +84,7 @@ def test_the_manifest_tells_every_key_of_a_market(site: Site) -> None:
 def in_folder(site: Site, command: str, *arguments: str) -> None:
     """Run a command that must not fail, with the target www/."""
     settings = ("variant=extended", "source.url=sqlite:///markets.db", "publish.target=www", "publish.cache_fill=0")
-    overrides = [word for one in settings for word in ("--set", one)]
+    overrides = [word for setting in settings for word in ("--set", setting)]
     done = run(command, *arguments, *overrides, cwd=home(site.folder))
     assert done.returncode == 0, done.stderr
 
@@ -104,7 +104,7 @@ def four_published_markets(site: Site) -> None:
     in_folder(site, "rebuild", "--as-of", "2024-01-31T12:10:00Z")
     shown = published(site)
     assert shown[keys.detail_by_slug("market-1")] == shown[keys.detail(market_id(1))]
-    assert {one.list for one in site.manifest().retired} >= {keys.list_name("all", "new", "rain")}
+    assert {generation.list for generation in site.manifest().retired} >= {keys.list_name("all", "new", "rain")}
 
 
 def test_a_takedown_reaches_slugs_and_lists_of_categories(site: Site) -> None:
@@ -117,7 +117,7 @@ def test_a_takedown_reaches_slugs_and_lists_of_categories(site: Site) -> None:
     assert walk(left, keys.list_name("all", "new", "snow"), 1) == [market_id(4)]
     record = json.loads(left[keys.BUILD])
     assert (record["markets"], record["lists"][keys.list_name("all", "new", "rain")]) == (3, 2)
-    assert {one["slug"] for one in record["categories"]} == {"rain", "snow"}
+    assert {category["slug"] for category in record["categories"]} == {"rain", "snow"}
     in_folder(site, "rebuild", "--as-of", "2024-01-31T12:20:00Z")
     rebuilt = published(site)
     changed = {key for key in left.keys() | rebuilt.keys() if left.get(key) != rebuilt.get(key)}

@@ -123,7 +123,7 @@ def test_what_is_strange_but_allowed_is_shown_as_it_is(site: Site) -> None:
         insert_category(site.connection, name, position)
     assert site.build().quarantine.total() == 0
     assert site.item()["categories"] == names
-    index = {one["slug"]: one["name"] for one in site.read(keys.BUILD)["categories"]}
+    index = {category["slug"]: category["name"] for category in site.read(keys.BUILD)["categories"]}
     assert index == {slugs.of_category(name): name for name in names}
     assert all(site.has_lists(slug) for slug in index)
 
