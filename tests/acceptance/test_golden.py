@@ -29,7 +29,7 @@ from tests.support.rows import (
 
 GOLDEN = {"core": ROOT / "tests" / "golden", "extended": ROOT / "tests" / "golden_extended"}
 KEYS = "keys.txt"
-#: First pages that are kept in full: one that has a next page, and the default.
+#: First pages kept in full: one with a next page, and the default.
 LIMITS = (2, 20)
 DIFF_LINES = 40
 #: Of the extended variant these lists are kept in full; its categories are one that is a slug and one that is not.
@@ -37,7 +37,7 @@ EXTENDED_LISTS = ("all/new", "open.weather/popular", "all.f-x-rates--38f939acaa/
 
 
 def fill_database(connection: sqlite3.Connection) -> None:
-    """Markets of every kind that shows on the wire, written by hand."""
+    """Hand-written markets of every kind visible on the wire."""
     insert_open_markets(connection)
     insert_markets_that_are_over(connection)
     insert_market(connection, 9, question="CANARY hidden", approval="pending", trader_count=9_999)

@@ -1,4 +1,4 @@
-"""Sites of the chunks layout, and sites that move from one layout to the other: built, published, taken down."""
+"""Sites in the layout `chunks`, and sites that change their layout: built, published, taken down."""
 
 import json
 import sqlite3
@@ -29,7 +29,7 @@ from tests.support.publishing import (
 from tests.support.rows import insert_market, market_id
 from tests.support.s3.server import S3Server
 
-#: With the others more than two chunks of open markets.
+#: Together with the others, more than two chunks of open markets.
 MORE = range(100, 310)
 LIST = "open/new"
 CHUNKED = {"layout": "chunks"}
@@ -140,7 +140,7 @@ def test_what_was_is_found_again_without_an_upload(chunked: Site) -> None:
 
 
 def shared_chunk(site: Site) -> str:
-    """A chunk that the current generation of a list and a retired one have in common."""
+    """A chunk shared by the current and a retired generation of a list."""
     site.edit(300, question="Edited?")
     site.done("rebuild", "--as-of", hour(2))
     built = site.record().built

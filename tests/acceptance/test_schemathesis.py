@@ -1,4 +1,4 @@
-"""Schemathesis fuzzes the running API with the published OpenAPI document, and finds nothing to complain about."""
+"""Schemathesis fuzzes the running API with the published OpenAPI document and finds no violation."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The worked example of views over an existing schema: what is published through it, what its role is refused."""
+"""The example views over an existing schema: what is published through them, and what its role is refused."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -304,7 +304,7 @@ def test_the_reader_holds_select_on_the_six_views_and_nothing_else(site: Site) -
     ],
 )
 def test_the_reader_is_refused(reader: Any, statement: str) -> None:
-    # Read-only is only a habit of the role, which its holder can put off: the rights must refuse by themselves.
+    # Read-only is a default that the role can change: the privileges must refuse.
     reader.execute("SET default_transaction_read_only = off")
     with pytest.raises(InsufficientPrivilege):
         reader.execute(statement)

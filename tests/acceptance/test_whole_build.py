@@ -61,7 +61,7 @@ def forty_markets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def forty(forty_markets: Path, tmp_path: Path) -> Path:
-    """A folder with a demo database of forty markets, to be changed at will."""
+    """A folder with a demo database of forty markets, which tests may change."""
     copy(forty_markets, tmp_path)
     return tmp_path
 
@@ -70,7 +70,7 @@ def forty(forty_markets: Path, tmp_path: Path) -> Path:
 
 
 def model_of(key: str) -> type[BaseModel] | None:
-    """The resource that a key holds, told by the key alone; None for the interface description."""
+    """The model of the resource under a key; None for the OpenAPI document."""
     if key.startswith("v1/public/markets/lists/"):
         return contract.PublicMarketList
     if key.startswith("v1/public/markets/detail/"):
@@ -94,7 +94,7 @@ def test_every_file_is_its_resource_to_the_byte(published: dict[str, bytes]) -> 
 
 
 def test_what_the_contract_leaves_open_holds_no_other_properties_either(published: dict[str, bytes]) -> None:
-    """Items and detail markets may have additional properties; ours have none, so nothing can slip in."""
+    """The contract allows additional properties in items and detail markets; ours have none."""
     item = {*json.loads(published[keys.first_page("all/new", 1)])["items"][0]}
     assert len(item) == 13
     details = [json.loads(body)["market"] for key, body in published.items() if "/detail/" in key]
@@ -139,7 +139,7 @@ def instant(text: str) -> datetime:
 
 
 def before(market: Row, sort: str) -> tuple[float, ...]:
-    """What puts a market before others; the smallest first."""
+    """The sort key of a market, ascending."""
     values = {
         "popular": (market["trader_count"], market["volume"]),
         "activity": (instant(market["last_activity_at"]).timestamp(),),
@@ -239,7 +239,7 @@ def test_the_real_schema_has_no_relation_that_is_neither_read_nor_unknown_to_us(
 
 @contextmanager
 def watched() -> Iterator[tuple[list[str], set[tuple[str, str]]]]:
-    """Every statement and every (table, column) that any SQLite connection reads meanwhile, told by SQLite itself."""
+    """Every statement and every (table, column) that any SQLite connection reads, as reported by SQLite."""
     statements: list[str] = []
     columns: set[tuple[str, str]] = set()
 
@@ -383,7 +383,7 @@ def test_a_change_of_one_market_leaves_lists_without_it_alone(forty: Path) -> No
     touched = {"/".join(key.split("/")[4:5]) for key in changed(earlier, later) if "/lists/" in key}
     assert touched == {"cancelled", "archive", "all"}
     assert {key for key in changed(earlier, later) if "/lists/" not in key} == {keys.detail(edited.lower())}
-    # What was replaced stays for the walks that are in it.
+    # Replaced generations stay for walks in progress.
     assert {key for key in earlier if keys.is_immutable(key)} <= later.keys()
     assert list(walk(later, "all/new", 7)) == list(walk(earlier, "all/new", 7))
 

@@ -1,4 +1,4 @@
-"""The wire schema: what the read API's specification says, field by field."""
+"""The wire schema matches the specification of the read API, field by field."""
 
 import json
 from typing import Any, get_args

@@ -1,4 +1,4 @@
-"""Cursors: what was minted is read back; everything else is refused."""
+"""Minted cursors can be parsed; everything else is refused."""
 
 import string
 from collections.abc import Iterator
@@ -33,12 +33,12 @@ def is_refused(list_name: str, text: str) -> bool:
 
 
 def minted_as(digits: str) -> str:
-    """A cursor whose check is right for the very digits it shows, however odd."""
+    """A cursor with a correct check for any digits, however odd."""
     return f"{cursors.check(LIST, GENERATION, digits)}{GENERATION}{digits}"  # type: ignore[arg-type]
 
 
 def mutations(text: str) -> Iterator[str]:
-    """Every text that differs from `text` in one character: replaced, left out, added, or swapped with the next."""
+    """Every text that differs from `text` in one character: replaced, omitted, added, or swapped with the next."""
     characters = string.printable + "é\u0663\uff13\u06f0\u0131\u017f\u212a\u2028\xa0😀"
     for at in range(len(text)):
         yield text[:at] + text[at + 1 :]

@@ -1,4 +1,4 @@
-"""The OpenAPI document: true to the contract and to every published file, and accepted unchanged by common tools."""
+"""The OpenAPI document matches the contract and every published file, and common tools accept it unchanged."""
 
 import importlib
 import json
@@ -59,7 +59,7 @@ def document(published: dict[str, bytes]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def validator(document: dict[str, Any]) -> Validator:
-    """Makes a validator of a schema of the document; `$ref` and `format` count."""
+    """Make a validator of a schema of the document, including `$ref` and `format`."""
     formats = FormatChecker()
     assert {"uuid", "date", "date-time"} <= formats.checkers.keys()
 
@@ -356,7 +356,7 @@ def test_a_wrong_item_does_not_fit(change: dict[str, Any], validator: Validator,
 
 @pytest.fixture(scope="module")
 def client(folder: Path) -> Iterator[ModuleType]:
-    """The package that openapi-python-client makes of the published file as it is."""
+    """The package that openapi-python-client generates from the published file."""
     (folder / "client.yaml").write_text("post_hooks: []\n", "utf-8")
     generate = [sys.executable, "-m", "openapi_python_client", "generate", "--fail-on-warning", "--meta", "none"]
     document = folder / "output" / keys.OPENAPI
@@ -375,7 +375,7 @@ def client(folder: Path) -> Iterator[ModuleType]:
 
 
 def answer(request: httpx.Request, published: dict[str, bytes]) -> httpx.Response:
-    """What an edge makes of the few requests below."""
+    """An edge's answers to the few requests below."""
     path, query = request.url.path.removeprefix("/"), request.url.params
     if path == keys.MARKETS:
         name, limit = keys.list_name("all", "new"), int(query["limit"])

@@ -19,7 +19,7 @@ def test_a_name_that_can_stand_in_a_url_is_its_own_slug(name: str) -> None:
     assert slugs.of_category(name) == name
 
 
-#: Part of the interface: links are made of these.
+#: Part of the interface: links contain these slugs.
 MADE = {
     "u.s. 2024 elections": "u-s-2024-elections--ec1056dc77",
     "Crypto": "crypto--df12b8f89b",

@@ -1,4 +1,4 @@
-"""The fixture that all tests of the loader ask for."""
+"""The fixture shared by the tests of the loader."""
 
 from pathlib import Path
 

@@ -9,7 +9,7 @@ from generator.errors import ConfigError
 
 
 class Folder:
-    """A place for one `config.yaml`, to be read as if it were the working directory."""
+    """A folder with one `config.yaml`, read as if it were the working directory."""
 
     def __init__(self, path: Path) -> None:
         self.file = path / "config.yaml"

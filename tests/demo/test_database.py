@@ -1,4 +1,4 @@
-"""The demo database: every kind of market, nothing invalid in sight, and a canary on everything hidden."""
+"""The demo database: every kind of market, no invalid public row, and a canary on everything hidden."""
 
 import os
 import sqlite3
@@ -32,7 +32,7 @@ RELATIONS = {
     "fills": "id market_id amount shares price created_at",
     "probabilities": "market_id recorded_at prob",
 }
-#: Columns of a hidden row that people fill in freely; all others are ids, enums, numbers and times.
+#: Free-text columns of a hidden row; all others are ids, enums, numbers and times.
 FREE_TEXT = {
     *("slug", "question", "description", "trading_pause_reason", "creation_source", "sponsor"),
     *("category", "title", "instrument", "source"),
@@ -319,7 +319,7 @@ def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
 
 @contextmanager
 def unprivileged() -> Iterator[None]:
-    """Root may write everywhere; be nobody for a moment."""
+    """Drop root's rights for a moment, as root can write everywhere."""
     user = os.geteuid()
     os.seteuid(user or 65534)
     try:

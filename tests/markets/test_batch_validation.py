@@ -1,4 +1,4 @@
-"""A column taken at once gives what its rows give one by one; where they would be refused or changed, it says so."""
+"""The fast path gives the same values as row validation, or hands over to it."""
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal

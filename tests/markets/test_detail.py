@@ -1,4 +1,4 @@
-"""Order books are summed, fills are the newest, histories are thinned evenly in time, whatever order rows come in."""
+"""Order books are summed, fills are the newest, histories are thinned evenly in time, whatever the order of rows."""
 
 import json
 import random

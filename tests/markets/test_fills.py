@@ -1,4 +1,4 @@
-"""Fills are counted once each within a window; a bad one costs itself and nothing else."""
+"""Fills are counted once each within a window; a bad fill costs only itself."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Rows that were left out are counted all, and named as far as memory allows."""
+"""All quarantined rows are counted, and a bounded number is named."""
 
 import json
 

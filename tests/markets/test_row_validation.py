@@ -1,4 +1,4 @@
-"""Database values become wire values, or a reason why not."""
+"""Database values are converted to wire values, or refused with a reason."""
 
 import json
 import re
@@ -22,7 +22,7 @@ WIRE_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.
 
 
 def refusal(columns: dict[str, Any] | None = None, **market: Any) -> str:
-    """Why a row of `markets` is left out."""
+    """Why a row of `markets` is quarantined."""
     with pytest.raises(ValidationError) as caught:
         row_validation.market(market_row(**(columns or {}) | market), fx=None, fills24h=0, as_of=NOW)
     return row_validation.reason(caught.value)
@@ -310,7 +310,7 @@ def test_bets_are_accepted_while_open_not_closing_yet_and_not_paused(columns: di
     assert public_market(**columns).item.accepting_bets is accepts
 
 
-#: When a fill was made, and whether it counts as one of the 24 hours before `AS_OF`.
+#: The time of a fill, and whether it is within the 24 hours before `AS_OF`.
 FILLS = {
     "2026-01-30 11:59:59.999999": 0,
     "2026-01-30 12:00:00.000000": 0,

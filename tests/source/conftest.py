@@ -1,4 +1,4 @@
-"""Databases that several tests of the reader ask for."""
+"""Databases shared by the tests of the reader."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""PostgreSQL with the six relations in native types."""
+"""PostgreSQL with the six relations in native types, and what several tests of the reader need."""
 
 import json
 import sqlite3
@@ -48,7 +48,7 @@ class Postgres:
             self.connection.execute(f"CREATE TABLE {relation} ({', '.join(typed)})")
 
     def copy(self, sqlite: Path) -> None:
-        """Fill the relations with what an SQLite database holds."""
+        """Copy the rows of an SQLite database."""
         with closing(sqlite3.connect(sqlite)) as source, self.connection.cursor() as cursor:
             for relation, columns in RELATIONS.items():
                 truths = [number for number, kind in enumerate(columns.values()) if kind == "boolean"]

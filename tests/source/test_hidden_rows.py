@@ -22,12 +22,12 @@ from tests.support.rows import (
 
 #: Whether a row of `markets` is public.
 VISIBLE: Final = "approval = 'approved' AND is_listed"
-#: What WHERE, JOIN and ORDER BY need of hidden rows, too.
+#: Columns of hidden rows that WHERE, JOIN and ORDER BY need.
 HARMLESS: Final = {"id", "market_id", "approval", "is_listed", "is_public", "created_at"}
 
 
 def mined(relation: str, boom: Callable[[str, str], str]) -> str:
-    """A view of a table that fails when a hidden row's value, or a column that is not ours, is read of it."""
+    """A view that fails if a value of a hidden row, or of an unknown column, is read."""
     key = "id" if relation == "markets" else "market_id"
     is_public = VISIBLE if relation == "markets" else f"{key} IN (SELECT id FROM markets_table WHERE {VISIBLE})"
     if "is_public" in RELATIONS[relation]:

@@ -16,8 +16,8 @@ from tests.support.rows import (
     market_id,
 )
 
-#: Runs the command line and says how much memory its process held at most, in kB. Not ru_maxrss: that starts with what
-#: the parent of a fork held.
+#: Runs the command line and prints the peak memory of its process, in kB. Not ru_maxrss, which a fork inherits from
+#: its parent.
 MEASURED: Final = """
 import sys
 from generator.cli.main import main
@@ -30,7 +30,7 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 
 
 def peak(folder: Path, url: str) -> float:
-    """The most memory a build held, in MB."""
+    """The peak memory of a build, in MB."""
     (folder / "config.yaml").touch()
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, "build", "--as-of", AS_OF.isoformat()],

@@ -32,7 +32,7 @@ MEDDLING: Final = [
 
 
 class Meddler(Silent):
-    """Writes to the database when the catalog was read and no detail was: a build then reports its number of steps."""
+    """Writes to the database between catalog and details: a build then reports its number of steps."""
 
     def __init__(self, write: Callable[[], None]) -> None:
         self._write = write
@@ -44,7 +44,7 @@ class Meddler(Silent):
 
 
 def insert_many_markets(into: sqlite3.Connection) -> None:
-    """Three, and so many more that their details are shared out among processes."""
+    """Three, and enough more that several processes share their details."""
     insert_three_markets(into)
     for number in range(100, 250):
         insert_market(into, number)
@@ -100,7 +100,7 @@ def test_processes_share_an_instant_of_postgresql_and_a_server_that_lets_in_only
 
 
 class Onlooker(Silent):
-    """Counts the connections of a build while it goes on."""
+    """Counts the connections of a running build."""
 
     def __init__(self, served: Postgres) -> None:
         self._served = served
@@ -136,7 +136,7 @@ connection.close()
 
 
 class PatientMeddler(Silent):
-    """Has another process write, which must wait for the build's read to end."""
+    """Starts a process that writes, and must wait until the build has read."""
 
     def __init__(self, database: Path) -> None:
         self._command = [sys.executable, "-c", WAITING_WRITER, str(database), *MEDDLING]

@@ -1,4 +1,4 @@
-"""What keeps a database from being read, as sentences that say what to do."""
+"""Every problem of a schema is reported in a sentence with its remedy."""
 
 import sqlite3
 from contextlib import closing

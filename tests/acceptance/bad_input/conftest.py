@@ -13,7 +13,7 @@ from tests.support.rows import (
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """Three markets, built. Nothing here is ever to replace that."""
+    """A build of three markets, which no test may replace."""
     folder = tmp_path_factory.mktemp("site")
     (folder / "config.yaml").write_text("source:\n  url: sqlite:///markets.db\n")
     with closing(create_database(folder / "markets.db")) as connection:

@@ -1,4 +1,4 @@
-"""A site that was built once, and what commands then refuse."""
+"""A site that was built once, and the errors of later commands."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +29,7 @@ class Site:
         return run("build", "--as-of", NOW, *arguments, cwd=self.folder, **environ)
 
     def refuses(self, *arguments: str, code: int = 1, stdout: str = "", source: str = "") -> str:
-        """Run; see it fail with one sentence, without a traceback, and the output as it was. Returns stderr."""
+        """Run; expect failure with one sentence, no traceback and unchanged output. Return stderr."""
         done = run(*arguments, cwd=self.folder, **({SOURCE: source} if source else {}))
         assert (done.returncode, done.stdout) == (code, stdout), done.stderr
         assert "Traceback" not in done.stderr
@@ -38,7 +38,7 @@ class Site:
         return done.stderr
 
     def errors(self, url: str, *arguments: str) -> list[str]:
-        """What a check finds wrong with a database, and counts at its end."""
+        """The errors that `check` finds in a database."""
         done = run("check", *arguments, cwd=self.folder, **{SOURCE: url})
         found = [line.removeprefix("error: ") for line in done.stdout.splitlines() if line.startswith("error: ")]
         assert done.returncode == 1
@@ -48,5 +48,5 @@ class Site:
         return found
 
     def says(self, url: str, command: str = "build") -> str:
-        """What a command says to a database."""
+        """The error of a command for a database."""
         return self.refuses(command, source=url)

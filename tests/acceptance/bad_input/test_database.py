@@ -1,4 +1,4 @@
-"""A database that cannot be reached or lacks what we read is refused in a sentence."""
+"""A database that cannot be reached or has the wrong schema is refused in a sentence."""
 
 import socket
 from collections.abc import Callable

@@ -97,7 +97,7 @@ def test_a_folder_for_temporary_files_is_not_needed(site: Site) -> None:
 
 @pytest.fixture
 def grown(site: Site, tmp_path: Path) -> Iterator[tuple[Site, sqlite3.Connection]]:
-    """A copy of the site whose database can be spoilt."""
+    """A copy of the site whose database may be changed."""
     shutil.copytree(site.folder, tmp_path / "grown")
     with closing(sqlite3.connect(tmp_path / "grown" / "markets.db", isolation_level=None)) as connection:
         yield Site(tmp_path / "grown", site.before), connection

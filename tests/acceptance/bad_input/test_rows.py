@@ -32,7 +32,7 @@ STATUS: Final = "status: input should be 'open', 'closed', 'resolved' or 'cancel
 INFINITE: Final = "input should be a finite number"
 NEGATIVE: Final = "input should be greater than or equal to 0"
 
-#: Columns of a market that keep it out, and the reason that is given.
+#: Values for which a market is quarantined, and the reason.
 BAD_MARKETS: Final[list[tuple[dict[str, Any], str]]] = [
     ({"close_time": None}, "close_time: must not be NULL"),
     ({"created_at": "yesterday"}, f"created_at: {NO_TIME} (yesterday)"),
@@ -62,7 +62,7 @@ BAD_TEXTS: Final[list[tuple[dict[str, Any], str]]] = [
     ({"id": None}, "id: must not be NULL"),
     ({"prob": 7, "volume": -1}, "prob: input should be less than or equal to 1 (7.0); volume: "),
 ]
-#: Columns that must not keep a market out, and what is published then.
+#: Unusual but valid values, and what is published for them.
 GOOD_MARKETS: Final[list[tuple[dict[str, Any], dict[str, Any]]]] = [
     ({"prob": 1.000000000000004}, {"prob": 1.0}),
     ({"prob": -1e-10}, {"prob": 0.0}),
@@ -83,7 +83,7 @@ GOOD_MARKETS: Final[list[tuple[dict[str, Any], dict[str, Any]]]] = [
 
 @dataclass(frozen=True)
 class Built:
-    """What a build of bad rows left."""
+    """The result of a build of bad rows."""
 
     output: Path
     stderr: str
@@ -94,7 +94,7 @@ class Built:
         return json.loads((self.output / "report.json").read_bytes())
 
     def reasons(self, relation: str) -> dict[str, list[str]]:
-        """The reasons in the report, by key; each is on stderr in the same words."""
+        """The reasons in the report by key; stderr must have each of them."""
         found: dict[str, list[str]] = {}
         for row in self.report["quarantined"]:
             if row["relation"] == relation:
@@ -111,7 +111,7 @@ class Built:
 
 
 def built(folder: Path, fill: Callable[[sqlite3.Connection], object], *arguments: str) -> Built:
-    """Build a database that `fill` fills, whatever the share of bad rows."""
+    """Build a database filled by `fill`, whatever the share of bad rows."""
     with closing(create_database(folder / "markets.db")) as connection:
         fill(connection)
     (folder / "config.yaml").write_text("source:\n  url: sqlite:///markets.db\n")

@@ -1,4 +1,4 @@
-"""A site in the extended variant, to be changed and built again."""
+"""A site in the extended variant that tests change and rebuild."""
 
 import json
 import sqlite3
@@ -20,7 +20,7 @@ ELECTIONS: Final = slugs.of_category("u.s. 2024 elections")
 
 
 class Site:
-    """A database to be changed and the folder that is built from it."""
+    """A database that tests change, and the folder built from it."""
 
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
         self.folder = folder
@@ -35,7 +35,7 @@ class Site:
         return make_config(self.folder, **{"variant": "extended", **settings})
 
     def build(self, **settings: object) -> Report:
-        """Build a minute later than before."""
+        """Build as of one minute after the previous build."""
         self._builds += 1
         return build_now(self.settings(**settings), AS_OF + timedelta(minutes=self._builds), shrink=True)
 

@@ -15,7 +15,7 @@ from tests.support.rows import insert_category, insert_fx_member, insert_market,
 
 
 def ranked(database: Path) -> dict[str, list[str]]:
-    """Every list of politics and of the elections, by the database itself; times are in one form there after all."""
+    """Every list of politics and of the elections, sorted by the database, where all times have one form."""
     orders = {
         "popular": "trader_count DESC, volume DESC",
         "activity": "instant(last_activity_at) DESC",
