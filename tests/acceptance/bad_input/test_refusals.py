@@ -58,7 +58,8 @@ def test_rubbish_on_the_command_line_is_refused(
 def test_demo_makes_no_database_on_a_server(site: Site) -> None:
     stderr = site.says("postgresql://u:hunter2@127.0.0.1:1/d", "demo")
     assert stderr == (
-        "error: demo makes SQLite databases, not postgresql://u:***@127.0.0.1:1/d; --set source.url=sqlite:///demo.db\n"
+        "error: demo creates only SQLite databases, not postgresql://u:***@127.0.0.1:1/d; "
+        "pass --set source.url=sqlite:///demo.db\n"
     )
 
 
@@ -78,7 +79,7 @@ def test_a_folder_of_someone_else_is_refused(site: Site, tmp_path: Path) -> None
     (tmp_path / "v1").mkdir()
     (tmp_path / "v1" / "theirs").touch()
     stderr = site.refuses("build", "--set", f"output={tmp_path}")
-    assert stderr.startswith(f"error: {tmp_path}/v1 exists but {tmp_path}/manifest.json does not, so it is not this")
+    assert stderr.startswith(f"error: {tmp_path}/v1 exists but {tmp_path}/manifest.json does not, so this program")
     assert (tmp_path / "v1" / "theirs").exists()
 
 
