@@ -1,4 +1,4 @@
 """From `output/` to a store: plan, apply, commit; takedown and withdrawal.
 
-Imports `tree`, `cost`, `api` and `config`, never `builder`. Start with `protocol`, then `run`.
+Imports `tree`, `cost`, `api` and `config`, never `builder`. Start with `run`, then `protocol`.
 """

@@ -1,6 +1,6 @@
-"""Which process this is, in words by which others on the same machine can tell whether it has ended.
+"""Identifies a process, so that others on the same machine can find out whether it has ended.
 
-Of a process on another machine, in another container or before the last restart nothing can be told.
+Nothing is known of processes on another machine, in another container or from before the last restart.
 """
 
 import os
@@ -13,15 +13,15 @@ _ENDED: Final = frozenset("ZX")
 
 
 def identity() -> str:
-    """This process; no other one ever has the same."""
+    """The identity of this process, never used again."""
     place, start = _place(), _start(os.getpid())
     if place is None or start is None:
-        return secrets.token_hex(16)  # nobody can tell
+        return secrets.token_hex(16)  # unknowable
     return f"{place} {os.getpid()} {start}"
 
 
 def has_ended(other: str) -> bool:
-    """Whether the process is known to have ended."""
+    """Whether the process with this identity is known to have ended."""
     place, _, rest = other.partition(" ")
     if place != _place():
         return False
@@ -30,7 +30,7 @@ def has_ended(other: str) -> bool:
 
 
 def _place() -> str | None:
-    """This start of this machine, and the namespace in which process ids mean something."""
+    """The boot of this machine, and the namespace of its process ids."""
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
         return f"{boot}/{(_PROC / 'self/ns/pid').stat().st_ino}"
@@ -39,7 +39,7 @@ def _place() -> str | None:
 
 
 def _start(pid: int) -> str | None:
-    """When the process began, in ticks since the machine did; None when it has ended."""
+    """The start of the process, in ticks since boot; None if it has ended."""
     try:
         # proc(5): after the name in parentheses come the state and, as the 22nd of all fields, the start.
         fields = (_PROC / str(pid) / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()

@@ -126,7 +126,7 @@ def test_a_store_that_does_not_answer(site: Site, command: str) -> None:
 @pytest.mark.parametrize("command", sorted(ASKS_STORE))
 def test_a_target_within_the_output_folder(site: Site, command: str) -> None:
     site.target, site.settings["publish.endpoint_url"] = "output/site", ""
-    assert "lies in the output folder" in fails(site, command)
+    assert "is in the output folder" in fails(site, command)
 
 
 @pytest.mark.parametrize("command", ["publish", "rebuild"])

@@ -258,4 +258,4 @@ def test_no_target_is_told(site: Site) -> None:
     site.target = ""
     for command in ("publish", "rebuild"):
         sentence = site.refused(1, command)
-        assert sentence.startswith("publish.target: is not set; say where to publish to, as s3://bucket/prefix or a ")
+        assert sentence.startswith("publish.target: is not set; set it to s3://bucket/prefix or a ")

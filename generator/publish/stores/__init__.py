@@ -1,1 +1,1 @@
-"""Where is published: buckets and directories behind one protocol. Start with `store`."""
+"""The stores to publish to, buckets and directories, behind one protocol. Start with `store`."""

@@ -1,6 +1,6 @@
-"""A directory as a store, from which a web server of one's own serves. It knows no network and no build.
+"""A directory as a store, for a local web server to serve. Knows no network and no build.
 
-Readers see an object's old bytes or its new ones. Writers agree through a lock on a file of the directory.
+Readers see an object's old bytes or its new ones. Concurrent writers take turns by a lock file in the directory.
 """
 
 import fcntl
@@ -22,18 +22,18 @@ from generator.errors import StoreError
 from generator.publish.stores.store import Condition, ConditionFailedError, If, Listed, Stored, UnavailableError
 
 _LOCK: Final = ".lock-publish"
-#: Where an object is written that readers may be reading; who holds the lock owns it, so one is enough.
-_ASIDE: Final = ".aside-publish"
-_ELSEWHERE: Final = "choose another directory with --set publish.target=…"
+#: The temporary file for atomic replacement; only the holder of the lock writes it, so one is enough.
+_TEMPORARY: Final = ".aside-publish"
+_REMEDY: Final = "choose another directory with --set publish.target=…"
 _PARALLEL: Final = 8
-#: A folder that another writer found empty can vanish before its next file is made.
-_FOLDER_TRIES: Final = 10
+#: Another writer may delete a folder it found empty before the next file is created in it.
+_FOLDER_ATTEMPTS: Final = 10
 _LOCK_WAIT_S: Final = 0.005
-_LOCK_TRIES: Final = 1_000
+_LOCK_ATTEMPTS: Final = 1_000
 
 
 class Directory:
-    """Objects as files below `root`, which is made when the first is put."""
+    """Objects as files below `root`, which is created with the first object."""
 
     requests: Final = 0
     parallel: Final = _PARALLEL
@@ -41,11 +41,11 @@ class Directory:
     def __init__(self, root: Path) -> None:
         self.name = str(root)
         self._root = Path(os.path.realpath(root))
-        self._aside = self._root / _ASIDE
-        self._threads = threading.Lock()
+        self._temporary = self._root / _TEMPORARY
+        self._thread_lock = threading.Lock()
 
     def now(self) -> datetime:
-        """The clock of the file system, which another machine may keep."""
+        """The clock of the file system, which may be another machine's."""
         with _explained(self._root):
             existing = next(path for path in (self._root, *self._root.parents) if path.exists())
             with tempfile.TemporaryFile(dir=existing) as file:
@@ -63,12 +63,12 @@ class Directory:
             return Stored(body, self.etag_of(body))
 
     def head(self, key: str) -> str | None:
-        """Tell an object's ETag, which takes reading it."""
+        """Return an object's ETag, which takes reading the object."""
         found = self.get(key)
         return found.etag if found else None
 
     def put(self, key: str, body: bytes, condition: Condition) -> str:
-        """Write an object. An immutable one is written in its place: nothing leads to it yet."""
+        """Write an object. An immutable one is written in place: nothing links to it yet."""
         path = self._path(key)
         with _explained(path):
             if condition is If.ALWAYS and keys.is_immutable(key):
@@ -76,12 +76,12 @@ class Directory:
             else:
                 with self._lock():
                     self._check(key, condition)
-                    _write(self._aside, body)
-                    _in_folder(path, lambda: self._aside.replace(path))
+                    _write(self._temporary, body)
+                    _in_folder(path, lambda: self._temporary.replace(path))
         return self.etag_of(body)
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Delete objects, and folders that are empty without them."""
+        """Delete objects, and the folders this leaves empty."""
         if self._root.exists():
             with _explained(self._root), self._lock():
                 for key in keys:
@@ -90,18 +90,18 @@ class Directory:
     def list(self, prefix: str) -> Iterator[Listed]:
         """Read every object whose key begins with `prefix`."""
         with _explained(self._root):
-            # The folder of the keys that begin like this: with the letter `v1/` is not itself a key in another folder.
+            # The folder that all keys with this prefix share: the letter keeps `v1/` from being a file name itself.
             for key in self._keys(self._path(f"{prefix}x").parent, prefix):
-                # Whoever deletes meanwhile is not waited for.
+                # An object may be deleted while the folder is listed.
                 if (found := self.get(key)) is not None:
                     yield Listed(key, len(found.body), found.etag)
 
     def purge_versions(self, prefix: str) -> int:  # noqa: ARG002 - the protocol's
-        """Nothing is kept of what was overwritten."""
+        """Do nothing: a directory keeps no old versions."""
         return 0
 
     def is_versioned(self) -> bool:
-        """No file system that readers are served from keeps what was overwritten."""
+        """A directory keeps no old versions."""
         return False
 
     def etag_of(self, body: bytes) -> str:
@@ -109,29 +109,29 @@ class Directory:
         return hashlib.sha256(body).hexdigest()
 
     def flush(self) -> None:
-        """Have everything that was put on the disk."""
+        """Bring everything that was put to the disk."""
         with _explained(self._root), suppress(FileNotFoundError):  # when nothing was put
             filesystem.sync(self._root)
 
     def is_open_to_everyone(self) -> bool:
-        """Whether every user of this machine may write here."""
+        """Whether every user of this machine can write here."""
         with _explained(self._root), suppress(FileNotFoundError):
             return bool(self._root.stat().st_mode & stat.S_IWOTH)
         return False
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        # The operating system drops the lock when its holder ends, however it ends. `flock`, unlike a record lock,
-        # tells two stores of one process apart, because each of them opens the file. Threads of one store queue here.
-        with self._threads:
+        # The operating system releases the lock when its holder ends. `flock`, unlike `lockf`, also excludes two stores
+        # of one process, because each opens the file itself; threads of one store queue at the thread lock.
+        with self._thread_lock:
             self._root.mkdir(parents=True, exist_ok=True)
             with (self._root / _LOCK).open("ab") as file:
                 self._wait_for(file)
                 yield
 
     def _wait_for(self, file: IO[bytes]) -> None:
-        # Not forever: a process that was stopped while it held the lock is not to stop everybody else.
-        for _ in range(_LOCK_TRIES):
+        # Not forever: a suspended process may hold the lock.
+        for _ in range(_LOCK_ATTEMPTS):
             with suppress(BlockingIOError):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
@@ -140,9 +140,9 @@ class Directory:
 
     def _path(self, key: str) -> Path:
         path = self._root / key
-        # A link, or `..` in a key, would have us write and delete where nobody expects it.
+        # Through a link, or `..` in a key, we would write and delete somewhere else.
         if os.path.realpath(path.parent) != str(path.parent):
-            raise StoreError(f"{path.parent}: leads elsewhere by a link; put a folder in its place, or {_ELSEWHERE}")
+            raise StoreError(f"{path.parent}: a symbolic link leads elsewhere; replace it with a folder, or {_REMEDY}")
         return path
 
     def _check(self, key: str, condition: Condition) -> None:
@@ -167,11 +167,11 @@ class Directory:
             if key.endswith("/"):
                 if key.startswith(prefix) or prefix.startswith(key):
                     yield from self._keys(Path(entry), prefix)
-            elif key.startswith(prefix) and key not in (_LOCK, _ASIDE):
+            elif key.startswith(prefix) and key not in (_LOCK, _TEMPORARY):
                 yield key
 
     def _entries(self, folder: Path) -> Iterator[tuple[str, str]]:
-        # With the slash a folder sorts among files as the keys below it do.
+        # With the slash, folders sort among files as the keys below them do.
         with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
             for entry in entries:
                 slash = "/" if entry.is_dir(follow_symlinks=False) else ""
@@ -183,11 +183,11 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(f"{path}: {filesystem.sentence(error, _ELSEWHERE)}") from error
+        raise StoreError(f"{path}: {filesystem.sentence(error, _REMEDY)}") from error
 
 
 def _in_folder(path: Path, write: Callable[[], object]) -> None:
-    for _ in range(_FOLDER_TRIES):
+    for _ in range(_FOLDER_ATTEMPTS):
         with suppress(FileNotFoundError):
             write()
             return

@@ -1,4 +1,4 @@
-"""Opens the store that a configuration names. What is not opened is not imported."""
+"""Opens the configured store, and imports only the modules it needs."""
 
 from pathlib import Path
 from typing import Final
@@ -8,11 +8,11 @@ from generator.errors import ConfigError
 from generator.publish.stores.directory import Directory
 from generator.publish.stores.store import SingleWriter, Store
 
-_NOWHERE: Final = "publish.target: is not set; say where to publish to, as s3://bucket/prefix or a directory"
+_NO_TARGET: Final = "publish.target: is not set; set it to s3://bucket/prefix or a directory"
 
 
 def open_store(config: Config) -> Store:
-    """Open `publish.target`. Nothing is asked of the store yet."""
+    """Open `publish.target`, without a request to it."""
     store = _open(config)
     return SingleWriter(store) if config.publish.single_writer else store
 
@@ -20,21 +20,21 @@ def open_store(config: Config) -> Store:
 def _open(config: Config) -> Store:
     publish = config.publish
     if publish.target is None:
-        raise ConfigError(_NOWHERE)
-    place = publish.bucket()
-    if place is None:
-        return Directory(_apart(Path(publish.target), config.output))
+        raise ConfigError(_NO_TARGET)
+    bucket = publish.bucket()
+    if bucket is None:
+        return Directory(_outside_output(Path(publish.target), config.output))
     # boto3 takes as long to import as everything else together, and most commands need no bucket.
     from generator.publish.stores.s3 import Bucket  # noqa: PLC0415
 
-    return Bucket(*place, endpoint_url=publish.endpoint_url, client=publish.client)
+    return Bucket(*bucket, endpoint_url=publish.endpoint_url, client=publish.client)
 
 
-def _apart(directory: Path, output: Path) -> Path:
-    """Refuse a directory in which builds and publications would replace each other's records."""
+def _outside_output(directory: Path, output: Path) -> Path:
+    """Refuse a directory in the output folder: builds and publishes would overwrite each other's manifest."""
     if directory.resolve().is_relative_to(output.resolve()):
         raise ConfigError(
-            f"publish.target: {directory} lies in the output folder, which a web server of one's own can serve as it "
-            "is; choose a directory elsewhere, or leave publishing away"
+            f"publish.target: {directory} is in the output folder; choose a directory elsewhere, or let the web server "
+            "serve the output folder itself, without publishing"
         )
     return directory

@@ -1,6 +1,6 @@
-"""A bucket as a store, through boto3, and through obstore where many objects are put.
+"""A bucket as a store: uploads through obstore, everything else through boto3.
 
-What a store other than Amazon's does differently it finds out by itself, and remembers.
+Where other stores differ from Amazon S3, it detects the difference and remembers it.
 """
 
 import hashlib
@@ -20,8 +20,8 @@ from generator.publish.stores.store import Condition, ConditionFailedError, If, 
 
 _LOG: Final = logging.getLogger("public_markets")
 _REFUSED: Final = range(300, 500)
-#: Statuses that have many reasons, of which some pass and others have their remedies.
-_MANIFOLD: Final = (400, 401, 403)
+#: Statuses with several causes, which only the body of the answer tells apart.
+_AMBIGUOUS: Final = (400, 401, 403)
 
 
 class _Uploads(Protocol):
@@ -31,7 +31,7 @@ class _Uploads(Protocol):
 
 
 class Bucket:
-    """Objects of the bucket whose keys begin with `prefix`. ETags have no quotation marks here, on the wire they do."""
+    """Objects of the bucket whose keys begin with `prefix`. ETags are without quotation marks here."""
 
     def __init__(
         self, bucket: str, prefix: str, *, endpoint_url: str | None, client: Literal["obstore", "boto3"]
@@ -44,18 +44,18 @@ class Bucket:
         self._uploads = _uploads(client, self._connection)
         self._deletions = Deletions(self._connection)
         self.parallel = self._uploads.parallel
-        #: How If-Match spells an ETag here: None until a put has shown it.
+        #: Whether the store wants quoted ETags in If-Match; None until a put has shown it.
         self._quoted: bool | None = None
-        #: Whether ETags are the MD5 of the bytes: None until a put has shown it.
+        #: Whether ETags are the MD5 of the bytes; None until a put has shown it.
         self._is_md5: bool | None = None
 
     @property
     def requests(self) -> int:
-        """How many requests were made so far."""
+        """The number of requests made so far."""
         return self._connection.requests
 
     def now(self) -> datetime:
-        """The store's clock, by the Date of its last answer."""
+        """The store's clock, from the Date of its last answer."""
         return self._connection.now()
 
     def get(self, key: str) -> Stored | None:
@@ -70,16 +70,16 @@ class Bucket:
             return Stored(answer["Body"].read(), _unquoted(answer["ETag"]))
 
     def head(self, key: str) -> str | None:
-        """Tell an object's ETag."""
+        """Return an object's ETag."""
         with translated(self._url(key)):
             try:
                 return _unquoted(self._s3.head_object(Bucket=self._bucket, Key=self._prefix + key)["ETag"])
             except ClientError as error:
                 if is_missing(error):
                     return None
-                if status_of(error) not in _MANIFOLD:
+                if status_of(error) not in _AMBIGUOUS:
                     raise
-        # The answer to HEAD has no body, and thus no reason.
+        # The answer to HEAD has no body, and so no error code; GET has.
         found = self.get(key)
         return found.etag if found else None
 
@@ -91,11 +91,11 @@ class Bucket:
         return etag
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Delete objects, a thousand in a request where the store knows such requests."""
+        """Delete objects, in bulk if the store supports it."""
         self._deletions.delete([{"Key": self._prefix + key} for key in keys])
 
     def list(self, prefix: str) -> Iterator[Listed]:
-        """List objects, a thousand in a request."""
+        """List objects, up to a thousand per request."""
         with translated(self._url(prefix)):
             pages = self._s3.get_paginator("list_objects_v2").paginate(
                 Bucket=self._bucket, Prefix=self._prefix + prefix
@@ -105,22 +105,22 @@ class Bucket:
                     yield Listed(found["Key"].removeprefix(self._prefix), found["Size"], _unquoted(found["ETag"]))
 
     def purge_versions(self, prefix: str) -> int:
-        """Delete what a versioned bucket keeps, and hands to everybody who knows a version's id."""
+        """Delete the old versions that a versioned bucket keeps."""
         return self._deletions.purge_versions(self._prefix + prefix)
 
     def is_versioned(self) -> bool:
-        """Whether the bucket keeps what is overwritten or deleted."""
+        """Whether the bucket keeps old versions."""
         return self._deletions.is_versioned()
 
     def etag_of(self, body: bytes) -> str | None:
-        """The MD5 of the bytes, once a put has shown that this is what the store has for ETags."""
+        """The MD5 of the bytes, once a put has shown that this store's ETags are MD5."""
         return _md5(body) if self._is_md5 else None
 
     def flush(self) -> None:
-        """A put that was answered is there to stay."""
+        """Do nothing: a put that was answered is durable."""
 
     def is_open_to_everyone(self) -> bool:
-        """Try to write without credentials; what that leaves is deleted."""
+        """Try to write an object without credentials, and delete it again."""
         key = f"probe-{secrets.token_hex(16)}.json"
         with translated(self._url(key)):
             try:
@@ -146,7 +146,7 @@ class Bucket:
         except ConditionFailedError:
             if self._quoted is not None or self.head(key) != etag:
                 raise
-            # Ceph compares the header with the ETag as it keeps it, which is without quotation marks.
+            # Ceph compares If-Match with its own form of the ETag, without quotation marks.
             stored = self._put(key, body, etag)
             self._quoted = False
         else:
@@ -157,17 +157,17 @@ class Bucket:
 def _uploads(client: Literal["obstore", "boto3"], connection: Connection) -> _Uploads:
     if client == "obstore":
         try:
-            # It is a binary that not every platform has.
+            # A binary package that not every platform has.
             from generator.publish.stores.s3_uploads import Uploads  # noqa: PLC0415
 
             return Uploads(connection)
         except ImportError as error:
-            _LOG.warning("obstore cannot be imported (%s): boto3 uploads instead, which takes longer", error)
+            _LOG.warning("obstore cannot be imported (%s); uploading through boto3, which is slower", error)
     return _Boto3Uploads(connection)
 
 
 class _Boto3Uploads:
-    """Puts through boto3, of which more threads do not make more in a second than these."""
+    """Uploads through boto3; more threads would not make it faster."""
 
     parallel: Final = 16
 
@@ -175,7 +175,7 @@ class _Boto3Uploads:
         self._connection = connection
 
     def put(self, key: str, body: bytes, headers: Mapping[str, str], condition: Condition) -> str:
-        """Write an object and return its ETag; a condition that is a text is sent as it stands."""
+        """Write an object and return its ETag; an ETag as condition is sent as it is."""
         bucket = self._connection.bucket
         arguments: dict[str, Any] = {name.replace("-", ""): value for name, value in headers.items()}
         if isinstance(condition, str):

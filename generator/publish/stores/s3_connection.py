@@ -1,6 +1,6 @@
-"""boto3's session and client for one store: addresses, time-outs, counted requests, and what the store's clock said.
+"""boto3's session and client for one store: addresses, timeouts, the request count and the store's clock.
 
-It knows no objects. Nothing is tried twice here: whoever asked must know what a failure leaves unknown.
+Knows no objects, and retries nothing: the caller must know what a failure leaves unknown.
 """
 
 import threading
@@ -27,27 +27,27 @@ CONNECT_TIMEOUT_S: Final = 10
 READ_TIMEOUT_S: Final = 60
 _REGION: Final = "us-east-1"
 _POOL: Final = 64
-#: Goes on while the machine sleeps, where there is such a clock.
+#: Includes the time the machine is suspended, where there is such a clock.
 _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Connection:
-    """Requests to a store. `endpoint_url` None means Amazon's own."""
+    """The connection to a store; without `endpoint_url`, to Amazon S3."""
 
     def __init__(self, name: str, bucket: str, endpoint_url: str | None) -> None:
         self.name = name
         self.bucket = bucket
         self.requests = 0
         self._endpoint_url = endpoint_url
-        self._counting = threading.Lock()
-        self._heard: tuple[datetime, float] | None = None
+        self._count_lock = threading.Lock()
+        self._last_date: tuple[datetime, float] | None = None
         with translated(name):
             core = botocore.session.get_session()
             self._session = boto3.Session(botocore_session=core)
             self.region = self._session.region_name or _REGION
             self.ca_bundle: str | None = core.get_config_variable("ca_bundle")
             if self.ca_bundle and not Path(self.ca_bundle).is_file():
-                raise StoreError(f"{self.ca_bundle}: is no file; correct AWS_CA_BUNDLE, which names it")
+                raise StoreError(f"AWS_CA_BUNDLE: {self.ca_bundle} is not a file; correct it")
             self.client = self._connected(Config())
 
     def anonymous(self) -> "S3Client":
@@ -55,7 +55,7 @@ class Connection:
         return self._connected(Config(signature_version=UNSIGNED))
 
     def credentials(self) -> "ReadOnlyCredentials":
-        """The credentials of this moment; boto3 renews them when they are about to expire."""
+        """The current credentials; boto3 renews them before they expire."""
         with translated(self.name):
             found = self._session.get_credentials()
             if found is None:
@@ -64,24 +64,24 @@ class Connection:
 
     def count(self, **_: Any) -> None:
         """Count a request."""
-        with self._counting:
+        with self._count_lock:
             self.requests += 1
 
     def now(self) -> datetime:
-        """The store's clock: what its last answer said, and the time that has passed since."""
-        if self._heard is None:
+        """The store's clock: the Date of its last answer, plus the time since."""
+        if self._last_date is None:
             with translated(self.name):
                 self._ask()
-        if self._heard is None:
-            raise StoreError(f"{self.name}: the store's answers have no Date; publish to one that sends it")
-        said, at = self._heard
+        if self._last_date is None:
+            raise StoreError(f"{self.name}: the store's answers have no Date header; choose a store that sends it")
+        said, at = self._last_date
         return said + timedelta(seconds=time.clock_gettime(_CLOCK) - at)
 
     def _ask(self) -> None:
         try:
             self.client.head_bucket(Bucket=self.bucket)
         except ClientError:
-            return  # a refusal has a date, too
+            return  # a refusal has a Date, too
 
     def _connected(self, config: Config) -> "S3Client":
         common = Config(
@@ -90,7 +90,7 @@ class Connection:
             max_pool_connections=_POOL,
             retries={"total_max_attempts": 1},
             s3={"addressing_style": "path" if self._endpoint_url else "auto"},
-            # Of the checksums that S3 learned later other stores know little.
+            # Other stores do not support the checksums that S3 added later.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
         )
@@ -98,12 +98,12 @@ class Connection:
             "s3", region_name=self.region, endpoint_url=self._endpoint_url, config=common.merge(config)
         )
         client.meta.events.register("before-send.s3", self.count)
-        client.meta.events.register("after-call.s3", self._hear)
+        client.meta.events.register("after-call.s3", self._note_date)
         return client
 
-    def _hear(self, http_response: Any, **_: Any) -> None:
+    def _note_date(self, http_response: Any, **_: Any) -> None:
         try:
             said = parsedate_to_datetime(http_response.headers.get("Date", ""))
         except ValueError:
             return
-        self._heard = said.replace(tzinfo=UTC), time.clock_gettime(_CLOCK)
+        self._last_date = said.replace(tzinfo=UTC), time.clock_gettime(_CLOCK)

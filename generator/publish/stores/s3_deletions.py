@@ -1,4 +1,4 @@
-"""Deletes objects and versions of objects from a bucket: in bulk where the store knows how, one by one elsewhere."""
+"""Deletes objects and their old versions from a bucket: in bulk if the store supports it, otherwise one by one."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 
 from generator.errors import StoreError
 from generator.publish.stores.s3_connection import Connection
-from generator.publish.stores.s3_errors import DeniedError, is_passing, is_unknown_request, of_answer, translated
+from generator.publish.stores.s3_errors import DeniedError, is_transient, is_unsupported, of_answer, translated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,57 +22,57 @@ if TYPE_CHECKING:
 
     _Select = Callable[[ListObjectVersionsOutputTypeDef], list[ObjectIdentifierTypeDef]]
 
-#: Most objects that S3 deletes at once.
+#: The most objects that one request deletes (S3 API, DeleteObjects).
 _BATCH: Final = 1_000
 _PARALLEL: Final = 16
 _OK: Final = 200
 _VERSIONED: Final = ("Enabled", "Suspended")
-_RIGHTS: Final = "allow these credentials s3:GetBucketVersioning, s3:ListBucketVersions and s3:DeleteObjectVersion"
+_PERMISSIONS: Final = "allow these credentials s3:GetBucketVersioning, s3:ListBucketVersions and s3:DeleteObjectVersion"
 
 
 class Deletions:
-    """Whole keys here: with the target's prefix."""
+    """Deletes by full keys, with the target's prefix."""
 
     def __init__(self, connection: Connection) -> None:
         self._name = connection.name
         self._bucket = connection.bucket
         self._s3 = connection.client
-        self._knows_bulk = True
-        self._knows_versions = True
+        self._supports_bulk = True
+        self._supports_versions = True
 
     def delete(self, objects: "Sequence[ObjectIdentifierTypeDef]") -> None:
-        """Delete objects, or the versions of them that are named, whether they exist or not."""
+        """Delete objects, or the given versions of them, whether they exist or not."""
         for start in range(0, len(objects), _BATCH):
             batch = objects[start : start + _BATCH]
-            if not (self._knows_bulk and self._delete_batch(batch)):
-                self._knows_bulk = False
+            if not (self._supports_bulk and self._delete_batch(batch)):
+                self._supports_bulk = False
                 self._delete_singly(batch)
 
     def purge_versions(self, prefix: str) -> int:
-        """Delete old versions and delete markers; returns how many."""
+        """Delete old versions and delete markers; return their number."""
         try:
             if not self.is_versioned():
                 return 0
-            # In this order: without its delete marker an old version would be the current one again.
+            # In this order: without its delete marker, an old version would become current again.
             return self._purge(prefix, _old_versions) + self._purge(prefix, _delete_markers)
         except DeniedError as error:
-            raise StoreError(f"{self._name}: its old versions are out of reach; {_RIGHTS}") from error
+            raise StoreError(f"{self._name}: cannot delete old versions; {_PERMISSIONS}") from error
 
     def _delete_batch(self, objects: "Sequence[ObjectIdentifierTypeDef]") -> bool:
         with translated(self._name):
             try:
                 answer = self._s3.delete_objects(Bucket=self._bucket, Delete={"Objects": objects, "Quiet": True})
             except ClientError as error:
-                # For want of the operation, or of a Content-MD5, which boto3 no longer sends.
-                if is_unknown_request(error):
+                # No such operation, or it wants a Content-MD5, which boto3 no longer sends.
+                if is_unsupported(error):
                     return False
                 raise
         self._check(answer)
         return True
 
     def _check(self, answer: "DeleteObjectsOutputTypeDef") -> None:
-        # Errors come with a 200. One that no other try mends goes before one that the next try may mend.
-        for error in sorted(answer.get("Errors", []), key=lambda error: is_passing(_OK, error.get("Code", ""))):
+        # Errors come with a 200. Raise a permanent one before one that a retry may resolve.
+        for error in sorted(answer.get("Errors", []), key=lambda error: is_transient(_OK, error.get("Code", ""))):
             if error.get("Code") != "NoSuchKey":
                 what = f"s3://{self._bucket}/{error.get('Key', '')}"
                 raise of_answer(what, _OK, error.get("Code", ""), error.get("Message", ""))
@@ -82,20 +82,20 @@ class Deletions:
             for _ in pool.map(self._delete_one, objects):
                 pass
 
-    def _delete_one(self, one: "ObjectIdentifierTypeDef") -> None:
-        with translated(f"s3://{self._bucket}/{one['Key']}"):
-            self._s3.delete_object(Bucket=self._bucket, **_named(one))
+    def _delete_one(self, identifier: "ObjectIdentifierTypeDef") -> None:
+        with translated(f"s3://{self._bucket}/{identifier['Key']}"):
+            self._s3.delete_object(Bucket=self._bucket, **_named(identifier))
 
     def is_versioned(self) -> bool:
-        """Whether the bucket keeps old versions, or kept them once."""
-        if self._knows_versions:
+        """Whether the bucket keeps old versions, or did once."""
+        if self._supports_versions:
             with translated(self._name):
                 try:
                     return self._s3.get_bucket_versioning(Bucket=self._bucket).get("Status") in _VERSIONED
                 except ClientError as error:
-                    if not is_unknown_request(error):
+                    if not is_unsupported(error):
                         raise
-                    self._knows_versions = False
+                    self._supports_versions = False
         return False
 
     def _purge(self, prefix: str, select: "_Select") -> int:
@@ -104,7 +104,7 @@ class Deletions:
         with translated(self._name):
             pages = self._s3.get_paginator("list_object_versions").paginate(Bucket=self._bucket, Prefix=prefix)
             for page in pages:
-                # A page behind: some stores go on only after a version that is still there.
+                # One page behind: some stores continue only from a version that still exists.
                 self.delete(found)
                 found = select(page)
                 count += len(found)
@@ -120,8 +120,8 @@ def _delete_markers(page: "ListObjectVersionsOutputTypeDef") -> "list[ObjectIden
     return [_identifier(found) for found in page.get("DeleteMarkers", [])]
 
 
-def _named(one: "ObjectIdentifierTypeDef") -> Any:  # of what a bulk request knows, DeleteObject has these alone
-    return {name: value for name, value in one.items() if name in {"Key", "VersionId"}}
+def _named(identifier: "ObjectIdentifierTypeDef") -> Any:  # the only members that DeleteObject has, too
+    return {name: value for name, value in identifier.items() if name in {"Key", "VersionId"}}
 
 
 def _identifier(found: "ObjectVersionTypeDef | DeleteMarkerEntryTypeDef") -> "ObjectIdentifierTypeDef":

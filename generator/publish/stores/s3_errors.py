@@ -1,6 +1,6 @@
-"""What an S3 store's refusals mean: worth another try, a condition that did not hold, or an error with its remedy.
+"""Translates an S3 store's errors: worth a retry, a failed condition, or an error with its remedy.
 
-The only place that knows the codes. Sentences name the object, the code and the store's message, never a secret.
+The only module that knows the codes. Messages name the object, the code and the store's message, never a secret.
 """
 
 import re
@@ -15,14 +15,14 @@ from botocore.parsers import ResponseParserError
 from generator.errors import StoreError
 from generator.publish.stores.store import ConditionFailedError, UnavailableError
 
-_CREDENTIALS: Final = "give the credentials where boto3 looks for them, such as AWS_ACCESS_KEY_ID or AWS_PROFILE"
+_CREDENTIALS: Final = "set the credentials where boto3 finds them, for instance AWS_ACCESS_KEY_ID or AWS_PROFILE"
 _RENEW: Final = "the credentials have expired; renew them and run again"
 _REGION: Final = "the bucket is in another region; set AWS_DEFAULT_REGION to its own"
-_RIGHTS: Final = "allow these credentials s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket here"
+_PERMISSIONS: Final = "allow these credentials s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket here"
 _BUCKET: Final = "there is no such bucket; create it, or correct publish.target"
 _REMEDIES: Final = {
-    "AccessDenied": _RIGHTS,
-    "AllAccessDisabled": _RIGHTS,
+    "AccessDenied": _PERMISSIONS,
+    "AllAccessDisabled": _PERMISSIONS,
     "AuthorizationHeaderMalformed": _REGION,
     "ExpiredToken": _RENEW,
     "ExpiredTokenException": _RENEW,
@@ -36,10 +36,10 @@ _REMEDIES: Final = {
     "SignatureDoesNotMatch": f"the secret key does not belong to the access key; {_CREDENTIALS}",
     "TokenRefreshRequired": _RENEW,
 }
-#: For answers without a body, as HEAD has them.
-_REMEDIES_BY_STATUS: Final = {301: _REGION, 401: _CREDENTIALS, 403: _RIGHTS}
-#: Worth another try whatever the status: the request did not arrive whole, or not now.
-_PASSING: Final = frozenset(
+#: For answers without a body, such as those to HEAD.
+_REMEDIES_BY_STATUS: Final = {301: _REGION, 401: _CREDENTIALS, 403: _PERMISSIONS}
+#: Worth a retry whatever the status: the request arrived incomplete, or at a bad moment.
+_TRANSIENT: Final = frozenset(
     {
         "BadDigest",
         "IncompleteBody",
@@ -56,12 +56,12 @@ _NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
 _NOT_IMPLEMENTED: Final = 501
 _SERVER_ERROR: Final = 500
-_PASSING_STATUSES: Final = frozenset({408, _CONFLICT, 425, 429})
+_TRANSIENT_STATUSES: Final = frozenset({408, _CONFLICT, 425, 429})
 _FAILED_CONDITION_STATUSES: Final = frozenset({304, 412})
-#: How stores say that they do not know a request, or not in this form.
-_UNKNOWN_REQUEST_STATUSES: Final = frozenset({400, 405, 411, _NOT_IMPLEMENTED})
+#: The statuses by which stores reject a request they do not support, or not in this form.
+_UNSUPPORTED_STATUSES: Final = frozenset({400, 405, 411, _NOT_IMPLEMENTED})
 
-_UNREACHED: Final = (
+_UNREACHABLE: Final = (
     exceptions.ConnectionError,
     exceptions.CredentialRetrievalError,
     exceptions.HTTPClientError,
@@ -77,9 +77,9 @@ _WITHOUT_CREDENTIALS: Final = (
     exceptions.SSOError,
     exceptions.TokenRetrievalError,
 )
-#: What boto3 says of credentials that had expired when it was given them; it has no type for that.
+#: boto3's message for credentials that had expired when it got them; there is no exception type for it.
 _STILL_EXPIRED: Final = "refreshed credentials are still expired"
-# What the object_store crate, which obstore is made of, makes of an answer; nothing else has the status.
+#: The status in a message of the object_store crate, on which obstore is built; nothing else has it.
 _ANSWER: Final = re.compile(r"Server returned (?:non-2xx status|error) code: (\d{3})")
 _CODE: Final = re.compile(r"<Code>([^<]*)</Code>")
 _MESSAGE: Final = re.compile(r"<Message>([^<]*)</Message>")
@@ -87,12 +87,12 @@ _REDIRECT: Final = "redirect without LOCATION"
 
 
 class DeniedError(StoreError):
-    """The credentials are good, and may not do this."""
+    """The credentials are valid, but lack a permission."""
 
 
 @contextmanager
 def translated(what: str) -> Iterator[None]:
-    """Run boto3; `what` is the object or bucket that an error names."""
+    """Translate errors of boto3; `what` is the object or bucket to name in messages."""
     try:
         yield
     except (BotoCoreError, ClientError, ResponseParserError) as error:
@@ -108,8 +108,10 @@ def of_boto3(what: str, error: BotoCoreError | ClientError | ResponseParserError
     if isinstance(error, ClientError):
         return of_answer(what, status_of(error), code_of(error), error.response.get("Error", {}).get("Message", ""))
     if isinstance(error, exceptions.SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(error):
-        return StoreError(f"{what}: the store's certificate is not trusted; name its authority with AWS_CA_BUNDLE")
-    if isinstance(error, _UNREACHED):
+        return StoreError(
+            f"{what}: the store's certificate is not trusted; set AWS_CA_BUNDLE to the certificate of its authority"
+        )
+    if isinstance(error, _UNREACHABLE):
         return UnavailableError(f"{what}: {error}")
     if isinstance(error, _WITHOUT_CREDENTIALS):
         return StoreError(f"{what}: {error}; {_CREDENTIALS}")
@@ -117,7 +119,7 @@ def of_boto3(what: str, error: BotoCoreError | ClientError | ResponseParserError
 
 
 def of_obstore(what: str, error: Exception) -> Exception:
-    """Translate an error of obstore, whose types do not tell 409 from 412 and whose text does."""
+    """Translate an error of obstore, by its text: its types do not distinguish 409 from 412."""
     text = str(error)
     if answer := _ANSWER.search(text):
         code, message = _CODE.search(text), _MESSAGE.search(text)
@@ -125,9 +127,11 @@ def of_obstore(what: str, error: Exception) -> Exception:
     if _REDIRECT in text:
         return of_answer(what, 301, "PermanentRedirect", "")
     if isinstance(error, ValueError):
-        return StoreError(f"{what}: obstore cannot write such a key; choose another prefix in publish.target")
+        return StoreError(f"{what}: obstore cannot write this key; choose another prefix in publish.target")
     if "invalid peer certificate" in text:
-        return StoreError(f"{what}: the store's certificate is not trusted; name its authority with AWS_CA_BUNDLE")
+        return StoreError(
+            f"{what}: the store's certificate is not trusted; set AWS_CA_BUNDLE to the certificate of its authority"
+        )
     return UnavailableError(f"{what}: {text.partition(chr(10))[0]}")
 
 
@@ -137,26 +141,26 @@ def of_answer(what: str, status: int, code: str, message: str) -> Exception:
     if status in _FAILED_CONDITION_STATUSES or (status == _NOT_FOUND and code == "NoSuchKey"):
         return ConditionFailedError(said)
     remedy = _REMEDIES.get(code) or _REMEDIES_BY_STATUS.get(status)
-    if remedy is None and is_passing(status, code):
+    if remedy is None and is_transient(status, code):
         return UnavailableError(said)
-    if remedy is _RIGHTS:
+    if remedy is _PERMISSIONS:
         return DeniedError(f"{said}; {remedy}")
     return StoreError(f"{said}; {remedy}" if remedy else said)
 
 
-def is_passing(status: int, code: str) -> bool:
-    """Whether the same request may be answered differently the next time.
+def is_transient(status: int, code: str) -> bool:
+    """Whether the error is transient: the same request may succeed later.
 
-    409 is among them: S3 answers it when two conditional puts met, of which this one was not applied.
+    So is 409, S3's answer to a put that met a concurrent conditional put and was not applied.
     """
     is_theirs = status >= _SERVER_ERROR and status != _NOT_IMPLEMENTED
-    return is_theirs or status in _PASSING_STATUSES or code in _PASSING
+    return is_theirs or status in _TRANSIENT_STATUSES or code in _TRANSIENT
 
 
-def is_unknown_request(error: ClientError) -> bool:
-    """Whether the store does not know such requests, rather than refuse this one."""
-    known = code_of(error) in _REMEDIES or code_of(error) in _PASSING
-    return status_of(error) in _UNKNOWN_REQUEST_STATUSES and not known
+def is_unsupported(error: ClientError) -> bool:
+    """Whether the store does not support such requests, rather than refuses this one."""
+    known = code_of(error) in _REMEDIES or code_of(error) in _TRANSIENT
+    return status_of(error) in _UNSUPPORTED_STATUSES and not known
 
 
 def is_missing(error: ClientError) -> bool:

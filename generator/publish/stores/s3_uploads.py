@@ -1,6 +1,6 @@
-"""Puts through obstore: many times as many in a second as boto3, from as many threads. It knows nothing but puts.
+"""Uploads through obstore, many times faster than boto3 with as many threads. Knows nothing but puts.
 
-obstore starts threads with its first request, so nothing may fork after that.
+obstore starts threads with its first request, so the process must not fork after that.
 """
 
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from obstore.store import ClientConfig, S3Credential
 
 _AMAZON: Final = (".amazonaws.com", ".amazonaws.com.cn")
-#: An expiry long ago: obstore asks for the credentials with every request, and boto3 renews them in time.
+#: Expired long ago, so that obstore asks for the credentials with every request; boto3 renews them in time.
 _EXPIRED: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Uploads:
-    """Puts into the bucket of a connection. Only the sync API is used: the other one can abort a process at its end."""
+    """Uploads to the bucket of a connection. Uses the sync API only: the async one can abort a process as it exits."""
 
     parallel: Final = 128
 
@@ -37,7 +37,7 @@ class Uploads:
         endpoint, is_virtual = _address(connection)
         self._store = S3Store(
             connection.bucket,
-            # Every key that the environment might set otherwise.
+            # Everything that environment variables might override.
             config={
                 "aws_endpoint_url_s3": endpoint,
                 "conditional_put": "etag",
@@ -47,13 +47,13 @@ class Uploads:
             },
             client_options=_client_options(connection),
             retry_config={"max_retries": 0},
-            # Not a method: obstore's object would hold this one and be held by it, and neither would ever be freed.
+            # Not a bound method: the reference cycle through obstore's object would never be freed.
             credential_provider=partial(_credentials, connection),
         )
 
     def put(self, key: str, body: bytes, headers: Mapping[str, str], condition: Condition) -> str:
-        """Write an object and return its ETag; a condition that is a text is sent as it stands."""
-        self._connection.credentials()  # so that what is wrong with them is said by boto3
+        """Write an object and return its ETag; an ETag as condition is sent as it is."""
+        self._connection.credentials()  # so that boto3 reports what is wrong with them
         self._connection.count()
         try:
             result = obstore.put(
@@ -81,7 +81,7 @@ def _mode(condition: Condition) -> "PutMode":
 
 
 def _address(connection: Connection) -> tuple[str, bool]:
-    """The endpoint as obstore wants it, and whether it holds the bucket's name, as Amazon asks of new buckets."""
+    """The endpoint for obstore, and whether its host name includes the bucket, as Amazon requires of new buckets."""
     url = connection.client.meta.endpoint_url
     host = urlsplit(url).netloc
     if not host.endswith(_AMAZON) or "." in connection.bucket:  # no certificate covers a name with a dot

@@ -1,6 +1,6 @@
-"""The `Store` protocol: where published objects lie, whoever keeps them. Dry run and single writer are stores, too.
+"""The `Store` protocol: the place of published objects, bucket or directory. Dry run and single writer are stores, too.
 
-A store does what it is told, once: it never retries, so that whoever calls knows what a failure leaves unknown.
+A store makes each request once and never retries, so the caller knows what a failure leaves unknown.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ class If(Enum):
     ABSENT = "absent"
 
 
-#: When a put may take effect; a text means: only while the object's ETag is this.
+#: When a put may take effect; a string stands for: only while this is the object's ETag.
 Condition: TypeAlias = If | str
 
 
@@ -26,7 +26,7 @@ class ConditionFailedError(Exception):
 
 
 class UnavailableError(Exception):
-    """The store did not answer or answered that it cannot now; a write may have been applied all the same."""
+    """The store did not answer, or cannot at the moment; a write may have been applied nevertheless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What a listing tells of an object; `size` in bytes."""
+    """An entry of a listing; `size` in bytes."""
 
     key: str
     size: int
@@ -54,52 +54,52 @@ class Store(Protocol):
 
     @property
     def name(self) -> str:
-        """The target as people write it."""
+        """The target, for messages."""
 
     @property
     def parallel(self) -> int:
-        """How many requests at once are worth having."""
+        """The number of concurrent requests that gives the best throughput."""
 
     @property
     def requests(self) -> int:
-        """How many requests were made so far."""
+        """The number of requests made so far."""
 
     def now(self) -> datetime:
-        """The store's clock, aware, as last heard or asked for now."""
+        """The store's clock, timezone-aware."""
 
     def get(self, key: str) -> Stored | None:
-        """Read an object; None when there is none."""
+        """Read an object; None if there is none."""
 
     def head(self, key: str) -> str | None:
-        """Tell an object's ETag; None when there is none."""
+        """Return an object's ETag; None if there is none."""
 
     def put(self, key: str, body: bytes, condition: Condition) -> str:
-        """Write an object and return its new ETag; raise ConditionFailedError when the condition does not hold."""
+        """Write an object and return its new ETag; raise ConditionFailedError if the condition does not hold."""
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete objects, whether they exist or not."""
 
     def list(self, prefix: str) -> Iterator[Listed]:
-        """Every object whose key begins with `prefix`, in the order of the keys."""
+        """Yield every object whose key begins with `prefix`, in order of keys."""
 
     def purge_versions(self, prefix: str) -> int:
-        """Delete what a versioned store keeps of overwritten and deleted objects; returns how many versions."""
+        """Delete old versions of overwritten and deleted objects; return their number."""
 
     def etag_of(self, body: bytes) -> str | None:
-        """The ETag that an object of these bytes would have; None where ETags cannot be foretold."""
+        """The ETag that an object of these bytes would have; None if the store's ETags cannot be predicted."""
 
     def flush(self) -> None:
-        """Have everything that was put survive a power cut."""
+        """Make everything that was put durable."""
 
     def is_open_to_everyone(self) -> bool:
-        """Whether somebody without credentials can write here."""
+        """Whether anyone can write here without credentials."""
 
     def is_versioned(self) -> bool:
-        """Whether what is overwritten or deleted is kept, for whoever knows a version's name."""
+        """Whether overwritten and deleted objects remain readable as old versions."""
 
 
-class _Around:
-    """A store around another one, which does everything that a subclass does not do itself."""
+class _Wrapper:
+    """Delegates to another store whatever a subclass does not do itself."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -108,7 +108,7 @@ class _Around:
 
     @property
     def requests(self) -> int:
-        """How many requests were really made."""
+        """The number of requests made to the wrapped store."""
         return self._store.requests
 
     def now(self) -> datetime:
@@ -120,7 +120,7 @@ class _Around:
         return self._store.get(key)
 
     def head(self, key: str) -> str | None:
-        """Tell an object's ETag."""
+        """Return an object's ETag."""
         return self._store.head(key)
 
     def put(self, key: str, body: bytes, condition: Condition) -> str:
@@ -140,15 +140,15 @@ class _Around:
         return self._store.purge_versions(prefix)
 
     def etag_of(self, body: bytes) -> str | None:
-        """Foretell an ETag."""
+        """Predict an ETag."""
         return self._store.etag_of(body)
 
     def flush(self) -> None:
-        """Have everything survive a power cut."""
+        """Make everything durable."""
         self._store.flush()
 
     def is_open_to_everyone(self) -> bool:
-        """Whether somebody without credentials can write here."""
+        """Whether anyone can write here without credentials."""
         return self._store.is_open_to_everyone()
 
     def is_versioned(self) -> bool:
@@ -156,24 +156,25 @@ class _Around:
         return self._store.is_versioned()
 
 
-_PRETENDED: Final = "dry run"
+#: The ETag of objects that a dry run only pretends to have put.
+_PRETENDED_ETAG: Final = "dry run"
 
 
-class DryRun(_Around):
-    """Reads from a store, and pretends to write."""
+class DryRun(_Wrapper):
+    """Reads from a store and only pretends to write."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._pretended: set[str] = set()
 
     def head(self, key: str) -> str | None:
-        """Tell an object's ETag, or the one that it would have."""
-        return _PRETENDED if key in self._pretended else super().head(key)
+        """Return an object's ETag; a placeholder if it was put in this dry run."""
+        return _PRETENDED_ETAG if key in self._pretended else super().head(key)
 
     def put(self, key: str, body: bytes, condition: Condition) -> str:  # noqa: ARG002 - the protocol's
         """Write nothing."""
         self._pretended.add(key)
-        return _PRETENDED
+        return _PRETENDED_ETAG
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete nothing."""
@@ -183,18 +184,18 @@ class DryRun(_Around):
         return 0
 
     def flush(self) -> None:
-        """Nothing was written."""
+        """Do nothing: nothing was written."""
 
     def is_open_to_everyone(self) -> bool:
-        """To find out takes a write."""
+        """Not checked: that takes a write."""
         return False
 
 
-class SingleWriter(_Around):
-    """Looks before it puts, for a store that ignores conditions. Two writers at once can do each other harm."""
+class SingleWriter(_Wrapper):
+    """Checks conditions before it puts, for a store that ignores them. Not safe with concurrent writers."""
 
     def put(self, key: str, body: bytes, condition: Condition) -> str:
-        """Look, then write."""
+        """Check the condition, then write."""
         if condition is not If.ALWAYS and self.head(key) != (None if condition is If.ABSENT else condition):
             raise ConditionFailedError(key)
         return self._store.put(key, body, If.ALWAYS)

@@ -193,7 +193,7 @@ def test_a_link_to_a_folder_elsewhere_is_not_followed(name: str, store: Director
     (outside / "x.json").write_text("not ours")
     root.mkdir(parents=True)
     (root / "v1").symlink_to(outside.parent)
-    with pytest.raises(StoreError, match=rf"^{root}/v1/public: leads elsewhere by a link; .*{ELSEWHERE}"):
+    with pytest.raises(StoreError, match=rf"^{root}/v1/public: a symbolic link leads elsewhere; .*{ELSEWHERE}"):
         CALLS[name](store, "v1/public/x.json")
     assert [(path.name, path.read_text()) for path in outside.iterdir()] == [("x.json", "not ours")]
 

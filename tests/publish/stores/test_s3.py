@@ -51,7 +51,7 @@ REFUSALS = {
     "AccessDenied": (403, "allow these credentials s3:"),
     "AuthorizationHeaderMalformed": (400, "set AWS_DEFAULT_REGION"),
     "ExpiredToken": (400, "the credentials have expired; renew them"),
-    "InvalidAccessKeyId": (403, "the store does not know the access key; give the credentials"),
+    "InvalidAccessKeyId": (403, "the store does not know the access key; set the credentials"),
     "NoSuchBucket": (404, "create it, or correct publish.target"),
     "RequestTimeTooSkewed": (403, "this machine's clock differs from the store's; set it"),
     "SignatureDoesNotMatch": (403, "the secret key does not belong to the access key"),
@@ -182,14 +182,14 @@ def test_without_credentials_nothing_is_asked(s3: S3Server, client: Client, monk
         monkeypatch.delenv(name)
     bucket = open_bucket(s3, client)
     for call in CALLS.values():
-        with pytest.raises(StoreError, match="give the credentials where boto3 looks for them"):
+        with pytest.raises(StoreError, match="set the credentials where boto3 finds them"):
             call(bucket)
     assert s3.log == []
 
 
 def test_a_profile_that_does_not_exist_is_named(s3: S3Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_PROFILE", "nobody")
-    with pytest.raises(StoreError, match=r"nobody.*give the credentials where boto3 looks for them"):
+    with pytest.raises(StoreError, match=r"nobody.*set the credentials where boto3 finds them"):
         open_bucket(s3, client)
 
 
@@ -197,7 +197,7 @@ def test_a_bundle_of_certificates_that_is_not_there_is_named(
     s3: S3Server, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_CA_BUNDLE", str(tmp_path / "ca.pem"))
-    with pytest.raises(StoreError, match=rf"^{tmp_path}/ca.pem: is no file; correct AWS_CA_BUNDLE"):
+    with pytest.raises(StoreError, match=rf"^AWS_CA_BUNDLE: {tmp_path}/ca.pem is not a file"):
         open_bucket(s3, client)
 
 

@@ -321,5 +321,5 @@ def test_a_single_writer_is_one_by_promise_only(make: Callable[..., Store]) -> N
 
 
 def test_a_target_that_is_not_set_is_asked_for(make: Callable[..., Store]) -> None:
-    with pytest.raises(ConfigError, match=r"^publish\.target: is not set; say where"):
+    with pytest.raises(ConfigError, match=r"^publish\.target: is not set; set it to s3:"):
         make()
