@@ -213,7 +213,7 @@ def test_an_object_that_is_a_link_is_replaced_and_never_written_through(store: D
         (root / key).parent.mkdir(parents=True, exist_ok=True)
         (root / key).symlink_to(target)
         target.write_text("not ours")
-    with pytest.raises(StoreError, match=rf"^{root}/{IMMUTABLE}: is a link, .*; move it away, or {ELSEWHERE}"):
+    with pytest.raises(StoreError, match=rf"^{root}/{IMMUTABLE}: is a symbolic link, .*; move it away, or {ELSEWHERE}"):
         store.put(IMMUTABLE, b"1", If.ALWAYS)
     store.delete([IMMUTABLE])
     with pytest.raises(StoreError, match=rf"^{root}/{KEY}: is a link"):
