@@ -13,7 +13,6 @@ from generator.config.settings import Config, Publish
 from generator.edge import cloudfront
 from generator.tree import chunks, pages
 from tests.edge.test_cloudfront import is_red
-from tests.edge.test_windows import LISTS, damaged_chunks, damaged_heads, damaged_indexes, made_up
 from tests.support import lists
 from tests.support.builds import VARIANTS, Outputs, files
 from tests.support.cloudflare import node
@@ -22,6 +21,7 @@ from tests.support.edges import MOST_READS, Case, http_mismatch, requests
 from tests.support.s3.behaviour import Fault
 from tests.support.s3.bucket import Conditions
 from tests.support.s3.server import S3Server
+from tests.support.windows import LISTS, damaged_chunks, damaged_heads, damaged_indexes, made_up
 
 IN_BUCKET = CHUNKED.model_copy(update={"publish": Publish(target="s3://markets/read api/ü")})
 

@@ -1,4 +1,4 @@
-"""The router core, run on one table of requests in every JavaScript engine at hand."""
+"""The router core, run on one table of requests in every available JavaScript engine."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Final, get_args
 
 import pytest
 
-from generator.api import cursors, keys
+from generator.api import contract, cursors, keys
 from generator.api.contract import LIMIT_MAX, LIMIT_MIN, Variant
 from generator.config.settings import Config
 from generator.edge import router
@@ -212,3 +212,9 @@ def test_the_api_may_lie_below_a_path(tmp_path: Path) -> None:
         404,
         keys.SNAPSHOT,
     ]
+
+
+def test_the_core_answers_with_the_contracts_bytes() -> None:
+    core = router.render(Config())
+    for body in contract.FIXED_ERRORS.values():
+        assert contract.encode(contract.encode(body).decode()).decode() in core

@@ -6,62 +6,19 @@ import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
-from itertools import cycle, islice, product, repeat
-from typing import Final
+from itertools import cycle, product, repeat
 
 import pytest
 
 from generator.api import contract, cursors, keys
 from generator.edge import responses
-from generator.tree import chunks, pages
+from generator.tree import chunks
 from generator.tree.generation import ItemList
-from generator.tree.layouts import LAYOUTS
 from tests.support import lists
 from tests.support.faults import wait_until
 from tests.support.servers import Answer, connected
 from tests.support.sites import EDGES, Site, site, target
-
-#: Names of both border rules, and as many items as matter to either.
-LENGTHS: Final = {
-    "open/popular": 0,
-    "open/new": 0,
-    "closed/popular": 1,
-    "closed/new": 1,
-    "resolved/popular": 99,
-    "resolved/new": 99,
-    "cancelled/popular": 100,
-    "cancelled/new": 100,
-    "archive/popular": 101,
-    "archive/ended": 101,
-    "all/volume": 200,
-    "all/ended": 200,
-    "all/activity": 201,
-    "all/new": 201,
-    "open/ended": 350,
-    "open/volume": 350,
-}
-#: What a program that cuts texts could trip over.
-TEXTS: Final = (
-    "plain",
-    "Ñandú, Łódź, הבחירות, 選挙",
-    "🙂👩‍👩‍👧‍👦",
-    "two\u2028separators\u2029that once ended lines",
-    'quoted "],"nextCursor":null}',
-    "a\nline\r\nbreak,\n]}",
-    "\ufeffmark \x00\x1f\x7f\ud7ff\uffff",
-    "\\n \\u000a \\",
-    "long " + "ü" * 5000,
-)
-
-
-def made_up(name: str, count: int, seed: str = "") -> ItemList:
-    """A list with items like the contract's, and unlike any with another seed."""
-    texts = islice(cycle(TEXTS), count)
-    encoded = (contract.encode({"id": f"{seed}{i}", "question": text}) for i, text in enumerate(texts))
-    return ItemList(name, tuple(encoded))
-
-
-LISTS: Final = {name: made_up(name, count) for name, count in LENGTHS.items()}
+from tests.support.windows import LISTS, damaged_chunks, damaged_heads, damaged_indexes, made_up, refused, walk
 
 
 @pytest.fixture(scope="module", params=EDGES)
@@ -75,28 +32,6 @@ def edge(request: pytest.FixtureRequest) -> Iterator[Site]:
 @pytest.fixture(scope="module")
 def generations() -> dict[str, str]:
     return {name: chunks.Generation(one).name for name, one in LISTS.items()}
-
-
-def walk(at: Site, one: ItemList, limits: Iterator[int], cursor: str | None = None) -> int:
-    """Walk the list, every page to the byte what it must be; returns how many there were."""
-    generation, position, number = chunks.Generation(one).name, 0, 0
-    if cursor is not None:
-        position = int(cursor[30:])
-    while True:
-        limit = next(limits)
-        answer = at.ask(one.name, limit, cursor)
-        assert answer.status == HTTPStatus.OK, (one.name, position, limit, answer)
-        assert answer.body == lists.page(one, generation, position, limit), (one.name, position, limit)
-        cursor, position, number = json.loads(answer.body)["nextCursor"], position + limit, number + 1
-        if cursor is None:
-            assert position >= len(one.items)
-            return number
-
-
-def refused(answer: Answer) -> tuple[str, ...]:
-    assert answer.status == HTTPStatus.BAD_REQUEST, answer
-    assert responses.CORS.items() <= answer.headers.items()
-    return tuple(one.path[0] for one in contract.ErrorResponse.model_validate_json(answer.body).details or ())
 
 
 # ── walks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -191,25 +126,6 @@ def test_a_generation_that_was_taken_down_is_gone_and_so_is_what_lacks_a_chunk(e
     edge.change(keys.index(one.name, generation), None)
     wait_until(lambda: is_gone(50, wholly), 10)
     assert edge.ask(one.name, 100).status == HTTPStatus.OK, "the head is another object"
-
-
-def damaged_heads(made: chunks.Generation) -> list[bytes]:
-    """Damaged, of another kind, or with something in it that was never written."""
-    whole = made.head()
-    forged = (b'"count":250', b'"count":25'), (made.name.encode(), b"../../../../../build")
-    return [whole[:-1], whole[:-9000], b"", b"<Error/>", b"null", *(whole.replace(*change) for change in forged)]
-
-
-def damaged_indexes(made: chunks.Generation) -> list[bytes]:
-    whole = dict(made.objects())[keys.index(made.list_name, made.name)]
-    content = json.loads(whole)
-    forged = {"first": 50}, {"chunks": content["chunks"][:1]}, {"chunks": ["../../../../../../build"] * 3}
-    return [whole[:-20], b"", b"null", b"{}", *(contract.encode(content | change) for change in forged)]
-
-
-def damaged_chunks(made: chunks.Generation) -> list[bytes]:
-    whole = dict(made.objects())[keys.chunk(made.list_name, made.chunks[1])]
-    return [whole[:-1], whole[:-9000], b"", b"[\n]", b"<Error/>"]
 
 
 def damaged(edge: Site) -> Iterator[Answer]:
@@ -315,56 +231,3 @@ def test_a_walk_stays_in_its_generation_while_others_come(edge: Site) -> None:
     assert walk(edge, one, cycle([60, 100, 7]), json.loads(first)["nextCursor"]) > 2
     wait_until(lambda: edge.ask(one.name, 60).body != first, 10)
     assert walk(edge, following, repeat(60)) == 5
-
-
-@pytest.fixture(scope="module", params=[*product(EDGES, LAYOUTS)], ids="-".join)
-def moving(request: pytest.FixtureRequest) -> Iterator[Site]:
-    """An edge that was rendered for either layout, with an empty store."""
-    with site(*request.param) as running:
-        yield running
-
-
-def in_pages(at: Site, one: ItemList, limit: int, page: bytes) -> None:
-    """Walk what is in the layout `pages`, from a page on."""
-    generation, position = pages.Generation(one).name, 0
-    while following := json.loads(page)["nextCursor"]:
-        position += limit
-        page = at.ask(one.name, limit, following).body
-        assert page == lists.page(one, generation, position, limit)
-    assert position + limit >= len(one.items)
-
-
-@pytest.mark.campaign(short=4)
-def test_a_site_may_move_to_the_other_layout_and_back_and_no_walk_breaks(moving: Site) -> None:
-    name, limit = "all/new", 20
-    paged, cut, again = (made_up(name, 150, seed) for seed in ("paged", "cut", "paged again"))
-    first = {one: pages.Generation(one).first(limit) for one in (paged, again)}
-    first[cut] = lists.page(cut, chunks.Generation(cut).name, 0, limit)
-
-    def shows(one: ItemList) -> bool:
-        return moving.ask(name, limit).body == first[one]
-
-    moving.put_pages(paged, limit)
-    assert shows(paged)
-    moving.put(cut)
-    assert shows(paged if moving.layout == "pages" else cut), "of two pointers that of the edge's own layout counts"
-    moving.change(keys.first_page(name, limit), None)
-    wait_until(lambda: shows(cut), 10)
-    in_pages(moving, paged, limit, first[paged])
-    moving.put_pages(again, limit)
-    moving.change(keys.head(name), None)
-    wait_until(lambda: shows(again), 10)
-    assert walk(moving, cut, repeat(limit), json.loads(first[cut])["nextCursor"]) == 7
-    in_pages(moving, again, limit, first[again])
-    in_pages(moving, paged, limit, first[paged])
-
-
-def test_a_pointer_of_the_other_layout_is_as_good(moving: Site) -> None:
-    one = made_up("all/volume", 30)
-    moving.put_pages(one, 20)
-    found = moving.ask(one.name, 20)
-    assert found.headers["cache-control"] == keys.MUTABLE
-    assert found.headers["content-type"] == keys.CONTENT_TYPE
-    assert moving.ask(one.name, 20, If_None_Match=found.headers["etag"]).status == HTTPStatus.NOT_MODIFIED
-    assert moving.client.send("HEAD", target(one.name, 20)).body == b""
-    assert refused(moving.ask(one.name, 21)) == ("category",), "no pointer of either kind"

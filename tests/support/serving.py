@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from tests.support.servers import Client
 MARKETS: Final = f"/{keys.MARKETS}"
 #: Far above what any test sends.
 UNLIMITED: Final = ("--set", "rate_limit.requests=1000000")
+#: Here `serve` has its own pages where an edge has nothing.
+OWN_PAGES: Final = {("GET", "/"), ("GET", "/inspect/")}
 #: As docs/api.md promises them. Times are text of several forms in the database and are cut to milliseconds.
 _ORDERS: Final[dict[Sort, str]] = {
     "popular": "trader_count DESC, volume DESC",
@@ -134,3 +137,14 @@ def walk(client: Client, limits: Iterator[int], cursor: str | None = None, **par
         if cursor is None:
             return found
         assert content["items"]
+
+
+def exchange(port: int, sent: bytes) -> bytes:
+    """Send the bytes as they stand and return all that comes back."""
+    received = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=15) as connection:
+        connection.sendall(sent)
+        connection.shutdown(socket.SHUT_WR)
+        while chunk := connection.recv(65536):
+            received += chunk
+    return received

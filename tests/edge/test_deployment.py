@@ -1,14 +1,13 @@
-"""What `build` renders for the edges, and the nginx that takes its objects from a bucket."""
+"""The files that a build renders for the edges, and nginx in front of a bucket."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from generator.api import contract
 from generator.api.contract import Variant
 from generator.config.settings import Config, Publish
-from generator.edge import deployment, router
+from generator.edge import deployment
 from generator.tree.layouts import LAYOUTS
 from tests.support.bucket import bucket
 from tests.support.builds import VARIANTS, build_now, make_config
@@ -16,12 +15,6 @@ from tests.support.edges import http_mismatch, on_the_wire
 from tests.support.servers import connected, folder_for_anybody, free_port, nginx
 
 BUCKET = "edge/nginx/bucket.conf"
-
-
-def test_the_core_answers_with_the_contracts_bytes() -> None:
-    core = router.render(Config())
-    for body in contract.FIXED_ERRORS.values():
-        assert contract.encode(contract.encode(body).decode()).decode() in core
 
 
 def test_rendering_again_gives_the_same_text() -> None:
@@ -34,9 +27,7 @@ def test_every_name_that_may_be_there_is_rendered_by_some_settings() -> None:
     assert {file.name for file in deployment.render(Config(layout="chunks", publish=publish))} == set(deployment.NAMES)
 
 
-def test_a_build_writes_what_changed_and_takes_away_what_is_not_rendered_any_more(
-    tmp_path: Path, database: object
-) -> None:
+def test_a_build_writes_what_changed_and_deletes_what_is_no_longer_rendered(tmp_path: Path, database: object) -> None:
     output, bucket = (
         tmp_path / "output",
         {"publish__target": "s3://bucket/p", "publish__endpoint_url": "http://127.0.0.1:9"},
@@ -46,11 +37,11 @@ def test_a_build_writes_what_changed_and_takes_away_what_is_not_rendered_any_mor
     first = configuration.stat().st_ino
     build_now(make_config(tmp_path, **bucket))
     assert (output / BUCKET).is_file()
-    assert configuration.stat().st_ino == first, "what is the same is left alone"
+    assert configuration.stat().st_ino == first, "unchanged files are left alone"
     (output / "edge" / "nginx" / "nginx.pid").touch()
     build_now(make_config(tmp_path))
     assert not (output / BUCKET).exists()
-    assert (output / "edge" / "nginx" / "nginx.pid").exists(), "nginx's own files are none of our business"
+    assert (output / "edge" / "nginx" / "nginx.pid").exists(), "nginx's own files are left alone"
 
 
 @pytest.fixture

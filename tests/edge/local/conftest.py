@@ -1,0 +1,38 @@
+"""A running `public-markets serve`, and builds for it to serve."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from generator.demo.database import seed
+from tests.support.builds import AS_OF, build_now, make_config
+from tests.support.servers import Client, connected
+from tests.support.serving import UNLIMITED, Served, served
+
+
+@pytest.fixture(scope="module")
+def server(demo_output: Path) -> Iterator[Served]:
+    with served(demo_output.parent, *UNLIMITED) as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: Served) -> Iterator[Client]:
+    with connected(server.port) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built")
+    seed(folder / "markets.db", as_of=AS_OF, markets=60)
+    build_now(make_config(folder))
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path, built: Path) -> Path:
+    """A small build of its own, to be changed."""
+    return Path(shutil.copytree(built, tmp_path / "own"))

@@ -1,0 +1,150 @@
+"""What `public-markets serve`, run as a process, answers over HTTP."""
+
+import gzip
+import random
+from collections.abc import Mapping
+from itertools import cycle, repeat
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from generator.api.contract import SORTS, STATUS_FILTERS, Variant
+from generator.edge import deployment, responses
+from tests.support.builds import OTHER_BUILDS, VARIANTS, Outputs, build_now, make_config
+from tests.support.edges import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
+from tests.support.servers import Client, connected
+from tests.support.serving import (
+    MARKETS,
+    OWN_PAGES,
+    UNLIMITED,
+    Served,
+    in_order,
+    served,
+    walk,
+)
+
+CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}
+
+
+def mismatches(output: Path, client: Client) -> list[str]:
+    """Run the whole table, but for the pages that `serve` alone has."""
+    cases = on_the_wire(output)
+    assert len(cases) >= CASES[cases[0].variant]
+    sent = ((case, client.send(case.method, case.target)) for case in cases)
+    shared = [(case, got) for case, got in sent if (case.method, case.path) not in OWN_PAGES]
+    assert len(cases) - len(shared) == len(OWN_PAGES)
+    found = (http_mismatch(case, got.status, got.headers, got.body, output) for case, got in shared)
+    return [problem for problem in found if problem]
+
+
+def test_every_case_of_the_table(demo_output: Path, client: Client) -> None:
+    assert mismatches(demo_output, client) == []
+
+
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize("build", OTHER_BUILDS)
+def test_every_case_of_other_builds(build: str, outputs: Outputs) -> None:
+    output = outputs(*build.split("-"))
+    with served(output.parent, *UNLIMITED) as server, connected(server.port) as client:
+        assert mismatches(output, client) == []
+
+
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize(("variant", "rule", "changed"), CHANGED_RULES_BY_VARIANT)
+def test_a_changed_rule_is_noticed(
+    variant: Variant, rule: str, changed: str, demo_folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
+    build_now(make_config(tmp_path, **VARIANTS[variant]))
+    change_rule(tmp_path / "output" / deployment.ROUTER, rule, changed)
+    with served(tmp_path, *UNLIMITED) as server, connected(server.port) as client:
+        assert 0 < len(mismatches(tmp_path / "output", client)) < CASES[variant]
+
+
+def test_every_list_is_walked_in_the_databases_order(demo_folder: Path, client: Client) -> None:
+    lengths = []
+    for status in STATUS_FILTERS:
+        for sort in SORTS:
+            expected = in_order(demo_folder / "markets.db", status, sort)
+            for limit in (7, 20, 33, 100):
+                assert walk(client, repeat(limit), status=status, sort=sort) == expected, (status, sort, limit)
+            lengths.append(len(expected))
+    assert len(lengths) == 30
+    assert max(lengths) > 120
+    assert walk(client, repeat(1), sort="new") == in_order(demo_folder / "markets.db", "open", "new")
+
+
+def test_a_reader_may_change_the_limit_at_every_request(demo_folder: Path, client: Client) -> None:
+    expected = in_order(demo_folder / "markets.db", "all", "volume")
+    dice = random.Random(1)  # noqa: S311 - no secret
+    for limits in (cycle([20, 100]), cycle([100, 7, 1, 33]), iter(lambda: dice.randint(1, 100), 0)):
+        assert walk(client, limits, status="all", sort="volume") == expected
+
+
+def test_what_is_unchanged_is_not_sent_again(client: Client) -> None:
+    first = client.send("GET", MARKETS)
+    etag = first.headers["etag"]
+    assert etag.startswith('"')
+    for known in (etag, f"W/{etag}", f'"other", {etag}', "*"):
+        for method in ("GET", "HEAD"):
+            again = client.send(method, MARKETS, If_None_Match=known)
+            assert (again.status, again.body) == (304, b""), known
+            kept = ("etag", "cache-control", "vary", *responses.CORS)
+            assert {name: again.headers[name] for name in kept} == {name: first.headers[name] for name in kept}
+    for unknown in ('"other"', "garbage", "," * 5000):
+        assert client.send("GET", MARKETS, If_None_Match=unknown).body == first.body
+
+
+def test_objects_are_compressed_for_those_who_ask(client: Client) -> None:
+    plain = client.send("GET", MARKETS)
+    for wish in ("gzip", "deflate, GZIP;q=0.5", "*", "br, *;q=0.1"):
+        packed = client.send("GET", MARKETS, Accept_Encoding=wish)
+        assert packed.headers["content-encoding"] == "gzip", wish
+        assert gzip.decompress(packed.body) == plain.body
+        assert packed.headers["etag"] != plain.headers["etag"]
+        assert client.send("GET", MARKETS, Accept_Encoding=wish, If_None_Match=packed.headers["etag"]).status == 304
+    for wish in ("identity", "br", "gzip;q=0", "gzip;q=0, *", "gzip;q=nonsense", ";;;,,,"):
+        answer = client.send("GET", MARKETS, Accept_Encoding=wish)
+        assert (answer.body, "content-encoding" in answer.headers) == (plain.body, False), wish
+    assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
+
+
+@pytest.mark.parametrize("path", [MARKETS, f"{MARKETS}?limit=x", f"{MARKETS}/snapshot", "/nowhere", "/", "/inspect/"])
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_head_is_get_without_the_body(client: Client, path: str, encoding: str) -> None:
+    full, head = (client.send(method, path, Accept_Encoding=encoding) for method in ("GET", "HEAD"))
+    assert (head.status, head.body) == (full.status, b"")
+    assert {**head.headers, "date": ""} == {**full.headers, "date": ""}
+    assert full.headers["content-length"] == str(len(full.body))
+
+
+def test_any_page_may_read_every_answer_of_the_api(client: Client, server: Served) -> None:
+    etag = client.send("GET", MARKETS).headers["etag"]
+    found = [
+        client.send("GET", MARKETS),
+        client.send("GET", MARKETS, If_None_Match=etag),
+        client.send("GET", f"{MARKETS}?limit=0"),
+        client.send("GET", "/nowhere"),
+        client.send("DELETE", MARKETS),
+        client.send("OPTIONS", MARKETS, Origin="https://example.org", Access_Control_Request_Method="GET"),
+        client.send("GET", "/ x"),
+    ]
+    assert [answer.status for answer in found] == [200, 304, 400, 404, 405, 204, 400]
+    for answer in found:
+        assert responses.CORS.items() <= answer.headers.items(), answer
+
+
+def test_a_body_is_no_reason_to_hang(client: Client) -> None:
+    assert client.send("POST", MARKETS, Content_Length="0").status == 405
+    assert client.send("POST", MARKETS, Content_Length="5000", Expect="100-continue").status == 405
+    assert client.send("GET", MARKETS, Transfer_Encoding="chunked").status == 200
+
+
+def test_an_api_below_a_path_is_served_below_that_path(folder: Path) -> None:
+    build_now(make_config(folder, base_url="https://example.org/api"))
+    with served(folder, "--set", "base_url=https://example.org/api") as server, connected(server.port) as client:
+        assert f"/api{MARKETS}" in server.said[0]
+        assert client.send("GET", f"/api{MARKETS}").status == 200
+        assert client.send("GET", MARKETS).status == 404
+        assert f'value="/api{MARKETS}"'.encode() in client.send("GET", "/inspect/").body

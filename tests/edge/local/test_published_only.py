@@ -1,0 +1,125 @@
+"""`public-markets serve` gives access to what is published and to the pages for people, and to nothing else."""
+
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from generator.api import contract, keys
+from generator.edge import responses
+from generator.tree import files
+from tests.support.servers import Client, connected
+from tests.support.serving import MARKETS, Served, exchange, served
+
+ESCAPES: Final = (
+    *("/../manifest.json", "/v1/../manifest.json", "/v1/public/markets/../../../manifest.json", "/manifest.json"),
+    *(
+        "/%2e%2e/manifest.json",
+        "/v1/%2e%2e%2fmanifest.json",
+        "/v1/%252e%252e/manifest.json",
+        "/v1/..%c0%afmanifest.json",
+    ),
+    *(
+        "/v1\\..\\manifest.json",
+        "/v1/..%5cmanifest.json",
+        "/v1/..;/manifest.json",
+        "//manifest.json",
+        "/./manifest.json",
+    ),
+    *("/v1/build.json/../../manifest.json", "/v1/build.json%00.html", "/v1/public/markets/detail/../../../../manifest"),
+    *(
+        "http://127.0.0.1/../manifest.json",
+        "http:///manifest.json",
+        "http://x/v1/../manifest.json",
+        "file:///etc/passwd",
+    ),
+    *(
+        "HTTPS://user@x:1/manifest.json",
+        "http://[::1/manifest.json",
+        "manifest.json",
+        "../manifest.json",
+        "*",
+        "\\",
+        "?",
+    ),
+    *(
+        "/edge/router.js",
+        "/report.json",
+        "/.lock",
+        "/inspect/report.json",
+        "/inspect/../manifest.json",
+        "/inspect/%2e%2e/",
+    ),
+    *("/index.html", "/etc/passwd", "/../../../../../../etc/passwd", f"/{'../' * 50}etc/passwd", "/v1", "/v1/public"),
+    *(
+        "/v1/build.json\x00",
+        "/v1/\x00/../manifest.json",
+        "/v1/errors/404.json",
+        f"{MARKETS}/lists/open/popular/first/1.json",
+    ),
+)
+
+
+@pytest.mark.parametrize("path", ESCAPES)
+def test_no_path_leads_to_what_is_not_published(server: Served, path: str) -> None:
+    received = exchange(server.port, f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode("latin-1"))
+    head, _, body = received.partition(b"\r\n\r\n")
+    assert head.split(b" ")[1] in (b"400", b"404"), received
+    assert contract.ErrorResponse.model_validate_json(body).error in ("invalid request", "not found")
+
+
+def test_no_link_leads_out_of_what_is_published(folder: Path) -> None:
+    (folder / "secret.json").write_text("SECRET")
+    detail = next(folder.glob("output/v1/public/markets/detail/*/*.json"))
+    detail.unlink()
+    detail.symlink_to(folder / "secret.json")
+    snapshot = folder / "output" / keys.SNAPSHOT
+    snapshot.unlink()
+    snapshot.symlink_to(snapshot)
+    with served(folder) as server, connected(server.port) as client:
+        assert client.send("GET", f"{MARKETS}/{detail.stem}").status == 404
+        broken = client.send("GET", f"{MARKETS}/snapshot")
+        assert broken.status == 500
+        assert contract.ErrorResponse.model_validate_json(broken.body).error == "internal error"
+        assert responses.CORS.items() <= broken.headers.items()
+        assert client.send("GET", MARKETS).status == 200
+
+
+def test_the_way_in_shows_the_first_calls_until_there_is_an_inspection_page(folder: Path) -> None:
+    (folder / "output" / "index.html").unlink()
+    with served(folder) as server, connected(server.port) as client:
+        front = client.send("GET", "/")
+        assert (front.status, front.headers["location"]) == (302, "/inspect/")
+        page = client.send("GET", "/inspect/")
+        for call in (MARKETS, f"{MARKETS}/snapshot", f"/{keys.OPENAPI}", f"/{keys.BUILD}"):
+            assert f'href="{call}"'.encode() in page.body
+            assert client.send("GET", call).status == 200
+        (folder / "output" / "index.html").write_text("<!doctype html>inspected")
+        assert client.send("GET", "/inspect/").body == b"<!doctype html>inspected"
+        assert "access-control-allow-origin" not in client.send("GET", "/inspect/").headers
+
+
+def test_what_the_pages_link_to_is_below_them_as_it_is_on_disk(server: Served, client: Client) -> None:
+    first = keys.first_page("open/new", 5)
+    for name, content_type in (
+        ("api.html", "text/html; charset=utf-8"),
+        (files.RENDERER, "text/javascript; charset=utf-8"),
+        (f"{files.RENDERER}.LICENSE.txt", "text/plain; charset=utf-8"),
+        (first, keys.CONTENT_TYPE),
+        (keys.OPENAPI, keys.CONTENT_TYPE),
+    ):
+        answer = client.send("GET", f"/inspect/{name}")
+        assert (answer.status, answer.headers["content-type"]) == (200, content_type)
+        assert answer.body
+    assert client.send("GET", f"/inspect/{first}").body == client.send("GET", f"{MARKETS}?sort=new&limit=5").body
+    assert client.send("HEAD", "/inspect/api.html").body == b""
+    assert client.send("POST", "/inspect/").status == 405
+
+
+@pytest.mark.parametrize(
+    "name", ["v1", "v1/", "v1/nothing.json", "edge/router.js", "v1/../report.json", "v1/" + "x" * 999]
+)
+def test_nothing_else_is_below_the_pages(client: Client, name: str) -> None:
+    answer = client.send("GET", f"/inspect/{name}")
+    assert (answer.status, json.loads(answer.body)) == (404, {"error": "not found"})

@@ -1,0 +1,70 @@
+"""A site that moves from one layout to the other, on every edge that can read objects."""
+
+import json
+from collections.abc import Iterator
+from http import HTTPStatus
+from itertools import product, repeat
+
+import pytest
+
+from generator.api import keys
+from generator.tree import chunks, pages
+from generator.tree.generation import ItemList
+from generator.tree.layouts import LAYOUTS
+from tests.support import lists
+from tests.support.faults import wait_until
+from tests.support.sites import EDGES, Site, site, target
+from tests.support.windows import made_up, refused, walk
+
+
+@pytest.fixture(scope="module", params=[*product(EDGES, LAYOUTS)], ids="-".join)
+def moving(request: pytest.FixtureRequest) -> Iterator[Site]:
+    """An edge that was rendered for either layout, with an empty store."""
+    with site(*request.param) as running:
+        yield running
+
+
+def in_pages(at: Site, one: ItemList, limit: int, page: bytes) -> None:
+    """Walk what is in the layout `pages`, from a page on."""
+    generation, position = pages.Generation(one).name, 0
+    while following := json.loads(page)["nextCursor"]:
+        position += limit
+        page = at.ask(one.name, limit, following).body
+        assert page == lists.page(one, generation, position, limit)
+    assert position + limit >= len(one.items)
+
+
+@pytest.mark.campaign(short=4)
+def test_a_site_may_move_to_the_other_layout_and_back_and_no_walk_breaks(moving: Site) -> None:
+    name, limit = "all/new", 20
+    paged, cut, again = (made_up(name, 150, seed) for seed in ("paged", "cut", "paged again"))
+    first = {one: pages.Generation(one).first(limit) for one in (paged, again)}
+    first[cut] = lists.page(cut, chunks.Generation(cut).name, 0, limit)
+
+    def shows(one: ItemList) -> bool:
+        return moving.ask(name, limit).body == first[one]
+
+    moving.put_pages(paged, limit)
+    assert shows(paged)
+    moving.put(cut)
+    assert shows(paged if moving.layout == "pages" else cut), "of two pointers that of the edge's own layout counts"
+    moving.change(keys.first_page(name, limit), None)
+    wait_until(lambda: shows(cut), 10)
+    in_pages(moving, paged, limit, first[paged])
+    moving.put_pages(again, limit)
+    moving.change(keys.head(name), None)
+    wait_until(lambda: shows(again), 10)
+    assert walk(moving, cut, repeat(limit), json.loads(first[cut])["nextCursor"]) == 7
+    in_pages(moving, again, limit, first[again])
+    in_pages(moving, paged, limit, first[paged])
+
+
+def test_a_pointer_of_the_other_layout_is_as_good(moving: Site) -> None:
+    one = made_up("all/volume", 30)
+    moving.put_pages(one, 20)
+    found = moving.ask(one.name, 20)
+    assert found.headers["cache-control"] == keys.MUTABLE
+    assert found.headers["content-type"] == keys.CONTENT_TYPE
+    assert moving.ask(one.name, 20, If_None_Match=found.headers["etag"]).status == HTTPStatus.NOT_MODIFIED
+    assert moving.client.send("HEAD", target(one.name, 20)).body == b""
+    assert refused(moving.ask(one.name, 21)) == ("category",), "no pointer of either kind"

@@ -1,0 +1,98 @@
+"""Made-up lists in the layout `chunks`, walks through them on any edge, and damage to their objects."""
+
+import json
+from collections.abc import Iterator
+from http import HTTPStatus
+from itertools import cycle, islice
+from typing import Final
+
+from generator.api import contract, keys
+from generator.edge import responses
+from generator.tree import chunks
+from generator.tree.generation import ItemList
+from tests.support import lists
+from tests.support.servers import Answer
+from tests.support.sites import Site
+
+#: Names of both border rules, and as many items as matter to either.
+LENGTHS: Final = {
+    "open/popular": 0,
+    "open/new": 0,
+    "closed/popular": 1,
+    "closed/new": 1,
+    "resolved/popular": 99,
+    "resolved/new": 99,
+    "cancelled/popular": 100,
+    "cancelled/new": 100,
+    "archive/popular": 101,
+    "archive/ended": 101,
+    "all/volume": 200,
+    "all/ended": 200,
+    "all/activity": 201,
+    "all/new": 201,
+    "open/ended": 350,
+    "open/volume": 350,
+}
+#: Texts that a program cutting JSON might get wrong.
+TEXTS: Final = (
+    "plain",
+    "Ñandú, Łódź, הבחירות, 選挙",
+    "🙂👩‍👩‍👧‍👦",
+    "two\u2028separators\u2029that once ended lines",
+    'quoted "],"nextCursor":null}',
+    "a\nline\r\nbreak,\n]}",
+    "\ufeffmark \x00\x1f\x7f\ud7ff\uffff",
+    "\\n \\u000a \\",
+    "long " + "ü" * 5000,
+)
+
+
+def made_up(name: str, count: int, seed: str = "") -> ItemList:
+    """A list of items like the contract's; another seed gives other items."""
+    texts = islice(cycle(TEXTS), count)
+    encoded = (contract.encode({"id": f"{seed}{i}", "question": text}) for i, text in enumerate(texts))
+    return ItemList(name, tuple(encoded))
+
+
+LISTS: Final = {name: made_up(name, count) for name, count in LENGTHS.items()}
+
+
+def walk(at: Site, one: ItemList, limits: Iterator[int], cursor: str | None = None) -> int:
+    """Walk the list, comparing every page byte for byte; returns the number of pages."""
+    generation, position, number = chunks.Generation(one).name, 0, 0
+    if cursor is not None:
+        position = int(cursor[30:])
+    while True:
+        limit = next(limits)
+        answer = at.ask(one.name, limit, cursor)
+        assert answer.status == HTTPStatus.OK, (one.name, position, limit, answer)
+        assert answer.body == lists.page(one, generation, position, limit), (one.name, position, limit)
+        cursor, position, number = json.loads(answer.body)["nextCursor"], position + limit, number + 1
+        if cursor is None:
+            assert position >= len(one.items)
+            return number
+
+
+def refused(answer: Answer) -> tuple[str, ...]:
+    assert answer.status == HTTPStatus.BAD_REQUEST, answer
+    assert responses.CORS.items() <= answer.headers.items()
+    return tuple(one.path[0] for one in contract.ErrorResponse.model_validate_json(answer.body).details or ())
+
+
+def damaged_heads(made: chunks.Generation) -> list[bytes]:
+    """Damaged, of another kind, or with something in it that was never written."""
+    whole = made.head()
+    forged = (b'"count":250', b'"count":25'), (made.name.encode(), b"../../../../../build")
+    return [whole[:-1], whole[:-9000], b"", b"<Error/>", b"null", *(whole.replace(*change) for change in forged)]
+
+
+def damaged_indexes(made: chunks.Generation) -> list[bytes]:
+    whole = dict(made.objects())[keys.index(made.list_name, made.name)]
+    content = json.loads(whole)
+    forged = {"first": 50}, {"chunks": content["chunks"][:1]}, {"chunks": ["../../../../../../build"] * 3}
+    return [whole[:-20], b"", b"null", b"{}", *(contract.encode(content | change) for change in forged)]
+
+
+def damaged_chunks(made: chunks.Generation) -> list[bytes]:
+    whole = dict(made.objects())[keys.chunk(made.list_name, made.chunks[1])]
+    return [whole[:-1], whole[:-9000], b"", b"[\n]", b"<Error/>"]
