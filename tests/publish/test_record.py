@@ -1,4 +1,4 @@
-"""The record in the store: read back as it was written, and refused when it is not this program's."""
+"""The record in the store: read back as written, in its earlier form, too, and refused if it is foreign."""
 
 import json
 from datetime import UTC, datetime, timedelta, timezone

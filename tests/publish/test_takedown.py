@@ -41,8 +41,8 @@ def retire(site: Site, number: int = 1) -> None:
 
 
 def blocked_ids(site: Site) -> set[str]:
-    words = json.loads(site.stored()["blocked.json"])["markets"]
-    return {market_id for market_id, word in words.items() if word["isBlocked"]}
+    decisions = json.loads(site.stored()["blocked.json"])["markets"]
+    return {market_id for market_id, decision in decisions.items() if decision["isBlocked"]}
 
 
 def revoke(site: Site) -> None:
@@ -279,94 +279,6 @@ def test_a_store_that_does_not_answer_is_told(site: Site, monkeypatch: pytest.Mo
     for command in (["takedown", market_id(1)], ["takedown"], ["publish"], ["rebuild"]):
         sentence = site.refused(1, *command)
         assert sentence.startswith("s3://markets/api: does not answer (")
-
-
-# It stays away
-
-
-def test_builds_leave_it_out(site: Site) -> None:
-    site.done("takedown", market_id(FX))
-    result = site.done("build", "--as-of", hour(1))
-    assert result.stdout.startswith("built 10 markets")
-    assert json.loads(Path("output/report.json").read_text("utf-8"))["takenDown"] == [market_id(FX)]
-    assert site.traces(FX) == []
-
-
-def test_a_rebuild_in_an_empty_folder_leaves_it_out(site: Site) -> None:
-    site.done("takedown", market_id(FX))
-    site.forget_output()
-    site.done("rebuild", "--as-of", hour(1))
-    assert site.traces(FX) == []
-    site.check()
-
-
-@pytest.mark.every_limit
-def test_what_was_built_elsewhere_before_is_published_without_it(site: Site) -> None:
-    copy_output(site.folder / "output", site.folder / "elsewhere")
-    site.done("takedown", market_id(1), output="elsewhere")
-    assert len(site.traces(1)) > 100, "the folder has it still"
-    site.done("publish")
-    assert site.traces(1) == []
-    site.check()
-    assert json.loads(Path("output/blocked.json").read_bytes()) == json.loads(site.stored()["blocked.json"])
-
-
-def test_a_takedown_that_no_store_knew_of_reaches_it_with_the_next_publish(site: Site) -> None:
-    target, site.target = site.target, ""
-    result = site.done("takedown", market_id(1))
-    assert "s3://" not in result.stderr
-    site.target = target
-    assert site.traces(1)
-    assert not [key for key, body in site.built().items() if market_id(1).encode() in body]
-    site.done("publish")
-    assert site.traces(1) == []
-    assert blocked_ids(site) == {market_id(1)}
-    site.check()
-
-
-def test_without_target_and_folder_the_word_is_kept_for_the_first_build(site: Site) -> None:
-    site.forget_output()
-    site.target = ""
-    site.done("takedown", market_id(FX))
-    site.done("build")
-    assert not [key for key, body in site.built().items() if market_id(FX).encode() in body]
-
-
-def test_undo_lets_it_come_back_with_the_next_build_and_not_before(site: Site) -> None:
-    before = site.objects()
-    site.done("takedown", market_id(1))
-    result = site.done("takedown", "--undo", market_id(1))
-    assert result.stdout == "0 markets are kept out of every build\n"
-    assert site.traces(1) == []
-    site.done("rebuild", "--as-of", hour(1))
-    after = site.objects()
-    assert {key: body for key, body in after.items() if key != keys.BUILD and key in before} == {
-        key: body for key, body in before.items() if key != keys.BUILD
-    }
-    site.check()
-
-
-def test_undo_elsewhere_counts_here(site: Site) -> None:
-    site.done("takedown", market_id(FX))
-    site.done("takedown", "--undo", market_id(FX), output="elsewhere")
-    site.done("rebuild", "--as-of", hour(1))
-    assert site.traces(FX)
-    site.done("takedown", market_id(FX), output="elsewhere")
-    assert site.traces(FX, output=False) == []
-
-
-def test_a_damaged_blocked_list_stops_everything_rather_than_bring_markets_back(site: Site) -> None:
-    site.done("takedown", market_id(FX))
-    good = site.stored()["blocked.json"]
-    site.put("blocked.json", good[:-20])
-    for command in (["publish"], ["rebuild"], ["takedown", market_id(1)], ["takedown"]):
-        assert "blocked.json: damaged (1 errors)" in site.refused(1, *command)
-    site.put("blocked.json", good.replace(b'"format": 1', b'"format": 2'))
-    assert "blocked.json: format 2, this program knows 1" in site.refused(1, "publish")
-    site.put("blocked.json", good)
-    Path("output/blocked.json").write_bytes(b"{}{")
-    for command in (["publish"], ["rebuild"], ["build"]):
-        assert "output/blocked.json: damaged" in site.refused(1, *command)
 
 
 # While others are at work
