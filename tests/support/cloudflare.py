@@ -82,7 +82,7 @@ def node(package: str) -> Path:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Wrangler writes below `folder` only, and tells nobody."""
+    """Environment in which wrangler writes below `folder` only, and sends no telemetry."""
     own = {"XDG_CONFIG_HOME": str(folder), "WRANGLER_LOG_PATH": str(folder), "WRANGLER_SEND_METRICS": "false"}
     return {**os.environ, **own, "CI": "1", "NO_COLOR": "1"}
 

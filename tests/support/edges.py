@@ -69,7 +69,7 @@ class Case:
     status: int
     key: str | None
     invalid: tuple[str, ...]
-    #: What a server may answer that reads the path, or refuses the request, before the router sees it.
+    #: Statuses of a server that reads the path, or refuses the request, before the router runs.
     statuses: frozenset[int]
     #: Holds what no HTTP request line can.
     core_only: bool
@@ -182,7 +182,7 @@ class _Build:
         return before + self._meanings[name](*words) + self.fill(rest.partition(">>")[2])
 
     def page(self, key: str, query: str) -> bytes:
-        """What a request gets where pages are cut: never fewer items than it asks for, unless the list has no more."""
+        """The page where pages are cut: as many items as requested, unless the list ends."""
         parts = key.removeprefix(f"{keys.LISTS}/").removesuffix(".json").split("/")
         name, generation = "/".join(parts[:2]), self._generations["/".join(parts[:2])]
         limit = int(parse_qs(query).get("limit", [str(contract.LIMIT_DEFAULT)])[0])

@@ -1,4 +1,4 @@
-"""Runs the router core on a list of requests in each JavaScript engine at hand; results come as JSON.
+"""Runs the router core on a list of requests in each available JavaScript engine; results come as JSON.
 
 A result is an answer, or what the core said first (`key`), what an adapter makes of it (`settled`: an answer, or the
 `key` of the object to answer with), and all that it reads for it (`asked`).
@@ -61,7 +61,7 @@ def sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-#: Where there is no object.
+#: For a key without an object.
 NOWHERE: Final = Path("/nowhere")
 
 

@@ -1,4 +1,4 @@
-"""Starts what tests talk to over HTTP, and talks to it without tidying anything: what the test wrote is sent."""
+"""HTTP servers for tests, and a client that sends exactly what the test wrote."""
 
 import http.client
 import os

@@ -1,4 +1,4 @@
-"""Starts `public-markets serve` as a user does, and asks the database what the server has to say."""
+"""Starts `public-markets serve` as a user does, and reads the expected lists from the database."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""Every edge that can read objects, before the same made-up lists: one way to start, ask and change each of them."""
+"""Every edge that can read objects, serving the same made-up lists: one way to start, ask and change each."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -19,7 +19,7 @@ from tests.support.edges import change_rule
 from tests.support.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
 from tests.support.serving import MARKETS, UNLIMITED, served
 
-#: Says what changed in the folder, by key, to a store that is not the folder itself.
+#: Copies a changed key to a store that is not the folder itself.
 Upload: TypeAlias = Callable[[Iterable[str]], None]
 
 
