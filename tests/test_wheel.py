@@ -76,6 +76,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_every_template(wheel: Pat
     assert [name for name in held if name.endswith("/prices.json")]
 
 
+@pytest.mark.campaign(short=0)
 def test_the_installed_program_does_the_main_job(programs: Path, tmp_path: Path) -> None:
     program = programs / "public-markets"
     (tmp_path / "config.yaml").write_text("layout: chunks\npublish: {target: site}\n")

@@ -156,6 +156,7 @@ def head_of(_site: Site) -> str:
     return keys.head(LIST)
 
 
+@pytest.mark.campaign(short=3)
 @pytest.mark.parametrize("harm", ["removed", "altered", "turned round"])
 @pytest.mark.parametrize("chosen", [shared_chunk, index_of, head_of])
 def test_what_hands_did_to_the_store_is_undone(chunked: Site, chosen: Callable[[Site], str], harm: str) -> None:
@@ -218,6 +219,7 @@ def test_a_takedown_from_the_store_alone_gives_what_a_build_without_the_market_g
     assert {key: body for key, body in chunked.built().items() if key.startswith(keys.LISTS)} == taken
 
 
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
 @pytest.mark.parametrize("chosen", [lambda site: chunk_of(site, 200, LIST), index_of, head_of])
 def test_a_list_that_cannot_be_read_is_told_and_repaired(
@@ -239,6 +241,7 @@ def test_a_list_that_cannot_be_read_is_told_and_repaired(
 # ── moved from one layout to the other ────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_walks_that_are_older_than_a_move_end_exactly(chunked: Site) -> None:
     chunked.settings["layout"] = "pages"
     in_chunks = {name: (Walk(chunked, name, 20).begin(), walk(chunked, name)) for name in LISTS}

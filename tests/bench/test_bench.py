@@ -97,6 +97,7 @@ def test_everybody_runs_once_a_round_in_a_folder_that_is_new(workshop: Workshop)
     assert all(output.is_dir() for _, output in found)
 
 
+@pytest.mark.campaign(short=0)
 def test_what_a_run_took_is_that_of_the_hungriest_process_and_of_all_of_them_together(workshop: Workshop) -> None:
     child = "import time; x = bytearray(200 << 20)\nwhile time.process_time() < 0.5: pass"
     parent = f"import subprocess, sys; [subprocess.run([sys.executable, '-c', {child!r}]) for _ in '12']; print('done')"
@@ -165,6 +166,7 @@ def test_the_c_program_creates_the_same_files(workshop: Workshop, processes: int
     same_files(tree, output)
 
 
+@pytest.mark.campaign(short=0)
 def test_list_pages_alone_are_those_of_a_build_and_of_the_naive_script(workshop: Workshop) -> None:
     path = databases.lifelike(workshop, 10)
     whole, alone, naive = (workshop.new(name) for name in ("whole", "alone", "naive"))
@@ -189,6 +191,7 @@ def test_the_loop_of_cursors_makes_the_details_of_the_product(workshop: Workshop
     assert bodies[0] == bodies[1]
 
 
+@pytest.mark.campaign(short=0)
 def test_trades_change_some_open_markets(workshop: Workshop) -> None:
     path = databases.lifelike(workshop, 50)
     outputs = workshop.new("traded")
@@ -228,6 +231,7 @@ def test_the_server_in_c_keeps_conditions_and_lists_what_it_has(workshop: Worksh
         assert (server.counts().requests, server.counts().puts) == (9, 4)
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.usefixtures("compiler")
 def test_the_ceiling_of_the_server_is_measured(workshop: Workshop) -> None:
     assert (Buckets.compiled(workshop).ceiling(2) or 0) > 100

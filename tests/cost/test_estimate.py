@@ -180,6 +180,7 @@ def test_a_build_learns_what_such_builds_put(site: Published) -> None:
     assert basis.loads["pages"].puts == len(uploads(site))
 
 
+@pytest.mark.campaign(short=0)
 def test_the_store_fills_up_to_what_was_estimated_and_no_further(site: Published) -> None:
     for number in range(1, 6):
         for market in EVERY:

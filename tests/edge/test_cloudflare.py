@@ -45,14 +45,14 @@ def site(demo_folder: Path, demo_output: Path, tmp_path_factory: pytest.TempPath
         yield running
 
 
-@pytest.fixture
-def strict(demo_folder: Path, demo_output: Path, tmp_path: Path) -> Iterator[Site]:
+@pytest.fixture(scope="module")
+def strict(demo_folder: Path, demo_output: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A deployment with a small rate limit and a prefix, whose objects were uploaded without headers."""
     target = f"s3://markets/{PREFIX}"
     settings = make_config(
         demo_folder, rate_limit__requests=LIMIT, rate_limit__window=f"{PERIOD} s", publish__target=target
     )
-    with serving(write(settings, tmp_path), demo_output) as running:
+    with serving(write(settings, tmp_path_factory.mktemp("strict")), demo_output) as running:
         wanted = keys.SNAPSHOT, next(key for key in walked_keys(demo_output) if keys.is_immutable(key))
         running.put(wanted, prefix=PREFIX, has_headers=False)
         yield running

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -33,7 +34,7 @@ from tests.support.cloudfront import (
     rendered,
     viewer_event,
 )
-from tests.support.edges import CHANGED_EXTENDED_RULES, Case, http_mismatch, requests
+from tests.support.edges import CHANGED_EXTENDED_RULES, Case, full_tier, http_mismatch, requests
 from tests.support.router_lint import findings
 from tests.support.rows import market_id
 
@@ -65,16 +66,23 @@ def _parts(answer: Answer) -> tuple[int, Mapping[str, str], bytes]:
 
 
 @pytest.mark.parametrize(
-    "config", [PLAIN, IN_BUCKET, AWKWARD.model_copy(update={"base_url": PLAIN.base_url}), EXTENDED]
+    ("program", "query", "config"),
+    full_tier(
+        product(
+            ("njs", "node"),
+            ("raw", "parsed"),
+            (PLAIN, IN_BUCKET, AWKWARD.model_copy(update={"base_url": PLAIN.base_url}), EXTENDED),
+        ),
+        short=[("njs", "raw", PLAIN), ("node", "parsed", EXTENDED)],
+    ),
 )
-@pytest.mark.parametrize("query", ["raw", "parsed"])
-@pytest.mark.parametrize("program", ["njs", "node"])
 def test_every_case_of_the_table(program: str, query: Query, config: Config, outputs: Outputs, tmp_path: Path) -> None:
     output = outputs(config.variant)
     wrong = mismatches(cloudfront(config, output, tmp_path), requests(output), program, query)
     assert not wrong, "\n".join([f"{len(wrong)} wrong", *wrong[:10]])
 
 
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize(
     ("query", "before", "after"),
     [
@@ -100,6 +108,7 @@ def test_a_mutation_of_the_function_turns_the_table_red(
     assert is_red(lambda: mismatches(mutant, requests(demo_output), "njs", query))
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("rule", "changed"), CHANGED_EXTENDED_RULES)
 def test_a_changed_rule_of_the_extended_function_turns_the_table_red(
     rule: str, changed: str, extended_output: Path, tmp_path: Path
@@ -110,6 +119,7 @@ def test_a_changed_rule_of_the_extended_function_turns_the_table_red(
     assert is_red(lambda: mismatches(mutant, requests(extended_output), "njs", "raw"))
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -74,6 +74,7 @@ def mismatches(edge: CloudFront, output: Path) -> list[str]:
     return [problem for problem in wrong if problem]
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_case_of_the_table(variant: Variant, store: S3Server, outputs: Outputs, tmp_path: Path) -> None:
     output = outputs(variant, "chunks")
@@ -108,6 +109,7 @@ def test_a_mutation_turns_the_table_red(
 # ── pages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("config", [CHUNKED, IN_BUCKET])
 def test_every_window_is_the_page_that_it_must_be(config: Config, store: S3Server, tmp_path: Path) -> None:
     generations = lists.put(tmp_path / "output", LISTS.values())

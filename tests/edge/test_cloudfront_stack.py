@@ -60,6 +60,7 @@ def test_cfn_lint_has_nothing_to_say(config: Config, tmp_path: Path) -> None:
     assert cfn_lint(rendered(config)["template.yaml"], tmp_path) == (0, "")
 
 
+@pytest.mark.campaign(short=0)
 def test_cfn_lint_would_have_something_to_say(tmp_path: Path) -> None:
     status, findings = cfn_lint(rendered(PLAIN)["template.yaml"].replace("http2and3", "http9"), tmp_path)
     assert status

@@ -1,6 +1,7 @@
 """The router core, run on one table of requests in every available JavaScript engine."""
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Final, get_args
 
@@ -14,7 +15,7 @@ from generator.markets import slugs
 from generator.tree import pages
 from generator.tree.layouts import LAYOUTS
 from tests.support.builds import Outputs
-from tests.support.edges import Case, mismatch, requests
+from tests.support.edges import Case, full_tier, mismatch, requests
 from tests.support.engines import ENGINES, Request, in_quickjs
 
 CORES: Final[Mapping[Variant, str]] = {variant: router.render(Config(variant=variant)) for variant in get_args(Variant)}
@@ -113,13 +114,19 @@ MUTATED: Final[Mapping[tuple[str, Variant], tuple[str, Mapping[str, tuple[str, s
 }
 
 
+#: Every build in the engine that costs least, one of each layout in the others.
+SHORT: Final = (
+    *product(["quickjs"], LAYOUTS, CORES),
+    ("njs", "chunks", "extended"),
+    ("node", "pages", "core"),
+)
+
+
 def sent(cases: list[Case]) -> list[Request]:
     return [(case.method, case.path, case.query) for case in cases]
 
 
-@pytest.mark.parametrize("variant", CORES)
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("engine", "layout", "variant"), full_tier(product(ENGINES, LAYOUTS, CORES), short=SHORT))
 def test_every_case_of_the_table(engine: str, layout: str, variant: Variant, outputs: Outputs, tmp_path: Path) -> None:
     output = outputs(variant, layout)
     cases = requests(output)
@@ -131,9 +138,8 @@ def test_every_case_of_the_table(engine: str, layout: str, variant: Variant, out
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
 
 
-@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize(("layout", "variant"), MUTATED)
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", full_tier(ENGINES, short=["quickjs"]))
 def test_the_table_notices_every_changed_rule(
     engine: str, layout: str, variant: Variant, outputs: Outputs, tmp_path: Path
 ) -> None:
@@ -176,6 +182,7 @@ def test_a_changed_limit_leads_to_the_page_that_pages_cuts(tmp_path: Path) -> No
         assert result["key"] == keys.page(name, generation, pages.size_at(position, limit), position)
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("variant", CORES)
 def test_cursors_minted_by_the_build_lead_to_pages_of_the_build(
     variant: Variant, outputs: Outputs, tmp_path: Path

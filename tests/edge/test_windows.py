@@ -15,13 +15,14 @@ from generator.edge import responses
 from generator.tree import chunks
 from generator.tree.generation import ItemList
 from tests.support import lists
+from tests.support.edges import full_tier
 from tests.support.faults import wait_until
 from tests.support.servers import Answer, connected
 from tests.support.sites import EDGES, Site, site, target
 from tests.support.windows import LISTS, damaged_chunks, damaged_heads, damaged_indexes, made_up, refused, walk
 
 
-@pytest.fixture(scope="module", params=EDGES)
+@pytest.fixture(scope="module", params=full_tier(EDGES, short=["nginx", "worker"]))
 def edge(request: pytest.FixtureRequest) -> Iterator[Site]:
     """An edge of a site in the layout `chunks`, which has all LISTS."""
     with site(request.param, "chunks") as running:
@@ -37,7 +38,6 @@ def generations() -> dict[str, str]:
 # ── walks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=2)
 def test_every_list_is_walked_whole_with_every_kind_of_limit(edge: Site) -> None:
     for one in LISTS.values():
         for limit in (7, 20, 99, 100):

@@ -37,6 +37,7 @@ UNSPEAKABLE: Final[list[tuple[dict[str, Any], str]]] = [
 ]
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("timestamp", "number"), [("timestamp", "numeric"), ("timestamptz", "double precision")])
 def test_what_postgresql_alone_can_hold_costs_one_row(
     tmp_path: Path, make_postgres: Callable[..., Postgres], timestamp: str, number: str

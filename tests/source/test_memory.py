@@ -8,6 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from tests.source.native import Postgres, detail
 from tests.support.builds import AS_OF, ROOT
 from tests.support.rows import (
@@ -79,6 +81,7 @@ def long_past(series: dict[str, str], rows: int) -> Iterator[str]:
         yield statement.format(**{**series, "series": series["series"].format(rows=rows)}, id=market_id(1))
 
 
+@pytest.mark.campaign(short=0)
 def test_memory_does_not_grow_with_the_past_on_sqlite(tmp_path: Path) -> None:
     peaks = []
     for rows in (FEW, MANY):
@@ -95,6 +98,7 @@ def test_memory_does_not_grow_with_the_past_on_sqlite(tmp_path: Path) -> None:
     assert peaks[1] - peaks[0] < 15, peaks
 
 
+@pytest.mark.campaign(short=0)
 def test_memory_does_not_grow_with_the_past_on_postgresql(
     tmp_path: Path, make_postgres: Callable[..., Postgres]
 ) -> None:

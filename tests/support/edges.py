@@ -16,13 +16,15 @@ cases it ran. Placeholders in the table stand for what only a build can tell:
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs
+
+import pytest
 
 from generator.api import contract, cursors, keys
 from generator.api.contract import Variant
@@ -53,6 +55,15 @@ CHANGED_RULES_BY_VARIANT: Final[tuple[tuple[Variant, str, str], ...]] = (
     *(("core", rule, changed) for rule, changed in CHANGED_RULES),
     *(("extended", rule, changed) for rule, changed in CHANGED_EXTENDED_RULES),
 )
+
+
+def full_tier(cases: Iterable[Any], *, short: Collection[Any]) -> list[Any]:
+    """Parameters for all cases; only those of `short` run in the short tier."""
+    beyond = pytest.mark.campaign(short=0)
+    return [
+        case if case in short else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=beyond)
+        for case in cases
+    ]
 
 
 @dataclass(frozen=True)

@@ -234,6 +234,7 @@ def test_a_manifest_that_was_cut_off_is_refused(world: World, output: Path) -> N
 # ── tampering ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=3)
 @pytest.mark.parametrize(
     "key",
     [
