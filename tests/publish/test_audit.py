@@ -1,4 +1,4 @@
-"""`publish --verify`: the store is listed, compared with its record, and repaired, whatever hands did there."""
+"""`publish --verify`: lists the store, compares it with the record, and repairs it."""
 
 import json
 import shutil
@@ -20,10 +20,10 @@ FIRST_PAGE = keys.first_page("closed/new", 7)
 def page(site: Site, *, is_current: bool = True, list_name: str = "open/new") -> str:
     """A page of the current generation of a list, or of a retired one."""
     built = site.record().built
-    retired = next((one for one in built.retired if one.list == list_name), None)
-    one = built.lists[list_name] if is_current else retired
-    assert one
-    return [*object_keys(list_name, one)][3]
+    retired = next((generation for generation in built.retired if generation.list == list_name), None)
+    generation = built.lists[list_name] if is_current else retired
+    assert generation
+    return [*object_keys(list_name, generation)][3]
 
 
 def remove_detail(site: Site) -> None:
@@ -75,7 +75,7 @@ HARMS = [
 
 
 @pytest.mark.parametrize("harm", HARMS)
-def test_what_hands_did_is_undone(site: Site, harm: Callable[[Site], None]) -> None:
+def test_manual_changes_to_the_store_are_undone(site: Site, harm: Callable[[Site], None]) -> None:
     good = site.objects()
     harm(site)
     assert site.objects() != good
@@ -83,16 +83,16 @@ def test_what_hands_did_is_undone(site: Site, harm: Callable[[Site], None]) -> N
     assert site.objects() == good
     assert "11 markets" in result.stdout
     site.check()
-    assert int(result.stdout.partition("api: ")[2].split()[0]) <= 100, "only what was harmed"
+    assert int(result.stdout.partition("api: ")[2].split()[0]) <= 100, "only what was damaged"
 
 
-def test_without_the_option_nobody_looks(site: Site) -> None:
+def test_without_the_option_the_store_is_not_listed(site: Site) -> None:
     site.remove(DETAIL)
     assert len(site.requests("publish")) == 2
     assert DETAIL not in site.objects()
 
 
-def test_an_emptied_bucket_is_filled_again(site: Site) -> None:
+def test_an_emptied_bucket_is_refilled(site: Site) -> None:
     good = site.objects()
     remove_everything(site)
     site.done("publish", "--verify")
@@ -100,18 +100,18 @@ def test_an_emptied_bucket_is_filled_again(site: Site) -> None:
     site.check()
 
 
-def test_a_store_that_is_as_it_should_be_is_left_alone(site: Site) -> None:
+def test_an_intact_store_is_left_alone(site: Site) -> None:
     before = site.stored()
-    asked = site.requests("publish", "--verify")
-    assert {request.split()[0] for request in asked if "probe" not in request} <= {
+    requests = site.requests("publish", "--verify")
+    assert {request.split()[0] for request in requests if "probe" not in request} <= {
         "GetObject", "ListObjectsV2", "DeleteObjects",
     }  # fmt: skip
-    assert sum(request.startswith("DeleteObjects") for request in asked) == 1, "the probe's own object"
+    assert sum(request.startswith("DeleteObjects") for request in requests) == 1, "the probe's own object"
     assert site.stored() == before
 
 
 @pytest.mark.parametrize("opaque", [False, True])
-def test_pages_are_compared_byte_by_byte_where_etags_tell_nothing(site: Site, opaque: bool) -> None:  # noqa: FBT001 - a row
+def test_pages_are_compared_byte_by_byte_where_etags_are_opaque(site: Site, opaque: bool) -> None:  # noqa: FBT001 - a row
     site.server.behaviour.opaque_etags = opaque
     alter_page_but_not_its_size(site)
     good = site.built()
@@ -120,23 +120,23 @@ def test_pages_are_compared_byte_by_byte_where_etags_tell_nothing(site: Site, op
 
 
 @pytest.mark.parametrize("harm", ["missing", "altered"])
-def test_a_damaged_retired_generation_is_deleted_whole(site: Site, harm: str) -> None:
+def test_a_damaged_retired_generation_is_deleted_entirely(site: Site, harm: str) -> None:
     site.edit(1, question="Else?")
     site.done("rebuild", "--as-of", hour(1))
     key = page(site, is_current=False)
     generation = key.split("/")[-3]
-    others = {one.generation for one in site.record().built.retired} - {generation}
+    others = {retired.generation for retired in site.record().built.retired} - {generation}
     if harm == "missing":
         site.remove(key)
     else:
         site.put(key, site.objects()[key] + b" ")
     site.done("publish", "--verify")
-    assert not [one for one in site.objects() if f"/{generation}/" in one]
-    assert {one.generation for one in site.record().built.retired} == others
+    assert not [key for key in site.objects() if f"/{generation}/" in key]
+    assert {retired.generation for retired in site.record().built.retired} == others
     site.check()
 
 
-def test_retired_generations_that_are_whole_are_kept(site: Site) -> None:
+def test_intact_retired_generations_are_kept(site: Site) -> None:
     site.edit(1, question="Else?")
     site.done("rebuild", "--as-of", hour(1))
     before = site.objects()
@@ -150,7 +150,7 @@ def test_retired_generations_that_are_whole_are_kept(site: Site) -> None:
 
 
 @pytest.mark.parametrize("harm", ["deleted", "damaged"])
-def test_a_lost_record_is_written_anew(site: Site, harm: str) -> None:
+def test_a_lost_record_is_rewritten(site: Site, harm: str) -> None:
     site.edit(1, question="Else?")
     site.done("rebuild", "--as-of", hour(1))
     content = site.stored()["manifest.json"]
@@ -162,11 +162,11 @@ def test_a_lost_record_is_written_anew(site: Site, harm: str) -> None:
         assert "publish --verify" in site.refused(1, "publish")
     site.done("publish", "--verify")
     site.check()
-    assert site.record().built.retired == (), "what nobody knows of is not kept"
+    assert site.record().built.retired == (), "generations missing from the record are not kept"
     assert len(site.requests("publish")) == 2
 
 
-def test_a_record_that_tells_another_tale_is_corrected(site: Site) -> None:
+def test_a_record_that_disagrees_with_the_store_is_corrected(site: Site) -> None:
     record = json.loads(site.stored()["manifest.json"])
     record["etags"][DETAIL] = '"0"'
     del record["built"]["objects"][keys.SNAPSHOT], record["etags"][keys.SNAPSHOT]
@@ -175,7 +175,7 @@ def test_a_record_that_tells_another_tale_is_corrected(site: Site) -> None:
     site.check()
 
 
-def test_it_works_along_with_a_change(site: Site) -> None:
+def test_it_repairs_the_store_and_publishes_a_change_in_one_run(site: Site) -> None:
     for harm in (remove_detail, add_strangers, alter_page):
         harm(site)
     site.edit(1, question="Else?")
@@ -186,7 +186,7 @@ def test_it_works_along_with_a_change(site: Site) -> None:
     assert "Else?" in walk(site, "open/new")
 
 
-def test_a_directory_is_repaired_as_well(site: Site) -> None:
+def test_a_directory_is_repaired_too(site: Site) -> None:
     site.target = "www"
     site.done("publish")
     good = files(Path("www"))
@@ -197,6 +197,6 @@ def test_a_directory_is_repaired_as_well(site: Site) -> None:
     assert files(Path("www")) == good
 
 
-def test_a_verifying_run_asks_again_whether_the_store_keeps_conditions(site: Site) -> None:
+def test_a_verifying_run_probes_conditional_puts_again(site: Site) -> None:
     site.server.behaviour.ignores_conditions = True
     assert "ignores conditional puts" in site.refused(1, "publish", "--verify")

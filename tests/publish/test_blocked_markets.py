@@ -1,4 +1,4 @@
-"""Blocked markets stay out of every build and publish, on whatever machine, until `takedown --undo`."""
+"""Blocked markets stay out of every build and publish, on any machine, until `takedown --undo`."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def blocked_ids(site: Site) -> set[str]:
     return {market_id for market_id, decision in decisions.items() if decision["isBlocked"]}
 
 
-def test_builds_leave_it_out(site: Site) -> None:
+def test_builds_omit_a_blocked_market(site: Site) -> None:
     site.done("takedown", market_id(FX))
     result = site.done("build", "--as-of", hour(1))
     assert result.stdout.startswith("built 10 markets")
@@ -28,7 +28,7 @@ def test_builds_leave_it_out(site: Site) -> None:
     assert site.traces(FX) == []
 
 
-def test_a_rebuild_in_an_empty_folder_leaves_it_out(site: Site) -> None:
+def test_a_rebuild_in_an_empty_folder_omits_it(site: Site) -> None:
     site.done("takedown", market_id(FX))
     site.forget_output()
     site.done("rebuild", "--as-of", hour(1))
@@ -37,17 +37,17 @@ def test_a_rebuild_in_an_empty_folder_leaves_it_out(site: Site) -> None:
 
 
 @pytest.mark.every_limit
-def test_what_was_built_elsewhere_before_is_published_without_it(site: Site) -> None:
+def test_a_build_made_before_the_takedown_is_published_without_the_market(site: Site) -> None:
     copy_output(site.folder / "output", site.folder / "elsewhere")
     site.done("takedown", market_id(1), output="elsewhere")
-    assert len(site.traces(1)) > 100, "the folder has it still"
+    assert len(site.traces(1)) > 100, "the folder still has it"
     site.done("publish")
     assert site.traces(1) == []
     site.check()
     assert json.loads(Path("output/blocked.json").read_bytes()) == json.loads(site.stored()["blocked.json"])
 
 
-def test_a_takedown_that_no_store_knew_of_reaches_it_with_the_next_publish(site: Site) -> None:
+def test_a_takedown_without_a_target_reaches_the_store_with_the_next_publish(site: Site) -> None:
     target, site.target = site.target, ""
     result = site.done("takedown", market_id(1))
     assert "s3://" not in result.stderr
@@ -60,7 +60,7 @@ def test_a_takedown_that_no_store_knew_of_reaches_it_with_the_next_publish(site:
     site.check()
 
 
-def test_without_target_and_folder_the_word_is_kept_for_the_first_build(site: Site) -> None:
+def test_without_target_and_folder_a_takedown_applies_to_the_first_build(site: Site) -> None:
     site.forget_output()
     site.target = ""
     site.done("takedown", market_id(FX))
@@ -68,7 +68,7 @@ def test_without_target_and_folder_the_word_is_kept_for_the_first_build(site: Si
     assert not [key for key, body in site.built().items() if market_id(FX).encode() in body]
 
 
-def test_undo_lets_it_come_back_with_the_next_build_and_not_before(site: Site) -> None:
+def test_an_undone_takedown_takes_effect_with_the_next_build(site: Site) -> None:
     before = site.objects()
     site.done("takedown", market_id(1))
     result = site.done("takedown", "--undo", market_id(1))
@@ -82,7 +82,7 @@ def test_undo_lets_it_come_back_with_the_next_build_and_not_before(site: Site) -
     site.check()
 
 
-def test_undo_elsewhere_counts_here(site: Site) -> None:
+def test_a_takedown_undone_on_another_machine_is_undone_here(site: Site) -> None:
     site.done("takedown", market_id(FX))
     site.done("takedown", "--undo", market_id(FX), output="elsewhere")
     site.done("rebuild", "--as-of", hour(1))
@@ -91,7 +91,7 @@ def test_undo_elsewhere_counts_here(site: Site) -> None:
     assert site.traces(FX, output=False) == []
 
 
-def test_a_damaged_blocked_list_stops_everything_rather_than_bring_markets_back(site: Site) -> None:
+def test_a_damaged_blocked_list_stops_every_command(site: Site) -> None:
     site.done("takedown", market_id(FX))
     good = site.stored()["blocked.json"]
     site.put("blocked.json", good[:-20])

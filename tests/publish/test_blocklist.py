@@ -1,4 +1,4 @@
-"""The blocked list in the store: no decision is lost, whoever else changes the list at the same time."""
+"""The blocked list in the store: no decision is lost to a concurrent change."""
 
 import json
 import threading
@@ -27,7 +27,7 @@ def decided(at: str, *ids: str, is_blocked: bool = True) -> BlockedList:
 
 
 @pytest.mark.parametrize("content", ["", "{}{", "[]", '{"format": 1, "markets": {"a": true}}', '{"surprise": 1}'])
-def test_a_damaged_list_is_an_error_and_stays_as_it_is(content: str, s3: S3Server) -> None:
+def test_a_damaged_list_is_an_error_and_is_not_overwritten(content: str, s3: S3Server) -> None:
     s3.bucket.put(KEY, content.encode(), {}, Conditions())
     store = open_bucket(s3, "obstore")
     with pytest.raises(StoreError, match=r"blocked\.json: damaged \(\d errors\); without it, markets that were taken"):
@@ -37,13 +37,13 @@ def test_a_damaged_list_is_an_error_and_stays_as_it_is(content: str, s3: S3Serve
     assert s3.objects()[KEY][0] == content.encode()
 
 
-def test_a_list_of_another_format_is_not_guessed_at(s3: S3Server) -> None:
+def test_a_list_of_another_format_is_refused(s3: S3Server) -> None:
     s3.bucket.put(KEY, b'{"format": 2, "markets": {}}', {}, Conditions())
     with pytest.raises(StoreError, match="format 2, this program knows 1"):
         store_blocklist.read(open_bucket(s3, "obstore"))
 
 
-def test_a_merge_without_news_writes_nothing(s3: S3Server) -> None:
+def test_a_merge_without_new_decisions_writes_nothing(s3: S3Server) -> None:
     store = open_bucket(s3, "obstore")
     assert store_blocklist.merge(store, BlockedList()) == BlockedList()
     store_blocklist.merge(store, decided(T2, "a"))
@@ -64,7 +64,7 @@ def test_concurrent_merges_lose_no_decision(s3: S3Server) -> None:
     assert store_blocklist.read(open_bucket(s3, "obstore")).ids() == {f"market {number}" for number in range(8)}
 
 
-def test_a_lost_answer_is_not_taken_for_a_concurrent_change(s3: S3Server) -> None:
+def test_a_lost_response_is_not_mistaken_for_a_concurrent_change(s3: S3Server) -> None:
     faults = [APPLIED_BUT_FAILED]
 
     def before(request: Request) -> Fault | None:
@@ -75,7 +75,7 @@ def test_a_lost_answer_is_not_taken_for_a_concurrent_change(s3: S3Server) -> Non
     assert json.loads(s3.objects()[KEY][0])["markets"].keys() == {"a"}
 
 
-def test_a_list_that_keeps_changing_is_given_up_on(s3: S3Server) -> None:
+def test_a_merge_gives_up_on_a_list_that_keeps_changing(s3: S3Server) -> None:
     numbers = iter(range(1_000))
 
     def rival(request: Request) -> None:

@@ -11,7 +11,7 @@ from tests.support.rows import market_id
 
 
 @pytest.mark.parametrize("options", [(), ("--verify", "--purge-retired")])
-def test_a_dry_run_changes_nothing_and_tells_every_step_with_its_reason(site: Site, options: tuple[str, ...]) -> None:
+def test_a_dry_run_changes_nothing_and_lists_every_step_with_its_reason(site: Site, options: tuple[str, ...]) -> None:
     site.edit(1, question="Else?")
     site.done("rebuild", "--as-of", hour(1))
     site.edit(FX, question="Again?")
@@ -38,7 +38,7 @@ def test_a_dry_run_changes_nothing_and_tells_every_step_with_its_reason(site: Si
     site.check()
 
 
-def test_a_dry_run_tells_what_a_first_publish_would_do(empty: Site) -> None:
+def test_a_dry_run_lists_what_a_first_publish_would_do(empty: Site) -> None:
     *steps, summary = empty.done("publish", "--dry-run").stdout.splitlines()
     assert empty.stored() == {}
     assert len(empty.server.log) == 2
@@ -55,7 +55,7 @@ def test_a_dry_run_of_a_rebuild_leaves_the_folder_alone(site: Site) -> None:
     assert f"upload {keys.detail(market_id(10))}: changed" in result.stdout
 
 
-def test_a_dry_run_that_takes_longer_than_a_lease_ends_well(site: Site) -> None:
+def test_a_dry_run_that_takes_longer_than_a_lease_succeeds(site: Site) -> None:
     for number in OPEN:
         site.edit(number, question=f"Else {number}?")
     site.done("build", "--as-of", hour(1))
@@ -63,7 +63,7 @@ def test_a_dry_run_that_takes_longer_than_a_lease_ends_well(site: Site) -> None:
     assert "dry run, nothing was changed" in result.stdout
 
 
-def test_a_dry_run_of_a_rebuild_leaves_out_what_was_taken_down_elsewhere(site: Site) -> None:
+def test_a_dry_run_of_a_rebuild_omits_markets_blocked_on_another_machine(site: Site) -> None:
     site.done("takedown", market_id(FX), output="elsewhere")
     before = site.stored()
     result = site.done("rebuild", "--dry-run", "--as-of", hour(1))
@@ -73,7 +73,7 @@ def test_a_dry_run_of_a_rebuild_leaves_out_what_was_taken_down_elsewhere(site: S
     assert result.stderr == ""
 
 
-def test_a_dry_run_of_a_publish_says_that_it_does_not_leave_out_what_was_taken_down_elsewhere(site: Site) -> None:
+def test_a_dry_run_of_a_publish_warns_of_markets_blocked_on_another_machine(site: Site) -> None:
     site.done("takedown", market_id(FX), output="elsewhere")
     before = site.stored()
     result = site.done("publish", "--dry-run")

@@ -44,7 +44,7 @@ def test_an_ephemeral_machine_is_guarded_by_the_store(site: Site) -> None:
     site.check()
 
 
-def test_as_many_as_allowed_may_go(site: Site) -> None:
+def test_a_loss_within_the_limit_is_allowed(site: Site) -> None:
     hide(site, FX)
     site.done("build", "--as-of", hour(1))
     site.refused(3, "publish", guards__max_shrink="0.09")
@@ -52,7 +52,7 @@ def test_as_many_as_allowed_may_go(site: Site) -> None:
     site.check()
 
 
-def test_an_empty_database_empties_nothing(site: Site) -> None:
+def test_an_empty_database_does_not_empty_the_site(site: Site) -> None:
     site.database.execute("DELETE FROM markets")
     before = site.stored()
     assert "11 of 11 markets would disappear" in site.refused(3, "rebuild", "--as-of", hour(1))
@@ -61,17 +61,17 @@ def test_an_empty_database_empties_nothing(site: Site) -> None:
     assert {key: body for key, body in site.stored().items() if key != "blocked.json"} == before
 
 
-def test_markets_that_were_taken_down_are_not_lost(site: Site) -> None:
+def test_markets_that_were_taken_down_do_not_count_as_lost(site: Site) -> None:
     site.done("takedown", *map(market_id, OPEN[:4]))
     hide(site, FX)
     site.done("rebuild", "--as-of", hour(1))
     site.check()
 
 
-# Backwards
+# Older builds
 
 
-def test_what_is_older_than_what_is_published_is_refused(site: Site) -> None:
+def test_a_build_older_than_the_published_one_is_refused(site: Site) -> None:
     site.done("rebuild", "--as-of", hour(2))
     assert site.refused(3, "rebuild", "--as-of", hour(1)) == (
         "the build is as of 2024-02-01T01:00:00.000Z, older than what is published, 2024-02-01T02:00:00.000Z; "
@@ -82,18 +82,18 @@ def test_what_is_older_than_what_is_published_is_refused(site: Site) -> None:
     site.check()
 
 
-def test_what_is_as_old_is_published(site: Site) -> None:
+def test_a_build_of_the_same_age_is_published(site: Site) -> None:
     site.edit(FX, question="Else?")
     site.done("rebuild", "--as-of", "2024-01-31T12:00:00Z")
     site.check()
 
 
-# Torn
+# Damaged or incomplete builds
 
 
 @pytest.mark.parametrize("step", ["detail", "page", "document", "first page"])
 @pytest.mark.parametrize("harm", ["missing", "altered"])
-def test_a_file_that_is_not_as_it_was_built_is_refused(site: Site, step: str, harm: str) -> None:
+def test_a_file_altered_since_the_build_is_refused(site: Site, step: str, harm: str) -> None:
     site.edit(1, question="Else?")
     site.done("build", "--as-of", hour(1))
     built = site.built()
@@ -114,7 +114,7 @@ def test_a_file_that_is_not_as_it_was_built_is_refused(site: Site, step: str, ha
     assert sentence.startswith("output/v1/")
     assert sentence.split(":")[0].removeprefix("output/") in key
     if step == "page":
-        # What a generation holds is never rewritten; without its folder it is.
+        # A build never rewrites a generation's files, unless its folder is missing.
         shutil.rmtree(Path("output", *Path(key).parts[:-2]))
     site.done("build", "--as-of", hour(1))
     assert site.built() == built
@@ -138,7 +138,7 @@ def test_a_folder_without_a_manifest_is_refused(site: Site, content: bytes | Non
     assert "damaged" in sentence or "does not" in sentence
 
 
-def test_a_folder_in_which_nothing_was_built_is_refused(site: Site) -> None:
+def test_a_folder_without_a_build_is_refused(site: Site) -> None:
     site.forget_output()
     assert site.refused(3, "publish") == "output: holds no build yet; run `public-markets build`"
 
@@ -153,7 +153,7 @@ def test_a_build_made_with_other_settings_is_refused(site: Site) -> None:
     )
     os.link("markets.db", "copy.db")
     assert "(source was " in site.refused(3, "publish", source__url="sqlite:///copy.db")
-    # What does not shape what is published may change at any time.
+    # Settings that do not affect the published objects may change at any time.
     site.done("publish", cursor__lifetime="1 h", publish__lease="1 min", schedule="5")
 
 
@@ -170,10 +170,10 @@ def test_another_sites_bucket_is_refused(site: Site) -> None:
     site.done("publish", base_url=other)
 
 
-# Strangers, and stores that cannot be trusted
+# Unknown objects, and unreliable stores
 
 
-def test_a_first_publish_among_strangers_is_refused(empty: Site) -> None:
+def test_a_first_publish_among_unknown_objects_is_refused(empty: Site) -> None:
     empty.put("v1/index.html", b"somebody else's")
     assert empty.refused(1, "publish") == (
         "s3://markets/api: holds v1/index.html but no record of this program, so the object may belong to somebody "
@@ -184,7 +184,7 @@ def test_a_first_publish_among_strangers_is_refused(empty: Site) -> None:
     empty.check()
 
 
-def test_what_lies_beside_the_api_is_left_alone(empty: Site) -> None:
+def test_objects_beside_the_api_are_left_alone(empty: Site) -> None:
     empty.put("v10/file.json", b"mine")
     empty.put("index.html", b"mine")
     empty.done("publish")
@@ -194,7 +194,7 @@ def test_what_lies_beside_the_api_is_left_alone(empty: Site) -> None:
     empty.check()
 
 
-def test_a_store_that_ignores_conditions_is_refused_unless_there_is_one_writer(empty: Site) -> None:
+def test_a_store_that_ignores_conditions_is_refused_without_single_writer(empty: Site) -> None:
     empty.server.behaviour.ignores_conditions = True
     assert empty.refused(1, "publish") == (
         "s3://markets/api: ignores conditional puts (If-Match, If-None-Match), so two publishers could overwrite each "
@@ -207,32 +207,32 @@ def test_a_store_that_ignores_conditions_is_refused_unless_there_is_one_writer(e
     empty.check()
 
 
-def test_a_store_is_trusted_for_a_week(site: Site) -> None:
+def test_a_store_is_probed_again_after_a_week(site: Site) -> None:
     site.server.behaviour.clock_offset_s = 6 * 86_400
-    assert not [one for one in site.requests("rebuild") if "probe" in one]
+    assert not [request for request in site.requests("rebuild") if "probe" in request]
     site.server.behaviour.clock_offset_s = 15 * 86_400
-    assert [one for one in site.requests("rebuild") if "probe" in one]
+    assert [request for request in site.requests("rebuild") if "probe" in request]
     assert len(site.requests("rebuild")) == 5
     site.server.behaviour.ignores_conditions = True
     site.server.behaviour.clock_offset_s = 30 * 86_400
     assert "ignores conditional puts" in site.refused(1, "rebuild")
 
 
-def test_a_bucket_that_everybody_can_write_to_is_warned_of(empty: Site) -> None:
+def test_a_bucket_that_anyone_can_write_to_causes_a_warning(empty: Site) -> None:
     empty.server.behaviour.open_to_everyone = True
     result = empty.done("publish")
     assert "s3://markets/api: anyone can write here without credentials; deny it" in result.stderr
     empty.check()
 
 
-def test_a_directory_that_everybody_can_write_to_is_warned_of(site: Site) -> None:
+def test_a_directory_that_anyone_can_write_to_causes_a_warning(site: Site) -> None:
     site.target = "www"
     Path("www").mkdir()
     Path("www").chmod(0o777)
     assert "www: anyone can write here" in site.done("publish").stderr
 
 
-# Records that are not ours
+# Records of other programs and formats
 
 
 @pytest.mark.parametrize("option", [(), ("--dry-run",), ("--allow-other-site", "--allow-older", "--allow-shrink")])
@@ -245,7 +245,7 @@ def test_a_foreign_record_is_refused(site: Site, option: tuple[str, ...]) -> Non
 
 
 @pytest.mark.parametrize("option", [(), ("--verify",)])
-def test_a_future_record_is_refused(site: Site, option: tuple[str, ...]) -> None:
+def test_a_record_of_a_newer_format_is_refused(site: Site, option: tuple[str, ...]) -> None:
     future = json.loads(site.stored()["manifest.json"]) | {"format": 2, "shards": 7}
     site.put("manifest.json", json.dumps(future).encode())
     assert site.refused(1, "publish", *option) == (
@@ -254,7 +254,7 @@ def test_a_future_record_is_refused(site: Site, option: tuple[str, ...]) -> None
     assert "upgrade this program" in site.refused(1, "takedown", market_id(1))
 
 
-def test_no_target_is_told(site: Site) -> None:
+def test_a_missing_target_is_reported(site: Site) -> None:
     site.target = ""
     for command in ("publish", "rebuild"):
         sentence = site.refused(1, command)

@@ -1,4 +1,4 @@
-"""The end of copies in CDNs, after a withdrawal and only then: twice, and until it has worked."""
+"""CDN invalidation: twice after each withdrawal, only then, and retried until it succeeds."""
 
 import shlex
 import sys
@@ -25,7 +25,7 @@ NO_CDN = "no CDN is configured, so cached copies of withdrawn markets may remain
 
 @pytest.fixture
 def command(tmp_path: Path) -> tuple[str, Path]:
-    """A command that notes what it was told and when, and the file it notes it in."""
+    """A command that logs its arguments with the time, and its log file."""
     notes = tmp_path / "notes"
     program = f"import sys, time; print(time.monotonic(), *sys.argv[1:], file=open({str(notes)!r}, 'a'))"
     return shlex.join([sys.executable, "-c", program, "purge"]), notes
@@ -35,7 +35,7 @@ def noted(notes: Path) -> list[str]:
     return [line.partition(" ")[2] for line in notes.read_text("utf-8").splitlines()] if notes.exists() else []
 
 
-def test_a_purge_command_is_called_twice_with_the_address(site: Site, command: tuple[str, Path]) -> None:
+def test_the_purge_command_is_called_twice_with_the_base_url(site: Site, command: tuple[str, Path]) -> None:
     line, notes = command
     result = site.done("takedown", market_id(FX), publish__purge_command=line)
     assert noted(notes) == ["purge http://127.0.0.1:8000/v1/"] * 2
@@ -48,12 +48,12 @@ def test_the_second_call_comes_after_the_longest_fill_time(site: Site, command: 
     line, notes = command
     site.edit(FX, is_listed=0)
     site.done("rebuild", "--as-of", hour(1), publish__purge_command=line, publish__cache_fill="1 s")
-    first, second = (float(one.split()[0]) for one in notes.read_text("utf-8").splitlines())
+    first, second = (float(line.split()[0]) for line in notes.read_text("utf-8").splitlines())
     assert second - first >= 1
 
 
 @pytest.mark.parametrize("option", [(), ("--verify",)])
-def test_nothing_is_purged_while_nothing_is_withdrawn(
+def test_nothing_is_invalidated_unless_something_is_withdrawn(
     site: Site, command: tuple[str, Path], option: tuple[str, ...]
 ) -> None:
     site.edit(FX, question="Else?")
@@ -62,12 +62,12 @@ def test_nothing_is_purged_while_nothing_is_withdrawn(
     assert result.stderr == ""
 
 
-def test_a_purge_of_retired_generations_ends_copies_as_well(site: Site, command: tuple[str, Path]) -> None:
+def test_a_purge_of_retired_generations_invalidates_too(site: Site, command: tuple[str, Path]) -> None:
     site.done("publish", "--purge-retired", publish__purge_command=command[0])
     assert len(noted(command[1])) == 2
 
 
-def test_a_dry_run_purges_nothing(site: Site, command: tuple[str, Path]) -> None:
+def test_a_dry_run_invalidates_nothing(site: Site, command: tuple[str, Path]) -> None:
     site.edit(FX, is_listed=0)
     site.done("rebuild", "--dry-run", "--as-of", hour(1), publish__purge_command=command[0])
     assert noted(command[1]) == []
@@ -77,9 +77,7 @@ def test_without_a_cdn_the_operator_is_warned(site: Site) -> None:
     assert NO_CDN in site.done("takedown", market_id(FX)).stderr
 
 
-def test_a_command_that_fails_ends_with_1_and_the_next_publish_tries_again(
-    site: Site, command: tuple[str, Path]
-) -> None:
+def test_a_failing_command_ends_with_1_and_the_next_publish_tries_again(site: Site, command: tuple[str, Path]) -> None:
     failing = shlex.join([sys.executable, "-c", "import sys; print('first'); sys.exit('token refused')"])
     result = site.run("takedown", market_id(FX), publish__purge_command=failing)
     assert result.exit_code == 1
@@ -99,7 +97,7 @@ def test_a_command_that_fails_ends_with_1_and_the_next_publish_tries_again(
     site.check()
 
 
-def test_a_takedown_that_is_repeated_tries_again_as_well(site: Site, command: tuple[str, Path]) -> None:
+def test_a_repeated_takedown_tries_again_too(site: Site, command: tuple[str, Path]) -> None:
     assert site.run("takedown", market_id(FX), publish__purge_command="false").exit_code == 1
     assert site.run("takedown", market_id(FX), publish__purge_command="false").exit_code == 1
     site.done("takedown", market_id(FX), publish__purge_command=command[0])
@@ -107,7 +105,7 @@ def test_a_takedown_that_is_repeated_tries_again_as_well(site: Site, command: tu
     assert not site.record().are_caches_stale
 
 
-def test_a_command_that_is_not_there_is_told(site: Site) -> None:
+def test_a_missing_command_is_reported(site: Site) -> None:
     site.edit(FX, is_listed=0)
     result = site.run("rebuild", "--as-of", hour(1), publish__purge_command="no-such-command --all")
     assert result.exit_code == 1
@@ -116,10 +114,10 @@ def test_a_command_that_is_not_there_is_told(site: Site) -> None:
 
 @pytest.fixture
 def cloudfront(moto: Endpoint, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A distribution in moto, which boto3 finds."""
+    """A distribution in moto, where boto3 is configured to look."""
     use_credentials(monkeypatch)
     monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDFRONT", moto.url)
-    # boto3 knows the region by itself for CloudFront's own address.
+    # With a custom endpoint, boto3 does not infer CloudFront's region.
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     bucket: OriginTypeDef = {
         "Id": "bucket",
@@ -140,27 +138,27 @@ def invalidations(distribution: str) -> list[list[str]]:
     client = boto3.client("cloudfront")
     found = client.list_invalidations(DistributionId=distribution)["InvalidationList"].get("Items", [])
     return [
-        client.get_invalidation(DistributionId=distribution, Id=one["Id"])["Invalidation"]["InvalidationBatch"][
+        client.get_invalidation(DistributionId=distribution, Id=entry["Id"])["Invalidation"]["InvalidationBatch"][
             "Paths"
         ]["Items"]
-        for one in found
+        for entry in found
     ]
 
 
-def test_cloudfront_is_told_to_forget_everything_by_one_path_each_time(site: Site, cloudfront: str) -> None:
+def test_cloudfront_invalidates_everything_with_one_path_each_time(site: Site, cloudfront: str) -> None:
     site.done("takedown", market_id(FX), publish__cloudfront_distribution=cloudfront)
     assert invalidations(cloudfront) == [["/*"]] * 2
     site.check()
 
 
-def test_a_distribution_that_is_not_there_is_told(cloudfront: str, tmp_path: Path) -> None:
+def test_a_missing_distribution_is_reported(cloudfront: str, tmp_path: Path) -> None:
     config = make_config(tmp_path, publish__cloudfront_distribution="E0000000000000")
     with pytest.raises(StoreError, match=r"publish\.cloudfront_distribution E0000000000000: .* run publish again"):
         invalidation.invalidate(config)
 
 
-def test_missing_credentials_are_told(cloudfront: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("boto3.DEFAULT_SESSION", None)  # it remembers the credentials
+def test_missing_credentials_are_reported(cloudfront: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("boto3.DEFAULT_SESSION", None)  # it caches credentials
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     config = make_config(tmp_path, publish__cloudfront_distribution=cloudfront)
@@ -168,7 +166,9 @@ def test_missing_credentials_are_told(cloudfront: str, tmp_path: Path, monkeypat
         invalidation.invalidate(config)
 
 
-def test_both_can_be_told(cloudfront: str, command: tuple[str, Path], tmp_path: Path) -> None:
+def test_a_distribution_and_a_command_can_be_combined(
+    cloudfront: str, command: tuple[str, Path], tmp_path: Path
+) -> None:
     config = make_config(tmp_path, publish__cloudfront_distribution=cloudfront, publish__purge_command=command[0])
     assert invalidation.is_configured(config)
     assert not invalidation.is_configured(make_config(tmp_path))

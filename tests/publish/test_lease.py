@@ -1,4 +1,4 @@
-"""The hold on the record: one publisher at a time, by the store's clock, and never by mistake."""
+"""The lease: one publisher at a time, by the store's clock."""
 
 import os
 import re
@@ -50,7 +50,7 @@ def put(s3: S3Server, body: bytes) -> None:
 
 
 def held_by(s3: S3Server, process: str) -> None:
-    """Leave a record that a process of this identity holds."""
+    """Leave a record whose lease a process of this identity holds."""
     opened(s3).hold(RECORD, ("v1/build.json",))
     found = stored(s3)
     assert found.work
@@ -63,7 +63,7 @@ def test_a_store_without_a_record_is_read_as_none(s3: S3Server) -> None:
     lease.refuse_if_busy()
 
 
-def test_who_holds_it_says_who_and_until_when_and_what_is_touched(s3: S3Server) -> None:
+def test_a_held_lease_names_its_holder_deadline_and_touched_keys(s3: S3Server) -> None:
     s3.behaviour.clock_offset_s = 86_400.0 * 365
     lease = opened(s3)
     lease.hold(RECORD, ("v1/build.json",))
@@ -80,7 +80,7 @@ def test_who_holds_it_says_who_and_until_when_and_what_is_touched(s3: S3Server) 
     assert stored(s3).sequence == 2
 
 
-def test_another_publisher_is_told_who_holds_it(s3: S3Server) -> None:
+def test_a_busy_error_names_the_holder(s3: S3Server) -> None:
     opened(s3).hold(RECORD, ())
     with pytest.raises(BusyError) as caught:
         opened(s3).refuse_if_busy()
@@ -91,7 +91,7 @@ def test_another_publisher_is_told_who_holds_it(s3: S3Server) -> None:
     )
 
 
-def test_its_deadline_passes_by_the_stores_clock(s3: S3Server) -> None:
+def test_a_lease_expires_by_the_stores_clock(s3: S3Server) -> None:
     opened(s3).hold(RECORD, ())
     s3.behaviour.clock_offset_s = LEASE.total_seconds() - 5
     with pytest.raises(BusyError):
@@ -100,7 +100,7 @@ def test_its_deadline_passes_by_the_stores_clock(s3: S3Server) -> None:
     opened(s3).refuse_if_busy()
 
 
-def test_a_publisher_of_this_machine_that_has_ended_is_not_waited_for(s3: S3Server) -> None:
+def test_the_lease_of_an_ended_process_on_this_machine_is_taken_over(s3: S3Server) -> None:
     program = "from generator.publish import process_identity; print(process_identity.identity())"
     identity = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
@@ -110,13 +110,13 @@ def test_a_publisher_of_this_machine_that_has_ended_is_not_waited_for(s3: S3Serv
 
 
 @pytest.mark.parametrize("identity", ["0123456789abcdef", "another-boot/4026531836 1 1", ""])
-def test_of_a_publisher_elsewhere_nothing_is_known_so_it_is_waited_for(s3: S3Server, identity: str) -> None:
+def test_the_lease_of_a_publisher_on_another_machine_is_respected(s3: S3Server, identity: str) -> None:
     held_by(s3, identity)
     with pytest.raises(BusyError):
         opened(s3).refuse_if_busy()
 
 
-def test_of_two_that_begin_at_once_one_is_refused(s3: S3Server) -> None:
+def test_of_two_concurrent_publishers_one_is_refused(s3: S3Server) -> None:
     first, second = opened(s3), opened(s3)
     first.hold(RECORD, ())
     with pytest.raises(BusyError, match="another publisher was faster; what it published is whole"):
@@ -126,12 +126,12 @@ def test_of_two_that_begin_at_once_one_is_refused(s3: S3Server) -> None:
         second.hold(RECORD, ())
 
 
-def test_a_renewal_keeps_the_beginning_and_moves_the_deadline(s3: S3Server) -> None:
+def test_a_renewal_keeps_the_start_and_moves_the_deadline(s3: S3Server) -> None:
     lease = opened(s3, timedelta(seconds=10))
     lease.hold(RECORD, ("v1/build.json",))
     before = stored(s3).work
     lease.renew_if_needed()
-    assert stored(s3).work == before, "there is time"
+    assert stored(s3).work == before, "not due yet"
     s3.behaviour.clock_offset_s = 3
     lease._held_since -= 4  # noqa: SLF001 - four seconds later
     lease.renew_if_needed()
@@ -142,7 +142,7 @@ def test_a_renewal_keeps_the_beginning_and_moves_the_deadline(s3: S3Server) -> N
     assert after.deadline > before.deadline
 
 
-def test_who_could_not_renew_in_time_stops_by_itself(s3: S3Server) -> None:
+def test_a_publisher_that_could_not_renew_in_time_stops(s3: S3Server) -> None:
     lease = opened(s3, timedelta(seconds=10))
     lease.hold(RECORD, ())
     lease.require_valid()
@@ -153,10 +153,10 @@ def test_who_could_not_renew_in_time_stops_by_itself(s3: S3Server) -> None:
     requests = len(s3.log)
     with pytest.raises(BusyError):
         lease.renew_if_needed()
-    assert len(s3.log) == requests, "nothing is asked any more"
+    assert len(s3.log) == requests, "no further requests"
 
 
-def test_who_was_overtaken_finds_out_when_it_asks(s3: S3Server) -> None:
+def test_a_publisher_that_lost_its_lease_notices_when_it_confirms(s3: S3Server) -> None:
     lease = opened(s3)
     lease.hold(RECORD, ())
     lease.confirm_held()
@@ -169,14 +169,14 @@ def test_who_was_overtaken_finds_out_when_it_asks(s3: S3Server) -> None:
 
 
 @pytest.mark.parametrize("fault", [APPLIED_BUT_FAILED, DROPPED, Fault(applied=True)])
-def test_a_put_without_an_answer_is_found_out_about(s3: S3Server, fault: Fault) -> None:
+def test_the_outcome_of_an_unanswered_put_is_looked_up(s3: S3Server, fault: Fault) -> None:
     faults = [fault]
 
-    def once(request: Request) -> Fault | None:
+    def fail_once(request: Request) -> Fault | None:
         return faults.pop() if request.operation == "PutObject" and faults else None
 
     lease = opened(s3)
-    s3.before = once
+    s3.before = fail_once
     lease.hold(RECORD, ())
     assert not faults
     lease.confirm_held()

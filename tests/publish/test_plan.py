@@ -1,4 +1,4 @@
-"""Plans, row by row as the tables have them; and carried out on a model of a store, whatever state it was left in."""
+"""Plans, case by case, and applied to a model of a store left in any state."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ LONG_AGO = "2026-01-31T05:59:59.000Z"
 RULES = Rules(NOW, LIFETIME)
 LIST = "open/new"
 OTHER = "closed/new"
-#: Generations of the other layout, which have chunks in common.
+#: Generations of the layout `chunks`, which share chunks.
 CHUNKS = {"c1": ("x", "y"), "c2": ("y", "z"), "c3": ("x", "z", "y"), "c4": ("w",)}
 DETAIL = keys.detail(market_id(1))
 
@@ -61,13 +61,13 @@ def doubt(*doubted: str) -> Rules:
 
 
 def steps(made: Plan) -> list[tuple[str, str, Reason]]:
-    """What is done to mutable objects."""
+    """The steps for mutable objects."""
     deletions = [("delete", step.key, step.reason) for step in (*made.withdrawals, *made.deletions)]
     return deletions + [("upload", step.key, step.reason) for step in made.uploads]
 
 
 def moves(made: Plan) -> list[tuple[str, str, Reason]]:
-    """What is done to generations."""
+    """The steps for generations."""
     due = [("delete", step.entry.generation, step.reason) for step in made.due]
     return due + [("upload", step.entry.generation, step.reason) for step in made.generations]
 
@@ -112,7 +112,7 @@ def test_the_detail_of_a_withdrawn_market(touched: tuple[str, ...] | None) -> No
     assert made.purges
 
 
-def test_the_detail_of_a_market_that_only_an_unfinished_run_wrote_goes_as_well() -> None:
+def test_the_detail_written_by_an_unfinished_run_is_withdrawn_too() -> None:
     before = manifest(objects={keys.BUILD: "1"}, markets={market_id(1): ("open",)})
     made = plan(manifest(objects={keys.BUILD: "1"}), record(before, (DETAIL,)), RULES)
     assert made.withdrawals == (Step(DETAIL, Reason.WITHDRAWN),)
@@ -174,10 +174,12 @@ def test_a_generation(
     made = plan(manifest({LIST: built}), record(before, due=due), rules)
     assert moves(made) == expected
     gone = {generation for what, generation, _ in expected if what == "delete"}
-    assert {one.generation for one in made.final.retired} == {one for _, one in before.generations()} - gone - {built}
+    assert {entry.generation for entry in made.final.retired} == {name for _, name in before.generations()} - gone - {
+        built
+    }
 
 
-def test_a_withdrawal_leaves_lists_alone_that_never_held_the_market() -> None:
+def test_a_withdrawal_leaves_lists_that_never_held_the_market_alone() -> None:
     before = manifest(
         {LIST: "p2", OTHER: "q2"}, old=(retired("p1"), retired("q1", name=OTHER)), markets={market_id(1): ("closed",)}
     )
@@ -187,7 +189,7 @@ def test_a_withdrawal_leaves_lists_alone_that_never_held_the_market() -> None:
     ]  # fmt: skip
 
 
-def test_a_member_of_an_fx_family_takes_no_generation_along() -> None:
+def test_withdrawing_a_member_of_an_fx_family_deletes_no_generation() -> None:
     before = manifest({LIST: "p1"}, objects={DETAIL: "1"}, markets={market_id(1): ()})
     made = plan(manifest({LIST: "p2"}), record(before), RULES)
     assert moves(made) == [("upload", "p2", Reason.NEW)]
@@ -205,7 +207,7 @@ def test_nothing_to_do_is_an_empty_plan() -> None:
     assert (made.steps, list(made.lines()), made.final) == (0, [], built)
 
 
-def test_copies_in_caches_that_could_not_be_ended_make_a_plan_of_their_own() -> None:
+def test_a_failed_invalidation_alone_makes_a_plan() -> None:
     built = manifest({LIST: "p1"}, {keys.BUILD: "1"})
     published = record(built).model_copy(update={"are_caches_stale": True})
     made = plan(built, published, RULES)
@@ -222,7 +224,7 @@ def test_a_build_record_alone_shows_no_market() -> None:
     assert plan(manifest({LIST: "p1"}), record(before), RULES).shows_markets
 
 
-def test_it_is_told_in_the_order_in_which_it_is_carried_out() -> None:
+def test_a_plan_is_printed_in_execution_order() -> None:
     before = manifest(
         {LIST: "p1"}, {DETAIL: "1", keys.error(405): "1", keys.BUILD: "1"}, {market_id(1): ("open",)},
     )  # fmt: skip
@@ -246,24 +248,24 @@ def test_a_generation_is_counted_by_its_pages() -> None:
 
 
 def chunk_moves(made: Plan) -> list[tuple[str, set[str]]]:
-    """What is done to chunks, by their names."""
+    """The steps for chunks, by name."""
     due = [("delete", step) for step in made.due]
     uploaded = [("upload", step) for step in made.generations]
     return [(done, names(step.object_keys())) for done, step in (*due, *uploaded)]
 
 
 def names(objects: Iterator[str]) -> set[str]:
-    """Those of chunks."""
+    """The names of the chunks among these objects."""
     return {key[-6:-5] for key in objects if f"/{keys.CHUNKS}/" in key}
 
 
-def test_a_chunk_that_is_there_is_not_uploaded() -> None:
+def test_a_chunk_already_in_the_store_is_not_uploaded() -> None:
     made = plan(manifest({LIST: "c2"}), record(manifest({LIST: "c1"})), RULES)
     assert chunk_moves(made) == [("upload", {"z"})]
     assert made.steps == 2
 
 
-def test_a_chunk_goes_with_the_last_generation_that_names_it() -> None:
+def test_a_chunk_is_deleted_with_the_last_generation_that_refers_to_it() -> None:
     old = (retired("c3", LONG_AGO), retired("c4", LONG_AGO), retired("c2"))
     made = plan(manifest({LIST: "c1"}), record(manifest({LIST: "c1"}, old=old)), RULES)
     assert chunk_moves(made) == [("delete", set()), ("delete", {"w"})]
@@ -282,18 +284,18 @@ def test_chunks_of_a_generation_that_is_in_doubt_are_uploaded_again() -> None:
     assert chunk_moves(plan(manifest({LIST: "c1"}), record(manifest({LIST: "c1"})), rules)) == [("upload", {"x", "y"})]
 
 
-def test_what_is_being_deleted_does_not_count_as_there() -> None:
+def test_chunks_being_deleted_do_not_count_as_present() -> None:
     before = record(manifest({LIST: "p1"}), due=(retired("c1"),))
     made = plan(manifest({LIST: "c2"}), before, RULES)
     assert chunk_moves(made) == [("delete", {"x"}), ("upload", {"y", "z"})]
 
 
-# Carried out on a model
+# Applied to a model
 
 
 @dataclass
 class Model:
-    """What lies in a store: digests of mutable objects by key, and the keys of immutable ones."""
+    """The content of a store: digests of mutable objects by key, and the keys of immutable ones."""
 
     objects: dict[str, str]
     immutable: set[str]
@@ -301,18 +303,18 @@ class Model:
     def apply(self, made: Plan, built: Manifest) -> None:
         for step in made.withdrawals:
             self.objects.pop(step.key, None)
-        for one in made.generations:
-            self.immutable.update(one.object_keys())
+        for upload in made.generations:
+            self.immutable.update(upload.object_keys())
         for step in made.uploads:
             self.objects[step.key] = built.objects[step.key]
         for step in made.deletions:
             self.objects.pop(step.key, None)
-        for one in made.due:
-            self.immutable.difference_update(one.object_keys())
+        for deletion in made.due:
+            self.immutable.difference_update(deletion.object_keys())
 
 
 def object_keys(known: layouts.Known) -> set[str]:
-    return {key for (name, _), one in known.items() for key in layouts.object_keys(name, one)}
+    return {key for (name, _), generation in known.items() for key in layouts.object_keys(name, generation)}
 
 
 NAMES = (LIST, OTHER, "all/new")
@@ -327,51 +329,51 @@ def manifests(draw: st.DrawFn) -> Manifest:
     markets = draw(MARKETS)
     digests = st.sampled_from("ab")
     documents = draw(st.dictionaries(st.sampled_from(DOCUMENTS), digests))
-    details = {keys.detail(one): draw(digests) for one in markets}
+    details = {keys.detail(market): draw(digests) for market in markets}
     return manifest(draw(st.dictionaries(st.sampled_from(NAMES), GENERATIONS)), documents | details, markets)
 
 
 @st.composite
 def stores(draw: st.DrawFn) -> tuple[Published, Model]:
-    """A record, and a store as it may be by then: what a publisher that ended early left in doubt is anything."""
+    """A record and a store it may describe: objects that an interrupted publisher touched may be in any state."""
     built = draw(manifests())
-    currents = {(name, one.generation) for name, one in built.lists.items()}
+    currents = {(name, current.generation) for name, current in built.lists.items()}
     pairs = draw(st.lists(st.tuples(st.sampled_from(NAMES), GENERATIONS), unique=True))
     old = [pair for pair in pairs if pair not in currents]
     split = draw(st.integers(0, len(old)))
     known = tuple(
-        retired(one, draw(st.sampled_from([EARLIER, LONG_AGO])), name=name, partial=draw(st.booleans()))
-        for name, one in old[:split]
+        retired(generation, draw(st.sampled_from([EARLIER, LONG_AGO])), name=name, partial=draw(st.booleans()))
+        for name, generation in old[:split]
     )
-    due = tuple(retired(one, name=name) for name, one in old[split:])
+    due = tuple(retired(generation, name=name) for name, generation in old[split:])
     touched = draw(
         st.lists(st.sampled_from((*DOCUMENTS, *(keys.detail(market_id(n)) for n in (1, 2, 3)))), unique=True)
     )
     is_unfinished = draw(st.booleans())
-    lying = dict(built.objects)
+    stored = dict(built.objects)
     for key in touched if is_unfinished else ():
-        lying.pop(key, None)
+        stored.pop(key, None)
         if digest := draw(st.sampled_from([*"abc", ""])):
-            lying[key] = digest
-    noted = built.model_copy(update={"retired": known, "complete": not is_unfinished})
-    published = record(noted, tuple(touched) if is_unfinished else None, due)
-    return published, Model(lying, draw(lying_about(published)))
+            stored[key] = digest
+    recorded = built.model_copy(update={"retired": known, "complete": not is_unfinished})
+    published = record(recorded, tuple(touched) if is_unfinished else None, due)
+    return published, Model(stored, draw(stored_keys(published)))
 
 
 @st.composite
-def lying_about(draw: st.DrawFn, published: Published) -> set[str]:
-    """Whatever is whole is there, and of what is not any part may be."""
+def stored_keys(draw: st.DrawFn, published: Published) -> set[str]:
+    """Draw the immutable keys: all of every complete generation, any part of the others."""
     built = published.built
-    partial = {(one.list, one.generation) for one in built.retired if one.partial}
-    whole = object_keys({pair: one for pair, one in built.generations().items() if pair not in partial})
-    due = {(one.list, one.generation): one for one in published.due}
+    partial = {(entry.list, entry.generation) for entry in built.retired if entry.partial}
+    whole = object_keys({pair: entry for pair, entry in built.generations().items() if pair not in partial})
+    due = {(entry.list, entry.generation): entry for entry in published.due}
     others = object_keys(built.generations() | due) - whole
     return whole | {key for key in sorted(others) if draw(st.booleans())}
 
 
 @settings(max_examples=400, deadline=None)
 @given(manifests(), stores(), st.booleans())
-def test_a_plan_carried_out_gives_the_build_and_what_is_retained(
+def test_a_carried_out_plan_leaves_the_build_and_the_retained_generations(
     built: Manifest,
     before: tuple[Published, Model],
     purges: bool,  # noqa: FBT001 - drawn
@@ -380,8 +382,8 @@ def test_a_plan_carried_out_gives_the_build_and_what_is_retained(
     made = plan(built, published, Rules(NOW, LIFETIME, purges))
     model.apply(made, built)
     assert model.objects == built.objects
-    kept = {(one.list, one.generation): one for one in made.final.retired}
-    whole = {pair: one for pair, one in kept.items() if not one.partial}
+    kept = {(entry.list, entry.generation): entry for entry in made.final.retired}
+    whole = {pair: entry for pair, entry in kept.items() if not entry.partial}
     assert object_keys(built.current() | whole) <= model.immutable <= object_keys(built.current() | kept)
     assert made.final.generations().keys() == built.current().keys() | kept.keys()
     assert made.final.lists == built.lists
@@ -391,7 +393,7 @@ def test_a_plan_carried_out_gives_the_build_and_what_is_retained(
 
 @settings(max_examples=200, deadline=None)
 @given(manifests(), stores())
-def test_nothing_is_left_to_do_afterwards(built: Manifest, before: tuple[Published, Model]) -> None:
+def test_a_second_plan_is_empty(built: Manifest, before: tuple[Published, Model]) -> None:
     published, _ = before
     made = plan(built, published, RULES)
     after = Published(sequence=2, built=made.final, etags=dict.fromkeys(made.final.objects, "etag"))
@@ -409,5 +411,5 @@ def test_no_generation_is_kept_that_may_hold_a_withdrawn_market(
     for market, states in published.built.markets.items():
         if market not in built.markets:
             shown = {"all", *states}
-            assert not [one for one in made.final.retired if one.list.split("/")[0] in shown and states]
+            assert not [entry for entry in made.final.retired if entry.list.split("/")[0] in shown and states]
             assert keys.detail(market) not in made.final.objects

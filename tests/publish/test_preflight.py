@@ -1,4 +1,4 @@
-"""What `check` finds out about a store, and how a monitor notices that cron has stalled."""
+"""What `check` reports about a store, and how a monitor notices that cron has stalled."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -20,7 +20,7 @@ FIRST = datetime(2024, 1, 31, 12, tzinfo=UTC)
 
 @pytest.fixture
 def site(site: Site) -> Site:
-    """The published site, whose store's clock stands ten minutes after it was built."""
+    """The published site, with the store's clock ten minutes after the build."""
     at(site, FIRST + timedelta(minutes=10))
     site.settings["base_url"] = "http://127.0.0.1:8000"
     return site
@@ -31,7 +31,7 @@ def at(site: Site, moment: datetime) -> None:
 
 
 def found(site: Site, code: int = 0, **settings: str) -> list[str]:
-    """What a check says of the store: all but the database, the folder and the clocks, which are years apart here."""
+    """The findings about the store; without the clocks, which are years apart here."""
     result = site.run("check", **settings)
     assert result.exit_code == code, result.output
     others = ("sqlite:", "rows:", "output:", "base_url:", f"{NAME}: this machine's clock")
@@ -39,14 +39,14 @@ def found(site: Site, code: int = 0, **settings: str) -> list[str]:
     return [line for line in lines if not line.partition(": ")[2].startswith(others) and not line.startswith("`")]
 
 
-def test_a_sound_store_is_told_with_what_is_published(site: Site) -> None:
+def test_a_healthy_store_is_reported_with_what_is_published(site: Site) -> None:
     before = site.stored()
     assert found(site) == [
         f"fine: {NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, 10 minutes ago",
         KEEPS,
         NO_CDN,
     ]
-    assert site.stored() == before, "the probe is deleted again"
+    assert site.stored() == before, "the probe deletes its object"
 
 
 @pytest.mark.every_limit
@@ -67,32 +67,32 @@ def test_somebody_elses_objects_are_an_error(empty: Site) -> None:
     assert line.startswith(f"error: {NAME}: holds v1/index.html but no record of this program")
 
 
-def test_everything_that_is_wrong_with_a_store_is_told_at_once(site: Site) -> None:
+def test_all_problems_of_a_store_are_reported_at_once(site: Site) -> None:
     site.server.behaviour.change({"ignores_conditions": True, "open_to_everyone": True})
     site.server.bucket.versioning = "Enabled"
-    told = found(site, 1, base_url="https://other.example")
-    assert [line.split(";")[0].split(", ")[0] for line in told[:-1]] == [
+    lines = found(site, 1, base_url="https://other.example")
+    assert [line.split(";")[0].split(", ")[0] for line in lines[:-1]] == [
         f"fine: {NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z",
         f"error: {NAME}: holds the site http://127.0.0.1:8000",
         f"error: {NAME}: ignores conditional puts (If-Match",
         f"warning: {NAME}: anyone can write here without credentials",
         f"warning: {NAME}: keeps old versions",
     ]
-    assert told[-1] == NO_CDN
+    assert lines[-1] == NO_CDN
 
 
-def test_a_cdn_that_is_named_is_no_finding(site: Site) -> None:
+def test_a_configured_cdn_causes_no_warning(site: Site) -> None:
     assert NO_CDN not in found(site, publish__cloudfront_distribution="E123")
     assert NO_CDN not in found(site, publish__purge_command="true")
 
 
-def test_a_single_writer_is_a_promise_that_is_repeated(site: Site) -> None:
-    told = found(site, publish__single_writer="true")
-    assert any(line.startswith(f"warning: {NAME}: publish.single_writer declares") for line in told)
-    assert KEEPS not in told
+def test_a_single_writer_causes_a_warning(site: Site) -> None:
+    lines = found(site, publish__single_writer="true")
+    assert any(line.startswith(f"warning: {NAME}: publish.single_writer declares") for line in lines)
+    assert KEEPS not in lines
 
 
-def test_clocks_that_differ_are_told_in_seconds(site: Site) -> None:
+def test_a_clock_difference_is_reported_in_seconds(site: Site) -> None:
     at(site, datetime.now(UTC) - timedelta(seconds=90))
     warnings = [line for line in site.done("check").stdout.splitlines() if "clock" in line]
     assert [line.split(" s ")[1] for line in warnings] == ["ahead of the store's; set it: it dates the builds"]
@@ -100,7 +100,7 @@ def test_clocks_that_differ_are_told_in_seconds(site: Site) -> None:
     assert "clock" not in site.done("check").stdout
 
 
-def test_a_publisher_at_work_is_told(site: Site) -> None:
+def test_a_running_publisher_is_reported(site: Site) -> None:
     published = site.record()
     work = record.Work(
         owner="x", process="y", who="process 1 on elsewhere", since="2024-01-31T12:05:00.000Z",
@@ -112,7 +112,7 @@ def test_a_publisher_at_work_is_told(site: Site) -> None:
     )
 
 
-def test_a_record_that_cannot_be_read_is_told_with_its_remedy(site: Site) -> None:
+def test_an_unreadable_record_is_reported(site: Site) -> None:
     site.put(record.KEY, b"{}")
     (line,) = [line for line in found(site, 1) if line.startswith("error")]
     assert line.startswith(
@@ -128,7 +128,7 @@ def test_a_store_that_does_not_answer_is_asked_once(site: Site) -> None:
     assert len(site.server.log) == 1
 
 
-def test_credentials_that_may_not_write_are_told(site: Site) -> None:
+def test_read_only_credentials_are_reported(site: Site) -> None:
     site.server.before = lambda request: Fault(403, "AccessDenied") if request.method in ("PUT", "POST") else None
     errors = [line for line in found(site, 1) if line.startswith("error")]
     assert len(errors) == 1
@@ -143,18 +143,18 @@ def test_a_directory_is_checked_like_a_bucket(site: Site) -> None:
     ]
 
 
-# ── for monitors ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── monitoring ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("minutes", [0, 59, 179])
-def test_what_is_fresh_passes(site: Site, minutes: int) -> None:
+def test_a_fresh_site_passes(site: Site, minutes: int) -> None:
     at(site, FIRST + timedelta(minutes=minutes))
     assert site.done("check", "--published").stdout == (
         f"{NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, {minutes} minutes ago\n"
     )
 
 
-def test_what_is_older_than_three_schedules_fails_with_a_sentence(site: Site) -> None:
+def test_a_site_older_than_three_schedules_fails(site: Site) -> None:
     at(site, FIRST + timedelta(minutes=181))
     assert site.refused(1, "check", "--published") == (
         f"{NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, 181 minutes ago, which is more than 3 "
@@ -164,18 +164,18 @@ def test_what_is_older_than_three_schedules_fails_with_a_sentence(site: Site) ->
     assert any("; check that cron runs" in line for line in found(site))
 
 
-def test_the_monitor_goes_by_the_stores_clock_and_asks_little(site: Site) -> None:
+def test_the_monitor_makes_one_request(site: Site) -> None:
     assert site.requests("check", "--published") == ["GetObject manifest.json"]
 
 
-def test_a_build_without_changes_is_fresh_again(site: Site) -> None:
+def test_a_rebuild_without_changes_is_fresh_again(site: Site) -> None:
     at(site, FIRST + timedelta(hours=10))
     site.refused(1, "check", "--published")
     site.done("rebuild", "--as-of", "2024-01-31T22:00:00Z")
     site.done("check", "--published")
 
 
-def test_nothing_published_is_stale_and_no_target_is_a_mistake(empty: Site) -> None:
+def test_an_empty_store_and_a_missing_target_fail(empty: Site) -> None:
     assert empty.refused(1, "check", "--published") == (
         f"{NAME}: nothing is published there; run `public-markets rebuild`"
     )
@@ -184,12 +184,12 @@ def test_nothing_published_is_stale_and_no_target_is_a_mistake(empty: Site) -> N
     assert refused.stderr.startswith("error: publish.target: is not set")
 
 
-def test_a_monitor_is_told_in_a_sentence_that_the_store_is_out_of_reach(site: Site) -> None:
+def test_an_inaccessible_store_fails_with_one_message(site: Site) -> None:
     site.server.before = lambda _: Fault(403, "AccessDenied")
     assert "AccessDenied" in site.refused(1, "check", "--published")
 
 
-def test_hours_are_those_of_the_site(site: Site) -> None:
+def test_the_age_counts_from_the_as_of_of_the_last_build(site: Site) -> None:
     site.done("rebuild", "--as-of", hour(1))
     at(site, FIRST + timedelta(hours=13, minutes=30))
     assert site.done("check", "--published").stdout.endswith(", 30 minutes ago\n")

@@ -1,4 +1,4 @@
-"""The record in the store: read back as written, in its earlier form, too, and refused if it is foreign."""
+"""The record in the store: read back as written, compatible with earlier releases, refused if foreign."""
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
@@ -48,13 +48,13 @@ def test_a_record_of_an_earlier_release_is_read() -> None:
     assert RECORD.encoded() == stored
 
 
-def test_what_a_publisher_at_work_touches_is_unfinished() -> None:
+def test_the_keys_a_running_publisher_touches_are_unfinished() -> None:
     assert RECORD.unfinished() == {"v1/build.json", "v1/other.json"}
     assert RECORD.model_copy(update={"work": None}).unfinished() == frozenset()
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"null", b"\xff", b'{"format": "one"}'])
-def test_what_is_no_record_is_refused(content: bytes) -> None:
+def test_other_content_is_refused(content: bytes) -> None:
     with pytest.raises(ValidationError):
         decoded(content)
 
@@ -68,15 +68,15 @@ def test_a_damaged_record_is_refused() -> None:
         decoded(RECORD.encoded()[:-9])
 
 
-def test_another_format_is_told_apart_from_damage_whatever_else_it_holds() -> None:
+def test_another_format_is_distinguished_from_damage() -> None:
     with pytest.raises(ValueError, match="format 2, this program knows 1") as caught:
         decoded(b'{"format": 2, "everything": "else"}')
     assert not isinstance(caught.value, ValidationError)
 
 
-def test_instants_are_texts_that_sort_like_times() -> None:
+def test_instants_sort_chronologically_as_text() -> None:
     moment = datetime(2026, 1, 31, 12, 0, 0, 999_999, UTC)
     assert instant(moment) == "2026-01-31T12:00:00.999Z"
     assert instant(moment.astimezone(timezone(timedelta(hours=-8)))) == "2026-01-31T12:00:00.999Z"
     later = [moment + timedelta(milliseconds=number * 377) for number in range(20)]
-    assert [instant(one) for one in later] == sorted(instant(one) for one in later)
+    assert [instant(moment) for moment in later] == sorted(instant(moment) for moment in later)

@@ -1,4 +1,4 @@
-"""Publishing from folder to bucket, by the real commands: what is uploaded, kept, retained, and how little it asks."""
+"""Publishing a folder to a bucket with the real commands: what is uploaded, kept and retained, in how few requests."""
 
 import json
 import re
@@ -34,7 +34,7 @@ def without_times(text: str) -> str:
 # What is uploaded
 
 
-def test_the_first_publish_brings_the_whole_build(empty: Site) -> None:
+def test_the_first_publish_uploads_the_whole_build(empty: Site) -> None:
     result = empty.done("publish")
     built = empty.built()
     assert empty.objects() == built
@@ -60,13 +60,16 @@ def test_every_object_is_stored_with_its_headers(site: Site) -> None:
 
 def test_groups_are_uploaded_in_publication_order(site: Site) -> None:
     site.edit(1, question="Else?")
-    asked = site.requests("rebuild", "--as-of", hour(1))
-    put = [request.removeprefix("PutObject ") for request in asked if request.startswith("PutObject v1/")]
+    requests = site.requests("rebuild", "--as-of", hour(1))
+    put = [request.removeprefix("PutObject ") for request in requests if request.startswith("PutObject v1/")]
     groups = [0 if keys.is_immutable(key) else 1 + keys.rank(key) for key in put]
     assert groups == sorted(groups)
     assert {*groups} == {0, 1, 2, 3, 4}
-    before, after = asked.index("PutObject manifest.json"), len(asked) - asked[::-1].index("PutObject manifest.json")
-    assert before < asked.index(f"PutObject {put[0]}") < asked.index(f"PutObject {put[-1]}") < after
+    before, after = (
+        requests.index("PutObject manifest.json"),
+        len(requests) - requests[::-1].index("PutObject manifest.json"),
+    )
+    assert before < requests.index(f"PutObject {put[0]}") < requests.index(f"PutObject {put[-1]}") < after
 
 
 def test_only_what_changed_is_uploaded(site: Site) -> None:
@@ -90,7 +93,7 @@ def site_retained(summary: str) -> int:
 
 
 def test_changed_headers_count_as_a_change(site: Site) -> None:
-    # The record tells a digest of bytes and headers; one that was made with other headers is another one.
+    # The record holds digests of bytes and headers, so other headers give another digest.
     record = json.loads(site.stored()["manifest.json"])
     record["built"]["objects"][keys.SNAPSHOT] = "0" * 32
     site.put("manifest.json", json.dumps(record).encode())
@@ -108,24 +111,24 @@ def test_both_clients_publish_the_same(site: Site, client: str) -> None:
     assert b'"Else?"' in site.objects()[keys.detail(market_id(FX))]
 
 
-# How little is asked
+# Numbers of requests
 
 
-def test_an_unchanged_publish_asks_twice(site: Site) -> None:
+def test_an_unchanged_publish_makes_two_requests(site: Site) -> None:
     before = site.stored()
     assert site.requests("publish") == ["GetObject blocked.json", "GetObject manifest.json"]
     assert site.stored() == before
 
 
 @pytest.mark.parametrize("more", [0, 90])
-def test_an_unchanged_rebuild_asks_five_times_whatever_the_size(site: Site, more: int) -> None:
+def test_an_unchanged_rebuild_makes_five_requests_whatever_the_size(site: Site, more: int) -> None:
     if more:
         for number in range(200, 200 + more):
             insert_market(site.database, number)
             insert_fx_member(site.database, market_id=market_id(number))
         site.done("rebuild", "--as-of", hour(1))
-    asked = site.requests("rebuild", "--as-of", hour(2))
-    assert asked == [
+    requests = site.requests("rebuild", "--as-of", hour(2))
+    assert requests == [
         "GetObject blocked.json",
         "GetObject manifest.json",
         "PutObject manifest.json",
@@ -136,7 +139,7 @@ def test_an_unchanged_rebuild_asks_five_times_whatever_the_size(site: Site, more
     assert json.loads(site.objects()[keys.BUILD])["markets"] == len(EVERY) + more
 
 
-def test_no_bucket_is_listed_in_the_normal_case(site: Site) -> None:
+def test_the_bucket_is_not_listed_in_the_normal_case(site: Site) -> None:
     site.server.behaviour.refuses_lists = True
     site.edit(1, question="Else?")
     site.done("rebuild", "--as-of", hour(1))
@@ -147,7 +150,7 @@ def test_no_bucket_is_listed_in_the_normal_case(site: Site) -> None:
 # Retention
 
 
-def test_a_retired_generation_goes_with_the_first_publish_later_than_the_lifetime_after_its_retirement(
+def test_a_retired_generation_is_deleted_by_the_first_publish_after_its_lifetime(
     site: Site,
 ) -> None:
     old = generation(site)
@@ -165,7 +168,7 @@ def test_a_retired_generation_goes_with_the_first_publish_later_than_the_lifetim
     site.check()
 
 
-def test_without_a_clock_set_by_hand_retirement_goes_by_the_stores_clock(site: Site) -> None:
+def test_without_as_of_retirement_goes_by_the_stores_clock(site: Site) -> None:
     site.done("rebuild")
     old = generation(site)
     site.edit(1, question="Else?")
@@ -180,7 +183,7 @@ def test_without_a_clock_set_by_hand_retirement_goes_by_the_stores_clock(site: S
     site.check()
 
 
-def test_a_walk_that_began_before_a_publish_ends_exact(site: Site) -> None:
+def test_a_walk_begun_before_a_publish_stays_exact(site: Site) -> None:
     site.done("rebuild", "--as-of", hour(0))
     lists = {name: walk(site, name) for name in (LIST, "all/new", "all/volume", "archive/ended")}
     walks = [Walk(site, name, limit).begin() for name in lists for limit in (1, 2, 3)]
@@ -189,12 +192,12 @@ def test_a_walk_that_began_before_a_publish_ends_exact(site: Site) -> None:
             site.edit(number, question=f"Step {step}, {number}?", volume=float(step * number * 7 % 13))
         site.done("rebuild", "--as-of", hour(step))
     assert len(walks) == 12
-    for one in walks:
-        assert one.finish() == lists[one.list_name]
-        assert walk(site, one.list_name) != lists[one.list_name]
+    for begun in walks:
+        assert begun.finish() == lists[begun.list_name]
+        assert walk(site, begun.list_name) != lists[begun.list_name]
 
 
-def test_a_machine_that_starts_with_nothing_each_time_publishes_and_retains(site: Site) -> None:
+def test_an_ephemeral_machine_publishes_and_retains(site: Site) -> None:
     generations = [generation(site)]
     began = Walk(site, LIST, 2).begin()
     for step in range(1, 3):
@@ -218,7 +221,7 @@ def test_an_unchanged_build_on_a_fresh_machine_costs_no_more(site: Site) -> None
     site.check()
 
 
-def test_machines_take_turns(site: Site) -> None:
+def test_two_machines_publish_in_turn(site: Site) -> None:
     copy_output(site.folder / "output", site.folder / "other")
     for step in range(1, 4):
         output = "other" if step % 2 else "output"
@@ -230,36 +233,36 @@ def test_machines_take_turns(site: Site) -> None:
 
 def test_a_purge_deletes_every_retired_generation(site: Site) -> None:
     old = generation(site)
-    site.edit(1, question="Regretted words?")
+    site.edit(1, question="Regretted text?")
     site.done("rebuild", "--as-of", hour(1))
-    site.edit(1, question="Mended words?")
+    site.edit(1, question="Corrected text?")
     summary = site.done("rebuild", "--as-of", hour(2), "--purge-retired").stdout
     site.check()
     assert "0 retained" in summary
     assert pages_of(site, old) == 0
     assert not [key for key, body in site.objects().items() if b"Regretted" in body]
-    assert [key for key, body in site.objects().items() if b"Mended" in body]
+    assert [key for key, body in site.objects().items() if b"Corrected" in body]
 
 
 # Versions
 
 
-def test_old_versions_of_edited_texts_go_with_a_purge(site: Site) -> None:
+def test_a_purge_deletes_old_versions_of_edited_texts(site: Site) -> None:
     site.server.bucket.versioning = "Enabled"
-    site.edit(FX, question="Regretted words?")
+    site.edit(FX, question="Regretted text?")
     site.done("rebuild", "--as-of", hour(1))
-    site.edit(FX, question="Mended words?")
+    site.edit(FX, question="Corrected text?")
     site.done("rebuild", "--as-of", hour(2), "--purge-retired")
     versions, _ = site.server.bucket.list_versions("api/v1/", ("", ""), 100_000)
-    assert not [one.key for one in versions if b"Regretted" in one.body]
-    assert [one.key for one in versions if b"Mended" in one.body]
+    assert not [version.key for version in versions if b"Regretted" in version.body]
+    assert [version.key for version in versions if b"Corrected" in version.body]
     site.check()
 
 
-# Where
+# Targets
 
 
-def test_a_directory_is_published_to_as_well(site: Site) -> None:
+def test_a_directory_is_a_target_too(site: Site) -> None:
     directory = site.folder / "www"
     site.target = str(directory)
     site.done("publish")
@@ -272,7 +275,7 @@ def test_a_directory_is_published_to_as_well(site: Site) -> None:
         assert files(directory) == site.built()
     names = {path.name for path in directory.iterdir()}
     assert names - {".lock-publish"} == {"v1", "manifest.json"}
-    assert [one.key for one in Directory(directory).list("")] == sorted(["manifest.json", *site.built()])
+    assert [listed.key for listed in Directory(directory).list("")] == sorted(["manifest.json", *site.built()])
 
 
 def test_two_prefixes_of_a_bucket_are_two_sites(site: Site) -> None:
@@ -282,17 +285,17 @@ def test_two_prefixes_of_a_bucket_are_two_sites(site: Site) -> None:
     site.check()
 
 
-def test_somebody_elses_change_of_an_object_is_overwritten_and_the_rest_looked_at(site: Site) -> None:
+def test_a_foreign_change_of_an_object_is_overwritten_and_the_store_audited(site: Site) -> None:
     page, detail = keys.first_page("cancelled/new", 3), keys.detail(market_id(2))
-    site.put(page, b"by hand")
-    site.put(detail, b"by hand, too")
+    site.put(page, b"manual")
+    site.put(detail, b"manual, too")
     site.edit(10, question="Else?", volume=1_000.0)
-    asked = site.requests("rebuild", "--as-of", hour(1))
-    assert "ListObjectsV2 " in asked
+    requests = site.requests("rebuild", "--as-of", hour(1))
+    assert "ListObjectsV2 " in requests
     site.check()
 
 
-def test_objects_that_were_put_twice_are_not_missing_among_the_unchanged() -> None:
+def test_objects_uploaded_twice_do_not_reduce_the_unchanged() -> None:
     outcome = Outcome("s3://markets", FIRST, markets=3, objects=10, requests=20, tally=Tally(uploaded=12))
     assert "12 objects uploaded (0 bytes), 0 unchanged, 0 deleted" in outcome.summary()
 
@@ -310,7 +313,7 @@ def test_a_target_within_the_output_folder_is_refused(site: Site, target: str) -
     assert files(site.folder / "output", "").keys() == before.keys()
 
 
-def test_two_runs_at_once_on_one_folder_do_not_overlap(site: Site) -> None:
+def test_two_runs_on_one_folder_do_not_overlap(site: Site) -> None:
     hold = (
         "import sys; from pathlib import Path; from generator.tree.folder import locked\n"
         "with locked(Path('output')): print('held', flush=True); sys.stdin.read()"

@@ -1,4 +1,4 @@
-"""Takedown: after it nothing under v1/ tells of the market, however it came about, and it stays away."""
+"""Takedown: nothing under v1/ shows the market afterwards, and it stays away."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ UNKNOWN = market_id(4_711)
 
 
 def retire(site: Site, number: int = 1) -> None:
-    """Leave retired generations behind that hold the market."""
+    """Leave retired generations that hold the market."""
     site.edit(number, question=f"Question {number}?", volume=77.0)
     site.done("rebuild", "--as-of", hour(1))
     assert site.record().built.retired
@@ -61,9 +61,7 @@ def drop(site: Site) -> None:
 
 
 @pytest.mark.parametrize("hide", [revoke, unlist, drop])
-def test_a_market_that_is_not_public_any_more_is_gone_with_the_next_rebuild(
-    site: Site, hide: Callable[[Site], None]
-) -> None:
+def test_the_next_rebuild_withdraws_a_market_that_is_no_longer_public(site: Site, hide: Callable[[Site], None]) -> None:
     retire(site)
     hide(site)
     result = site.done("rebuild", "--as-of", hour(2))
@@ -74,15 +72,15 @@ def test_a_market_that_is_not_public_any_more_is_gone_with_the_next_rebuild(
     assert f'"{market_id(1)}"' not in site.stored()["manifest.json"].decode()
 
 
-def test_its_detail_goes_before_anything_else_is_touched(site: Site) -> None:
+def test_its_detail_is_deleted_before_anything_else_changes(site: Site) -> None:
     revoke(site)
-    asked = site.requests("rebuild", "--as-of", hour(1))
-    assert [request.split()[0] for request in asked[:4]] == ["GetObject", "GetObject", "PutObject", "DeleteObjects"]
-    assert not any("v1/" in request for request in asked[:4])
+    requests = site.requests("rebuild", "--as-of", hour(1))
+    assert [request.split()[0] for request in requests[:4]] == ["GetObject", "GetObject", "PutObject", "DeleteObjects"]
+    assert not any("v1/" in request for request in requests[:4])
 
 
-def test_a_market_that_had_several_states_goes_from_the_lists_of_all_of_them(site: Site) -> None:
-    """The store's record knows the states, also when each was published by a machine that knew no other."""
+def test_a_market_is_withdrawn_from_the_lists_of_every_status_it_had(site: Site) -> None:
+    """The record keeps every status, even if each was published by a different machine."""
     site.edit(1, status="closed")
     site.forget_output()
     site.done("rebuild", "--as-of", hour(1))
@@ -92,20 +90,20 @@ def test_a_market_that_had_several_states_goes_from_the_lists_of_all_of_them(sit
     site.done("takedown", market_id(1))
     assert site.traces(1) == []
     site.check()
-    held = {one.list.split("/")[0] for one in site.record().built.retired}
-    assert held == set(), "every list but that of the cancelled held it"
+    held = {entry.list.split("/")[0] for entry in site.record().built.retired}
+    assert held == set(), "every list except the cancelled ones held it"
 
 
 def test_a_walk_in_a_withdrawn_generation_ends_and_starts_again(site: Site) -> None:
     walks = {name: Walk(site, name, 2).begin() for name in ("open/new", "all/new")}
     site.done("takedown", market_id(1))
-    for one in walks.values():
+    for begun in walks.values():
         with pytest.raises(GoneError):
-            one.finish()
+            begun.finish()
     assert len(walk(site, "open/new")) == len(OPEN) - 1
 
 
-def test_walks_in_lists_that_never_held_it_go_on(site: Site) -> None:
+def test_walks_in_lists_that_never_held_it_continue(site: Site) -> None:
     for number in (CLOSED, RESOLVED):
         site.edit(number, status="closed", resolution=None, resolved_at=None)
     site.done("rebuild", "--as-of", hour(1))
@@ -134,13 +132,13 @@ def test_the_command_needs_no_database_and_no_build(site: Site) -> None:
     assert blocked_ids(site) == {market_id(1)}
 
 
-def test_the_command_makes_what_a_build_without_the_market_would_make(site: Site) -> None:
+def test_the_command_gives_the_same_objects_as_a_build_without_the_market(site: Site) -> None:
     site.done("takedown", market_id(2))
     site.database.execute("DELETE FROM markets WHERE id = ?", [market_id(2)])
     site.done("build", "--as-of", FIRST, output="fresh")
     assert site.objects() == site.built()
     fresh = site.built("fresh")
-    # The snapshot fills up with the next build: what did not fit into it is not known here.
+    # Only the next build can fill the free place in the snapshot.
     assert {key for key, body in site.objects().items() if body != fresh.pop(key)} == {keys.SNAPSHOT}
     assert fresh == {}
 
@@ -152,14 +150,14 @@ def test_the_command_works_where_there_is_no_output_folder(site: Site) -> None:
     site.done("takedown", market_id(1).upper())
     assert site.traces(1, output=False) == []
     assert not (site.folder / "output").exists()
-    # The build of before still has it; whoever publishes that must not bring it back.
+    # The old build still has it; publishing that build must not bring it back.
     shutil.move(site.folder / "kept", site.folder / "output")
     site.done("publish")
     assert site.traces(1) == []
     site.check()
 
 
-def test_a_member_of_an_fx_family_is_taken_down_with_its_detail_alone(site: Site) -> None:
+def test_taking_down_a_member_of_an_fx_family_deletes_only_its_detail(site: Site) -> None:
     assert site.traces(FX)
     before = site.objects()
     site.done("takedown", market_id(FX))
@@ -172,24 +170,24 @@ def test_a_member_of_an_fx_family_is_taken_down_with_its_detail_alone(site: Site
     site.check()
 
 
-def test_a_market_of_the_snapshot_leaves_it(site: Site) -> None:
+def test_a_market_disappears_from_the_snapshot(site: Site) -> None:
     shown = json.loads(site.objects()[keys.SNAPSHOT])
-    number = next(n for n in OPEN if market_id(n) in {one["id"] for one in shown["freshMarkets"]})
+    number = next(n for n in OPEN if market_id(n) in {market["id"] for market in shown["freshMarkets"]})
     site.done("takedown", market_id(number))
     after = json.loads(site.objects()[keys.SNAPSHOT])
-    assert {name: [one["id"] for one in group] for name, group in after.items()} == {
-        name: [one["id"] for one in group if one["id"] != market_id(number)] for name, group in shown.items()
+    assert {name: [market["id"] for market in group] for name, group in after.items()} == {
+        name: [market["id"] for market in group if market["id"] != market_id(number)] for name, group in shown.items()
     }
     assert site.traces(number) == []
 
 
-def test_guards_do_not_stop_it(site: Site) -> None:
+def test_guards_do_not_apply(site: Site) -> None:
     gone = [market_id(number) for number in (1, 2, 3, CLOSED, FX)]
     site.done("takedown", *gone, guards__max_shrink="0")
     for number in (1, 2, 3, CLOSED, FX):
         assert site.traces(number) == []
     site.check()
-    # Nor are they asked about it later.
+    # Nor do they count the markets as lost later.
     site.done("rebuild", "--as-of", hour(1), guards__max_shrink="0")
     assert len(site.record().built.markets) == len(EVERY) - 5
 
@@ -201,17 +199,19 @@ def test_every_market_can_be_taken_down(site: Site) -> None:
     site.check()
 
 
-def test_old_versions_in_the_bucket_go_along(site: Site) -> None:
+def test_old_versions_in_the_bucket_are_deleted_too(site: Site) -> None:
     site.server.bucket.versioning = "Enabled"
     site.edit(FX, question=f"Question {FX}?", volume=5.0)
     site.done("rebuild", "--as-of", hour(1))
     site.done("takedown", market_id(FX))
     versions, _ = site.server.bucket.list_versions("api/v1/", ("", ""), 100_000)
     assert versions
-    assert not [one.key for one in versions if market_id(FX).encode() in one.body or market_id(FX) in one.key]
+    assert not [
+        version.key for version in versions if market_id(FX).encode() in version.body or market_id(FX) in version.key
+    ]
 
 
-def test_an_unknown_id_is_kept_out_and_changes_nothing_else(site: Site) -> None:
+def test_an_unknown_id_is_blocked_and_changes_nothing_else(site: Site) -> None:
     before = site.objects()
     result = site.done("takedown", UNKNOWN)
     assert site.objects() == before
@@ -220,7 +220,7 @@ def test_an_unknown_id_is_kept_out_and_changes_nothing_else(site: Site) -> None:
 
 
 @pytest.mark.parametrize("reference", ["open/popular", "a b", ""])
-def test_what_is_neither_id_nor_slug_is_a_usage_error(site: Site, reference: str) -> None:
+def test_a_reference_that_is_neither_id_nor_slug_is_a_usage_error(site: Site, reference: str) -> None:
     result = site.run("takedown", market_id(1), reference)
     assert result.exit_code == 2
     assert "is not a market's id or slug; write a UUID" in result.stderr
@@ -228,7 +228,7 @@ def test_what_is_neither_id_nor_slug_is_a_usage_error(site: Site, reference: str
 
 
 @pytest.mark.parametrize("reference", ["snapshot", "1", "00000001000040008000000000000000"])
-def test_a_slug_that_nothing_published_has_is_refused_and_nothing_is_barred(site: Site, reference: str) -> None:
+def test_an_unknown_slug_is_refused_and_nothing_is_blocked(site: Site, reference: str) -> None:
     result = site.run("takedown", market_id(1), reference)
     assert result.exit_code == 1
     assert f"{reference}: no published market has this slug; name the market by its id" in result.stderr
@@ -236,7 +236,7 @@ def test_a_slug_that_nothing_published_has_is_refused_and_nothing_is_barred(site
     assert not site.run("takedown").stdout.startswith(market_id(1))
 
 
-def test_without_an_id_it_tells_what_is_kept_out(site: Site) -> None:
+def test_without_an_id_it_lists_blocked_markets(site: Site) -> None:
     assert site.done("takedown").stdout == "0 markets are kept out of every build\n"
     site.done("takedown", market_id(FX), UNKNOWN)
     before = site.stored()
@@ -245,14 +245,14 @@ def test_without_an_id_it_tells_what_is_kept_out(site: Site) -> None:
     assert site.stored() == before
 
 
-def test_a_market_that_was_taken_down_twice_is_taken_down(site: Site) -> None:
+def test_a_takedown_can_be_repeated(site: Site) -> None:
     for _ in range(2):
         site.done("takedown", market_id(FX))
         assert site.traces(FX) == []
         site.check()
 
 
-def test_nothing_published_yet_is_no_reason_to_fail(empty: Site) -> None:
+def test_a_takedown_before_the_first_publish_succeeds(empty: Site) -> None:
     empty.done("takedown", market_id(FX))
     empty.done("publish")
     assert empty.traces(FX) == []
@@ -260,7 +260,7 @@ def test_nothing_published_yet_is_no_reason_to_fail(empty: Site) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"items":[', b'{"items":[],"nextCursor":"p1"}'])
-def test_a_list_that_cannot_be_read_is_told_and_the_market_is_barred_all_the_same(site: Site, body: bytes) -> None:
+def test_an_unreadable_list_is_an_error_and_the_market_is_still_blocked(site: Site, body: bytes) -> None:
     site.put(keys.first_page("open/new", 100), body)
     result = site.run("takedown", market_id(1))
     assert result.exit_code == 1
@@ -273,7 +273,7 @@ def test_a_list_that_cannot_be_read_is_told_and_the_market_is_barred_all_the_sam
     site.check()
 
 
-def test_a_store_that_does_not_answer_is_told(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unresponsive_store_is_an_error(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda _: None)
     site.server.before = lambda _: SLOW_DOWN
     for command in (["takedown", market_id(1)], ["takedown"], ["publish"], ["rebuild"]):
@@ -281,18 +281,18 @@ def test_a_store_that_does_not_answer_is_told(site: Site, monkeypatch: pytest.Mo
         assert sentence.startswith("s3://markets/api: does not answer (")
 
 
-# While others are at work
+# Concurrent publishers
 
 
 @pytest.mark.every_limit
-def test_a_takedown_that_comes_during_a_publish_is_obeyed_by_it(site: Site) -> None:
+def test_a_publish_respects_a_takedown_that_happens_meanwhile(site: Site) -> None:
     done: list[int] = []
 
     def take_down(_: object, __: object) -> None:
         if not done and site.server.count("PutObject") > 600:
             done.append(1)
-            word = {"format": 1, "markets": {market_id(1): {"at": "2024-01-01T00:00:00.000Z", "isBlocked": True}}}
-            site.put("blocked.json", json.dumps(word).encode())
+            decisions = {"format": 1, "markets": {market_id(1): {"at": "2024-01-01T00:00:00.000Z", "isBlocked": True}}}
+            site.put("blocked.json", json.dumps(decisions).encode())
 
     site.edit(1, volume=1_000.0)
     site.server.after = take_down
@@ -323,7 +323,7 @@ def test_a_takedown_waits_for_a_publisher_and_says_so_once(site: Site) -> None:
 # Directories
 
 
-def test_a_directory_is_cleared_as_well(site: Site) -> None:
+def test_a_directory_is_cleared_too(site: Site) -> None:
     site.target = "www"
     site.done("publish")
     site.edit(1, volume=77.0)
@@ -335,10 +335,10 @@ def test_a_directory_is_cleared_as_well(site: Site) -> None:
     assert not [path for path in Path("www").rglob("*") if market_id(1) in path.name]
 
 
-# When no build comes about
+# Without a build
 
 
-def test_a_revoked_market_goes_even_when_the_build_is_refused(site: Site) -> None:
+def test_a_revoked_market_is_withdrawn_even_if_the_build_is_refused(site: Site) -> None:
     site.edit(1, approval="rejected")
     for number in (2, 3, 4):
         site.edit(number, prob=7.0)
@@ -350,9 +350,9 @@ def test_a_revoked_market_goes_even_when_the_build_is_refused(site: Site) -> Non
     assert site.record().work is None
 
 
-def test_a_market_that_another_machine_took_down_goes_even_when_the_database_is_away(site: Site) -> None:
-    word = {"format": 1, "markets": {market_id(1): {"at": "2024-01-01T00:00:00.000Z", "isBlocked": True}}}
-    site.put("blocked.json", json.dumps(word).encode())
+def test_a_market_blocked_on_another_machine_is_withdrawn_even_without_the_database(site: Site) -> None:
+    decisions = {"format": 1, "markets": {market_id(1): {"at": "2024-01-01T00:00:00.000Z", "isBlocked": True}}}
+    site.put("blocked.json", json.dumps(decisions).encode())
     Path("markets.db").rename("away.db")
     result = site.run("rebuild")
     assert result.exit_code == 1
@@ -364,7 +364,7 @@ def test_a_market_that_another_machine_took_down_goes_even_when_the_database_is_
     site.check()
 
 
-def test_every_state_was_among_the_markets(site: Site) -> None:
+def test_the_site_has_markets_of_every_status(site: Site) -> None:
     states = {state for held in site.record().built.markets.values() for state in held}
     assert states == {*MARKET_STATUSES}
     assert len(site.record().built.markets) == len(EVERY)

@@ -1,4 +1,4 @@
-"""A state without some markets, made from that state alone, whether it lies in a folder or in a store."""
+"""Withdrawal of markets from a folder or a store, without a database."""
 
 import json
 from datetime import timedelta
@@ -18,7 +18,7 @@ from tests.support.rows import market_id
 LIFETIME = timedelta(hours=6)
 
 
-def take_out(place: Path, *numbers: int) -> Manifest:
+def withdraw(place: Path, *numbers: int) -> Manifest:
     with locked(place) as folder:
         withdrawal.from_folder(folder, [market_id(number) for number in numbers], LIFETIME)
         found = folder.manifest()
@@ -27,7 +27,7 @@ def take_out(place: Path, *numbers: int) -> Manifest:
 
 
 def rebuilt_without(site: Site, *numbers: int) -> dict[str, bytes]:
-    """What a build of a database that never had the markets gives, but for the snapshot, which fills up."""
+    """What a build without the markets gives, except for the snapshot, which a build refills."""
     for number in numbers:
         for relation, column in (("markets", "id"), ("fx_members", "market_id")):
             site.database.execute(f"DELETE FROM {relation} WHERE {column} = ?", [market_id(number)])
@@ -36,18 +36,20 @@ def rebuilt_without(site: Site, *numbers: int) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("numbers", [(1,), (1, CANCELLED, FX), OPEN, EVERY])
-def test_a_folder_without_markets_is_as_if_they_had_never_been_there(site: Site, numbers: tuple[int, ...]) -> None:
-    made = take_out(Path("output"), *numbers)
+def test_a_withdrawal_from_a_folder_equals_a_build_without_the_markets(site: Site, numbers: tuple[int, ...]) -> None:
+    made = withdraw(Path("output"), *numbers)
     assert made.complete
     expected = rebuilt_without(site, *numbers)
     found = files(Path("output"))
     snapshot = json.loads(found.pop(keys.SNAPSHOT))
     assert found == expected
-    assert not {market_id(number) for number in numbers} & {one["id"] for group in snapshot.values() for one in group}
+    assert not {market_id(number) for number in numbers} & {
+        market["id"] for group in snapshot.values() for market in group
+    }
     assert made.markets.keys() == {market_id(number) for number in EVERY if number not in numbers}
 
 
-def test_a_store_without_markets_is_the_same(site: Site, tmp_path: Path) -> None:
+def test_a_withdrawal_from_a_store_equals_a_build_without_the_markets(site: Site, tmp_path: Path) -> None:
     site.forget_output()
     store = site.store()
     stored = store.get(record.KEY)
@@ -66,24 +68,24 @@ def test_a_store_without_markets_is_the_same(site: Site, tmp_path: Path) -> None
     assert site.server.count("PutObject") == site.server.count("DeleteObjects") == 0
 
 
-def test_markets_that_are_not_there_change_nothing(site: Site) -> None:
+def test_withdrawing_unknown_markets_changes_nothing(site: Site) -> None:
     before = files(Path("output"), "")
-    take_out(Path("output"), 4_711)
+    withdraw(Path("output"), 4_711)
     after = files(Path("output"), "")
     assert {key for key in before | after if before.get(key) != after.get(key)} <= {".lock"}
 
 
-def test_a_folder_in_which_nothing_was_built_stays_so(tmp_path: Path) -> None:
+def test_a_folder_without_a_build_stays_without(tmp_path: Path) -> None:
     with locked(tmp_path / "output") as folder:
         withdrawal.from_folder(folder, [market_id(1)], LIFETIME)
         assert folder.manifest() is None
 
 
-def test_what_a_killed_build_left_is_looked_through_as_well(site: Site) -> None:
+def test_the_remains_of_a_killed_build_are_searched_too(site: Site) -> None:
     content = json.loads(Path("output/manifest.json").read_bytes())
     tamper(Path("output/manifest.json"), json.dumps({**content, "complete": False}).encode())
     Path("output", keys.detail(market_id(4_711))).write_bytes(b'{"a half-made": "detail"}')
-    made = take_out(Path("output"), 1)
+    made = withdraw(Path("output"), 1)
     assert made.complete
     assert not [key for key, body in site.built().items() if market_id(1).encode() in body]
     expected = rebuilt_without(site, 1)
@@ -93,7 +95,7 @@ def test_what_a_killed_build_left_is_looked_through_as_well(site: Site) -> None:
 
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
 @pytest.mark.parametrize("what", ["first page", "page", "build record"])
-def test_lists_that_cannot_be_read_are_told(site: Site, harm: str, what: str) -> None:
+def test_unreadable_lists_are_an_error(site: Site, harm: str, what: str) -> None:
     made = json.loads(Path("output/manifest.json").read_bytes())
     key = {
         "first page": keys.first_page("open/new", 100),
@@ -106,6 +108,6 @@ def test_lists_that_cannot_be_read_are_told(site: Site, harm: str, what: str) ->
     else:
         tamper(Path("output", key), b'{"items":[{')
     with pytest.raises(OutputError, match="repairs it"):
-        take_out(Path("output"), 1)
+        withdraw(Path("output"), 1)
     site.done("rebuild", "--as-of", FIRST)
-    take_out(Path("output"), 1)
+    withdraw(Path("output"), 1)
