@@ -4,7 +4,7 @@ import argparse
 from typing import Final
 
 from tests.bench import build, details, growth, layouts, parts, peers, publish, rebuild, serving
-from tests.bench.workshop import Options
+from tests.bench.runner import Options
 
 #: In the order in which they run.
 PARTS: Final[dict[str, parts.Part]] = {
@@ -20,10 +20,15 @@ PARTS: Final[dict[str, parts.Part]] = {
 
 
 def main() -> None:
-    """Measure what was asked for."""
+    """Run the requested parts."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument(
-        "part", nargs="*", choices=[*PARTS, []], default=[], metavar="PART", help=f"of {', '.join(PARTS)}; all"
+        "part",
+        nargs="*",
+        choices=[*PARTS, []],
+        default=[],
+        metavar="PART",
+        help=f"one of {', '.join(PARTS)} (default: all)",
     )
     parts.add_options(parser)
     options = vars(parser.parse_args())

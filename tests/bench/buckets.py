@@ -1,4 +1,4 @@
-"""Runs the S3 server that clients publish to: a C program, or that of the tests without a compiler."""
+"""The S3 server that clients publish to: a C program, or the tests' Python server where there is no compiler."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.bench.workshop import Workshop
+from tests.bench.runner import Runner
 from tests.support.s3.servers import SeparateServer, separate_s3_server
 from tests.support.servers import mortal
 
@@ -21,7 +21,7 @@ _SIZE: Final = 8_000
 
 @dataclass(frozen=True)
 class Counts:
-    """How many requests a server saw, and how many of them were puts."""
+    """The number of requests a server received, and of PUTs among them."""
 
     requests: int
     puts: int
@@ -31,52 +31,52 @@ class Counts:
 
 
 class Server:
-    """The C program."""
+    """The server in C."""
 
     def __init__(self, port: int) -> None:
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
 
     def counts(self) -> Counts:
-        """What it saw so far."""
+        """Requests received so far."""
         with urllib.request.urlopen(f"{self.url}/-/requests", timeout=10) as answer:  # noqa: S310 - our own
             return Counts(**json.load(answer))
 
 
 class SlowServer:
-    """That of the tests, which is written in Python and bounds every client."""
+    """The tests' server: written in Python, and slower than the clients."""
 
     def __init__(self, server: SeparateServer) -> None:
         self._server = server
         self.url = server.url
 
     def counts(self) -> Counts:
-        """What it saw so far."""
+        """Requests received so far."""
         log = self._server.log()
-        return Counts(len(log), sum(one["operation"] == "PutObject" for one in log))
+        return Counts(len(log), sum(request["operation"] == "PutObject" for request in log))
 
 
 @dataclass(frozen=True)
 class Buckets:
-    """Starts servers, each with an empty bucket; `program` is the compiled one, if there is a compiler."""
+    """Starts servers, each with an empty bucket; `program` is the compiled server, None without a compiler."""
 
     program: Path | None
 
     @classmethod
-    def compiled(cls, workshop: Workshop) -> "Buckets":
+    def compiled(cls, runner: Runner) -> "Buckets":
         """Compile the server."""
-        compiler = workshop.program(
-            "cc", "publishing goes to the tests' server, which bounds fast clients; `make test-deps` installs gcc"
+        compiler = runner.program(
+            "cc", "publishing uses the tests' server, which limits fast clients; `make test-deps` installs gcc"
         )
         if compiler is None:
             return cls(None)
-        program = workshop.root / "s3_server"
+        program = runner.root / "s3_server"
         subprocess.run([compiler, "-O2", "-pthread", "-o", program, _SOURCE], check=True)
         return cls(program)
 
     @contextmanager
     def running(self, latency_s: float) -> Iterator[Server | SlowServer]:
-        """A server that waits so long before each answer, until the end of the block."""
+        """A server that delays every response by the latency, stopped at the end of the block."""
         if self.program is None:
             with separate_s3_server() as slow:
                 slow.behave(latency_s=latency_s)
@@ -91,7 +91,7 @@ class Buckets:
                 process.terminate()
 
     def ceiling(self, clients: int) -> float | None:
-        """Puts a second that plain sockets reach, with so many at once; None without the C program."""
+        """PUTs a second over that many plain sockets; None without the C program."""
         if self.program is None:
             return None
         with self.running(0) as server:

@@ -1,4 +1,4 @@
-"""A full build beside `cp -r` of what it makes and a C program that creates the same files.
+"""A full build compared with `cp -r` of its output and a C program that creates the same files.
 
 `python -m tests.bench.build`. The product goes from the database to files; cp goes from files to files, the C program
 from one packed file to files.
@@ -13,8 +13,8 @@ from typing import Final
 
 from generator.api.keys import LISTS
 from tests.bench import databases, packed, parts
+from tests.bench.runner import PYTHON, START_UP, Command, Competitor, Runner, product, same_files, say, start_up
 from tests.bench.tables import TOOK, Goal, Measured, Results, figures, ratio, table, walls
-from tests.bench.workshop import PYTHON, START_UP, Command, Competitor, Workshop, product, same_files, say, start_up
 from tests.support.builds import NOW
 
 MARKETS: Final = (1_000, 5_000)
@@ -28,29 +28,29 @@ _C: Final = "C program, 1 process"
 _C_TWO: Final = "C program, 2 processes"
 
 
-def run(workshop: Workshop) -> Iterator[str]:
-    """Measure, size by size."""
+def run(runner: Runner) -> Iterator[str]:
+    """Measure each size."""
     yield "## Full build"
-    with databases.postgresql(workshop) as server:
+    with databases.postgresql(runner) as server:
         for number in MARKETS:
-            markets = workshop.options.markets(number)
-            path = databases.lifelike(workshop, markets)
+            markets = runner.options.markets(number)
+            path = databases.realistic(runner, markets)
             urls = {_BUILD: databases.url(path)}
             if server:
                 say("copying the database to PostgreSQL")
                 urls[_BUILD_POSTGRESQL] = databases.copied(server, path)
-            yield from _size(workshop, markets, urls)
+            yield from _size(runner, markets, urls)
 
 
-def _size(workshop: Workshop, markets: int, urls: dict[str, str]) -> Iterator[str]:
+def _size(runner: Runner, markets: int, urls: dict[str, str]) -> Iterator[str]:
     say(f"full build of {markets} markets")
-    reference = workshop.new("reference")
-    workshop.measured(building(workshop, urls[_BUILD], reference))
+    reference = runner.new("reference")
+    runner.measured(building(runner, urls[_BUILD], reference))
     site = json.loads(reference.joinpath("report.json").read_bytes())
-    # What no goal speaks of is measured where it costs little.
-    is_small = markets == workshop.options.markets(MARKETS[0])
-    competitors = [*_competitors(workshop, urls, reference, is_small=is_small)]
-    results = workshop.race([*competitors, start_up(workshop.root)], partial(_check, reference))
+    # Competitors without a goal run at the smallest size only.
+    is_small = markets == runner.options.markets(MARKETS[0])
+    competitors = [*_competitors(runner, urls, reference, is_small=is_small)]
+    results = runner.race([*competitors, start_up(runner.root)], partial(_check, reference))
     files = sum(1 for path in reference.rglob("*") if path.is_file())
     size = sum(path.stat().st_size for path in reference.rglob("*"))
     yield f"\n### {markets:,} markets: {files:,} files, {size / 1e9:.2f} GB\n"
@@ -61,44 +61,45 @@ def _size(workshop: Workshop, markets: int, urls: dict[str, str]) -> Iterator[st
     yield f"- stages of a build from SQLite: {stages}"
 
 
-def building(workshop: Workshop, url: str, output: Path, **settings: str) -> Command:
-    """A build by the product's command line."""
-    return product("build", "--as-of", NOW, folder=workshop.root, source__url=url, output=output, **settings)
+def building(runner: Runner, url: str, output: Path, **settings: str) -> Command:
+    """A build through the command line."""
+    return product("build", "--as-of", NOW, folder=runner.root, source__url=url, output=output, **settings)
 
 
 def listing(url: str, output: Path) -> Command:
-    """The list pages alone, by the product's stages."""
+    """The list pages alone, through the product's stages."""
     return Command([*PYTHON, "tests.bench.stages", "lists", NOW, url, output])
 
 
 def worked(runs: Sequence[Measured]) -> list[Measured]:
-    """What stages say of their work, without the start of Python."""
-    told = [json.loads(run.said) for run in runs]
-    return [replace(run, wall_s=said["wall_s"], cpu_s=said["cpu_s"]) for run, said in zip(runs, told, strict=True)]
+    """The times that stages report for their work, without the start of Python."""
+    reported = [json.loads(run.stdout) for run in runs]
+    pairs = zip(runs, reported, strict=True)
+    return [replace(run, wall_s=times["wall_s"], cpu_s=times["cpu_s"]) for run, times in pairs]
 
 
-def _competitors(workshop: Workshop, urls: dict[str, str], reference: Path, *, is_small: bool) -> Iterator[Competitor]:
+def _competitors(runner: Runner, urls: dict[str, str], reference: Path, *, is_small: bool) -> Iterator[Competitor]:
     for name, url in urls.items():
-        yield Competitor(name, partial(building, workshop, url))
+        yield Competitor(name, partial(building, runner, url))
     yield Competitor(_LISTS, lambda output: listing(urls[_BUILD], output))
     yield Competitor(_COPY, lambda output: Command(["cp", "-r", reference, output]))
     if is_small:
         yield Competitor(_COPY_SYNCED, lambda output: _synced_copy(reference, output))
     yield Competitor(_COPY_LISTS, lambda output: Command(["cp", "-r", reference / LISTS, output]))
-    if program := packed.compiled(workshop):
-        index, bodies = packed.pack(reference / LISTS, workshop.new("pack").parent)
+    if program := packed.compiled(runner):
+        index, bodies = packed.pack(reference / LISTS, runner.new("pack").parent)
         yield Competitor(_C, partial(packed.creating, program, index, bodies, 1))
         if is_small:
             yield Competitor(_C_TWO, partial(packed.creating, program, index, bodies, 2))
 
 
 def _synced_copy(reference: Path, output: Path) -> Command:
-    """A build ends on the disk; a plain cp ends in memory."""
+    """A copy on disk, comparable with a build: a plain cp leaves it in memory."""
     return Command(["sh", "-c", 'cp -r "$0" "$1" && sync -f "$1"', reference, output])
 
 
 def _check(reference: Path, name: str, output: Path) -> None:
-    """Whether everybody made the same; what a build says of itself differs by its duration."""
+    """Compare the files; a build's report is left out, as it contains durations."""
     if name in (_BUILD, _BUILD_POSTGRESQL):
         same_files(reference / "v1", output / "v1")
     elif name == _LISTS:

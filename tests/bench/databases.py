@@ -1,4 +1,4 @@
-"""The databases that are read: lifelike ones of any size on SQLite and PostgreSQL, and what happens in them."""
+"""The databases to read: realistic ones of any size on SQLite and PostgreSQL, and the trades made in them."""
 
 import random
 import sqlite3
@@ -10,7 +10,7 @@ from typing import Final
 
 from generator.demo.database import seed
 from generator.source.relations import RELATIONS
-from tests.bench.workshop import Workshop, provided, say
+from tests.bench.runner import Runner, provided, say
 from tests.support import postgres
 from tests.support.builds import AS_OF
 from tests.support.rows import create_database, insert_fill, insert_fx_member, insert_market, insert_order, insert_point
@@ -28,36 +28,36 @@ _TIME: Final = "%Y-%m-%d %H:%M:%S.%f"
 _VISIBLE: Final = "approval = 'approved' AND is_listed"
 
 
-def lifelike(workshop: Workshop, markets: int) -> Path:
-    """The demo's database of so many markets, made once."""
-    path = workshop.root / f"demo-{markets}.db"
+def realistic(runner: Runner, markets: int) -> Path:
+    """The demo database with that many markets, created once."""
+    path = runner.root / f"demo-{markets}.db"
     if not path.exists():
-        say(f"making up {markets} markets")
+        say(f"generating {markets} markets")
         seed(path, as_of=AS_OF, markets=markets)
     return path
 
 
 def url(path: Path) -> str:
-    """What `source.url` is for an SQLite file."""
+    """The `source.url` of an SQLite file."""
     return f"sqlite:///{path}"
 
 
-def postgresql(workshop: Workshop) -> AbstractContextManager[postgres.Server | None]:
-    """A server for the block; None, said loudly, where there is no PostgreSQL."""
-    return provided(workshop, "PostgreSQL", "`make test-deps` installs it", postgres.running())
+def postgresql(runner: Runner) -> AbstractContextManager[postgres.Server | None]:
+    """A server for the block; None, reported as not measured, without PostgreSQL."""
+    return provided(runner, "PostgreSQL", "`make test-deps` installs it", postgres.running())
 
 
 def copied(server: postgres.Server, path: Path) -> str:
-    """Copy an SQLite database to the server, with indexes by market; returns its URL."""
+    """Copy an SQLite database to the server, indexed by market, and return its URL."""
     name = server.create_database()
     with closing(sqlite3.connect(path)) as source, server.connect(name) as connection, connection.cursor() as cursor:
         for relation, columns in RELATIONS.items():
             typed = ", ".join(f"{column} {_TYPES[kind]}" for column, kind in columns.items())
             cursor.execute(f"CREATE TABLE {relation} ({typed})")
-            truths = {number for number, kind in enumerate(columns.values()) if kind == "boolean"}
+            booleans = {number for number, kind in enumerate(columns.values()) if kind == "boolean"}
             with cursor.copy(f"COPY {relation} ({', '.join(columns)}) FROM STDIN") as copy:
                 for row in source.execute(f"SELECT {', '.join(columns)} FROM {relation}"):
-                    copy.write_row([bool(v) if number in truths else v for number, v in enumerate(row)])
+                    copy.write_row([bool(v) if number in booleans else v for number, v in enumerate(row)])
             key = "id" if relation == "markets" else "market_id"
             cursor.execute(f"CREATE INDEX ON {relation} ({key})")
         cursor.execute("ANALYZE")
@@ -65,7 +65,7 @@ def copied(server: postgres.Server, path: Path) -> str:
 
 
 def trade(path: Path, share: float) -> int:
-    """Let so large a share of the public markets, open ones, be traded in once; returns how many they are."""
+    """Trade once in open markets, as many as the share of all public ones, and return their number."""
     moment = (AS_OF - timedelta(seconds=1)).strftime(_TIME)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN")
@@ -87,9 +87,9 @@ def trade(path: Path, share: float) -> int:
 
 
 def uniform(path: Path, *, markets: int, points: int, fills: int) -> Path:
-    """A database of markets that are alike, all members of FX families: no list shows them, so details are all work.
+    """A database of similar markets, all members of FX families: no list shows them, so only details are work.
 
-    Each has 200 points or so, 20 fills or so, and six open orders.
+    Each has that many points and fills, and six open orders.
     """
     rng = random.Random(1)  # noqa: S311 - the same rows every time
     start, span = AS_OF - timedelta(days=300), timedelta(days=290)

@@ -1,8 +1,8 @@
-"""Every detail of a database by a driver's cursors and msgspec, without a check: the floor that the product stands on.
+"""Every detail of a database with driver cursors and msgspec, without validation: the lower bound for the product.
 
     python -m tests.bench.direct_details URL FILE
 
-It trusts every row, and knows the forms of times that `databases.uniform` leads to. Nothing of the product is imported.
+It trusts every row, and parses only the time formats of `databases.uniform`. Imports nothing of the product.
 """
 
 import json
@@ -101,14 +101,14 @@ class Detail(msgspec.Struct, rename="camel"):
 
 
 def wire(moment: str) -> str:
-    """The two forms there are: with microseconds, and with whole seconds."""
+    """The wire form of a time with microseconds or whole seconds."""
     if moment[19:20] == ".":
         return f"{moment[:10]}T{moment[11:23]}Z"
     return f"{moment[:10]}T{moment[11:19]}.000Z"
 
 
 class Groups:
-    """The rows of each market in turn, from a cursor that is in the order of the markets."""
+    """The rows of each market in turn, from a cursor sorted by market."""
 
     def __init__(self, cursor: Iterable[Row]) -> None:
         self.groups = groupby(cursor, key=itemgetter(0))
@@ -141,12 +141,12 @@ def details(cursor: Cursor) -> Iterator[Detail]:
     for row in cursor(MARKETS):
         owner, question, status, prob, volume, close, resolution, created, resolved, active, traders = row[:11]
         book = orders.of(owner)
-        trades = [Fill(one[1], one[2], one[3], one[4], wire(one[5])) for one in fills.of(owner)]
+        trades = [Fill(fill[1], fill[2], fill[3], fill[4], wire(fill[5])) for fill in fills.of(owner)]
         trades.sort(key=lambda fill: fill.id)
         trades.sort(key=lambda fill: fill.timestamp, reverse=True)
-        history = [Point(wire(one[1]), one[2]) for one in points.of(owner)]
+        history = [Point(wire(point[1]), point[2]) for point in points.of(owner)]
         history.sort(key=lambda point: point.timestamp)
-        recent = sum(DAY_BEFORE < one.timestamp <= AS_OF for one in trades)
+        recent = sum(DAY_BEFORE < trade.timestamp <= AS_OF for trade in trades)
         closes = wire(close)
         accepts = status == "open" and closes > AS_OF and row[14] is None
         market = Market(
@@ -158,7 +158,7 @@ def details(cursor: Cursor) -> Iterator[Detail]:
 
 
 def spelled(statement: str, cast: str) -> str:
-    """The statement with a cast behind each column that has to become text."""
+    """The statement with a cast after each column to be read as text."""
     return re.sub(r"\{([a-z_.]+)\}", rf"\1{cast}", statement)
 
 

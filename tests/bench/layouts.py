@@ -13,8 +13,8 @@ from generator.tree.layouts import LAYOUTS
 from tests.bench import databases, parts
 from tests.bench.build import building
 from tests.bench.rebuild import counted
+from tests.bench.runner import Runner, say
 from tests.bench.tables import Measured, table
-from tests.bench.workshop import Workshop, say
 
 MARKETS: Final = (1_000, 5_000)
 #: Too many for pages.
@@ -33,42 +33,42 @@ class _Site:
     puts: dict[float, int]
 
 
-def run(workshop: Workshop) -> Iterator[str]:
-    """Build each size once in each layout: counts are the same in every round."""
+def run(runner: Runner) -> Iterator[str]:
+    """Build each size once in each layout, as counts are the same in every round."""
     yield "## Layouts"
     yield ""
-    sizes = [(workshop.options.markets(number), LAYOUTS) for number in MARKETS]
-    if workshop.options.is_long:
-        sizes.append((workshop.options.markets(MANY), ("chunks",)))
-    sites = [_site(workshop, markets, layout) for markets, layouts in sizes for layout in layouts]
+    sizes = [(runner.options.markets(number), LAYOUTS) for number in MARKETS]
+    if runner.options.is_long:
+        sizes.append((runner.options.markets(MANY), ("chunks",)))
+    sites = [_site(runner, markets, layout) for markets, layouts in sizes for layout in layouts]
     heads = [f"PUTs, {share:.0%} traded" for share in _SHARES]
     yield from table(["markets", "layout", "objects", *heads, "build s", "peak MiB of a process"], map(_row, sites))
-    yield "\nA market that was traded has another item in every list that shows it, and another place in three sorts."
+    yield "\nA trade changes the market's item in every list that shows it, and its position in three sorts."
 
 
-def _site(workshop: Workshop, markets: int, layout: str) -> _Site:
+def _site(runner: Runner, markets: int, layout: str) -> _Site:
     say(f"  {markets} markets in {layout}")
-    original, database = databases.lifelike(workshop, markets), workshop.root / "traded.db"
-    workshop.rest_if_full()
-    workshop.settle()
-    output = workshop.new(layout)
-    full = _built(workshop, original, output, layout)
+    original, database = databases.realistic(runner, markets), runner.root / "traded.db"
+    runner.rest_if_full()
+    runner.wait_for_disk()
+    output = runner.new(layout)
+    full = _built(runner, original, output, layout)
     puts = {}
     for share in _SHARES:
         shutil.copyfile(original, database)
         databases.trade(database, share)
-        puts[share] = counted(_last(_built(workshop, database, output, layout)))["written"]
-        # Back to where the next share begins: what was is still there.
-        _built(workshop, original, output, layout)
+        puts[share] = counted(_last(_built(runner, database, output, layout)))["written"]
+        # Back to the original, where the next share begins.
+        _built(runner, original, output, layout)
     return _Site(markets, layout, full, counted(_last(full))["written"], puts)
 
 
-def _built(workshop: Workshop, database: Path, output: Path, layout: str) -> Measured:
-    return workshop.measured(building(workshop, databases.url(database), output, layout=layout))
+def _built(runner: Runner, database: Path, output: Path, layout: str) -> Measured:
+    return runner.measured(building(runner, databases.url(database), output, layout=layout))
 
 
 def _last(taken: Measured) -> str:
-    return taken.said.splitlines()[-1]
+    return taken.stdout.splitlines()[-1]
 
 
 def _row(site: _Site) -> list[str]:

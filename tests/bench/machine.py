@@ -1,4 +1,4 @@
-"""What the figures were taken on: the first thing a reader of figures asks."""
+"""A description of the machine that the figures were measured on."""
 
 import os
 import platform
@@ -22,7 +22,7 @@ def described(folder: Path) -> Iterator[str]:
 
 
 def file_system(folder: Path) -> str:
-    """The type of the file system that holds `folder`, and what it is mounted from."""
+    """The type of the file system that holds `folder`, and its device."""
     place, found = folder.resolve(), "unknown file system"
     longest = -1
     for line in Path("/proc/self/mounts").read_text("utf-8").splitlines():

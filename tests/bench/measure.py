@@ -1,7 +1,7 @@
-"""Runs a command and writes, as JSON, what it took: `python -m tests.bench.measure FILE COMMAND…`.
+"""Runs a command and writes its wall time, CPU time and memory as JSON: `python -m tests.bench.measure FILE COMMAND…`.
 
-A process of its own that imports little: Linux counts the memory of the process that forks as the command's, too.
-CPU time is that of the command and all its children; memory is the peak of whichever of them had most.
+A separate process that imports little: Linux counts the memory of the forking process as the command's, too. CPU time
+includes all children of the command; memory is the peak of the largest process.
 """
 
 import json
@@ -13,9 +13,9 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Run, measure and tell; end as the command did."""
+    """Run, measure, and exit with the command's code."""
     began = time.perf_counter()
-    # Waited for here and not by subprocess, which would not tell what it took.
+    # wait4, because subprocess does not return the resource usage.
     process = subprocess.Popen(sys.argv[2:])
     _, status, usage = os.wait4(process.pid, 0)
     wall_s = time.perf_counter() - began

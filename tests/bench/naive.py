@@ -1,8 +1,8 @@
-"""What one writes first: read the rows, slice, dump, write. Imports nothing of the product.
+"""The obvious script: read the rows, slice, dump, write. Imports nothing of the product.
 
     python tests/bench/naive.py LISTS OUTPUT
 
-It parses the items once and dumps every page, as one does before one has measured.
+It parses the items once and dumps every page, as one does before measuring.
 """
 
 import hashlib
@@ -13,9 +13,9 @@ from pathlib import Path
 
 def main() -> None:
     data, output = map(Path, sys.argv[1:])
-    for one in json.loads(data.read_text("utf-8")):
-        name, generation = one["name"], one["generation"]
-        items = [json.loads(item) for item in one["items"]]
+    for item_list in json.loads(data.read_text("utf-8")):
+        name, generation = item_list["name"], item_list["generation"]
+        items = [json.loads(item) for item in item_list["items"]]
         for limit in range(1, 101):
             for start in range(0, max(len(items), 1), limit):
                 end = start + limit

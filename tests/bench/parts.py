@@ -7,35 +7,35 @@ from pathlib import Path
 from typing import Final
 
 from tests.bench import machine
-from tests.bench.workshop import Options, Workshop, opened
+from tests.bench.runner import Options, Runner, opened
 from tests.support.builds import ROOT
 
-Part = Callable[[Workshop], Iterator[str]]
+Part = Callable[[Runner], Iterator[str]]
 _FOLDER: Final = ROOT / ".bench"
 _AWS: Final = str(ROOT / ".venv-bench" / "bin" / "aws")
 
 
 def main(*parts: Part, arguments: Sequence[str] | None = None) -> None:
-    """Run these parts and print what they found, as Markdown."""
+    """Run these parts and print their results as Markdown."""
     options = _parser().parse_args(arguments)
     report(parts, Options(**vars(options)))
 
 
 def report(parts: Sequence[Part], options: Options) -> None:
-    """Measure part after part; a line is printed when it is known."""
-    with opened(options) as workshop:
-        _print("# Benchmarks", "", *machine.described(workshop.root))
+    """Run the parts in turn and print each line as soon as it is known."""
+    with opened(options) as runner:
+        _print("# Benchmarks", "", *machine.described(runner.root))
         _print(f"- medians of {options.rounds} rounds, competitors in random order; ratios are of runs in one round")
         if options.scale != 1:
-            _print(f"- **with {options.scale:g} times the markets that figures are published for: no result**")
+            _print(f"- **scaled to {options.scale:g} times the published numbers of markets: not comparable**")
         for part in parts:
             _print("")
-            for line in part(workshop):
+            for line in part(runner):
                 _print(line)
-        if workshop.created_s:
-            _print("", f"File system: {workshop.ease()}.")
-        if workshop.missing:
-            _print("", "## Not measured", "", *(f"- {sentence}" for sentence in workshop.missing))
+        if runner.created_s:
+            _print("", f"File system: {runner.disk_state()}.")
+        if runner.missing:
+            _print("", "## Not measured", "", *(f"- {sentence}" for sentence in runner.missing))
 
 
 def _print(*lines: str) -> None:
@@ -45,12 +45,12 @@ def _print(*lines: str) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """What every part can be told."""
+    """Add the options that all parts share."""
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", type=Path, default=_FOLDER, help="on the file system to measure (default: .bench)")
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies the markets; 0.1 tries the benchmark")
-    parser.add_argument("--long", dest="is_long", action="store_true", help="measure what takes longest, too")
-    parser.add_argument("--aws", default=_AWS, help="the AWS command line (default: of .venv-bench)")
+    parser.add_argument("--long", dest="is_long", action="store_true", help="also run the slowest measurements")
+    parser.add_argument("--aws", default=_AWS, help="path of the AWS CLI (default: the one in .venv-bench)")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,7 +1,7 @@
-"""How long a publish takes beside other ways to upload the same files: `python -m tests.bench.publish`.
+"""A publish compared with other programs that upload the same files: `python -m tests.bench.publish`.
 
-It makes a demo of some 10,000 objects and has every client bring them to an S3 server in memory: all of them, again
-without a change, and with 1 % changed. Client and server share the machine; CPU time and memory are the client's alone.
+Every client uploads a demo of some 10,000 objects to an S3 server in memory: all of them, again without a change, and
+with 1 % changed. Client and server share the machine; CPU time and memory are the client's alone.
 """
 
 import os
@@ -19,9 +19,9 @@ from typing import Final
 
 from tests.bench import databases, parts
 from tests.bench.buckets import Buckets, Counts
+from tests.bench.runner import Command, Runner, say
+from tests.bench.runner import product as product_command
 from tests.bench.tables import TOOK, Goal, Measured, figures, ratio, table, walls
-from tests.bench.workshop import Command, Workshop, say
-from tests.bench.workshop import product as product_command
 from tests.support.builds import NOW, ROOT, files
 from tests.support.rows import insert_order
 from tests.support.s3.server import BUCKET
@@ -40,11 +40,11 @@ _BOTO3: Final = "product, by boto3"
 _S5CMD: Final = "s5cmd sync"
 _RCLONE: Final = "rclone sync"
 _AWS: Final = "aws s3 sync"
-#: What takes minutes: measured in one round, without --long.
+#: Clients that take minutes: without --long, measured in one round or not at all.
 _SLOW: Final = (_AWS, _BOTO3)
 _AT_ONCE: Final = 32
 _REQUESTS_OF_UNCHANGED: Final = 5
-#: Where AWS clients look, so that nothing of the user's own gets in.
+#: Overrides the user's own AWS configuration.
 _ENVIRONMENT: Final = {
     "AWS_ACCESS_KEY_ID": "bench",
     "AWS_SECRET_ACCESS_KEY": "bench",
@@ -56,13 +56,13 @@ _ENVIRONMENT: Final = {
     "RCLONE_CONFIG": "",
 }
 
-#: The folder of a state, the URL of a server → how to publish the one to the other.
+#: The folder of a state, the URL of a server → the command that publishes the folder there.
 Client = Callable[[Path, str], Command]
 
 
 @dataclass(frozen=True)
 class Case:
-    """What one client does in one step, behind so much latency."""
+    """A client, a step and a latency."""
 
     client: str
     latency_s: float
@@ -71,7 +71,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Published:
-    """What a run took, and what the server saw of it."""
+    """A measured run, and the requests that the server received."""
 
     taken: Measured
     counts: Counts
@@ -80,11 +80,11 @@ class Published:
 Results = Mapping[Case, Sequence[Published]]
 
 
-def run(workshop: Workshop) -> Iterator[str]:
-    """Measure every client behind every latency."""
-    objects, changed, size = make_site(workshop)
-    buckets = Buckets.compiled(workshop)
-    found = _measured(workshop, buckets, dict(_clients(workshop)))
+def run(runner: Runner) -> Iterator[str]:
+    """Measure every client at every latency."""
+    objects, changed, size = make_site(runner)
+    buckets = Buckets.compiled(runner)
+    found = _measured(runner, buckets, dict(_clients(runner)))
     yield f"## Publishing {objects:,} objects of {size / objects / 1e3:.1f} KB on average, and {changed} changed ones"
     for latency_s in _LATENCIES_S:
         yield f"\n### {latency_s * 1000:.0f} ms of latency\n"
@@ -93,39 +93,39 @@ def run(workshop: Workshop) -> Iterator[str]:
     yield from (goal.line() for goal in _goals(found))
     ceilings = ((clients, buckets.ceiling(clients)) for clients in (1, _AT_ONCE))
     yield from (
-        f"- the server takes {most:,.0f} puts/s from {n} plain sockets of a C program" for n, most in ceilings if most
+        f"- the server handles {most:,.0f} puts/s from {n} plain sockets of a C program" for n, most in ceilings if most
     )
-    if not workshop.options.is_long:
+    if not runner.options.is_long:
         yield f"- {_AWS} in one round only, since it takes minutes, and {_BOTO3} not at all: add --long"
 
 
 # ── what is published ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def make_site(workshop: Workshop) -> tuple[int, int, int]:
-    """Build two states; returns the objects of the first, how many differ in the second, the bytes of the first."""
-    say("building what is published")
-    database = workshop.root / _DATABASE
-    shutil.copyfile(databases.lifelike(workshop, workshop.options.markets(_MARKETS)), database)
+def make_site(runner: Runner) -> tuple[int, int, int]:
+    """Build two states; returns the objects of the first, the number changed in the second, the bytes of the first."""
+    say("building the site to publish")
+    database = runner.root / _DATABASE
+    shutil.copyfile(databases.realistic(runner, runner.options.markets(_MARKETS)), database)
     with closing(sqlite3.connect(database, isolation_level=None)) as connection:
-        # Objects of some 8 KB, as those of a thousand markets are, without so many of them.
+        # Objects of some 8 KB, the size they have with a thousand markets.
         connection.execute("UPDATE markets SET question = question || ?", [_LONGER])
-    _build(workshop, database, _BEFORE)
-    # With their times, by which the others tell what changed.
-    shutil.copytree(workshop.root / _BEFORE, workshop.root / _AFTER)
-    before = files(workshop.root / _BEFORE)
+    _build(runner, database, _BEFORE)
+    # Keeps modification times, which the other clients compare.
+    shutil.copytree(runner.root / _BEFORE, runner.root / _AFTER)
+    before = files(runner.root / _BEFORE)
     _change_details(database, round(len(before) * _CHANGED))
-    _build(workshop, database, _AFTER)
-    changed = {key for key, body in files(workshop.root / _AFTER).items() if before.get(key) != body}
+    _build(runner, database, _AFTER)
+    changed = {key for key, body in files(runner.root / _AFTER).items() if before.get(key) != body}
     for key in changed:
         # As if it had been built after the first state was published.
-        os.utime(workshop.root / _AFTER / key, (time.time() + 86_400,) * 2)
+        os.utime(runner.root / _AFTER / key, (time.time() + 86_400,) * 2)
     return len(before), len(changed), sum(map(len, before.values()))
 
 
-def _build(workshop: Workshop, database: Path, state: str) -> None:
-    settings = {"source__url": databases.url(database), "output": workshop.root / state}
-    workshop.measured(product_command("build", "--as-of", NOW, folder=workshop.root, **settings))
+def _build(runner: Runner, database: Path, state: str) -> None:
+    settings = {"source__url": databases.url(database), "output": runner.root / state}
+    runner.measured(product_command("build", "--as-of", NOW, folder=runner.root, **settings))
 
 
 def _change_details(database: Path, count: int) -> None:
@@ -139,23 +139,23 @@ def _change_details(database: Path, count: int) -> None:
 # ── the clients ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _clients(workshop: Workshop) -> Iterator[tuple[str, Client]]:
+def _clients(runner: Runner) -> Iterator[tuple[str, Client]]:
     yield _OURS, lambda state, url: _ours(state, url, "obstore")
-    if workshop.options.is_long:
+    if runner.options.is_long:
         yield _BOTO3, lambda state, url: _ours(state, url, "boto3")
     ready = "`make .venv-bench/ready` installs it"
-    # The program itself, not the Python script that starts it.
+    # The binary itself, not the Python script that starts it.
     s5cmd = next((ROOT / ".venv-bench" / "lib").glob("python*/site-packages/s5cmd/bin/s5cmd"), None)
     if s5cmd:
         yield _S5CMD, lambda state, url: _s5cmd(s5cmd, state, url)
     else:
-        workshop.lacks(_S5CMD, ready)
-    if rclone := workshop.program("rclone", f"{_RCLONE}; `make bench-deps` installs it"):
+        runner.not_measured(_S5CMD, ready)
+    if rclone := runner.program("rclone", f"{_RCLONE}; `make bench-deps` installs it"):
         yield _RCLONE, lambda state, url: _rclone(rclone, state, url)
-    if aws := shutil.which(workshop.options.aws):
+    if aws := shutil.which(runner.options.aws):
         yield _AWS, lambda state, url: _aws(aws, state, url)
     else:
-        workshop.lacks(_AWS, f"{ready}; or name it with --aws")
+        runner.not_measured(_AWS, f"{ready}; or name it with --aws")
 
 
 def _ours(state: Path, url: str, client: str) -> Command:
@@ -177,8 +177,8 @@ def _s5cmd(program: Path, state: Path, url: str) -> Command:
 
 
 def _rclone(program: str, state: Path, url: str) -> Command:
-    """Without its checks: by what the server's list says, no look before an upload, none after it."""
-    # rclone cannot start with a bundle of certificates, which is nothing it would need here.
+    """Compare with the server's listing only; no HEAD request before or after an upload."""
+    # rclone does not start with a CA bundle set, and needs none here.
     arguments = [
         program, "sync", f"{state}/v1", f":s3:{BUCKET}/site/v1", "--s3-provider", "Other", "--s3-list-version", "2",
         "--s3-env-auth", "--s3-endpoint", url, "--s3-no-check-bucket", "--s3-no-head", "--ignore-checksum", "--update",
@@ -193,63 +193,63 @@ def _aws(program: str, state: Path, url: str) -> Command:
     return Command([*arguments, "--endpoint-url", url], state.parent, _ENVIRONMENT)
 
 
-# ── how it is measured ────────────────────────────────────────────────────────────────────────────────────────────
+# ── measuring ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _rounds_of(workshop: Workshop, client: str) -> int:
-    return 1 if client in _SLOW and not workshop.options.is_long else workshop.options.rounds
+def _rounds_of(runner: Runner, client: str) -> int:
+    return 1 if client in _SLOW and not runner.options.is_long else runner.options.rounds
 
 
-def _measured(workshop: Workshop, buckets: Buckets, clients: Mapping[str, Client]) -> Results:
-    results: dict[Case, list[Published]] = {Case(*one): [] for one in product(clients, _LATENCIES_S, _STEPS)}
-    for number in range(workshop.options.rounds):
-        pairs = [one for one in product(clients, _LATENCIES_S) if number < _rounds_of(workshop, one[0])]
+def _measured(runner: Runner, buckets: Buckets, clients: Mapping[str, Client]) -> Results:
+    results: dict[Case, list[Published]] = {Case(*case): [] for case in product(clients, _LATENCIES_S, _STEPS)}
+    for number in range(runner.options.rounds):
+        pairs = [pair for pair in product(clients, _LATENCIES_S) if number < _rounds_of(runner, pair[0])]
         for client, latency_s in random.sample(pairs, len(pairs)):
-            said = []
+            times = []
             with buckets.running(latency_s) as server:
                 for step, state in _STEPS.items():
                     seen = server.counts()
-                    taken = workshop.measured(clients[client](workshop.root / state, server.url))
+                    taken = runner.measured(clients[client](runner.root / state, server.url))
                     results[Case(client, latency_s, step)].append(Published(taken, server.counts() - seen))
-                    said.append(f"{taken.wall_s:.2f} s")
-            place = f"round {number + 1} of {workshop.options.rounds}"
-            say(f"  {place}: {client}, {latency_s * 1000:.0f} ms: {', '.join(said)}")
+                    times.append(f"{taken.wall_s:.2f} s")
+            place = f"round {number + 1} of {runner.options.rounds}"
+            say(f"  {place}: {client}, {latency_s * 1000:.0f} ms: {', '.join(times)}")
     return results
 
 
-# ── what is told ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── the tables ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _table(results: Results) -> Iterator[str]:
     rows = []
     for case, runs in results.items():
         ours = results[Case(_OURS, case.latency_s, case.step)]
-        wall_s = median(one.taken.wall_s for one in runs)
-        puts = median(one.counts.puts for one in runs)
-        relative = wall_s / median(one.taken.wall_s for one in ours)
+        wall_s = median(run.taken.wall_s for run in runs)
+        puts = median(run.counts.puts for run in runs)
+        relative = wall_s / median(run.taken.wall_s for run in ours)
         rows.append([
             f"{case.client}, {case.step}",
             f"{relative:.2f}",
             f"{puts / wall_s:,.0f}" if puts > 1 else "",
-            f"{median(one.counts.requests for one in runs):,.0f}",
+            f"{median(run.counts.requests for run in runs):,.0f}",
             f"{puts:,.0f}",
-            *figures([one.taken for one in runs]),
+            *figures([run.taken for run in runs]),
         ])  # fmt: skip
     yield from table(["", "wall x product", "objects/s", "requests", "puts", *TOOK], rows)
 
 
 def _goals(found: Results) -> Iterator[Goal]:
     for latency_s in _LATENCIES_S:
-        behind = f"behind {latency_s * 1000:.0f} ms"
+        latency = f"at {latency_s * 1000:.0f} ms"
         unchanged = found[Case(_OURS, latency_s, "unchanged")]
-        most = max(one.counts.requests for one in unchanged)
-        yield Goal(f"requests of a publish without a change, {behind}", most, _REQUESTS_OF_UNCHANGED)
+        most = max(run.counts.requests for run in unchanged)
+        yield Goal(f"requests of a publish without a change, {latency}", most, _REQUESTS_OF_UNCHANGED)
         ours, theirs = (found.get(Case(client, latency_s, "first")) for client in (_OURS, _S5CMD))
         if ours and theirs:
-            runs = [[one.taken for one in each] for each in (ours, theirs)]
-            yield Goal(f"first publish ÷ s5cmd's, wall, {behind}", ratio(walls(runs[0]), walls(runs[1])), 1)
-            cpu = [[one.cpu_s for one in each] for each in runs]
-            yield Goal(f"first publish ÷ s5cmd's, CPU, {behind}", ratio(*cpu), 1)
+            runs = [[run.taken for run in each] for each in (ours, theirs)]
+            yield Goal(f"first publish ÷ s5cmd's, wall, {latency}", ratio(walls(runs[0]), walls(runs[1])), 1)
+            cpu = [[taken.cpu_s for taken in each] for each in runs]
+            yield Goal(f"first publish ÷ s5cmd's, CPU, {latency}", ratio(*cpu), 1)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Rebuilds of a folder that is built already: nothing changed, and one market in a hundred traded.
+"""Rebuilds of an existing folder: nothing changed, and one market in a hundred traded.
 
-`python -m tests.bench.rebuild`. What it takes to start Python is subtracted everywhere.
+`python -m tests.bench.rebuild`. The start of Python is subtracted everywhere.
 """
 
 import json
@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from tests.bench import databases, parts
 from tests.bench.build import building
+from tests.bench.runner import Runner, say, start_up
 from tests.bench.tables import TOOK, Goal, Measured, figures, ratio, table, walls
-from tests.bench.workshop import Workshop, say, start_up
 
 MARKETS: Final = 5_000
 TRADED: Final = 0.01
@@ -27,30 +27,30 @@ _TRADED: Final = f"{TRADED:.0%} of the markets traded"
 @dataclass(frozen=True)
 class _Built:
     taken: Measured
-    #: What its report says of the run.
+    #: The `run` section of the report.
     run: dict[str, Any]
-    #: How many lists there are.
+    #: The number of lists.
     lists: int
 
     @property
     def share(self) -> float:
-        """The share of all files that it wrote."""
+        """The share of all files that were written."""
         return float(self.run["written"] / (self.run["written"] + self.run["unchanged"]))
 
 
-def run(workshop: Workshop) -> Iterator[str]:
-    """Measure the same three builds round by round; their order is in the nature of things."""
-    markets = workshop.options.markets(MARKETS)
+def run(runner: Runner) -> Iterator[str]:
+    """Measure the same three builds in every round; each needs the one before it."""
+    markets = runner.options.markets(MARKETS)
     say(f"rebuilds of {markets} markets")
-    databases.lifelike(workshop, markets)
+    databases.realistic(runner, markets)
     rounds, idle = [], []
-    for number in range(workshop.options.rounds):
-        workshop.rest_if_full()
-        workshop.settle()
-        idle.append(workshop.measured(start_up(workshop.root).command(workshop.root)))
-        rounds.append(_round(workshop, markets))
+    for number in range(runner.options.rounds):
+        runner.rest_if_full()
+        runner.wait_for_disk()
+        idle.append(runner.measured(start_up(runner.root).command(runner.root)))
+        rounds.append(_round(runner, markets))
         took = ", ".join(f"{name}: {built.taken.wall_s:.2f} s" for name, built in rounds[-1].items())
-        say(f"  round {number + 1} of {workshop.options.rounds}: {took}")
+        say(f"  round {number + 1} of {runner.options.rounds}: {took}")
     yield f"## Rebuilds of {markets:,} markets"
     yield ""
     yield from _table(rounds, idle)
@@ -66,31 +66,31 @@ def run(workshop: Workshop) -> Iterator[str]:
     )
 
 
-def _round(workshop: Workshop, markets: int) -> dict[str, _Built]:
-    database = workshop.root / "traded.db"
-    shutil.copyfile(databases.lifelike(workshop, markets), database)
-    output = workshop.new("rebuild")
+def _round(runner: Runner, markets: int) -> dict[str, _Built]:
+    database = runner.root / "traded.db"
+    shutil.copyfile(databases.realistic(runner, markets), database)
+    output = runner.new("rebuild")
     url = databases.url(database)
-    full = _built(workshop, url, output)
+    full = _built(runner, url, output)
     before = _state(output)
-    unchanged = _built(workshop, url, output)
+    unchanged = _built(runner, url, output)
     changed = _state(output).items() ^ before.items()
     unchanged.run["touched"] = len({name for name, _ in changed})
     databases.trade(database, TRADED)
-    return {_FULL: full, _UNCHANGED: unchanged, _TRADED: _built(workshop, url, output)}
+    return {_FULL: full, _UNCHANGED: unchanged, _TRADED: _built(runner, url, output)}
 
 
-def _built(workshop: Workshop, url: str, output: Path) -> _Built:
-    taken = workshop.measured(building(workshop, url, output))
+def _built(runner: Runner, url: str, output: Path) -> _Built:
+    taken = runner.measured(building(runner, url, output))
     report = json.loads(output.joinpath("report.json").read_bytes())
-    summary = taken.said.splitlines()[-1]
-    # The report of a build that changed nothing is left alone, so its own words count.
+    summary = taken.stdout.splitlines()[-1]
+    # A build that changed nothing does not rewrite the report, so its summary line counts.
     run = {**report["run"], **counted(summary)}
     return _Built(taken, run, len(report["lists"]))
 
 
 def counted(summary: str) -> dict[str, int]:
-    """How many files the summary line says were written and unchanged."""
+    """The numbers of written and unchanged files in the summary line."""
     words = summary.replace(",", "").split()
     return {
         "written": int(words[words.index("files") - 1]),
@@ -99,7 +99,7 @@ def counted(summary: str) -> dict[str, int]:
 
 
 def _state(output: Path) -> dict[str, tuple[int, int, int]]:
-    """What tells whether somebody wrote a file: inode, size and time of the last change; `.lock` is not output."""
+    """Inode, size and change time of every file but `.lock`: they differ if a file was written."""
     found = {}
     for folder, _, files in os.walk(output):
         for name in files:
@@ -110,11 +110,11 @@ def _state(output: Path) -> dict[str, tuple[int, int, int]]:
 
 
 def _walls(rounds: list[dict[str, _Built]], name: str, idle: list[Measured]) -> list[float]:
-    return walls([one[name].taken for one in rounds], idle)
+    return walls([builds[name].taken for builds in rounds], idle)
 
 
 def _touched(rounds: list[dict[str, _Built]]) -> float:
-    return max(float(one[_UNCHANGED].run["touched"]) for one in rounds)
+    return max(float(builds[_UNCHANGED].run["touched"]) for builds in rounds)
 
 
 def _table(rounds: list[dict[str, _Built]], idle: list[Measured]) -> Iterator[str]:
@@ -123,14 +123,14 @@ def _table(rounds: list[dict[str, _Built]], idle: list[Measured]) -> Iterator[st
         [
             name,
             f"{ratio(_walls(rounds, name, idle), full):.2f}",
-            f"{median(one[name].share for one in rounds):.2f}",
+            f"{median(builds[name].share for builds in rounds):.2f}",
             f"{median(_walls(rounds, name, idle)):.2f}",
-            *figures([one[name].taken for one in rounds]),
+            *figures([builds[name].taken for builds in rounds]),
         ]
         for name in rounds[0]
     ]
     yield from table(["", "x full build", "files written ÷ all", "without start-up s", *TOOK], rows)
-    yield f"\nStart-up: {median(one.wall_s for one in idle):.2f} s, subtracted in the first and the third column."
+    yield f"\nStart-up: {median(run.wall_s for run in idle):.2f} s, subtracted in the first and the third column."
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""nginx with the router beside nginx that serves the same files by their names, and what the router costs in njs.
+"""nginx with the router compared with nginx serving the same files by name, and the router's cost in njs.
 
 `python -m tests.bench.serving`. One nginx process each, so that rates are rates of one core.
 """
@@ -20,8 +20,8 @@ from generator.api.contract import SORTS, STATUS_FILTERS
 from generator.api.keys import DETAILS, MARKETS
 from generator.edge import router
 from tests.bench import databases, parts
+from tests.bench.runner import Runner, product, provided, say
 from tests.bench.tables import Goal, shown, table
-from tests.bench.workshop import Workshop, product, provided, say
 from tests.support.builds import NOW, make_config
 from tests.support.engines import Request, in_quickjs
 from tests.support.servers import free_port, nginx
@@ -30,10 +30,10 @@ _MARKETS: Final = 400
 _SECONDS: Final = 4
 _CONNECTIONS: Final = 32
 _LIMITS: Final = (5, 20, 50)
-#: CloudFront ends a function that takes longer, by what AWS's documentation was found to say.
+#: CloudFront stops a function that takes longer, according to AWS's documentation.
 _BUDGET_US: Final = 1_000
 _LOOPS: Final = 200
-#: What makes the rendered configuration one that serves files by their names: what is replaced, and by what.
+#: Pattern → replacement: turns the rendered configuration into one that serves files by name.
 _PLAIN: Final = (
     (r"load_module [^;]*;", ""),
     (r"js_(path|import|set) [^;]*;", ""),
@@ -51,7 +51,7 @@ _NAMES: Final = {_ROUTER: "nginx with the router and its rate limit", _FILES: "n
 
 @dataclass(frozen=True)
 class _Load:
-    """What wrk told of a run, and the CPU time of nginx's worker in it."""
+    """What wrk reported of a run, and the CPU time of nginx's worker."""
 
     requests: int
     seconds: float
@@ -64,29 +64,29 @@ class _Load:
 
     @property
     def cpu_us(self) -> float:
-        """CPU time of a request."""
+        """CPU time per request, in microseconds."""
         return self.cpu_s / self.requests * 1e6
 
 
-def run(workshop: Workshop) -> Iterator[str]:
+def run(runner: Runner) -> Iterator[str]:
     """Measure nginx, then the router alone."""
-    markets = workshop.options.markets(_MARKETS)
-    path = databases.lifelike(workshop, markets)
-    output, port = workshop.new("serving"), free_port()
+    markets = runner.options.markets(_MARKETS)
+    path = databases.realistic(runner, markets)
+    output, port = runner.new("serving"), free_port()
     url = f"http://127.0.0.1:{port}"
     site = {"base_url": url, "rate_limit__requests": 1_000_000, "source__url": databases.url(path), "output": output}
-    workshop.measured(product("build", "--as-of", NOW, folder=workshop.root, **site))
+    runner.measured(product("build", "--as-of", NOW, folder=runner.root, **site))
     asked = _requests(output)
-    core = router.render(make_config(workshop.root, base_url=url))
-    found = [str(one["key"]) for one in in_quickjs(core, asked, workshop.root)]
+    core = router.render(make_config(runner.root, base_url=url))
+    found = [str(response["key"]) for response in in_quickjs(core, asked, runner.root)]
     yield f"## Serving: {len(asked)} different list pages and details of {markets:,} markets"
     yield ""
-    yield from _nginx(workshop, output, port, asked, found)
-    yield from _njs(workshop, core, asked)
+    yield from _nginx(runner, output, port, asked, found)
+    yield from _njs(runner, core, asked)
 
 
 def _requests(output: Path) -> list[Request]:
-    """First pages, pages further on, and details; every list and market once."""
+    """First pages, later pages and details, each once."""
     path, asked = f"/{MARKETS}", []
     for status in STATUS_FILTERS:
         for sort in SORTS:
@@ -105,26 +105,24 @@ def _requests(output: Path) -> list[Request]:
 # ── nginx ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _nginx(
-    workshop: Workshop, output: Path, port: int, asked: Sequence[Request], found: Sequence[str]
-) -> Iterator[str]:
-    wrk = workshop.program("wrk", "nginx beside nginx; `make bench-deps` installs it")
+def _nginx(runner: Runner, output: Path, port: int, asked: Sequence[Request], found: Sequence[str]) -> Iterator[str]:
+    wrk = runner.program("wrk", "nginx with and without the router; `make bench-deps` installs it")
     if wrk is None:
         return
-    targets = {_ROUTER: workshop.root / "asked", _FILES: workshop.root / "found"}
+    targets = {_ROUTER: runner.root / "asked", _FILES: runner.root / "found"}
     asked_for = (f"{path}?{query}" if query else path for _, path, query in asked)
     targets[_ROUTER].write_text("\n".join(asked_for) + "\n", "utf-8")
     targets[_FILES].write_text("".join(f"/{key}\n" for key in found), "utf-8")
     _configure(output)
     loads: dict[str, list[_Load]] = {name: [] for name in targets}
-    for number in range(workshop.options.rounds):
+    for number in range(runner.options.rounds):
         for name in random.sample([*targets], len(targets)):
             server = nginx(output, port, name)
-            with provided(workshop, "nginx", "`make test-deps` installs it", _started(server)) as is_there:
+            with provided(runner, "nginx", "`make test-deps` installs it", _started(server)) as is_there:
                 if not is_there:
                     return
                 loads[name].append(_loaded(wrk, port, targets[name], output))
-            say(f"  round {number + 1} of {workshop.options.rounds}: {name}: {loads[name][-1].rate:,.0f} requests/s")
+            say(f"  round {number + 1} of {runner.options.rounds}: {name}: {loads[name][-1].rate:,.0f} requests/s")
     yield from _nginx_table(loads)
 
 
@@ -135,7 +133,7 @@ def _started(server: object) -> Iterator[bool]:
 
 
 def _configure(output: Path) -> None:
-    """Two configurations beside the rendered one: that with one process, and one without the router."""
+    """Write two variants of the rendered configuration, both with one process: with and without the router."""
     folder = output / "edge" / "nginx"
     rendered = folder.joinpath("nginx.conf").read_text("utf-8")
     text = _replaced(rendered, r"worker_processes auto;", "worker_processes 1;")
@@ -148,12 +146,12 @@ def _configure(output: Path) -> None:
 def _replaced(text: str, pattern: str, replacement: str) -> str:
     changed, count = re.subn(pattern, lambda _: replacement, text)
     if count == 0:
-        raise SystemExit(f"the rendered nginx.conf has no {pattern}; tests/bench/serving.py must follow it")
+        raise SystemExit(f"the rendered nginx.conf has no {pattern}; update tests/bench/serving.py")
     return changed
 
 
 def _loaded(wrk: str, port: int, targets: Path, output: Path) -> _Load:
-    """Let wrk ask for all targets for some seconds."""
+    """Run wrk over all targets for some seconds."""
     script = Path(__file__).with_name("targets.lua")
     command: list[str | Path] = [
         wrk, "-t1", f"-c{_CONNECTIONS}", f"-d{_SECONDS}s", "--latency", "-s", script, f"http://127.0.0.1:{port}",
@@ -162,14 +160,14 @@ def _loaded(wrk: str, port: int, targets: Path, output: Path) -> _Load:
     environ = {**os.environ, "TARGETS": str(targets)}
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
     cpu_s = _cpu_s(output) - before
-    told = json.loads(done.stdout.splitlines()[-1])
-    if told.pop("errors"):
-        raise SystemExit(f"wrk met errors:\n{done.stdout}")
-    return _Load(**told, cpu_s=cpu_s)
+    reported = json.loads(done.stdout.splitlines()[-1])
+    if reported.pop("errors"):
+        raise SystemExit(f"wrk reported errors:\n{done.stdout}")
+    return _Load(**reported, cpu_s=cpu_s)
 
 
 def _cpu_s(output: Path) -> float:
-    """The CPU time so far of the children of the nginx that runs there."""
+    """CPU seconds used so far by the workers of the nginx in this folder."""
     master = output.joinpath("edge", "nginx", "nginx.pid").read_text("utf-8").strip()
     workers = Path(f"/proc/{master}/task/{master}/children").read_text("utf-8").split()
     ticks = 0
@@ -180,21 +178,21 @@ def _cpu_s(output: Path) -> float:
 
 
 def _nginx_table(loads: dict[str, list[_Load]]) -> Iterator[str]:
-    plain = median(one.rate for one in loads[_FILES])
+    plain = median(load.rate for load in loads[_FILES])
     rows = [
         [
             _NAMES[name],
-            f"{median(one.rate for one in runs) / plain:.2f}",
-            f"{median(one.rate for one in runs):,.0f}",
-            f"{median(one.cpu_us for one in runs):.1f}",
-            f"{median(one.p99_ms for one in runs):.1f}",
+            f"{median(load.rate for load in runs) / plain:.2f}",
+            f"{median(load.rate for load in runs):,.0f}",
+            f"{median(load.cpu_us for load in runs):.1f}",
+            f"{median(load.p99_ms for load in runs):.1f}",
         ]
         for name, runs in loads.items()
     ]
     yield from table(["", "x plain", "requests/s", "CPU us a request", "99th percentile ms"], rows)
-    costs = [median(one.cpu_us for one in loads[name]) for name in (_ROUTER, _FILES)]
+    costs = [median(load.cpu_us for load in loads[name]) for name in (_ROUTER, _FILES)]
     yield f"\n- router and rate limit cost {costs[0] - costs[1]:.1f} us of CPU time a request in nginx"
-    yield f"- {_CONNECTIONS} connections of wrk on the same machine, {_SECONDS} s a run, no gzip asked for"
+    yield f"- {_CONNECTIONS} connections of wrk on the same machine, {_SECONDS} s a run, without gzip"
 
 
 # ── the router alone ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -203,7 +201,7 @@ _TIMED: Final = """
 const crypto = require('crypto');
 function digest(text) { return crypto.createHash('sha256').update(text).digest('hex'); }
 const KINDS = %s;
-const told = {};
+const costs = {};
 for (const kind in KINDS) {
   const requests = KINDS[kind];
   const begin = Date.now();
@@ -214,29 +212,29 @@ for (const kind in KINDS) {
     }
     count += requests.length;
   }
-  told[kind] = (Date.now() - begin) * 1000 / count;
+  costs[kind] = (Date.now() - begin) * 1000 / count;
 }
-console.log(JSON.stringify(told));
+console.log(JSON.stringify(costs));
 """
 
 
-def _njs(workshop: Workshop, core: str, asked: Sequence[Request]) -> Iterator[str]:
+def _njs(runner: Runner, core: str, asked: Sequence[Request]) -> Iterator[str]:
     kinds = {
-        "a market": [one for one in asked if not one[2]][:50],
-        "a first page": [one for one in asked if one[2] and "cursor" not in one[2]][:50],
-        "a page further on": [one for one in asked if "cursor" in one[2]][:50],
+        "a market": [request for request in asked if not request[2]][:50],
+        "a first page": [request for request in asked if request[2] and "cursor" not in request[2]][:50],
+        "a later page": [request for request in asked if "cursor" in request[2]][:50],
         "the worst 400": [("GET", f"/{MARKETS}", "status=%6fpen&sort=nosuch&limit=101&cursor=" + "a" * 200)],
     }
-    script = workshop.root / "router.js"
+    script = runner.root / "router.js"
     script.write_text(core + _TIMED % (json.dumps(kinds), _LOOPS), "utf-8")
     rows: dict[str, list[str]] = {kind: [] for kind in kinds}
     engines, worst = [], 0.0
     for engine in ("njs", "node"):
         if shutil.which(engine) is None:
-            workshop.lacks(f"the router in {engine}", "`make test-deps` installs it")
+            runner.not_measured(f"the router in {engine}", "`make test-deps` installs it")
             continue
         engines.append(engine)
-        runs = [_timed(engine, script) for _ in range(workshop.options.rounds)]
+        runs = [_timed(engine, script) for _ in range(runner.options.rounds)]
         for kind in kinds:
             rows[kind].append(shown(median(run[kind] for run in runs)))
         if engine == "njs":
@@ -245,14 +243,16 @@ def _njs(workshop: Workshop, core: str, asked: Sequence[Request]) -> Iterator[st
     yield from table(["the router alone, us a request", *engines], [[kind, *found] for kind, found in rows.items()])
     yield ""
     if worst:
-        yield Goal(f"dearest request in njs, share of CloudFront's {_BUDGET_US} us", worst / _BUDGET_US, 0.5).line()
-        yield "- CloudFront itself was not asked; njs has its features, and Amazon's machines are others"
+        yield Goal(
+            f"most expensive request in njs, share of CloudFront's {_BUDGET_US} us", worst / _BUDGET_US, 0.5
+        ).line()
+        yield "- measured on this machine in njs, which has the features of CloudFront's runtime"
 
 
 def _timed(engine: str, script: Path) -> dict[str, float]:
     done = subprocess.run([engine, script], capture_output=True, text=True, check=True)
-    told: dict[str, float] = json.loads(done.stdout)
-    return told
+    costs: dict[str, float] = json.loads(done.stdout)
+    return costs
 
 
 if __name__ == "__main__":

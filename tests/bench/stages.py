@@ -1,9 +1,9 @@
-"""The product's own stages, alone, as processes: the one place of the benchmarks that knows the product's inside.
+"""Single stages of the product as processes: the only benchmark module that imports its internals.
 
-    python -m tests.bench.stages lists AS_OF URL OUTPUT      database → every list page, in its place; nothing else
-    python -m tests.bench.stages details AS_OF URL FILE      database → every detail, one after the other into one file
+    python -m tests.bench.stages lists AS_OF URL OUTPUT      database → every list page, moved into place
+    python -m tests.bench.stages details AS_OF URL FILE      database → every detail, one per line of a file
 
-Prints, as JSON, what the stage took without the start of Python: wall seconds, CPU seconds, how much was made.
+Prints as JSON, without the start of Python: wall seconds, CPU seconds, the number of pages or details.
 """
 
 import json
@@ -32,7 +32,7 @@ from generator.tree.pages import LIMITS, page_count
 
 
 def lists(settings: Config, as_of: datetime) -> int:
-    """Read the catalog, put every list page aside in forked workers, and move all into place; returns their number."""
+    """Read the catalog, stage every list page in forked workers, move all into place, and return their number."""
     with open_reader(settings, Quarantine()) as reader:
         catalog = reader.catalog(as_of)
     items = artifacts.lists(catalog, ())
@@ -57,7 +57,7 @@ def _move(folder: Output, staged: staging.StagedList) -> None:
 
 
 def details(settings: Config, as_of: datetime) -> Iterator[bytes]:
-    """The detail of every market, encoded; the catalog, which lists need as well, is read before the first."""
+    """The detail of every market, encoded; first an empty body, once the catalog is read."""
     quarantine = Quarantine()
     with open_reader(settings, quarantine) as reader:
         catalog = reader.catalog(as_of)
@@ -67,7 +67,7 @@ def details(settings: Config, as_of: datetime) -> Iterator[bytes]:
 
 
 def write_details(settings: Config, as_of: datetime, file: Path) -> dict[str, Any]:
-    """Write them line by line; what the catalog takes is told apart."""
+    """Write one detail per line; the catalog is timed separately."""
     with file.open("wb") as lines, _taken() as catalog:
         bodies = details(settings, as_of)
         next(bodies)
@@ -87,7 +87,7 @@ class _Stopwatch:
 
 
 def _cpu_s() -> float:
-    """CPU time of this process and of the workers it has waited for."""
+    """CPU seconds of this process and of the workers it has waited for."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
@@ -106,16 +106,16 @@ def _settings(url: str, folder: Path) -> Config:
 
 
 def main() -> None:
-    """Run one stage and tell."""
+    """Run one stage and print its times."""
     stage, as_of, url, place = sys.argv[1:]
     moment = datetime.fromisoformat(as_of)
     if stage == "lists":
         with _taken() as took:
             made = lists(_settings(url, Path(place)), moment)
-        told = {"made": made, "wall_s": took.wall_s, "cpu_s": took.cpu_s}
+        times = {"made": made, "wall_s": took.wall_s, "cpu_s": took.cpu_s}
     else:
-        told = write_details(_settings(url, Path(place).parent), moment, Path(place))
-    sys.stdout.write(json.dumps(told))
+        times = write_details(_settings(url, Path(place).parent), moment, Path(place))
+    sys.stdout.write(json.dumps(times))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Figures → Markdown: medians, ratios of runs that stood side by side, goals. Pure."""
+"""Figures → Markdown: medians, ratios of runs in the same round, goals. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,21 +7,21 @@ from statistics import median
 
 @dataclass(frozen=True)
 class Measured:
-    """What a run took. Memory is the peak of the one process that had most; `said` is what it printed."""
+    """A measured run. Memory is the peak of its largest process."""
 
     wall_s: float
     cpu_s: float
     rss_mib: float
-    said: str = ""
+    stdout: str = ""
 
 
-#: What every competitor took, round by round.
+#: The runs of every competitor, by round.
 Results = Mapping[str, Sequence[Measured]]
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What a figure should be: `limit` is the most of it, or the least if `is_least`."""
+    """The bound of a figure: `limit` is its maximum, or its minimum if `is_least`."""
 
     sentence: str
     found: float
@@ -47,14 +47,14 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The median of the ratios of runs in the same round: what slows a whole round down does not show."""
+    """The median of the ratios of runs in the same round: a slow round does not distort it."""
     return median(mine / other for mine, other in zip(ours, theirs, strict=True))
 
 
 def walls(runs: Sequence[Measured], start_up: Sequence[Measured] = ()) -> list[float]:
     """The wall seconds of each run, less the median of `start_up`."""
-    off = median(run.wall_s for run in start_up) if start_up else 0.0
-    return [max(run.wall_s - off, 0.001) for run in runs]
+    idle = median(run.wall_s for run in start_up) if start_up else 0.0
+    return [max(run.wall_s - idle, 0.001) for run in runs]
 
 
 def figures(runs: Sequence[Measured]) -> list[str]:
@@ -73,7 +73,7 @@ TOOK = ("wall s", "range", "CPU s", "peak MiB of a process")
 
 
 def shown(value: float) -> str:
-    """A figure with three digits that count, and separators of thousands."""
+    """A figure with three significant digits and thousands separators."""
     for bound, form in ((0.095, ".3f"), (9.95, ".2f"), (99.5, ".1f")):
         if abs(value) < bound:
             return f"{value:{form}}"

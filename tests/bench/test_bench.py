@@ -1,4 +1,4 @@
-"""The benchmarks measure what they say: the same files by everybody, figures that can be reached and missed."""
+"""The benchmarks measure what they say: all competitors make the same files, and goals can be missed."""
 
 import http.client
 import subprocess
@@ -13,14 +13,14 @@ from generator.api.keys import LISTS
 from tests.bench import build, databases, packed, peers, rebuild
 from tests.bench.buckets import Buckets, Server
 from tests.bench.growth import exponent, weighed
+from tests.bench.runner import PYTHON, Command, Competitor, Options, Runner, opened, same_files
 from tests.bench.tables import Goal, Measured, ratio, shown, table, walls
-from tests.bench.workshop import PYTHON, Command, Competitor, Options, Workshop, opened, same_files
 from tests.support import programs
 from tests.support.builds import NOW
 
 
 @pytest.fixture
-def workshop(tmp_path: Path) -> Iterator[Workshop]:
+def runner(tmp_path: Path) -> Iterator[Runner]:
     with opened(Options(tmp_path / "bench", rounds=2, scale=0.01)) as made:
         yield made
 
@@ -31,7 +31,7 @@ def compiler() -> None:
 
 
 def took(*seconds: float) -> list[Measured]:
-    return [Measured(one, one, 50) for one in seconds]
+    return [Measured(time, time, 50) for time in seconds]
 
 
 def seen(folder: Path) -> dict[str, bytes]:
@@ -70,26 +70,26 @@ def test_a_table_is_markdown_and_refuses_a_row_of_another_width() -> None:
         [*table(["", "wall s"], [["cp -r"]])]
 
 
-def test_growth_is_told_by_its_exponent() -> None:
+def test_growth_has_an_exponent() -> None:
     assert exponent([10, 100, 1000], [3 * size**1.5 for size in (10, 100, 1000)]) == pytest.approx(1.5)
 
 
-def test_a_summary_line_tells_what_was_written() -> None:
+def test_written_and_unchanged_files_are_read_from_the_summary_line() -> None:
     line = "built 9 markets as of 2026-01-31T12:00:00.000Z: 12 files written (345 bytes), 678 unchanged, 0 deleted"
     assert rebuild.counted(line) == {"written": 12, "unchanged": 678}
 
 
-# ── the workshop ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── the runner ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.campaign(short=0)
-def test_everybody_runs_once_a_round_in_a_folder_that_is_new(workshop: Workshop) -> None:
+def test_every_competitor_runs_once_a_round_in_a_new_folder(runner: Runner) -> None:
     def command(output: Path) -> Command:
         assert not output.exists()
         return Command(["mkdir", output])
 
     found: list[tuple[str, Path]] = []
-    results = workshop.race(
+    results = runner.race(
         [Competitor(name, command) for name in "ab"], lambda name, output: found.append((name, output))
     )
     assert {name: len(runs) for name, runs in results.items()} == {"a": 2, "b": 2}
@@ -98,45 +98,45 @@ def test_everybody_runs_once_a_round_in_a_folder_that_is_new(workshop: Workshop)
 
 
 @pytest.mark.campaign(short=0)
-def test_what_a_run_took_is_that_of_the_hungriest_process_and_of_all_of_them_together(workshop: Workshop) -> None:
+def test_memory_is_that_of_the_largest_process_and_cpu_time_that_of_all(runner: Runner) -> None:
     child = "import time; x = bytearray(200 << 20)\nwhile time.process_time() < 0.5: pass"
     parent = f"import subprocess, sys; [subprocess.run([sys.executable, '-c', {child!r}]) for _ in '12']; print('done')"
-    taken = workshop.measured(Command([sys.executable, "-c", parent]))
-    assert taken.said == "done\n"
+    taken = runner.measured(Command([sys.executable, "-c", parent]))
+    assert taken.stdout == "done\n"
     assert 200 < taken.rss_mib < 300
     assert taken.cpu_s > 1
 
 
-def test_a_command_that_fails_ends_the_benchmark(workshop: Workshop) -> None:
+def test_a_command_that_fails_ends_the_benchmark(runner: Runner) -> None:
     with pytest.raises(SystemExit, match="false ended with 1"):
-        workshop.measured(Command(["false"]))
+        runner.measured(Command(["false"]))
 
 
-def test_a_program_that_is_missing_is_said_loudly(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
-    assert workshop.program("no-such-program", "apt-get install it") is None
+def test_a_missing_program_is_reported_as_not_measured(runner: Runner, capsys: pytest.CaptureFixture[str]) -> None:
+    assert runner.program("no-such-program", "apt-get install it") is None
     sentence = "NOT MEASURED: no-such-program is not installed; apt-get install it"
-    assert workshop.missing == [sentence]
+    assert runner.missing == [sentence]
     assert sentence in capsys.readouterr().err
 
 
-def test_a_file_system_that_was_slow_spoils_the_figures_aloud(workshop: Workshop) -> None:
-    workshop.created_s = [10e-6, 20e-6]
-    assert workshop.ease() == "before each round creating a file took at most 20 us: as it should be"
-    workshop.created_s.append(400e-6)
-    assert "took 10 to 400 us" in workshop.ease()
-    assert "not to be trusted" in workshop.ease()
+def test_a_slow_file_system_makes_the_results_warn(runner: Runner) -> None:
+    runner.created_s = [10e-6, 20e-6]
+    assert runner.disk_state() == "before each round, creating a file took at most 20 us, as it should"
+    runner.created_s.append(400e-6)
+    assert "took 10 to 400 us" in runner.disk_state()
+    assert "do not trust the figures" in runner.disk_state()
 
 
-def test_a_folder_with_other_bytes_is_not_the_same(tmp_path: Path) -> None:
+def test_folders_with_different_bytes_are_not_the_same(tmp_path: Path) -> None:
     for name, text in (("one", "x"), ("same", "x"), ("other", "y")):
         folder = tmp_path / name
         folder.mkdir()
         folder.joinpath("file").write_text(text)
     same_files(tmp_path / "one", tmp_path / "same")
-    with pytest.raises(SystemExit, match="not the same files"):
+    with pytest.raises(SystemExit, match="the files differ"):
         same_files(tmp_path / "one", tmp_path / "other")
     tmp_path.joinpath("same", "more").touch()
-    with pytest.raises(SystemExit, match="not the same files"):
+    with pytest.raises(SystemExit, match="the files differ"):
         same_files(tmp_path / "one", tmp_path / "same")
 
 
@@ -148,43 +148,43 @@ def test_files_and_folders_are_counted_with_their_bytes(tmp_path: Path) -> None:
     assert blocks >= 5000
 
 
-# ── who is compared makes the same ────────────────────────────────────────────────────────────────────────────────
+# ── competitors make the same files ───────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize("processes", [1, 3])
-def test_the_c_program_creates_the_same_files(workshop: Workshop, processes: int) -> None:
-    tree, output = workshop.root / "tree", workshop.new("c")
+def test_the_c_program_creates_the_same_files(runner: Runner, processes: int) -> None:
+    tree, output = runner.root / "tree", runner.new("c")
     for number in range(7):
         folder = tree / f"{number % 3}" / f"{number}"
         folder.mkdir(parents=True)
         for name in ("a.json", "with space"):
             folder.joinpath(name).write_bytes(f"{number}\n{name}".encode() * number)
-    program = packed.compiled(workshop)
+    program = packed.compiled(runner)
     assert program is not None
-    workshop.measured(packed.creating(program, *packed.pack(tree, workshop.root), processes, output))
+    runner.measured(packed.creating(program, *packed.pack(tree, runner.root), processes, output))
     same_files(tree, output)
 
 
 @pytest.mark.campaign(short=0)
-def test_list_pages_alone_are_those_of_a_build_and_of_the_naive_script(workshop: Workshop) -> None:
-    path = databases.lifelike(workshop, 10)
-    whole, alone, naive = (workshop.new(name) for name in ("whole", "alone", "naive"))
-    workshop.measured(build.building(workshop, databases.url(path), whole))
-    workshop.measured(build.listing(databases.url(path), alone))
-    workshop.measured(peers.scripted(peers.written_lists(workshop, path), naive))
+def test_the_lists_stage_a_build_and_the_naive_script_write_the_same_pages(runner: Runner) -> None:
+    path = databases.realistic(runner, 10)
+    whole, alone, naive = (runner.new(name) for name in ("whole", "alone", "naive"))
+    runner.measured(build.building(runner, databases.url(path), whole))
+    runner.measured(build.listing(databases.url(path), alone))
+    runner.measured(peers.scripted(peers.written_lists(runner, path), naive))
     same_files(whole / LISTS, alone / LISTS)
     # Files only: a list of one market has an empty folder for its later pages.
     assert len(seen(naive)) > 3_000
     assert seen(naive) == seen(whole / LISTS)
 
 
-def test_the_loop_of_cursors_makes_the_details_of_the_product(workshop: Workshop) -> None:
-    path = databases.uniform(workshop.root / "uniform.db", markets=3, points=20, fills=5)
-    made = {name: workshop.new(name) for name in ("stages", "direct_details")}
+def test_the_loop_of_cursors_writes_the_same_details_as_the_product(runner: Runner) -> None:
+    path = databases.uniform(runner.root / "uniform.db", markets=3, points=20, fills=5)
+    made = {name: runner.new(name) for name in ("stages", "direct_details")}
     for name, output in made.items():
         stage = ["details", NOW] if name == "stages" else []
-        workshop.measured(Command([*PYTHON, f"tests.bench.{name}", *stage, databases.url(path), output]))
+        runner.measured(Command([*PYTHON, f"tests.bench.{name}", *stage, databases.url(path), output]))
     bodies = [output.read_bytes() for output in made.values()]
     assert bodies[0].count(b"\n") == 3
     assert bodies[0].count(b'"prob":') == 3 * 21
@@ -192,13 +192,13 @@ def test_the_loop_of_cursors_makes_the_details_of_the_product(workshop: Workshop
 
 
 @pytest.mark.campaign(short=0)
-def test_trades_change_some_open_markets(workshop: Workshop) -> None:
-    path = databases.lifelike(workshop, 50)
-    outputs = workshop.new("traded")
-    workshop.measured(build.building(workshop, databases.url(path), outputs))
+def test_trades_change_some_open_markets(runner: Runner) -> None:
+    path = databases.realistic(runner, 50)
+    outputs = runner.new("traded")
+    runner.measured(build.building(runner, databases.url(path), outputs))
     before = seen(outputs / "v1")
     assert databases.trade(path, 0.1) == 5
-    workshop.measured(build.building(workshop, databases.url(path), outputs))
+    runner.measured(build.building(runner, databases.url(path), outputs))
     details = {name for name, body in seen(outputs / "v1").items() if before.get(name) != body and "/detail/" in name}
     assert len(details) == 5
 
@@ -215,8 +215,8 @@ def ask(server: Server, method: str, target: str, body: bytes = b"", **headers: 
 
 
 @pytest.mark.usefixtures("compiler")
-def test_the_server_in_c_keeps_conditions_and_lists_what_it_has(workshop: Workshop) -> None:
-    with Buckets.compiled(workshop).running(0) as server:
+def test_the_server_in_c_honours_conditions_and_lists_its_objects(runner: Runner) -> None:
+    with Buckets.compiled(runner).running(0) as server:
         assert isinstance(server, Server)
         status, tag = ask(server, "PUT", "/markets/a%20b", b"one", If_None_Match="*")
         assert status == 200
@@ -233,11 +233,11 @@ def test_the_server_in_c_keeps_conditions_and_lists_what_it_has(workshop: Worksh
 
 @pytest.mark.campaign(short=0)
 @pytest.mark.usefixtures("compiler")
-def test_the_ceiling_of_the_server_is_measured(workshop: Workshop) -> None:
-    assert (Buckets.compiled(workshop).ceiling(2) or 0) > 100
+def test_the_ceiling_of_the_server_is_measured(runner: Runner) -> None:
+    assert (Buckets.compiled(runner).ceiling(2) or 0) > 100
 
 
-def test_the_command_line_names_its_parts() -> None:
+def test_an_unknown_part_is_refused_with_the_names_of_all() -> None:
     done = subprocess.run([*PYTHON, "tests.bench", "nothing"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "'build'" in done.stderr
