@@ -1,4 +1,4 @@
-"""Many rounds with publishers in this process, several rounds at once."""
+"""Runs many rounds with publishers in this process, several in parallel."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,12 +11,12 @@ from tests.publish.faults.scene import Scene
 from tests.support.faults import fast_folder
 from tests.support.s3.server import S3Server
 
-#: Rounds that sleep now and then are run as many at once, each with a server of its own.
+#: Rounds in parallel, each with its own server; they sleep much of the time.
 AT_ONCE = 6
 
 
 def code_of(run: Callable[[], object]) -> int:
-    """How the command line would end."""
+    """The exit code that the command would have."""
     try:
         run()
     except PublicMarketsError as error:
@@ -35,13 +35,13 @@ def scenes(folder: Path) -> Iterator[list[Scene]]:
 
 
 def run_all(folder: Path, rounds: Sequence[Any], play: Callable[[Scene, Any], None]) -> int:
-    """Play every round, several at once; returns how many came to their end."""
+    """Play every round, several in parallel; returns how many finished."""
     with fast_folder(folder) as place, scenes(place) as found, ThreadPoolExecutor(AT_ONCE) as pool:
         shares = [rounds[number::AT_ONCE] for number in range(AT_ONCE)]
 
         def play_share(scene: Scene, share: Sequence[Any]) -> int:
-            for one in share:
-                play(scene, one)
+            for round_ in share:
+                play(scene, round_)
             return len(share)
 
         return sum(pool.map(play_share, found, shares))

@@ -1,5 +1,5 @@
-"""What the fault tests of publishing share: a bucket to spoil, publishers to disturb, readers, and what must hold."""
-# ruff: noqa: S311 - nothing here is secret, and every run must draw the same lots
+"""Shared by the fault tests of publishing: a bucket, publishers, readers, and the invariants."""
+# ruff: noqa: S311 - nothing here is secret, and every run must make the same choices
 
 import random
 import threading
@@ -50,22 +50,22 @@ class Found:
     headers: Mapping[str, str]
 
 
-#: Everything in a bucket, by its key as publishers know it.
+#: Everything in a bucket, by key without the prefix.
 Objects = Mapping[str, Found]
 
 
 class Scene:
-    """A bucket of our S3 server, folders that hold sites, and publishers: in this process, and in others."""
+    """A bucket on our S3 server, folders with sites, and publishers in this process and others."""
 
     def __init__(self, folder: Path, server: S3Server) -> None:
         self.folder = folder
         self.server = server
         self.reader = Reader(self.read)
         self.lock = threading.Lock()
-        #: How often the bucket was replaced as a whole.
+        #: How often the whole bucket was replaced.
         self.resets = 0
         self._stores: dict[Path, Store] = {}
-        #: The layout of each machine that has not the usual one.
+        #: The layout of each machine that does not use the default.
         self.layouts: dict[str, str] = {}
 
     def config(self, name: str, **settings: object) -> Config:
@@ -74,7 +74,7 @@ class Scene:
         return make_config(self.folder / name, **self._settings(name) | settings)
 
     def arguments(self, command: str, name: str, *more: str) -> list[str]:
-        """The command line that `config(name)` stands for."""
+        """The command line with the settings of `config(name)`."""
         config = self.config(name)
         settings = {key.replace("__", "."): value for key, value in self._settings(name).items()}
         overrides = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
@@ -92,11 +92,11 @@ class Scene:
         }
 
     def site(self, name: str, minute: int, **changes: Mapping[str, Any] | None) -> Site:
-        """Make a site, in a folder of its own, out of the usual markets and some changes."""
+        """Make a site in its own folder, from the usual markets with some changes."""
         return publish_sites.make(self.config(name), publish_sites.markets(**changes), minute)
 
     def publish(self, site: Site, **options: Any) -> Outcome:
-        """Publish in this process, from a machine that was there before: it opens its store but once."""
+        """Publish in this process; each machine opens its store once."""
         return publish_site(site, self.store(site.config), **options)
 
     def store(self, config: Config) -> Store:
@@ -112,17 +112,17 @@ class Scene:
             return None
 
     def objects(self) -> dict[str, Found]:
-        """Everything that can be read now."""
+        """All current objects."""
         return {
-            key.removeprefix(PREFIX): Found(one.body, one.etag.strip('"'), one.headers)
-            for key, one in self.server.bucket.current().items()
+            key.removeprefix(PREFIX): Found(version.body, version.etag.strip('"'), version.headers)
+            for key, version in self.server.bucket.current().items()
         }
 
     def reset(self, objects: Objects) -> None:
-        """Put these objects in place of all others."""
+        """Replace the whole content with these objects."""
         bucket = Bucket(self.server.behaviour, self.server.clock)
-        for key, one in objects.items():
-            bucket.put(PREFIX + key, one.body, one.headers, Conditions())
+        for key, found in objects.items():
+            bucket.put(PREFIX + key, found.body, found.headers, Conditions())
         with self.lock:
             self.server.bucket = bucket
             self.resets += 1
@@ -147,7 +147,7 @@ def publish_site(site: Site, store: Store, lifted: LiftedGuards = LIFTED, **extr
         return publication.plan(Silent()).carry_out()
 
 
-# ── what must hold ────────────────────────────────────────────────────────────────────────────────────────────────
+# ── invariants ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def record_of(objects: Objects) -> Published | None:
@@ -156,7 +156,7 @@ def record_of(objects: Objects) -> Published | None:
 
 
 def check_known(objects: Objects) -> None:
-    """At any moment: the record accounts for every key, so that whatever was left can be found and deleted."""
+    """At any moment: the record accounts for every key, so leftovers can be found and deleted."""
     published = record_of(objects)
     known: set[str] = set()
     if published:
@@ -168,14 +168,14 @@ def check_known(objects: Objects) -> None:
 
 
 def check_whole(objects: Objects, site: Site) -> None:
-    """After a publish that came to its end: the store has this very site, and what the record says beyond it."""
+    """After a completed publish: the store has exactly this site and the retired generations of the record."""
     published = record_of(objects)
     assert published, "nothing is published"
-    assert published.work is None, "somebody is still at work"
+    assert published.work is None, "the lease is still held"
     assert published.built.complete
     assert not published.due
-    assert published.built.lists == site.manifest.lists, "the record tells of another site"
-    assert published.built.objects == site.manifest.objects, "the record tells of other objects"
+    assert published.built.lists == site.manifest.lists, "the record is of another site"
+    assert published.built.objects == site.manifest.objects, "the record lists other objects"
     check_known(objects)
     for key in site.manifest.objects:
         assert key in objects, f"{key} is missing"
@@ -187,28 +187,28 @@ def check_whole(objects: Objects, site: Site) -> None:
 
 
 def whole_retired(built: Manifest) -> tuple[manifest.Retired, ...]:
-    return tuple(one for one in built.retired if not one.partial)
+    return tuple(entry for entry in built.retired if not entry.partial)
 
 
 def check_headers(objects: Objects) -> None:
-    for key, one in objects.items():
-        told = {name.lower(): value for name, value in one.headers.items()}
+    for key, found in objects.items():
+        headers = {name.lower(): value for name, value in found.headers.items()}
         wanted = {name.lower(): value for name, value in keys.headers(key).items()}
-        assert told.items() >= wanted.items(), f"{key} has the headers {told}"
+        assert headers.items() >= wanted.items(), f"{key} has the headers {headers}"
 
 
 def check_hidden(objects: Objects, *numbers: int) -> None:
-    """Of markets that were withdrawn not a byte is left where readers can get it."""
+    """No trace of withdrawn markets is readable."""
     for number in numbers:
         texts = (market_id(number).encode(), f"Question {number}".encode())
-        for key, one in objects.items():
+        for key, found in objects.items():
             if key.startswith(f"{API_VERSION}/"):
                 assert market_id(number) not in key, f"{key} is there"
-                assert not any(text in one.body for text in texts), f"{key} shows market {number}"
+                assert not any(text in found.body for text in texts), f"{key} shows market {number}"
 
 
 def check_lists(scene: Scene, *states: State) -> None:
-    """Every list can be walked by every limit, and shows one of these states."""
+    """Every list can be walked with every limit, and shows one of these states."""
     scene.reader.check(*states, lists=LISTS)
 
 
@@ -216,7 +216,7 @@ def check_lists(scene: Scene, *states: State) -> None:
 
 
 class Walkers:
-    """A thread that walks the lists page by page for as long as the test lasts; every walk must be of one state."""
+    """A thread that walks the lists during the test; every walk must show a single state."""
 
     def __init__(self, scene: Scene, *states: State) -> None:
         self.exact = 0
@@ -232,13 +232,13 @@ class Walkers:
         self.expect(*states)
 
     def expect(self, *states: State) -> None:
-        """Let walks be of these states, too; tell before they can be seen."""
+        """Accept these states, too; call this before they become visible."""
         for state in states:
             for name in LISTS:
                 self._possible[name].append([*state[name]])
 
     def withdraw(self, *, is_withdrawing: bool) -> None:
-        """Tell that markets may be withdrawn from now on, which ends walks; or that they all are."""
+        """Declare that withdrawals, which end walks, begin or are over."""
         self._withdrawals += is_withdrawing and not self._is_withdrawing
         self._is_withdrawing = is_withdrawing
 
@@ -271,7 +271,7 @@ class Walkers:
                 except GoneError:
                     if at is not None:
                         is_excused = is_withdrawing or withdrawals != self._withdrawals
-                        assert is_excused, f"a walk of {name} by {limit} was cut off"
+                        assert is_excused, f"a walk of {name} by {limit} was interrupted"
                         self.gone += 1
                     return
             seen += items

@@ -1,5 +1,6 @@
-"""Small sites to publish: a few markets in three lists, each of five limits. They are made as a build makes them, in
-its folders and with its manifest, so that a publish takes milliseconds and meets every kind of object.
+"""Small sites to publish: a few markets in three lists, each with five limits, with every kind of object.
+
+They are made with a build's own functions, folder and manifest; publishing one takes milliseconds.
 """
 
 from collections.abc import Mapping
@@ -24,7 +25,7 @@ from tests.support.faults import LIMITS_WALKED, Seen, State
 from tests.support.rows import market_id, public_market
 
 LISTS: Final = ("all/popular", "closed/new", "open/new")
-#: The limits that have first pages: those that are walked, and a hundred, by which a takedown reads.
+#: The limits that have first pages: those that are walked, and 100, which a takedown reads.
 LIMITS: Final = (*LIMITS_WALKED, 2)
 #: Every market by its number, with what differs from `market_row`.
 MARKETS: Final[Mapping[int, Mapping[str, Any]]] = {
@@ -41,7 +42,7 @@ MARKETS: Final[Mapping[int, Mapping[str, Any]]] = {
 
 
 def markets(**changes: Mapping[str, Any] | None) -> dict[int, Mapping[str, Any]]:
-    """The markets after changes: `m3={"question": "Why?"}` edits the third, `m3=None` takes it away."""
+    """The markets after changes: `m3={"question": "Why?"}` edits the third, `m3=None` removes it."""
     numbers = {int(name.removeprefix("m")): columns for name, columns in changes.items()}
     edited = {number: {**MARKETS.get(number, {}), **columns} for number, columns in numbers.items() if columns}
     gone = {number for number, columns in numbers.items() if columns is None}
@@ -50,7 +51,7 @@ def markets(**changes: Mapping[str, Any] | None) -> dict[int, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Site:
-    """What a folder holds: its objects by key, its lists in order, the settings it was made and is published with."""
+    """The content of a folder: objects by key, lists in order, and the settings to build and publish it."""
 
     config: Config
     manifest: Manifest
@@ -63,7 +64,7 @@ class Site:
 
 
 def make(config: Config, shown: Mapping[int, Mapping[str, Any]], minute: int) -> Site:
-    """Bring the folder to the state of these markets, so many minutes later."""
+    """Build a site of these markets in the folder, `minute` minutes after `AS_OF`."""
     catalog = Catalog(
         (public_market(number, **columns) for number, columns in shown.items()),
         as_of=contract_time(AS_OF + timedelta(minutes=minute)),
@@ -97,20 +98,25 @@ def _rendered(folder: Output, catalog: Catalog, config: Config) -> Rendered:
         staged.put(folder, Artifact(keys.detail(market.item.id), market.body))
     for artifact in artifacts.documents(catalog, config):
         staged.put(folder, artifact)
-    for one in lists:
-        staged.add(one.first_pages)
-    staged.put(folder, artifacts.build_json(catalog, config, {one.name: one.current.count for one in lists}, {}))
+    for staged_list in lists:
+        staged.add(staged_list.first_pages)
+    staged.put(
+        folder,
+        artifacts.build_json(
+            catalog, config, {staged_list.name: staged_list.current.count for staged_list in lists}, {}
+        ),
+    )
     states = {market.item.id: (market.item.status,) for market in catalog.markets}
     return Rendered(lists, staged, _record(catalog, config, lists, staged), states)
 
 
-def _with_few_limits(one: StagedList) -> StagedList:
-    kept = {keys.head(one.name), *(keys.first_page(one.name, limit) for limit in LIMITS)}
+def _with_few_limits(staged_list: StagedList) -> StagedList:
+    kept = {keys.head(staged_list.name), *(keys.first_page(staged_list.name, limit) for limit in LIMITS)}
     few = Staged(
-        objects={key: digest for key, digest in one.first_pages.objects.items() if key in kept},
-        changed=[key for key in one.first_pages.changed if key in kept],
+        objects={key: digest for key, digest in staged_list.first_pages.objects.items() if key in kept},
+        changed=[key for key in staged_list.first_pages.changed if key in kept],
     )
-    return replace(one, first_pages=few)
+    return replace(staged_list, first_pages=few)
 
 
 def _record(catalog: Catalog, config: Config, lists: list[StagedList], staged: Staged) -> Manifest:
@@ -121,7 +127,7 @@ def _record(catalog: Catalog, config: Config, lists: list[StagedList], staged: S
         variant=config.variant,
         layout=config.layout,
         settings=shape(config),
-        lists={one.name: one.current for one in lists},
+        lists={staged_list.name: staged_list.current for staged_list in lists},
         retired=(),
         objects=dict(sorted(staged.objects.items())),
         markets={},

@@ -1,4 +1,4 @@
-"""Publishers that are struck at a request of theirs: watched, held, stopped or killed, here or in other processes."""
+"""Interrupts publishers at a given request: holds, stops or kills them, in this process or others."""
 
 import os
 import signal
@@ -23,12 +23,12 @@ from tests.support.s3.behaviour import DROPPED, Fault
 from tests.support.s3.server import BUCKET, S3Server
 from tests.support.s3.wire import Answer, Request
 
-#: Requests without credentials, which are refused: they never take effect.
+#: Requests without credentials, which are always refused.
 ANONYMOUS: Final = "anonymous"
 
 
 def label(request: Request) -> str:
-    """What a request does for a publisher."""
+    """The kind of a publisher's request."""
     if request.key_id is None:
         return ANONYMOUS
     key = request.key.removeprefix(PREFIX)
@@ -40,13 +40,13 @@ def label(request: Request) -> str:
     return f"{operation} {names.get(key, 'probe' if key else 'bucket')}"
 
 
-#: The label that fits every request.
+#: The label that matches every request.
 ANY: Final = "any"
 
 
 @dataclass(frozen=True)
 class Strike:
-    """At which request something happens: before it takes effect, or after, when it is not answered yet."""
+    """The request to interrupt: before it takes effect, or after that but before the response."""
 
     label: str
     number: int
@@ -55,11 +55,11 @@ class Strike:
 
 @dataclass
 class Watch:
-    """Counts a publisher's requests by label, and does something at one of them. Put into a server's hooks."""
+    """Server hooks that count a publisher's requests by label, and act at one of them."""
 
     strike: Strike | None
     act: Callable[[], None] = lambda: None
-    #: Whether nothing that comes later arrives, as it is with a process that was killed.
+    #: Whether all later requests are dropped, as after a kill.
     ends: bool = False
     counts: Counter[str] = field(default_factory=Counter)
     has_struck: bool = False
@@ -91,7 +91,7 @@ class Watch:
 
     @contextmanager
     def over(self, server: S3Server) -> Iterator["Watch"]:
-        """Watch for the length of the block."""
+        """Watch during the block."""
         server.before, server.after = self.before, self.after
         try:
             yield self
@@ -100,7 +100,7 @@ class Watch:
 
 
 def places(counts: Mapping[str, int], few: int = 4) -> list[Strike]:
-    """Where to strike a publisher that made these requests: at each, and where there are many alike, at some."""
+    """Where to interrupt a publisher that made these requests: at each, or at a few of many alike."""
     return [
         Strike(text, number, after)
         for text, count in counts.items()
@@ -111,12 +111,12 @@ def places(counts: Mapping[str, int], few: int = 4) -> list[Strike]:
 
 
 def prepare() -> None:
-    """Load what boto3 and obstore load for the first of all clients. Nothing is connected, so forks are safe."""
+    """Import boto3 and obstore without connecting, so that forks are fast and safe."""
     BucketStore(BUCKET, PREFIX, endpoint_url="http://127.0.0.1:1", client="obstore")
 
 
 class Victims:
-    """Commands in processes of their own, which are killed when the server gets a certain request of theirs."""
+    """Commands in separate processes, killed when the server receives a given request."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -127,41 +127,41 @@ class Victims:
         self._runner.close()
 
     def run(self, arguments: list[str]) -> Counter[str]:
-        """Run a command to its end; returns its requests by label."""
+        """Run a command to completion; returns its requests by label."""
         with Watch(None).over(self._scene.server) as watch:
             self.finish(arguments)
         return watch.counts
 
     def finish(self, arguments: list[str]) -> Counter[str]:
-        """Run a command to its end; returns its file calls by label."""
-        code, said = self.end(arguments)
-        assert code == 0, said
+        """Run a command to completion; returns its file calls by label."""
+        code, output = self.end(arguments)
+        assert code == 0, output
         return self._runner.calls
 
     def end(self, arguments: list[str]) -> tuple[int, str]:
-        """Run a command that may fail; returns its exit code and what it said."""
+        """Run a command that may fail; returns its exit code and output."""
         self._runner.begin(arguments)
         return self._runner.end(), self._runner.log()
 
     def fail(self, arguments: list[str], fault: FileFault) -> None:
-        """Run a command that is killed at a file call, if it comes to that: threads differ in what they have to do."""
+        """Run a command that is killed at a file call, if it gets there: threads vary in their calls."""
         self._runner.begin(arguments, fault)
         code = self._runner.end()
         assert code in (0, -signal.SIGKILL), self._runner.log()
         self.kills += code != 0
 
     def kill(self, arguments: list[str], strike: Strike) -> bool:
-        """Run a command until it is killed; tell whether that came to pass."""
+        """Run a command until it is killed; returns whether it was."""
         pid: list[int] = []
-        is_begun = threading.Event()
+        has_started = threading.Event()
 
         def act() -> None:
-            is_begun.wait()
+            has_started.wait()
             os.kill(pid[0], signal.SIGKILL)
 
         with Watch(strike, act, ends=True).over(self._scene.server) as watch:
             pid.append(self._runner.begin(arguments))
-            is_begun.set()
+            has_started.set()
             code = self._runner.end()
         assert code == (-signal.SIGKILL if watch.has_struck else 0), f"{strike}: {code}: {self._runner.log()}"
         self.kills += watch.has_struck
@@ -169,18 +169,18 @@ class Victims:
 
     @contextmanager
     def stopped(self, arguments: list[str], strike: Strike) -> Iterator[Callable[[], int]]:
-        """Stop a command at a request for the length of the block; what is yielded tells then how it ended."""
+        """Stop a command at a request during the block; yields a function that returns its exit code."""
         pid: list[int] = []
-        is_begun, is_stopped = threading.Event(), threading.Event()
+        has_started, is_stopped = threading.Event(), threading.Event()
 
         def act() -> None:
-            is_begun.wait()
+            has_started.wait()
             os.kill(pid[0], signal.SIGSTOP)
             is_stopped.set()
 
         with Watch(strike, act).over(self._scene.server):
             pid.append(self._runner.begin(arguments))
-            is_begun.set()
+            has_started.set()
             assert is_stopped.wait(timeout=60), f"{strike} never came"
             try:
                 yield self._runner.end

@@ -19,16 +19,16 @@ from tests.support.rows import market_id
 
 @dataclass(frozen=True)
 class Case:
-    """What is killed: a command, after what was published before it; `seen` are the states that readers may meet."""
+    """A command to kill, and the sites published before; `seen` are the states that readers may see."""
 
     published: list[Site]
     arguments: list[str]
     seen: list[State]
-    #: Of which site the store must have the objects when the work is finished; None for a takedown.
+    #: The site in the store when the work is finished; None for a takedown.
     site: Site | None
     hidden: tuple[int, ...] = ()
     is_verifying: bool = False
-    #: What happens between what was published and the command.
+    #: What happens before the command.
     between: Callable[[], object] = field(default=lambda: None)
 
 
@@ -104,36 +104,36 @@ CASES = (first, change, move, withdrawal, expiry, purge, withdrawn_by_command, r
 def test_a_run_killed_at_any_request_loses_nothing(
     scene: Scene, victims: Victims, case: Callable[[Scene], Case]
 ) -> None:
-    told = case(scene)
-    for site in told.published:
+    prepared = case(scene)
+    for site in prepared.published:
         scene.publish(site)
-    told.between()
+    prepared.between()
     before = scene.objects()
-    strikes = sample(places(victims.run(told.arguments)), 4)
-    finish(scene, told, None)
-    later = scene.site("later", 9, m2={"question": "Later?"}, **{f"m{number}": None for number in told.hidden})
+    strikes = sample(places(victims.run(prepared.arguments)), 4)
+    finish(scene, prepared, None)
+    later = scene.site("later", 9, m2={"question": "Later?"}, **{f"m{number}": None for number in prepared.hidden})
     for number, strike in enumerate(strikes):
         scene.reset(before)
-        assert victims.kill(told.arguments, strike), strike
+        assert victims.kill(prepared.arguments, strike), strike
         if case is not repair:
             check_known(scene.objects())
-        if told.published:
-            check_lists(scene, *told.seen)
-        finish(scene, told, later if number % 3 == 2 else None)
+        if prepared.published:
+            check_lists(scene, *prepared.seen)
+        finish(scene, prepared, later if number % 3 == 2 else None)
     assert victims.kills == len(strikes) >= rounds(4, 25)
 
 
 def finish(scene: Scene, case: Case, later: Site | None) -> None:
-    """Run again what was killed, or publish another site from another folder: nothing is left of the fault."""
+    """Repeat the killed command, or publish another site from another folder; no trace of the fault remains."""
     site = later or case.site
     if site:
         scene.publish(site, is_verifying=case.is_verifying)
         check_whole(scene.objects(), site)
         check_lists(scene, site.state)
     else:
-        words = BlockedList().decided(map(market_id, case.hidden), is_blocked=True, now=NOW)
+        blocked = BlockedList().decided(map(market_id, case.hidden), is_blocked=True, now=NOW)
         config = scene.config("elsewhere")
-        takedown.from_store(scene.store(config), config, words, Silent(), lambda _: None)
+        takedown.from_store(scene.store(config), config, blocked, Silent(), lambda _: None)
         check_known(scene.objects())
         check_lists(scene, *case.seen[-1:])
     check_hidden(scene.objects(), *case.hidden)

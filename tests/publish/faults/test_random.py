@@ -1,4 +1,4 @@
-"""Publishers killed at random, one after the other while readers walk, and at any file call of theirs."""
+"""Publishers killed at random requests while readers walk, and at every kind of file call."""
 # ruff: noqa: S311 - nothing here is secret, and every run must kill at the same places
 
 import hashlib
@@ -19,7 +19,7 @@ from tests.support.builds import files
 from tests.support.campaigns import rounds, sample
 from tests.support.faults import Fault, Reader
 
-# ── at random, one after the other ────────────────────────────────────────────────────────────────────────────────
+# ── at random requests ────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.campaign
@@ -63,7 +63,7 @@ def edited(scene: Scene, rng: random.Random, minute: int, hidden: int) -> Site:
     return scene.site(name, minute, **changes | ({f"m{hidden}": None} if hidden else {}))
 
 
-# ── at every file call ────────────────────────────────────────────────────────────────────────────────────────────
+# ── at file calls ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.campaign
@@ -95,7 +95,7 @@ def test_a_publish_into_a_directory_killed_at_any_file_call_loses_nothing(scene:
 
 
 def calls_of(counts: Mapping[str, int]) -> list[Fault]:
-    """The first, the middle and the last calls of every kind, before and after each."""
+    """The first, middle and last calls of every kind, before and after each."""
     return [
         Fault(call, number, after=after)
         for call, count in counts.items()
@@ -105,7 +105,7 @@ def calls_of(counts: Mapping[str, int]) -> list[Fault]:
 
 
 def objects_in(target: Path) -> dict[str, Found]:
-    """What a directory has for objects; their headers are the web server's."""
+    """The objects of a directory, with the headers that a web server adds."""
     return {
         key: Found(body, hashlib.sha256(body).hexdigest(), keys.headers(key))
         for key, body in files(target, "").items()

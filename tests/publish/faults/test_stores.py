@@ -1,4 +1,4 @@
-"""Stores and records in any condition: altered by hand, damaged, foreign, of another time, full, and other servers."""
+"""Stores and records that were altered, damaged, foreign, out of date or full; and other servers."""
 
 import json
 import os
@@ -44,19 +44,19 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def published(scene: Scene) -> Site:
-    """A site that was published over another one, so that there are retired generations, too."""
+    """A site published over another, so that there are retired generations."""
     scene.publish(scene.site("a", 0, m1={"question": "Old?"}))
     site = scene.site("b", 1)
     scene.publish(site)
     return site
 
 
-# ── objects altered by hand ───────────────────────────────────────────────────────────────────────────────────────
+# ── altered objects ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("share", range(5))
-def test_whatever_is_altered_by_hand_is_found_and_repaired(scene: Scene, published: Site, share: int) -> None:
+def test_altered_objects_are_found_and_repaired(scene: Scene, published: Site, share: int) -> None:
     objects = dict(scene.objects())
     altered = sorted(key for key in objects if key.startswith("v1/"))[share::5]
     for number, key in enumerate(altered):
@@ -75,7 +75,7 @@ def test_whatever_is_altered_by_hand_is_found_and_repaired(scene: Scene, publish
     assert len(altered) > 10
 
 
-def test_what_a_hand_altered_is_replaced_by_the_next_change_too(scene: Scene, published: Site) -> None:
+def test_altered_objects_are_replaced_by_the_next_change_too(scene: Scene, published: Site) -> None:
     objects = dict(scene.objects())
     for key in published.manifest.objects:
         objects[key] = Found(b"{}", "", objects[key].headers)
@@ -106,9 +106,7 @@ def older(body: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("spoil", [damaged, foreign, future, older], ids=lambda spoil: spoil.__name__)
-def test_a_record_that_cannot_be_read_stops_everything(
-    scene: Scene, published: Site, spoil: Callable[[bytes], bytes]
-) -> None:
+def test_an_unreadable_record_stops_everything(scene: Scene, published: Site, spoil: Callable[[bytes], bytes]) -> None:
     objects = dict(scene.objects())
     objects[record.KEY] = Found(spoil(objects[record.KEY].body), "", objects[record.KEY].headers)
     scene.reset(objects)
@@ -127,8 +125,8 @@ def test_a_record_that_cannot_be_read_stops_everything(
         assert scene.server.objects() == before
 
 
-def test_a_record_that_was_deleted_is_made_anew_by_verify(scene: Scene, published: Site) -> None:
-    objects = {key: one for key, one in scene.objects().items() if key != record.KEY}
+def test_a_deleted_record_is_rewritten_by_verify(scene: Scene, published: Site) -> None:
+    objects = {key: found for key, found in scene.objects().items() if key != record.KEY}
     scene.reset(objects)
     with pytest.raises(StoreError, match="--verify"):
         scene.publish(published)
@@ -137,7 +135,7 @@ def test_a_record_that_was_deleted_is_made_anew_by_verify(scene: Scene, publishe
     check_whole(scene.objects(), published)
 
 
-def test_a_record_put_back_from_yesterday_is_repaired_by_verify(scene: Scene) -> None:
+def test_an_outdated_record_is_repaired_by_verify(scene: Scene) -> None:
     first, second = scene.site("a", 0), scene.site("b", 1, m1={"question": "New?"}, m3=None)
     scene.publish(first)
     old = scene.objects()[record.KEY]
@@ -148,7 +146,7 @@ def test_a_record_put_back_from_yesterday_is_repaired_by_verify(scene: Scene) ->
     check_hidden(scene.objects(), 3)
 
 
-def test_nothing_but_its_own_site_is_published_over(scene: Scene, published: Site) -> None:
+def test_an_older_or_shrunken_site_is_refused(scene: Scene, published: Site) -> None:
     before = scene.server.objects()
     older_site = scene.site("c", 0, m1={"question": "Older?"})
     with pytest.raises(GuardError, match="older"):
@@ -160,7 +158,7 @@ def test_nothing_but_its_own_site_is_published_over(scene: Scene, published: Sit
     check_whole(scene.objects(), published)
 
 
-def test_an_empty_site_is_published_when_that_is_meant(scene: Scene, published: Site) -> None:
+def test_an_empty_site_is_published_with_the_option(scene: Scene, published: Site) -> None:
     empty = make(scene.config("d"), {}, 2)
     scene.publish(empty, lifted=LiftedGuards(shrink=True))
     check_whole(scene.objects(), empty)
@@ -173,7 +171,7 @@ def test_an_empty_site_is_published_when_that_is_meant(scene: Scene, published: 
 
 
 @pytest.mark.parametrize("offset", [3600, -3600], ids=["ahead", "behind"])
-def test_a_store_whose_clock_is_an_hour_off_retires_by_its_own(scene: Scene, offset: int) -> None:
+def test_a_store_whose_clock_is_an_hour_off_retires_by_its_own_clock(scene: Scene, offset: int) -> None:
     scene.pass_time(offset)
     for minute in range(3):
         site = scene.site("a", minute, m1={"question": f"Edition {minute}?"})
@@ -188,7 +186,7 @@ def test_a_store_whose_clock_is_an_hour_off_retires_by_its_own(scene: Scene, off
     assert retired(scene) == len(LISTS) * 2 // 3
 
 
-def test_a_clock_that_is_set_back_between_two_runs_deletes_nothing_early(scene: Scene) -> None:
+def test_a_clock_set_back_between_two_runs_deletes_nothing_early(scene: Scene) -> None:
     for minute, step in enumerate((0, 3600, -7200, 1800)):
         scene.pass_time(step)
         site = scene.site("a", minute, m1={"question": f"Edition {minute}?"})
@@ -203,12 +201,12 @@ def retired(scene: Scene) -> int:
     return len(published.built.retired)
 
 
-# ── a disk that fills ─────────────────────────────────────────────────────────────────────────────────────────────
+# ── full disk ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @contextmanager
 def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
-    """A file system of its own, of so many kilobytes."""
+    """A separate file system of the given size."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
@@ -219,7 +217,7 @@ def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_a_disk_that_fills_leaves_what_was_published(scene: Scene, tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_published_site_intact(scene: Scene, tmp_path: Path) -> None:
     old = scene.site("a", 0)
     new = scene.site("b", 1, **{f"m{number}": {"question": "Long " * 900 + "?"} for number in (1, 2, 3)})
     codes = []
@@ -228,11 +226,11 @@ def test_a_disk_that_fills_leaves_what_was_published(scene: Scene, tmp_path: Pat
         reader = Reader.of_folder(target)
         victims.finish([*scene.arguments("publish", "a"), "--set", f"publish.target={target}"])
         publish_new = [*scene.arguments("publish", "b"), "--set", f"publish.target={target}"]
-        for kept in range(0, 320, 20):  # it fills later and later
+        for kept in range(0, 320, 20):  # fills up later and later
             filler = disk / "filler"
             filler.write_bytes(b"0" * max(0, free(disk) - kept * 1024))
-            code, said = victims.end(publish_new)
-            assert code == 0 or "no space left on device; free some space" in said
+            code, output = victims.end(publish_new)
+            assert code == 0 or "no space left on device; free some space" in output
             codes.append(code)
             reader.check(old.state, new.state, lists=LISTS)
             filler.unlink()
@@ -251,7 +249,7 @@ def free(disk: Path) -> int:
 
 
 def objects_of(store: Store) -> dict[str, Found]:
-    """Everything in any store, which is believed to have kept the headers."""
+    """Every object of any store; the headers are assumed."""
     found = {}
     for listed in [*store.list("v1/"), *store.list("manifest.json"), *store.list("blocked.json")]:
         stored = store.get(listed.key)
@@ -281,8 +279,8 @@ def test_other_servers_agree(
     publish_site(new, stores[1])
     check_same(stores[1], new)
     check_hidden(objects_of(stores[1]), 3)
-    words = BlockedList().decided([market_id(6)], is_blocked=True, now=NOW)
-    takedown.from_store(stores[0], old.config, words, Silent(), lambda _: None)
+    blocked = BlockedList().decided([market_id(6)], is_blocked=True, now=NOW)
+    takedown.from_store(stores[0], old.config, blocked, Silent(), lambda _: None)
     check_hidden(objects_of(stores[0]), 3, 6)
     check_known(objects_of(stores[0]))
     read = reader_of(stores[0])

@@ -1,4 +1,4 @@
-"""A takedown and a publish that interrupt each other anywhere: what was taken down is gone, and stays away."""
+"""A takedown and a publish that interrupt each other at any request: blocked markets stay away."""
 
 import shutil
 import threading
@@ -25,14 +25,14 @@ def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     use_credentials(monkeypatch)
 
 
-#: Two lists do not show it, so that a takedown leaves them alone.
+#: Two of the lists do not hold it, so a takedown leaves them alone.
 HIDDEN = 7
-#: Every so many rounds it is tried again to publish what was taken down.
+#: After every fifth round, try to publish the blocked market again.
 EVERY = 5
 
 
 @pytest.mark.campaign
-def test_a_takedown_in_the_midst_of_a_publish_wins_three_hundred_times(tmp_path: Path) -> None:
+def test_a_takedown_during_a_publish_wins_three_hundred_times(tmp_path: Path) -> None:
     tries = 0
 
     def play(scene: Scene, rounds: Sequence[int]) -> None:
@@ -76,37 +76,37 @@ def check_quiet_without(scene: Scene, number: int) -> None:
 
 
 def take_down(scene: Scene, tell: Callable[[str], None]) -> None:
-    words = BlockedList().decided([market_id(HIDDEN)], is_blocked=True, now=NOW)
+    blocked = BlockedList().decided([market_id(HIDDEN)], is_blocked=True, now=NOW)
     config = scene.config("elsewhere")
-    takedown.from_store(scene.store(config), config, words, Silent(), tell)
+    takedown.from_store(scene.store(config), config, blocked, Silent(), tell)
 
 
 def interrupted_publish(scene: Scene, site: Site, strike: Strike) -> None:
-    """A publish is held at a request until a takedown is done, or waits for it."""
-    is_told = threading.Event()
+    """Hold a publish at a request until a takedown is done, or waits for it."""
+    is_waiting_or_done = threading.Event()
     with ThreadPoolExecutor(1) as pool:
 
         def run() -> None:
             try:
-                take_down(scene, lambda _: is_told.set())
+                take_down(scene, lambda _: is_waiting_or_done.set())
             finally:
-                is_told.set()
+                is_waiting_or_done.set()
 
-        begun: list[Future[None]] = []
+        started: list[Future[None]] = []
 
         def act() -> None:
-            begun.append(pool.submit(run))
-            assert is_told.wait(timeout=60)
+            started.append(pool.submit(run))
+            assert is_waiting_or_done.wait(timeout=60)
 
         with Watch(strike, act).over(scene.server):
             code = code_of(lambda: scene.publish(site))
-        for future in begun or [pool.submit(run)]:
+        for future in started or [pool.submit(run)]:
             future.result()
     assert code in (0, 4)
 
 
 def interrupted_takedown(scene: Scene, site: Site, strike: Strike) -> None:
-    """A takedown is held at a request while somebody publishes."""
+    """Hold a takedown at a request during a publish."""
     codes: list[int] = []
     with Watch(strike, lambda: codes.append(code_of(lambda: scene.publish(site)))).over(scene.server):
         take_down(scene, lambda _: None)

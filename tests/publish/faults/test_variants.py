@@ -1,6 +1,6 @@
-"""Publishers that break one rule of the protocol each, and the checks that catch them: so the checks can fail.
+"""Publishers that each break one rule of the protocol, and the checks that catch them: proof that the checks can fail.
 
-The same rounds with the real publisher pass.
+The real publisher passes the same rounds.
 """
 
 import threading
@@ -35,7 +35,7 @@ from tests.support.rows import market_id
 from tests.support.s3.behaviour import APPLIED_BUT_FAILED, Fault
 from tests.support.s3.wire import Answer, Request
 
-#: A breach that one race in three hides is hidden by one test in a hundred thousand.
+#: A breach that goes unnoticed in a third of the races goes unnoticed in one of 59,000 tests.
 _TRIES: Final = 10
 
 
@@ -43,7 +43,7 @@ _TRIES: Final = 10
 
 
 class Around:
-    """A store with some methods of its own."""
+    """A store with some methods replaced."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -63,7 +63,7 @@ class IgnoresConditionsOfObjects(Around):
 
 
 class PutsPagesLast(Around):
-    """First pages lead to pages that come only with the next record."""
+    """First pages refer to pages that are uploaded only with the next record."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -81,7 +81,7 @@ class PutsPagesLast(Around):
 
 
 class SaysNothingOfItsIntent(Around):
-    """The record is written when all is done."""
+    """Writes the record only at the end."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -97,7 +97,7 @@ class SaysNothingOfItsIntent(Around):
 
 
 class ForgetsWhatWasTouched(Around):
-    """Takes over, and trusts what a publisher that ended early may have replaced."""
+    """Takes over, and trusts objects that an interrupted publisher may have replaced."""
 
     def get(self, key: str) -> Stored | None:
         found = self.store.get(key)
@@ -122,7 +122,7 @@ class LooksAtTheBlockedListOnce(Around):
 
 
 class NeverLooksBackAtAPut(Around):
-    """Like a client that repeats by itself: of a put that was applied but not answered it says that it failed."""
+    """Like a client with its own retries: reports an applied but unanswered put as failed."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -140,7 +140,7 @@ class NeverLooksBackAtAPut(Around):
 
 
 class WaitsForNobody(Lease):
-    """Neither its own deadline nor another publisher's record stops it."""
+    """Ignores its own deadline and another publisher's record."""
 
     def require_valid(self) -> None:
         pass
@@ -150,7 +150,7 @@ class WaitsForNobody(Lease):
 
 
 class CleansUpWhenUnsure(Around):
-    """Takes a commit without an answer for one that failed, and deletes what it had uploaded."""
+    """Treats an unanswered commit as failed, and deletes its uploads."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -169,17 +169,17 @@ class CleansUpWhenUnsure(Around):
 
 
 class SweepsFirst(Publisher):
-    """Deletes the old pages before first pages lead to the new ones."""
+    """Deletes the old pages before first pages refer to the new ones."""
 
     def _carry_out(self, plan: Plan) -> None:
         old = self._record().built.lists
-        for name, one in old.items():
-            self._store.delete([*object_keys(name, one)])
+        for name, current in old.items():
+            self._store.delete([*object_keys(name, current)])
         super()._carry_out(plan)
 
 
 class RetiresNothing(Publisher):
-    """Deletes what was replaced at once, whoever walks in it."""
+    """Deletes replaced generations at once, in spite of walks."""
 
     def __init__(self, target: Target, content: Content, progress: Progress) -> None:
         super().__init__(target, content, progress, Extras(purges_retired=True))
@@ -187,7 +187,7 @@ class RetiresNothing(Publisher):
 
 @dataclass(frozen=True)
 class Variant:
-    """What a publisher is put together from."""
+    """The parts of a publisher."""
 
     around: Callable[[Any], Any] = lambda store: store
     lease: type[Lease] = Lease
@@ -217,11 +217,11 @@ REAL = Variant()
 
 
 class DiedError(BaseException):
-    """What stands for the end of a process: nothing catches it."""
+    """Simulates the end of a process: nothing catches it."""
 
 
 class Dies(Around):
-    """After so many first pages nothing is sent any more."""
+    """Sends nothing more after a number of first pages."""
 
     def __init__(self, store: Store, first_pages: int) -> None:
         super().__init__(store)
@@ -303,8 +303,8 @@ def take_over(scene: Scene, variant: Variant) -> None:
 
 def take_down(scene: Scene, variant: Variant) -> None:
     _, new = sites_of(scene)
-    words = BlockedList().decided([market_id(7)], is_blocked=True, now=NOW)
-    with Watch(Strike("Put build", 1), lambda: void(store_blocklist.merge(scene.store(new.config), words))).over(
+    blocked = BlockedList().decided([market_id(7)], is_blocked=True, now=NOW)
+    with Watch(Strike("Put build", 1), lambda: void(store_blocklist.merge(scene.store(new.config), blocked))).over(
         scene.server
     ):
         assert variant.publish(scene, new) == 0
@@ -331,14 +331,14 @@ def walk(scene: Scene, variant: Variant) -> None:
     old, new = sites_of(scene)
     walks = [scene.reader.begin(name, 1) for name in LISTS]
     assert variant.publish(scene, new) == 0
-    for one in walks:
-        scene.reader.finish(one)
+    for begun in walks:
+        scene.reader.finish(begun)
     check_lists(scene, new.state)
-    assert all(one.whole == old.state[one.list_name] for one in walks)
+    assert all(begun.whole == old.state[begun.list_name] for begun in walks)
 
 
 def look(scene: Scene, variant: Variant) -> None:
-    """Read every list whenever one more first page was replaced."""
+    """Read every list after each replaced first page."""
     old, new = sites_of(scene)
     broken: list[Exception] = []
 
@@ -356,11 +356,11 @@ def look(scene: Scene, variant: Variant) -> None:
 
 
 def void(_: object) -> None:
-    """Want no result."""
+    """Discard a result."""
 
 
 ROUNDS = (race, freeze, die, take_over, take_down, lose_answer, walk, look)
-#: Every rule: the publisher that breaks it, the round that catches it, and what is caught.
+#: Every rule: the publisher that breaks it, the round that catches it, and the error.
 BROKEN = {
     "records are put under conditions": (
         Variant(IgnoresConditionsOfRecords),
@@ -394,7 +394,7 @@ def test_a_publisher_that_breaks_a_rule_is_caught(scene: Scene, rule: str) -> No
 
 
 def play_often(scene: Scene, play: Callable[[Scene, Variant], None], variant: Variant) -> None:
-    """Luck can hide a breach: of two that race, one may find and mend what the other left."""
+    """Repeat, since a breach can go unnoticed: in a race, one publisher may repair what the other left."""
     for number in range(_TRIES):
         folder = scene.folder / str(number)
         folder.mkdir()
@@ -406,7 +406,7 @@ def play_often(scene: Scene, play: Callable[[Scene, Variant], None], variant: Va
 @pytest.mark.parametrize("play", [race, freeze], ids=lambda play: play.__name__)
 def test_a_store_that_ignores_conditions_is_caught(scene: Scene, play: Callable[[Scene, Variant], None]) -> None:
     scene.server.behaviour.change({"ignores_conditions": True})
-    # That publishers refuse such a store is not what keeps the rounds from passing.
+    # Without the probe: the rounds must fail for another reason than the publishers' refusal.
     with pytest.raises((AssertionError, GoneError)):
         play(SceneThatTrusts(scene.folder, scene.server), REAL)
 

@@ -1,4 +1,4 @@
-"""A directory as a store: what a web server that reads it sees, what several writers do to it, and what it refuses."""
+"""A directory as a store: what a web server reads, concurrent writers, and what is refused."""
 
 import os
 import stat
@@ -31,14 +31,14 @@ def store(root: Path) -> Directory:
 
 
 def served(root: Path) -> dict[str, bytes]:
-    """What a web server finds, which serves nothing but the API."""
+    """What a web server finds, which serves only the API."""
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in (root / "v1").rglob("*") if path.is_file()}
 
 
 # What readers see
 
 
-def test_whoever_reads_an_object_while_it_is_replaced_reads_the_old_one(store: Directory, root: Path) -> None:
+def test_an_open_object_keeps_its_content_while_it_is_replaced(store: Directory, root: Path) -> None:
     store.put(KEY, b"old", If.ALWAYS)
     with (root / KEY).open("rb") as reader:
         store.put(KEY, b"new and longer", If.ALWAYS)
@@ -46,14 +46,14 @@ def test_whoever_reads_an_object_while_it_is_replaced_reads_the_old_one(store: D
     assert served(root) == {KEY: b"new and longer"}
 
 
-def test_what_a_killed_publisher_left_of_a_page_is_written_anew(store: Directory, root: Path) -> None:
+def test_a_page_left_incomplete_by_a_killed_publisher_is_rewritten(store: Directory, root: Path) -> None:
     store.put(IMMUTABLE, b"a whole page", If.ALWAYS)
     (root / IMMUTABLE).write_bytes(b"a who")
     Directory(root).put(IMMUTABLE, b"a whole page", If.ALWAYS)
     assert served(root) == {IMMUTABLE: b"a whole page"}
 
 
-def test_nothing_but_objects_is_left_beside_them(store: Directory, root: Path) -> None:
+def test_no_other_files_are_left_beside_objects(store: Directory, root: Path) -> None:
     root.parent.mkdir()
     (root.parent / "neighbour.json").touch()
     store.put(KEY, b"1", If.ABSENT)
@@ -61,22 +61,22 @@ def test_nothing_but_objects_is_left_beside_them(store: Directory, root: Path) -
     with pytest.raises(ConditionFailedError):
         store.put(KEY, b"3", If.ABSENT)
     assert served(root) == {KEY: b"1", IMMUTABLE: b"2"}
-    assert [one.key for one in store.list("")] == sorted([KEY, IMMUTABLE])
+    assert [listed.key for listed in store.list("")] == sorted([KEY, IMMUTABLE])
     assert {path.name for path in root.iterdir()} == {"v1", ".lock-publish"}
 
 
-def test_folders_go_with_their_last_object_and_the_directory_stays(store: Directory, root: Path) -> None:
+def test_empty_folders_are_removed_and_the_directory_stays(store: Directory, root: Path) -> None:
     for key in (KEY, IMMUTABLE, keys.page("open/new", "g2", 20, 20)):
         store.put(key, b"1", If.ALWAYS)
     store.delete([IMMUTABLE])
     folders = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_dir()}
     assert keys.generation_prefix("open/new", "g1") not in folders
     assert keys.generation_prefix("open/new", "g2") in folders
-    store.delete([one.key for one in store.list("")])
+    store.delete([listed.key for listed in store.list("")])
     assert [path.name for path in root.iterdir()] == [".lock-publish"]
 
 
-def test_reading_makes_nothing(store: Directory, root: Path, tmp_path: Path) -> None:
+def test_reading_creates_no_files(store: Directory, root: Path, tmp_path: Path) -> None:
     store.now()
     store.get(KEY)
     store.delete([KEY])
@@ -93,7 +93,7 @@ def test_a_folder_is_not_an_object(store: Directory) -> None:
     assert store.get(f"{KEY}/below") is None
 
 
-# Writers among themselves
+# Concurrent writers
 
 COUNT = """
 import sys
@@ -113,7 +113,7 @@ while done < 100:
 """
 
 
-def test_of_several_processes_none_undoes_what_another_did(store: Directory, root: Path) -> None:
+def test_concurrent_processes_lose_no_update(store: Directory, root: Path) -> None:
     processes = [subprocess.Popen([sys.executable, "-c", COUNT, str(root)], cwd=ROOT) for _ in range(4)]
     assert [process.wait(timeout=120) for process in processes] == [0] * 4
     found = store.get("count")
@@ -130,7 +130,7 @@ with open(sys.argv[1], "ab") as file:
 """
 
 
-def test_a_writer_that_stopped_with_the_lock_stops_nobody_for_good(store: Directory, root: Path) -> None:
+def test_a_stopped_writer_does_not_block_others_forever(store: Directory, root: Path) -> None:
     store.put(KEY, b"1", If.ALWAYS)
     command = [sys.executable, "-c", HOLD, str(root / ".lock-publish")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
@@ -145,16 +145,16 @@ def test_a_writer_that_stopped_with_the_lock_stops_nobody_for_good(store: Direct
     assert served(root)[KEY] == b"3"
 
 
-def test_what_a_killed_writer_left_aside_is_not_taken_for_an_object(store: Directory, root: Path) -> None:
+def test_a_temporary_file_of_a_killed_writer_is_not_an_object(store: Directory, root: Path) -> None:
     store.put(KEY, b"1", If.ALWAYS)
     (root / ".aside-publish").write_bytes(b"longer than what comes")
-    assert [one.key for one in store.list("")] == [KEY]
+    assert [listed.key for listed in store.list("")] == [KEY]
     store.put(KEY, b"2", If.ALWAYS)
     assert served(root) == {KEY: b"2"}
     assert not (root / ".aside-publish").exists()
 
 
-# The clock, and strangers
+# The clock and permissions
 
 
 def test_the_clock_is_the_file_systems(store: Directory, root: Path) -> None:
@@ -162,12 +162,12 @@ def test_the_clock_is_the_file_systems(store: Directory, root: Path) -> None:
     (root / "before").touch()
     now = store.now().timestamp()
     (root / "after").touch()
-    grain = 1e-6  # of a datetime
+    grain = 1e-6  # resolution of a datetime
     assert (root / "before").stat().st_mtime - grain <= now <= (root / "after").stat().st_mtime + grain
     assert {path.name for path in root.iterdir()} == {"before", "after"}
 
 
-def test_a_directory_that_every_user_can_write_to_is_found_out(store: Directory, root: Path) -> None:
+def test_a_world_writable_directory_is_detected(store: Directory, root: Path) -> None:
     store.put(KEY, b"1", If.ALWAYS)
     assert not store.is_open_to_everyone()
     root.chmod(root.stat().st_mode | stat.S_IWOTH)
@@ -199,7 +199,7 @@ def test_a_link_to_a_folder_elsewhere_is_not_followed(name: str, store: Director
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_key_that_leads_out_is_refused(name: str, store: Directory, root: Path, tmp_path: Path) -> None:
+def test_a_key_outside_the_directory_is_refused(name: str, store: Directory, root: Path, tmp_path: Path) -> None:
     root.mkdir(parents=True)
     (tmp_path / "srv" / "x.json").write_text("not ours")
     with pytest.raises(StoreError, match="leads elsewhere"):
@@ -207,7 +207,7 @@ def test_a_key_that_leads_out_is_refused(name: str, store: Directory, root: Path
     assert (tmp_path / "srv" / "x.json").read_text() == "not ours"
 
 
-def test_an_object_that_is_a_link_is_replaced_and_never_written_through(store: Directory, root: Path) -> None:
+def test_an_object_that_is_a_link_is_replaced_not_written_through(store: Directory, root: Path) -> None:
     target = root.parent / "elsewhere.json"
     for key in (KEY, IMMUTABLE):
         (root / key).parent.mkdir(parents=True, exist_ok=True)
@@ -233,7 +233,7 @@ def test_the_directory_itself_may_be_a_link(root: Path, tmp_path: Path) -> None:
     assert served(tmp_path / "disk") == {KEY: b"1"}
 
 
-def test_a_file_where_the_directory_should_be_is_named(store: Directory, root: Path) -> None:
+def test_a_file_in_place_of_the_directory_is_named(store: Directory, root: Path) -> None:
     root.parent.mkdir(parents=True)
     root.touch()
     for name in ("put", "create", "delete"):
@@ -243,7 +243,7 @@ def test_a_file_where_the_directory_should_be_is_named(store: Directory, root: P
         store.now()
 
 
-def test_a_directory_without_the_right_to_write_is_named(tmp_path: Path) -> None:
+def test_a_read_only_directory_is_named(tmp_path: Path) -> None:
     """As another user: root may write everywhere."""
     root = tmp_path / "site"
     root.mkdir(mode=0o755)
@@ -268,7 +268,7 @@ except StoreError as error:
 
 
 @pytest.mark.parametrize("key", [KEY, IMMUTABLE])
-def test_a_full_disk_is_named_and_what_was_there_stays(key: str, store: Directory, root: Path) -> None:
+def test_a_full_disk_is_named_and_the_old_object_stays(key: str, store: Directory, root: Path) -> None:
     store.put(KEY, b"old", If.ALWAYS)
     code = f"""
 import resource, signal, sys

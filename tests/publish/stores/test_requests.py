@@ -1,4 +1,4 @@
-"""Requests that are repeated until they are answered, and many of them at once."""
+"""Retries of requests, and parallel requests."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ KEY = "v1/build.json"
 
 @pytest.fixture(autouse=True)
 def fast(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Waits, which are not waited for."""
+    """The waits between retries, recorded instead of slept."""
     use_credentials(monkeypatch)
     waits: list[float] = []
     monkeypatch.setattr("time.sleep", waits.append)
@@ -27,7 +27,7 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def failing(times: int, error: Exception) -> Callable[[], str]:
-    """A call that fails so often, then answers."""
+    """A call that fails a number of times, then returns."""
     left = [error] * times
 
     def call() -> str:
@@ -39,12 +39,12 @@ def failing(times: int, error: Exception) -> Callable[[], str]:
 
 
 @pytest.mark.parametrize("times", [0, 1, 5, 11])
-def test_a_request_is_repeated_until_it_is_answered(times: int, fast: list[float]) -> None:
+def test_a_request_is_retried_until_it_is_answered(times: int, fast: list[float]) -> None:
     assert with_retries(failing(times, UnavailableError("busy"))) == "answer"
     assert len(fast) == times
 
 
-def test_a_store_that_stays_silent_is_given_up_on_in_time(fast: list[float]) -> None:
+def test_retries_end_when_a_store_stays_silent(fast: list[float]) -> None:
     with pytest.raises(UnavailableError, match="busy"):
         with_retries(failing(12, UnavailableError("busy")))
     assert len(fast) == 11
@@ -53,7 +53,7 @@ def test_a_store_that_stays_silent_is_given_up_on_in_time(fast: list[float]) -> 
 
 
 @pytest.mark.parametrize("error", [ConditionFailedError("k"), StoreError("no"), ValueError("bug")])
-def test_an_answer_that_is_no_is_not_asked_for_again(error: Exception, fast: list[float]) -> None:
+def test_a_refusal_is_not_retried(error: Exception, fast: list[float]) -> None:
     with pytest.raises(type(error)):
         with_retries(failing(1, error))
     assert fast == []
@@ -66,7 +66,7 @@ def once(fault: Fault) -> Callable[[Request], Fault | None]:
 
 @pytest.mark.parametrize("fault", [APPLIED_BUT_FAILED, APPLIED_BUT_DROPPED, SLOW_DOWN])
 @pytest.mark.parametrize("condition", [If.ABSENT, If.ALWAYS, "etag"])
-def test_a_put_whose_answer_was_lost_is_not_taken_for_a_refusal(
+def test_a_put_with_a_lost_response_is_not_mistaken_for_a_refusal(
     s3: S3Server, fault: Fault, condition: If | str
 ) -> None:
     store = open_bucket(s3, "obstore")
@@ -87,7 +87,7 @@ def test_somebody_elses_object_is_a_refusal(s3: S3Server) -> None:
     assert s3.objects()[KEY][0] == b"theirs"
 
 
-def test_whoever_must_not_write_any_more_does_not_try_again(s3: S3Server) -> None:
+def test_a_put_is_not_retried_without_the_lease(s3: S3Server) -> None:
     store = open_bucket(s3, "obstore")
     asked = []
 
@@ -115,11 +115,11 @@ def test_results_come_in_the_order_of_the_items(clock: None) -> None:
     assert list(parallel_map(slow_at_first, range(100), 8)) == [number * number for number in range(100)]
 
 
-def test_there_is_nothing_to_do_for_nothing() -> None:
+def test_no_items_give_no_results() -> None:
     assert list(parallel_map(lambda item: item, [], 4)) == []
 
 
-def test_as_many_are_at_work_as_was_asked_for_and_no_more(clock: None) -> None:
+def test_exactly_the_given_number_of_tasks_run_at_once(clock: None) -> None:
     at_work, most, lock = [0], [0], threading.Lock()
     together = threading.Barrier(4)
 
@@ -131,16 +131,16 @@ def test_as_many_are_at_work_as_was_asked_for_and_no_more(clock: None) -> None:
         with lock:
             at_work[0] -= 1
 
-    # Every task has a partner in each of the others, to the last one.
+    # The barrier lets tasks pass only in groups of four.
     assert len(list(parallel_map(work, range(36), 4))) == 36
     assert most == [4]
 
 
-def test_an_error_is_raised_and_what_has_not_begun_does_not_begin() -> None:
-    begun = []
+def test_an_error_is_raised_and_no_further_task_starts() -> None:
+    started = []
 
     def work(number: int) -> int:
-        begun.append(number)
+        started.append(number)
         if number == 10:
             raise StoreError("no")
         return number
@@ -148,10 +148,10 @@ def test_an_error_is_raised_and_what_has_not_begun_does_not_begin() -> None:
     results = parallel_map(work, range(10_000), 2)
     with pytest.raises(StoreError, match="no"):
         list(results)
-    assert len(begun) < 100
+    assert len(started) < 100
 
 
-def test_items_are_taken_as_they_are_needed() -> None:
+def test_items_are_taken_lazily() -> None:
     taken = []
 
     def items() -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""What a bucket's refusals and failures become, and what it takes to be good to stores that are not Amazon's."""
+"""How S3 errors are reported, and compatibility with stores other than Amazon's."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ from tests.support.stores import CLIENTS, Client, open_bucket, use_credentials
 KEY = "v1/build.json"
 ETAG = "0" * 32
 
-#: Everything that asks the store, by name.
+#: Every operation on a store, by name.
 CALLS: dict[str, Callable[[Bucket], object]] = {
     "put": lambda bucket: bucket.put(KEY, b"{}", If.ALWAYS),
     "create": lambda bucket: bucket.put(KEY, b"{}", If.ABSENT),
@@ -43,10 +43,10 @@ CALLS: dict[str, Callable[[Bucket], object]] = {
     "versions": lambda bucket: bucket.purge_versions("v1/"),
 }
 PUTS = ("put", "create", "replace")
-#: The statuses that are asked about once more where they come without a body.
+#: Statuses without a body (of HEAD), for which a second request gets the reason.
 EXPLAINED = (400, 403)
 
-#: S3's refusals that no other try mends, and what the sentence has to say.
+#: S3's permanent errors, and what the message must say.
 REFUSALS = {
     "AccessDenied": (403, "allow these credentials s3:"),
     "AuthorizationHeaderMalformed": (400, "set AWS_DEFAULT_REGION"),
@@ -59,7 +59,7 @@ REFUSALS = {
     "NotImplemented": (501, "NotImplemented"),
     "QuotaExceeded": (403, "QuotaExceeded"),
 }
-#: Failures of which nobody knows whether the request took effect, or that are over in a moment.
+#: Failures that are transient, or leave it unknown whether the request took effect.
 FAILURES = {
     "503": SLOW_DOWN,
     "500": APPLIED_BUT_FAILED,
@@ -97,7 +97,7 @@ def bodies(server: S3Server) -> dict[str, bytes]:
     return {key: body for key, (body, _) in server.objects().items()}
 
 
-# Refusals, failures, and what they are called here
+# Refusals and failures
 
 
 @pytest.mark.parametrize("code", REFUSALS)
@@ -115,14 +115,14 @@ def test_a_refusal_names_what_was_refused_why_and_the_remedy(code: str, s3: S3Se
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_whatever_is_asked_may_be_refused(name: str, s3: S3Server, bucket: Bucket) -> None:
+def test_every_operation_reports_a_refusal(name: str, s3: S3Server, bucket: Bucket) -> None:
     s3.before = lambda _: Fault(403, "AccessDenied")
     with pytest.raises(StoreError, match=rf"^s3://{s3.name}.*; allow these credentials s3:"):
         CALLS[name](bucket)
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_a_failure_that_may_pass_is_told_apart_and_left_to_the_caller(
+def test_a_transient_failure_is_distinguished_and_left_to_the_caller(
     failure: str, s3: S3Server, bucket: Bucket
 ) -> None:
     s3.before = lambda _: FAILURES[failure]
@@ -133,14 +133,14 @@ def test_a_failure_that_may_pass_is_told_apart_and_left_to_the_caller(
 
 
 @pytest.mark.parametrize("code", ["RequestTimeout", "IncompleteBody", "BadDigest", "SlowDown"])
-def test_a_refusal_that_may_pass_is_a_failure(code: str, s3: S3Server, bucket: Bucket) -> None:
+def test_a_transient_refusal_is_a_failure(code: str, s3: S3Server, bucket: Bucket) -> None:
     s3.before = lambda _: Fault(400, code)
     for call in CALLS.values():
         with pytest.raises(UnavailableError, match=rf"^s3://{s3.name}.*: 400 {code}: "):
             call(bucket)
 
 
-def test_an_answer_that_is_cut_short_is_no_answer(s3: S3Server, bucket: Bucket) -> None:
+def test_a_truncated_response_is_a_failure(s3: S3Server, bucket: Bucket) -> None:
     bucket.put(KEY, b"something", If.ALWAYS)
     s3.before = lambda _: CUT_SHORT
     for name in ("get", "list", "delete"):
@@ -148,14 +148,14 @@ def test_an_answer_that_is_cut_short_is_no_answer(s3: S3Server, bucket: Bucket) 
             CALLS[name](bucket)
 
 
-def test_a_store_that_does_not_listen_may_listen_again(client: Client) -> None:
+def test_a_refused_connection_is_a_transient_failure(client: Client) -> None:
     bucket = Bucket("markets", "", endpoint_url=f"http://127.0.0.1:{free_port()}", client=client)
     for call in (*CALLS.values(), Bucket.now, Bucket.is_open_to_everyone):
         with pytest.raises(UnavailableError, match=r"^s3://markets"):
             call(bucket)
 
 
-def test_a_condition_that_is_refused_in_any_of_its_ways_did_not_hold(s3: S3Server, bucket: Bucket) -> None:
+def test_every_kind_of_failed_condition_is_recognized(s3: S3Server, bucket: Bucket) -> None:
     for fault in (Fault(412, "PreconditionFailed"), Fault(404, "NoSuchKey"), Fault(412), Fault(304)):
         s3.before = lambda request, fault=fault: fault if request.method == "PUT" else None
         for name in ("create", "replace"):
@@ -163,7 +163,7 @@ def test_a_condition_that_is_refused_in_any_of_its_ways_did_not_hold(s3: S3Serve
                 CALLS[name](bucket)
 
 
-def test_no_sentence_has_a_secret(s3: S3Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_message_contains_a_secret(s3: S3Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     use_credentials(monkeypatch, "AKIAHIDDEN", "hidden-secret")
     bucket = open_bucket(s3, client)
     for fault in (Fault(403, "SignatureDoesNotMatch"), Fault(500, "InternalError"), DROPPED):
@@ -177,7 +177,7 @@ def test_no_sentence_has_a_secret(s3: S3Server, client: Client, monkeypatch: pyt
 # Credentials
 
 
-def test_without_credentials_nothing_is_asked(s3: S3Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_credentials_no_request_is_made(s3: S3Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     bucket = open_bucket(s3, client)
@@ -193,7 +193,7 @@ def test_a_profile_that_does_not_exist_is_named(s3: S3Server, client: Client, mo
         open_bucket(s3, client)
 
 
-def test_a_bundle_of_certificates_that_is_not_there_is_named(
+def test_a_missing_certificate_bundle_is_named(
     s3: S3Server, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_CA_BUNDLE", str(tmp_path / "ca.pem"))
@@ -202,7 +202,7 @@ def test_a_bundle_of_certificates_that_is_not_there_is_named(
 
 
 class Renewed:
-    """Credentials from a program, as single sign-on gives them, which are renewed when `write` is called."""
+    """Credentials from a program, as with single sign-on; `write` renews them."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._file = folder / "credentials.json"
@@ -223,11 +223,11 @@ def renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Renewed:
 
 
 def soon() -> str:
-    """A time within the minutes in which boto3 asks for new credentials before it uses the old ones."""
+    """An expiry so near that boto3 refreshes the credentials before using them."""
     return (datetime.now(UTC) + timedelta(minutes=5)).isoformat()
 
 
-def test_credentials_that_were_renewed_are_used_at_once(s3: S3Server, client: Client, renewed: Renewed) -> None:
+def test_renewed_credentials_are_used_at_once(s3: S3Server, client: Client, renewed: Renewed) -> None:
     s3.behaviour.expire_after = 3
     renewed.write("FIRST", soon())
     bucket = open_bucket(s3, client)
@@ -240,9 +240,7 @@ def test_credentials_that_were_renewed_are_used_at_once(s3: S3Server, client: Cl
         bucket.put(KEY, b"{}", If.ABSENT)
 
 
-def test_credentials_that_expired_before_they_were_given_are_refused(
-    s3: S3Server, client: Client, renewed: Renewed
-) -> None:
+def test_credentials_that_have_already_expired_are_refused(s3: S3Server, client: Client, renewed: Renewed) -> None:
     renewed.write("OLD", "2020-01-01T00:00:00Z")
     for call in CALLS.values():
         with pytest.raises(StoreError, match="the credentials have expired; renew them"):
@@ -253,7 +251,7 @@ def test_credentials_that_expired_before_they_were_given_are_refused(
 # ETags
 
 
-def test_how_an_etag_is_spelled_is_found_out_once(s3: S3Server, bucket: Bucket) -> None:
+def test_the_form_of_etags_is_detected_once(s3: S3Server, bucket: Bucket) -> None:
     s3.behaviour.bare_etags = True
     etag = bucket.put(KEY, b"0", If.ABSENT)
     for number in range(3):
@@ -261,7 +259,7 @@ def test_how_an_etag_is_spelled_is_found_out_once(s3: S3Server, bucket: Bucket) 
     assert operations(s3) == ["PutObject", "PutObject", "HeadObject", "PutObject", "PutObject", "PutObject"]
 
 
-def test_where_etags_are_spelled_as_everywhere_a_lost_race_costs_nothing_more(s3: S3Server, bucket: Bucket) -> None:
+def test_a_lost_race_costs_no_extra_request_where_etags_have_the_usual_form(s3: S3Server, bucket: Bucket) -> None:
     etag = bucket.put(KEY, b"0", bucket.put(KEY, b"1", If.ABSENT))
     bucket.put(KEY, b"2", etag)
     with pytest.raises(ConditionFailedError):
@@ -269,13 +267,13 @@ def test_where_etags_are_spelled_as_everywhere_a_lost_race_costs_nothing_more(s3
     assert operations(s3) == ["PutObject"] * 4
 
 
-def test_etags_are_foretold_once_a_put_has_shown_what_they_are(s3: S3Server, bucket: Bucket) -> None:
+def test_etags_are_predicted_once_a_put_has_shown_their_form(s3: S3Server, bucket: Bucket) -> None:
     assert bucket.etag_of(b"1") is None
     bucket.put(KEY, b"0", If.ALWAYS)
     assert bucket.etag_of(b"1") == bucket.put(KEY, b"1", If.ALWAYS)
 
 
-def test_etags_that_are_no_digests_are_not_foretold(s3: S3Server, bucket: Bucket) -> None:
+def test_etags_that_are_not_digests_are_not_predicted(s3: S3Server, bucket: Bucket) -> None:
     s3.behaviour.opaque_etags = True
     bucket.put(KEY, b"0", If.ALWAYS)
     assert bucket.etag_of(b"0") is None
@@ -286,7 +284,7 @@ def test_etags_that_are_no_digests_are_not_foretold(s3: S3Server, bucket: Bucket
 
 @pytest.fixture
 def thousands(s3: S3Server, bucket: Bucket) -> list[str]:
-    """More objects than a list or a deletion holds."""
+    """More objects than one listing or deletion can hold."""
     keys = [f"v1/{number:04}.json" for number in range(2_001)]
     with ThreadPoolExecutor(bucket.parallel) as pool:
         list(pool.map(lambda key: bucket.put(key, b"{}", If.ALWAYS), keys))
@@ -295,16 +293,16 @@ def thousands(s3: S3Server, bucket: Bucket) -> list[str]:
 
 
 @pytest.mark.parametrize("client", ["obstore"], indirect=True)
-def test_a_list_and_a_deletion_take_a_thousand_objects_a_request(
+def test_listings_and_deletions_take_a_thousand_objects_per_request(
     thousands: list[str], s3: S3Server, bucket: Bucket
 ) -> None:
-    assert [one.key for one in bucket.list("v1/")] == thousands
+    assert [listed.key for listed in bucket.list("v1/")] == thousands
     bucket.delete(thousands)
     assert operations(s3) == ["ListObjectsV2"] * 3 + ["DeleteObjects"] * 3
     assert s3.objects() == {}
 
 
-def test_what_an_answer_says_was_not_deleted_is_read(s3: S3Server, bucket: Bucket) -> None:
+def test_deletions_that_failed_are_reported(s3: S3Server, bucket: Bucket) -> None:
     bucket.put(KEY, b"{}", If.ALWAYS)
     s3.behaviour.delete_errors = 1.0
     with pytest.raises(UnavailableError, match=rf"^s3://{s3.name}/{KEY}: .*InternalError"):
@@ -315,7 +313,7 @@ def test_what_an_answer_says_was_not_deleted_is_read(s3: S3Server, bucket: Bucke
 
 
 @pytest.mark.parametrize("fault", [Fault(400, "MissingContentMD5"), Fault(501, "NotImplemented"), Fault(405)])
-def test_a_store_that_deletes_one_by_one_is_asked_one_by_one(fault: Fault, s3: S3Server, bucket: Bucket) -> None:
+def test_a_store_without_bulk_deletion_gets_single_deletions(fault: Fault, s3: S3Server, bucket: Bucket) -> None:
     s3.before = lambda request: fault if request.operation == "DeleteObjects" else None
     keys = [f"v1/{number}.json" for number in range(3)]
     for key in keys:
@@ -327,7 +325,7 @@ def test_a_store_that_deletes_one_by_one_is_asked_one_by_one(fault: Fault, s3: S
     assert operations(s3) == ["DeleteObject"] * 3
 
 
-def test_one_by_one_a_failure_is_not_overlooked(s3: S3Server, bucket: Bucket) -> None:
+def test_a_failed_single_deletion_is_reported(s3: S3Server, bucket: Bucket) -> None:
     faults = {"DeleteObjects": Fault(501, "NotImplemented"), "DeleteObject": SLOW_DOWN}
     s3.before = lambda request: faults.get(request.operation)
     with pytest.raises(UnavailableError):
@@ -335,7 +333,7 @@ def test_one_by_one_a_failure_is_not_overlooked(s3: S3Server, bucket: Bucket) ->
 
 
 def versioned(server: S3Server, bucket: Bucket, status: str) -> None:
-    """Objects of which old versions are there, one of them deleted; and one whose key begins otherwise."""
+    """Objects with old versions, one of them deleted, and an object outside the prefix."""
     server.bucket.versioning = status
     for key in ("v1/kept.json", "v1/deleted.json", "other.json"):
         for body in (b"1", b"2", b"3"):
@@ -348,7 +346,7 @@ def versions(server: S3Server) -> list[tuple[str, bytes]]:
     return [(version.key, version.body) for version in found]
 
 
-def test_old_versions_are_purged_and_what_is_current_stays(s3: S3Server, bucket: Bucket) -> None:
+def test_old_versions_are_purged_and_current_objects_stay(s3: S3Server, bucket: Bucket) -> None:
     versioned(s3, bucket, "Enabled")
     assert bucket.purge_versions("v1/") == 2 + 3 + 1
     assert versions(s3) == [("other.json", b"3"), ("other.json", b"2"), ("other.json", b"1"), ("v1/kept.json", b"3")]
@@ -363,7 +361,7 @@ def test_old_versions_on_many_pages_are_purged(size: int, s3: S3Server, bucket: 
     assert versions(s3)[3:] == [("v1/kept.json", b"3")]
 
 
-def test_old_versions_of_a_bucket_that_keeps_no_more_of_them_are_purged(s3: S3Server, bucket: Bucket) -> None:
+def test_old_versions_are_purged_after_versioning_was_suspended(s3: S3Server, bucket: Bucket) -> None:
     versioned(s3, bucket, "Enabled")
     s3.bucket.versioning = "Suspended"
     bucket.put("v1/kept.json", b"4", If.ALWAYS)
@@ -371,7 +369,7 @@ def test_old_versions_of_a_bucket_that_keeps_no_more_of_them_are_purged(s3: S3Se
     assert versions(s3)[3:] == [("v1/kept.json", b"4")]
 
 
-def test_while_old_versions_are_purged_none_comes_back(s3: S3Server, bucket: Bucket) -> None:
+def test_no_old_version_reappears_during_a_purge(s3: S3Server, bucket: Bucket) -> None:
     versioned(s3, bucket, "Enabled")
     seen: list[dict[str, bytes]] = []
 
@@ -381,11 +379,11 @@ def test_while_old_versions_are_purged_none_comes_back(s3: S3Server, bucket: Buc
     s3.after = look
     bucket.purge_versions("v1/")
     assert len(seen) > 3
-    assert all(one == {"other.json": b"3", "v1/kept.json": b"3"} for one in seen)
+    assert all(current == {"other.json": b"3", "v1/kept.json": b"3"} for current in seen)
 
 
 @pytest.mark.parametrize("status", [501, 405, 400])
-def test_a_store_that_knows_no_versions_is_asked_once(status: int, s3: S3Server, bucket: Bucket) -> None:
+def test_a_store_without_versions_gets_one_request(status: int, s3: S3Server, bucket: Bucket) -> None:
     s3.before = lambda _: Fault(status, "NotImplemented")
     assert bucket.purge_versions("v1/") == 0
     assert bucket.purge_versions("v1/") == 0
@@ -393,7 +391,7 @@ def test_a_store_that_knows_no_versions_is_asked_once(status: int, s3: S3Server,
 
 
 @pytest.mark.parametrize("operation", ["GetBucketVersioning", "ListObjectVersions", "DeleteObjects"])
-def test_whoever_may_not_purge_versions_is_told_what_it_takes(operation: str, s3: S3Server, bucket: Bucket) -> None:
+def test_a_missing_permission_to_purge_versions_is_named(operation: str, s3: S3Server, bucket: Bucket) -> None:
     versioned(s3, bucket, "Enabled")
     s3.before = lambda request: Fault(403, "AccessDenied") if request.operation == operation else None
     rights = "s3:GetBucketVersioning, s3:ListBucketVersions and s3:DeleteObjectVersion"
@@ -401,10 +399,10 @@ def test_whoever_may_not_purge_versions_is_told_what_it_takes(operation: str, s3
         bucket.purge_versions("v1/")
 
 
-# The clock, and strangers
+# The clock and public access
 
 
-def test_the_clock_is_that_of_the_last_answer(s3: S3Server, bucket: Bucket) -> None:
+def test_the_clock_is_that_of_the_last_response(s3: S3Server, bucket: Bucket) -> None:
     s3.clock = lambda: 1_000_000.0
     assert 1_000_000 <= bucket.now().timestamp() < 1_010_000
     assert operations(s3) == ["HeadBucket"]
@@ -419,26 +417,26 @@ def test_the_clock_is_that_of_the_last_answer(s3: S3Server, bucket: Bucket) -> N
     assert operations(s3) == ["HeadBucket", "GetObject", "HeadObject"]
 
 
-def test_a_refusal_tells_the_time_too(s3: S3Server, bucket: Bucket) -> None:
+def test_a_refusal_sets_the_clock_too(s3: S3Server, bucket: Bucket) -> None:
     s3.clock = lambda: 1_000_000.0
     s3.before = lambda _: Fault(403, "AccessDenied")
     assert 1_000_000 <= bucket.now().timestamp() < 1_010_000
 
 
 @pytest.mark.parametrize("is_open", [True, False])
-def test_a_bucket_that_everybody_can_write_to_is_found_out(*, is_open: bool, s3: S3Server, bucket: Bucket) -> None:
+def test_a_publicly_writable_bucket_is_detected(*, is_open: bool, s3: S3Server, bucket: Bucket) -> None:
     s3.behaviour.open_to_everyone = is_open
     assert bucket.is_open_to_everyone() is is_open
     assert s3.objects() == {}
 
 
-def test_whether_strangers_may_write_is_not_guessed(s3: S3Server, bucket: Bucket) -> None:
+def test_public_write_access_is_not_guessed(s3: S3Server, bucket: Bucket) -> None:
     s3.before = lambda _: SLOW_DOWN
     with pytest.raises(UnavailableError):
         bucket.is_open_to_everyone()
 
 
-# Keys, the clients, and what is imported when
+# Keys, clients, and lazy imports
 
 
 @pytest.mark.parametrize("prefix", ["", "a/", "with space/ünï/100%/+&?#/"])
@@ -447,12 +445,12 @@ def test_a_prefix_may_hold_any_character(prefix: str, s3: S3Server, client: Clie
     etag = bucket.put(KEY, b"1", If.ABSENT)
     bucket.put(KEY, b"2", etag)
     assert bodies(s3) == {f"{prefix}{KEY}": b"2"}
-    assert [one.key for one in bucket.list("v1/")] == [KEY]
+    assert [listed.key for listed in bucket.list("v1/")] == [KEY]
     bucket.delete([KEY])
     assert s3.objects() == {}
 
 
-def test_a_prefix_that_obstore_cannot_spell_is_refused(s3: S3Server) -> None:
+def test_a_prefix_that_obstore_cannot_encode_is_refused(s3: S3Server) -> None:
     bucket = open_bucket(s3, "obstore", "a//b/")
     with pytest.raises(StoreError, match=rf"^s3://{s3.name}/a//b/{KEY}: .*choose another prefix in publish.target"):
         bucket.put(KEY, b"1", If.ALWAYS)
@@ -484,7 +482,7 @@ def python(code: str) -> str:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
-def test_a_command_that_needs_no_bucket_does_not_wait_for_its_libraries() -> None:
+def test_a_command_without_a_bucket_does_not_import_its_libraries() -> None:
     bucket = {"boto3", "botocore", "obstore"}
     code = f"import sys, generator.cli.build, generator.cli.publish; print({bucket} & set(sys.modules))"
     assert python(code) == "set()\n"

@@ -1,4 +1,4 @@
-"""What every store keeps to, wherever the objects lie: a directory, and buckets with the quirks that stores have."""
+"""The contract of every store: a directory, and buckets with the quirks of real stores."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -75,24 +75,24 @@ def body_of(store: Store, key: str) -> bytes | None:
     return found.body if found else None
 
 
-# What is there, and what is not
+# Objects present and absent
 
 
-def test_an_object_that_nobody_put_is_not_there(store: Store) -> None:
+def test_an_object_that_was_never_put_is_absent(store: Store) -> None:
     assert store.get(KEY) is None
     assert store.head(KEY) is None
     assert list(store.list("")) == []
 
 
 @pytest.mark.parametrize("key", [KEY, IMMUTABLE])
-def test_what_was_put_is_what_is_got(key: str, store: Store) -> None:
+def test_get_returns_what_was_put(key: str, store: Store) -> None:
     for body in (b"{}", b"", bytes(range(256)) * 40, "“ß€𝄞”".encode()):
         etag = store.put(key, body, If.ALWAYS)
         found = store.get(key)
         assert found is not None
         assert (found.body, found.etag) == (body, etag)
         assert store.head(key) == etag
-        assert [(one.key, one.size, one.etag) for one in store.list("")] == [(key, len(body), etag)]
+        assert [(listed.key, listed.size, listed.etag) for listed in store.list("")] == [(key, len(body), etag)]
 
 
 @pytest.mark.parametrize("key", [KEY, IMMUTABLE])
@@ -111,13 +111,13 @@ def test_an_object_is_stored_with_the_headers_of_its_key(key: str, bucket: Place
 # Conditions
 
 
-def test_what_must_be_absent_is_put_once(store: Store) -> None:
+def test_a_put_if_absent_succeeds_once(store: Store) -> None:
     assert won(store, KEY, b"1", If.ABSENT)
     assert not won(store, KEY, b"2", If.ABSENT)
     assert body_of(store, KEY) == b"1"
 
 
-def test_only_who_knows_the_latest_etag_replaces(store: Store) -> None:
+def test_only_the_latest_etag_allows_a_replacement(store: Store) -> None:
     first = store.put(KEY, b"1", If.ABSENT)
     second = store.put(KEY, b"2", first)
     assert not won(store, KEY, b"3", first)
@@ -126,7 +126,7 @@ def test_only_who_knows_the_latest_etag_replaces(store: Store) -> None:
     assert body_of(store, KEY) == b"4"
 
 
-def test_an_etag_that_another_store_was_told_is_good(place: Place, store: Store) -> None:
+def test_an_etag_from_another_client_is_valid(place: Place, store: Store) -> None:
     store.put(KEY, b"1", If.ABSENT)
     other = place.open()
     etag = other.head(KEY)
@@ -136,7 +136,7 @@ def test_an_etag_that_another_store_was_told_is_good(place: Place, store: Store)
     assert won(store, KEY, b"4", next(store.list(KEY)).etag)
 
 
-def test_what_was_deleted_is_not_replaced(store: Store) -> None:
+def test_a_deleted_object_is_not_replaced(store: Store) -> None:
     etag = store.put(KEY, b"1", If.ABSENT)
     store.delete([KEY])
     assert not won(store, KEY, b"2", etag)
@@ -144,48 +144,48 @@ def test_what_was_deleted_is_not_replaced(store: Store) -> None:
     assert won(store, KEY, b"3", If.ABSENT)
 
 
-def test_an_etag_that_never_was_replaces_nothing(store: Store) -> None:
+def test_an_unknown_etag_replaces_nothing(store: Store) -> None:
     store.put(KEY, b"1", If.ABSENT)
     assert not won(store, KEY, b"2", "0" * 32)
     assert body_of(store, KEY) == b"1"
 
 
 @pytest.mark.parametrize("kind", ["new", "replaced"])
-def test_of_many_that_put_at_once_one_is_told_that_it_won_and_has(kind: str, store: Store) -> None:
+def test_of_many_concurrent_puts_exactly_one_wins(kind: str, store: Store) -> None:
     wanted = If.ABSENT if kind == "new" else store.put(KEY, b"first", If.ABSENT)
 
-    def told(number: int) -> bool | None:
+    def put(number: int) -> bool | None:
         try:
             return won(store, KEY, b"%d" % number, wanted)
-        except UnavailableError:  # as Ceph answers when many come at once
+        except UnavailableError:  # Ceph's answer to many concurrent puts
             return None
 
     with ThreadPoolExecutor(THREADS) as pool:
-        results = list(pool.map(told, range(THREADS)))
+        results = list(pool.map(put, range(THREADS)))
     winner = int(body_of(store, KEY) or b"")
     assert results[winner] is not False
     assert {number for number, result in enumerate(results) if result} <= {winner}
 
 
-# Lists and deletions
+# Listings and deletions
 
 
-def test_a_list_is_in_the_order_of_the_keys_and_holds_what_begins_like_this(store: Store) -> None:
+def test_a_listing_is_sorted_and_limited_to_its_prefix(store: Store) -> None:
     everything = ["v1/a", "v1/a-b", "v1/a.json", "v1/a0", "v1/ab/c", "v1/b/c/d", "v1/é", "w", "v1/b.json"]
     for key in [*everything, "v1/b/a"]:
         store.put(key, key.encode(), If.ALWAYS)
-    assert [one.key for one in store.list("")] == sorted([*everything, "v1/b/a"])
-    assert [one.key for one in store.list("v1/a")] == ["v1/a", "v1/a-b", "v1/a.json", "v1/a0", "v1/ab/c"]
-    assert [one.key for one in store.list("v1/b/")] == ["v1/b/a", "v1/b/c/d"]
-    assert [one.key for one in store.list("v1/b/c/d")] == ["v1/b/c/d"]
+    assert [listed.key for listed in store.list("")] == sorted([*everything, "v1/b/a"])
+    assert [listed.key for listed in store.list("v1/a")] == ["v1/a", "v1/a-b", "v1/a.json", "v1/a0", "v1/ab/c"]
+    assert [listed.key for listed in store.list("v1/b/")] == ["v1/b/a", "v1/b/c/d"]
+    assert [listed.key for listed in store.list("v1/b/c/d")] == ["v1/b/c/d"]
     assert list(store.list("v2/")) == []
 
 
-def test_what_is_deleted_is_gone_and_nothing_else(store: Store) -> None:
+def test_a_deletion_removes_only_the_given_objects(store: Store) -> None:
     for key in (KEY, IMMUTABLE, "v1/build.json"):
         store.put(key, b"1", If.ALWAYS)
     store.delete([KEY, "v1/never/there.json", IMMUTABLE])
-    assert [one.key for one in store.list("")] == ["v1/build.json"]
+    assert [listed.key for listed in store.list("")] == ["v1/build.json"]
     assert body_of(store, KEY) is None
     store.delete([])
     assert body_of(store, "v1/build.json") == b"1"
@@ -198,10 +198,10 @@ def test_a_store_that_keeps_no_versions_has_none_to_purge(store: Store) -> None:
     assert body_of(store, KEY) == b"2"
 
 
-# What a store tells of itself
+# Properties of a store
 
 
-def test_an_etag_that_is_foretold_comes_true(store: Store) -> None:
+def test_a_predicted_etag_is_correct(store: Store) -> None:
     store.put("probe.json", b"0", If.ALWAYS)
     foretold = store.etag_of(b"something else")
     assert foretold in (None, store.put(KEY, b"something else", If.ALWAYS))
@@ -215,19 +215,19 @@ def test_the_clock_goes_forward(store: Store) -> None:
     assert before.replace(microsecond=0) <= store.now()
 
 
-def test_the_probe_finds_conditions_heeded_and_leaves_nothing(store: Store) -> None:
+def test_the_probe_accepts_conditional_puts_and_leaves_nothing(store: Store) -> None:
     assert probe(store)
     assert list(store.list("")) == []
 
 
-def test_what_was_put_survives_a_flush(store: Store) -> None:
+def test_objects_survive_a_flush(store: Store) -> None:
     store.flush()
     store.put(KEY, b"1", If.ALWAYS)
     store.flush()
     assert body_of(store, KEY) == b"1"
 
 
-# Stores around stores
+# Wrapped stores
 
 
 def test_a_dry_run_reads_everything_and_changes_nothing(store: Store) -> None:
@@ -240,20 +240,20 @@ def test_a_dry_run_reads_everything_and_changes_nothing(store: Store) -> None:
     dry.flush()
     assert dry.purge_versions("") == 0
     assert not dry.is_open_to_everyone()
-    assert [one.key for one in dry.list("")] == [KEY]
+    assert [listed.key for listed in dry.list("")] == [KEY]
     assert (body_of(dry, KEY), body_of(store, KEY)) == (b"1", b"1")
     assert (dry.name, dry.parallel, dry.requests) == (store.name, store.parallel, store.requests)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_the_probe_finds_conditions_ignored_and_leaves_nothing(client: Client, s3: S3Server) -> None:
+def test_the_probe_detects_ignored_conditions_and_leaves_nothing(client: Client, s3: S3Server) -> None:
     s3.behaviour.ignores_conditions = True
     assert not probe(open_bucket(s3, client))
     assert s3.objects() == {}
 
 
 class Deaf(Directory):
-    """A store that keeps to some conditions only."""
+    """A store that honours only some conditions."""
 
     def __init__(self, root: Path, ignored: type) -> None:
         super().__init__(root)
@@ -264,27 +264,27 @@ class Deaf(Directory):
 
 
 @pytest.mark.parametrize("ignored", [If, str])
-def test_a_store_that_ignores_one_kind_of_condition_is_found_out(ignored: type, tmp_path: Path) -> None:
+def test_a_store_that_ignores_one_kind_of_condition_is_detected(ignored: type, tmp_path: Path) -> None:
     store = Deaf(tmp_path, ignored)
     assert not probe(store)
     assert list(store.list("")) == []
 
 
 class Forgetful(Directory):
-    """A store that tells an ETag by which it does not know the object again."""
+    """A store that returns an ETag it does not recognize later."""
 
     def put(self, key: str, body: bytes, condition: Condition) -> str:
         return super().put(key, body, condition) + "-as-of-now"
 
 
-def test_a_store_that_does_not_know_its_own_etag_is_found_out(tmp_path: Path) -> None:
+def test_a_store_that_does_not_recognize_its_own_etag_is_detected(tmp_path: Path) -> None:
     store = Forgetful(tmp_path)
     assert not probe(store)
     assert list(store.list("")) == []
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_single_writer_needs_no_store_that_heeds_conditions(client: Client, s3: S3Server) -> None:
+def test_a_single_writer_needs_no_conditional_puts(client: Client, s3: S3Server) -> None:
     s3.behaviour.ignores_conditions = True
     store = SingleWriter(open_bucket(s3, client))
     assert probe(store)
@@ -297,7 +297,7 @@ def test_a_single_writer_needs_no_store_that_heeds_conditions(client: Client, s3
     assert {key: body for key, (body, _) in s3.objects().items()} == {KEY: b"3"}
 
 
-# Which store a configuration means
+# From configuration to store
 
 
 def test_a_path_means_a_directory_and_an_address_a_bucket(make: Callable[..., Store], s3: S3Server) -> None:
@@ -316,10 +316,10 @@ def test_the_configuration_names_the_client(
     assert make(**target, publish__client=client).parallel == threads
 
 
-def test_a_single_writer_is_one_by_promise_only(make: Callable[..., Store]) -> None:
+def test_a_single_writer_must_be_declared(make: Callable[..., Store]) -> None:
     assert isinstance(make(publish__target="site", publish__single_writer="true"), SingleWriter)
 
 
-def test_a_target_that_is_not_set_is_asked_for(make: Callable[..., Store]) -> None:
+def test_a_missing_target_is_an_error(make: Callable[..., Store]) -> None:
     with pytest.raises(ConfigError, match=r"^publish\.target: is not set; set it to s3:"):
         make()
