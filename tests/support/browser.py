@@ -1,4 +1,4 @@
-"""Pages in a real Chromium: what they say on the console, whom they ask for something, what axe finds wrong."""
+"""Pages in a real Chromium: console messages, requests to other hosts, and axe's findings."""
 
 import os
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ PHONE: Final = (390, 844)
 @contextmanager
 def chromium() -> Iterator[Browser]:
     program = require("chromium", reason="no page is opened in a browser")
-    # Its sandbox does not run as root, which containers are.
+    # Chromium's sandbox does not run as root, as in containers.
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=arguments)
@@ -32,23 +32,27 @@ def chromium() -> Iterator[Browser]:
 
 @dataclass
 class Watched:
-    """A page, and what must not happen in it: messages on the console, requests to other hosts, dialogs."""
+    """A page, and what must not occur in it: console messages, requests to other hosts, dialogs."""
 
     page: Page
     complaints: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
 
     def violations(self, *ignored: str) -> list[Any]:
-        """What axe finds: each rule with the elements that break it."""
+        """axe's findings: each rule with the elements that break it."""
         if not AXE.is_file():
             unavailable("axe-core is not installed: nothing checks whether everybody can read the pages")
-        # A page's policy forbids new scripts; what is evaluated is none of the page's.
+        # The page's policy forbids new scripts, but not evaluation from outside.
         self.page.evaluate(AXE.read_text("utf-8"))
         found = self.page.evaluate("axe.run()")["violations"]
-        return [(one["id"], [node["html"] for node in one["nodes"]]) for one in found if one["id"] not in ignored]
+        return [
+            (violation["id"], [node["html"] for node in violation["nodes"]])
+            for violation in found
+            if violation["id"] not in ignored
+        ]
 
     def overflow(self) -> int:
-        """By how many pixels the page is wider than the window."""
+        """How many pixels the page is wider than the window."""
         return int(self.page.evaluate("document.documentElement.scrollWidth - innerWidth"))
 
 
@@ -61,7 +65,7 @@ def opened(
     scheme: Literal["light", "dark"] = "light",
     scripts: bool = True,
 ) -> Iterator[Watched]:
-    """Open a page; no request leaves for another host than the address's."""
+    """Open a page; requests to other hosts are blocked."""
     context = browser.new_context(
         viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, java_script_enabled=scripts
     )

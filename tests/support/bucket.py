@@ -1,4 +1,4 @@
-"""A store before which nginx stands: it serves a folder as a bucket does that may not be listed."""
+"""A store behind nginx: serves a folder like a bucket without permission to list."""
 
 import hashlib
 import threading
@@ -12,7 +12,7 @@ from generator.api import keys
 
 @contextmanager
 def bucket(output: Path, port: int) -> Iterator[list[str]]:
-    """A store that says 403 of what it does not have, as one does that may not be listed; yields what it was asked."""
+    """A store that answers 403 for missing objects, as without permission to list; yields its requests."""
     asked: list[str] = []
 
     class Objects(BaseHTTPRequestHandler):

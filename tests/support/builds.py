@@ -1,4 +1,4 @@
-"""What several test files build with: configurations, databases with hand-written rows, builds, and what they left."""
+"""Shared by tests that build: configurations, commands, builds, and the files they leave."""
 
 import os
 import subprocess
@@ -23,13 +23,13 @@ AS_OF: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 #: `AS_OF` on the wire.
 NOW: Final = "2026-01-31T12:00:00.000Z"
 
-#: Settings of the extended variant with lists for two categories, the second of which has a name that is no slug.
+#: Settings of the extended variant with lists for two categories, the second with a name that is not a slug.
 EXTENDED: Final[Mapping[str, str]] = {"variant": "extended", "categories": "politics,u.s. 2024 elections"}
-#: Settings of each variant, for what is tested in both.
+#: Settings of each variant, for tests of both.
 VARIANTS: Final[Mapping[Variant, Mapping[str, str]]] = {"core": {}, "extended": EXTENDED}
 
 CHUNKED: Final = {"layout": "chunks"}
-#: What is tested after the core variant in the layout `pages`: the other three, by name.
+#: The three combinations besides the core variant in the layout `pages`, by name.
 OTHER_BUILDS: Final[Mapping[str, Mapping[str, str]]] = {
     "core-chunks": CHUNKED,
     "extended-pages": EXTENDED,
@@ -41,7 +41,7 @@ Outputs: TypeAlias = Callable[..., Path]
 
 
 def all_commands() -> dict[str, click.Command]:
-    """Every command by its name."""
+    """Every command by name."""
     context = click.Context(main)
     found = {name: main.get_command(context, name) for name in main.list_commands(context)}
     return {name: command for name, command in found.items() if command is not None}
@@ -51,10 +51,10 @@ class Silent:
     """Progress that shows nothing."""
 
     def start(self, steps: int) -> None:
-        """Expect so many steps."""
+        """Set the number of steps."""
 
     def advance(self) -> None:
-        """Count one as done."""
+        """Count a step as done."""
 
 
 def make_config(folder: Path, **settings: object) -> Config:
@@ -86,6 +86,6 @@ def run(*arguments: str | Path, cwd: Path = ROOT, **environ: str) -> subprocess.
 
 
 def files(output: Path, below: str = "v1") -> dict[str, bytes]:
-    """Every file of an output folder below `v1`, by its key; `below=""` for really every file."""
+    """Every file of an output folder below `v1`, by its key; `below=""` for all files."""
     found = (path for path in (output / below).rglob("*") if path.is_file())
     return {path.relative_to(output).as_posix(): path.read_bytes() for path in sorted(found)}

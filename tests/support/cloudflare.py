@@ -1,4 +1,4 @@
-"""A rendered Worker in real workerd, through Miniflare: a site with its own bucket, cache and rate limit."""
+"""A rendered Worker in workerd, through Miniflare, with its own bucket, cache and rate limit."""
 
 import json
 import os
@@ -74,7 +74,7 @@ def write(config: Config, folder: Path) -> Path:
 
 
 def node(package: str) -> Path:
-    """Node, if it has the package; without, the test is skipped or fails."""
+    """Node with the package; without it, the test is skipped or fails."""
     found = require("node", reason="it runs workerd, for the Cloudflare Worker")
     if not (NODE_FOLDER / "node_modules" / package).is_dir():
         unavailable(f"{package} is not installed: run `npm ci` in tests/node")
@@ -82,14 +82,14 @@ def node(package: str) -> Path:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Environment in which wrangler writes below `folder` only, and sends no telemetry."""
+    """An environment in which wrangler writes only to `folder` and sends no telemetry."""
     own = {"XDG_CONFIG_HOME": str(folder), "WRANGLER_LOG_PATH": str(folder), "WRANGLER_SEND_METRICS": "false"}
     return {**os.environ, **own, "CI": "1", "NO_COLOR": "1"}
 
 
 @contextmanager
 def serving(wrangler: Path, output: Path) -> Iterator[Site]:
-    """The Worker of wrangler's configuration beside its files, with an empty bucket, while the context lasts."""
+    """Run the Worker of wrangler's configuration, with an empty bucket, during the block."""
     program = [node("miniflare"), _PROGRAM, wrangler]
     own = environment(wrangler.parent)
     with subprocess.Popen(program, env=own, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -111,7 +111,7 @@ def serving(wrangler: Path, output: Path) -> Iterator[Site]:
 
 
 def as_url(path: str) -> str:
-    """The path as the platform hands it over: a URL's (WHATWG), without dot segments and backslashes."""
+    """The path as the platform passes it on: of a WHATWG URL, without dot segments and backslashes."""
     kept: list[str] = []
     parts = path.replace("\\", "/").split("/")[1:]
     for part in parts:
@@ -126,7 +126,7 @@ def as_url(path: str) -> str:
 
 
 def as_handed_over(cases: Sequence[Case], core: str, folder: Path, output: Path) -> list[Case]:
-    """The cases with what the router must answer to the path it gets to see."""
+    """The cases, with the router's expected answers to the paths it receives."""
     changed = [case for case in cases if as_url(case.path) != case.path]
     results = in_quickjs(core, [(case.method, as_url(case.path), case.query) for case in changed], folder, output)
     renamed = {case: _as_found(case, result) for case, result in zip(changed, results, strict=True)}

@@ -1,4 +1,4 @@
-"""A CloudFront for tests: gives the rendered functions the events that AWS documents, refuses what CloudFront would.
+"""Simulates CloudFront: gives the rendered functions the documented events, and refuses what CloudFront would.
 
 What it knows is in the CloudFront Developer Guide: "CloudFront Functions event structure", "General helper methods"
 (rawQueryString), "Lambda@Edge event structure", "Restrictions on all edge functions". It applies no response headers
@@ -23,7 +23,7 @@ from tests.support.cloudflare import NODE_FOLDER
 from tests.support.edges import Case
 from tests.support.programs import require
 
-#: Where the function finds the query: whole, or, as in CloudFront's own test events, only in parts.
+#: How the function gets the query: whole, or in parts only, as in CloudFront's test events.
 Query: TypeAlias = Literal["raw", "parsed"]
 Event: TypeAlias = dict[str, Any]
 
@@ -32,7 +32,7 @@ PLAIN: Final = Config()
 EXTENDED: Final = Config(variant="extended")
 CHUNKED: Final = Config(layout="chunks")
 IN_BUCKET: Final = Config(publish=Publish(target="s3://markets-example/read api/v1/"))
-#: Every character that means something to JavaScript, YAML, URLs or IAM.
+#: Every character with a meaning in JavaScript, YAML, URLs or IAM.
 AWKWARD: Final = Config(
     base_url="https://api.example.com/it's/%7B%7D/a:b&c",
     publish=Publish(target='s3://markets-example/it\'s "${x}" <b>*?#%\\ é: - /|>/'),
@@ -74,7 +74,7 @@ def rendered(config: Config) -> Mapping[str, str]:
 
 
 class RefusedError(Exception):
-    """CloudFront would answer 502 or 503 in place of what a function returned."""
+    """CloudFront would answer 502 or 503 instead of the function's result."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class CloudFront:
     store: str = ""
 
     def answers(self, cases: Sequence[Case], program: str, query: Query) -> list[Answer]:
-        """Every case's answer, the functions run by `program` and by Node."""
+        """The answer to every case, with the functions run by `program` and by Node."""
         returned = self.viewer_requests(cases, program, query)
         passed = [result for result in returned if "statusCode" not in result]
         responses = iter(self._origin(passed))
@@ -133,21 +133,21 @@ class CloudFront:
     def origin_requests(self, requests: Sequence[Event]) -> list[Event]:
         """What the function on requests to the origin returns for each: the request, or an answer."""
         given = [{"clientIp": "198.51.100.11", "querystring": "", "headers": {}, "origin": ORIGIN} for _ in requests]
-        for one, request in zip(given, requests, strict=True):
-            one |= {"method": request["method"], "uri": request["uri"]}
+        for event, request in zip(given, requests, strict=True):
+            event |= {"method": request["method"], "uri": request["uri"]}
         config = {"distributionId": "EDFDVBD6EXAMPLE", "eventType": "origin-request", "requestId": "EXAMPLE"}
-        events = [{"Records": [{"cf": {"config": config, "request": one}}]} for one in given]
+        events = [{"Records": [{"cf": {"config": config, "request": request}}]} for request in given]
         results = self._run("node", self.origin_request, _RUN_LAMBDA, events)
-        for one, result in zip(given, results, strict=True):
-            check_origin_request_result(one, result)
+        for request, result in zip(given, results, strict=True):
+            check_origin_request_result(request, result)
         return results
 
     def _origin(self, requests: Sequence[Event]) -> list[Answer]:
         if not self.origin_request:
             return self._bucket(requests)
         made = self.origin_requests(requests)
-        passed = iter(self._bucket([one for one in made if "status" not in one]))
-        return [_generated(one) if "status" in one else next(passed) for one in made]
+        passed = iter(self._bucket([request for request in made if "status" not in request]))
+        return [_generated(result) if "status" in result else next(passed) for result in made]
 
     def _bucket(self, requests: Sequence[Event]) -> list[Answer]:
         objects = [self._read(request["uri"]) for request in requests]
@@ -183,20 +183,20 @@ class CloudFront:
         return results
 
     def _environment(self) -> Mapping[str, str]:
-        """As Lambda has it: the SDK at hand, a key, and here another S3."""
+        """The environment in Lambda: the SDK and credentials; here with another S3."""
         key = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_ENDPOINT_URL_S3": self.store}
         return {**os.environ, **key, "NODE_PATH": str(NODE_FOLDER / "node_modules")}
 
 
 def viewer_event(method: str, path: str, query: str) -> Event:
-    """The event of a viewer's request. Values are as they were sent; a name that is sent twice has `multiValue`."""
+    """The event of a viewer's request. Values are as sent; a repeated name has `multiValue`."""
     given: dict[str, list[str]] = {}
     for part in query.split("&"):
         name, _, value = part.partition("=")
         if part:
             given.setdefault(name, []).append(value)
     querystring = {
-        name: {"value": values[0]} | ({"multiValue": [{"value": one} for one in values]} if len(values) > 1 else {})
+        name: {"value": values[0]} | ({"multiValue": [{"value": value} for value in values]} if len(values) > 1 else {})
         for name, values in given.items()
     }
     headers = {"host": {"value": "d111111abcdef8.cloudfront.net"}, "accept": {"value": "*/*"}}
@@ -215,7 +215,7 @@ def origin_event(method: str, uri: str, status: int, phrase: str, headers: Mappi
 
 
 def bucket_response(key: str, body: bytes | None) -> tuple[int, str, Mapping[str, str]]:
-    """The response of a bucket that may not be listed, with the headers S3 sends along."""
+    """The response of a bucket without permission to list, with S3's headers."""
     own = {"x-amz-request-id": "EXAMPLE", "x-amz-id-2": "EXAMPLE=", "Server": "AmazonS3"}
     if body is None:
         return 403, "Forbidden", {**own, "Content-Type": "application/xml", "Transfer-Encoding": "chunked"}

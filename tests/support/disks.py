@@ -1,4 +1,4 @@
-"""File systems of the tests' own, which can be filled without harm.
+"""Separate file systems that tests can fill without harm.
 
 A pytest plugin: ask for `disk`.
 """
@@ -14,7 +14,7 @@ from tests.support.programs import unavailable
 
 
 class Disk:
-    """A file system of our own, in a namespace that a shell keeps open."""
+    """A file system in a mount namespace that a shell keeps open."""
 
     def __init__(self, place: Path) -> None:
         place.mkdir()
@@ -22,11 +22,11 @@ class Disk:
         self._shell = subprocess.Popen(
             ["unshare", "-rm", "sh"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
-        #: Where the others see it.
+        #: Its path for other processes.
         self.path = Path(f"/proc/{self._shell.pid}/root{place}")
 
     def mount(self, options: str) -> None:
-        """Mount a file system in memory, or mount it in another way."""
+        """Mount a file system in memory, or remount it with other options."""
         assert self._shell.stdin
         assert self._shell.stdout
         try:

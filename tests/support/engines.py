@@ -61,7 +61,7 @@ def sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-#: For a key without an object.
+#: The result for a key without an object.
 NOWHERE: Final = Path("/nowhere")
 
 

@@ -1,4 +1,4 @@
-"""Runs commands for the fault tests, each in a process of its own that may kill somebody at a given system call.
+"""Runs commands for the fault tests, each in a process that may kill itself or its parent at a given system call.
 
 `prepare()` of the modules that are named on the command line is called first: what it loads no process has to.
 
@@ -25,12 +25,12 @@ from typing import Any
 from generator.cli.main import main
 
 WATCHED = ("replace", "rename", "open", "mkdir", "fsync", "sync", "unlink", "rmdir")
-#: A kill cannot lose what the system was given, so nothing is lost by not waiting for the disk.
+#: A kill cannot lose data that the kernel already has, so there is no need to wait for the disk.
 SKIPPED = ("fsync", "sync")
 
 
 def label(name: str, arguments: tuple[Any, ...]) -> str:
-    """What a call does for the build."""
+    """The kind of a call."""
     if name in ("replace", "rename"):
         target = str(arguments[1])
         parts = ("/.staging-", "manifest.json", "report.json", "/first/", "/detail/", "/lists/")
@@ -44,7 +44,7 @@ def label(name: str, arguments: tuple[Any, ...]) -> str:
 
 
 class Saboteur:
-    """Counts the calls of this process and kills where the fault says so."""
+    """Counts this process's calls, and kills at the given one."""
 
     def __init__(self, fault: dict[str, Any] | None) -> None:
         self.calls: Counter[str] = Counter()
@@ -58,18 +58,18 @@ class Saboteur:
 
     def _watched(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def watched(*arguments: Any, **options: Any) -> Any:
-            strikes = self._strikes(label(name, arguments))
+            is_hit = self._is_hit(label(name, arguments))
             is_late = self._fault is not None and self._fault["after"]
-            if strikes and not is_late:
+            if is_hit and not is_late:
                 self._kill()
             result = None if name in SKIPPED else call(*arguments, **options)
-            if strikes and is_late:
+            if is_hit and is_late:
                 self._kill()
             return result
 
         return watched
 
-    def _strikes(self, text: str) -> bool:
+    def _is_hit(self, text: str) -> bool:
         if self._counter != os.getpid():  # a worker: forked, with its parent's counts
             self._counter = os.getpid()
             self.calls.clear()
@@ -108,20 +108,20 @@ def build(job: dict[str, Any], counts: Path) -> int:
     return code
 
 
-def tell(**answer: Any) -> None:
+def report(**answer: Any) -> None:
     sys.stdout.write(f"{json.dumps(answer)}\n")
     sys.stdout.flush()
 
 
 def ended(pid: int) -> int:
-    """Wait for the process, without letting go of its id."""
+    """Wait for the process without reaping it."""
     result = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     assert result
     return result.si_status if result.si_code == os.CLD_EXITED else -result.si_status
 
 
 def adopt_orphans() -> None:
-    """Become the parent of workers whose own is killed: the kernel hangs up on stopped ones that have none around."""
+    """Adopt workers whose parent was killed: the kernel sends SIGHUP to stopped orphans."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 
@@ -140,8 +140,8 @@ def serve() -> None:
         pid = os.fork()
         if pid == 0:
             os._exit(build(job, counts))
-        tell(pid=pid)
-        tell(code=ended(pid), calls=json.loads(counts.read_bytes()) if counts.exists() else {})
+        report(pid=pid)
+        report(code=ended(pid), calls=json.loads(counts.read_bytes()) if counts.exists() else {})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the fault tests share: a database that changes, an oracle for its lists, readers, and builders to be killed."""
+"""Shared by the fault tests: a changing database, an oracle for its lists, readers, and builders to kill."""
 
 import json
 import os
@@ -27,11 +27,11 @@ from tests.support.rows import create_database, insert_market, market_id
 
 #: What a reader sees of a market in a list.
 Seen = tuple[str, str, str]
-#: Every list by its name, in order.
+#: Every list by name, in order.
 State = dict[str, list[Seen]]
 
 MARKETS: Final = 60
-#: What lies in an output folder, and nothing else.
+#: The only names in an output folder.
 NAMES: Final = {".lock", "api.html", "edge", "index.html", "manifest.json", "report.json", "v1", "vendor"}
 STATUSES: Final = ("open", "open", "open", "closed", "resolved", "cancelled")
 LIST_NAMES: Final = tuple(keys.list_name(status, sort) for status in STATES_OF_FILTER for sort in SORTS)
@@ -45,14 +45,14 @@ ORDERS: Final = {
 }
 
 
-#: Where it is there, a file system in memory: what survives a kill is the same on all, and it is several times faster.
+#: A file system in memory where available: several times faster, and a kill leaves the same.
 MEMORY: Final = Path("/dev/shm")  # noqa: S108 - mkdtemp makes the names in it
 ROOM: Final = 1 << 30
 
 
 @contextmanager
 def fast_folder(otherwise: Path) -> Iterator[Path]:
-    """A folder to build in, again and again."""
+    """A folder for repeated builds."""
     if not MEMORY.is_dir() or not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < ROOM:
         yield otherwise
         return
@@ -61,7 +61,7 @@ def fast_folder(otherwise: Path) -> Iterator[Path]:
 
 
 def day(number: int) -> str:
-    """A time in the database's form; equal for numbers that are 25 apart, so that there are ties."""
+    """A time in the database's format; numbers 25 apart have equal times, so that there are ties."""
     return f"2026-01-{1 + number % 25:02} 12:00:00.000000"
 
 
@@ -93,10 +93,10 @@ class World:
         return insert_market(self.database, number, **values | columns)
 
     def advance(self, *, withdraw: bool = False) -> None:
-        """Change texts in every list, move statuses, add a market; withdraw one and let the last one return."""
+        """Change texts in every list, move statuses, add a market; withdraw one and restore the last one."""
         self.step += 1
         step = self.step
-        for offset in (0, 3, 4, 5):  # one of each status, as they were made
+        for offset in (0, 3, 4, 5):  # one of each status
             number = (step * 6 + offset) % MARKETS or MARKETS
             self.edit(number, question=f"Question {number}, edition {step}?")
         moved = f"Moved at {step}?"
@@ -117,7 +117,7 @@ class World:
         self.edit(number, approval="rejected")
 
     def state(self) -> State:
-        """Every list, as the database itself selects and sorts it."""
+        """Every list, selected and sorted by the database itself."""
         return {
             keys.list_name(status, sort): self._list(states, ORDERS[sort])
             for status, states in STATES_OF_FILTER.items()
@@ -134,12 +134,12 @@ class World:
 
 
 class GoneError(Exception):
-    """The page is not there: a reader gets a 400 and starts again."""
+    """The page is missing: a reader gets a 400 and starts again."""
 
 
 @dataclass(frozen=True)
 class Walk:
-    """A walk that is under way: what it must see altogether, what it has seen, and where it goes on."""
+    """A walk in progress: the items expected, those seen so far, and the next cursor."""
 
     list_name: str
     limit: int
@@ -153,14 +153,14 @@ def _following(list_name: str, generation: str, position: int, count: int) -> st
 
 
 class Reader:
-    """Reads what lies under `v1/`, and nothing else, as an edge would. `read` tells an object's bytes by its key."""
+    """Reads only objects under `v1/`, as an edge would. `read` returns an object's bytes by key."""
 
     def __init__(self, read: Callable[[str], bytes | None]) -> None:
         self._read = read
 
     @classmethod
     def of_folder(cls, output: Path) -> "Reader":
-        """Read what a build made."""
+        """Read the result of a build."""
 
         def read(key: str) -> bytes | None:
             try:
@@ -176,10 +176,10 @@ class Reader:
         else:
             items, at = self._later_page(list_name, limit, cursors.read(list_name, at))
         assert len(items) <= limit, (list_name, at)
-        return [(one["id"], one["question"], one["status"]) for one in items], at
+        return [(item["id"], item["question"], item["status"]) for item in items], at
 
     def _first_page(self, list_name: str, limit: int) -> tuple[list[dict[str, Any]], str | None]:
-        """Of the layout that is there; while a site moves from one to the other both are."""
+        """Read in the layout that is present; during a change of layout both are."""
         key = keys.first_page(list_name, limit)
         if self._read(key) is not None:
             page = self._get(key)
@@ -211,7 +211,7 @@ class Reader:
         return json.loads(body)
 
     def walk(self, list_name: str, limit: int, at: str | None = None) -> list[Seen]:
-        """Everything from the cursor, or from the first page, to the end."""
+        """All items from the cursor, or from the first page, to the end."""
         items, at = self.page(list_name, limit, at)
         while at is not None:
             more, at = self.page(list_name, limit, at)
@@ -220,18 +220,18 @@ class Reader:
         return items
 
     def begin(self, list_name: str, limit: int) -> Walk:
-        """Read one page, and note how the walk would end now."""
+        """Read one page, and remember how the walk would end now."""
         items, at = self.page(list_name, limit)
         return Walk(list_name, limit, self.walk(list_name, limit), items, at)
 
     def finish(self, walk: Walk) -> None:
-        """Walk on to the end; it must be exact."""
+        """Walk to the end; it must be exact."""
         items = walk.seen + (self.walk(walk.list_name, walk.limit, walk.at) if walk.at else [])
         if items != walk.whole:
             raise AssertionError(f"a walk of {walk.list_name} by {walk.limit} is not exact")
 
     def check(self, *states: State, lists: tuple[str, ...] = LIST_NAMES) -> None:
-        """Every list must be walked, with every limit, to the end of one and the same state."""
+        """Every list, walked with every limit, must show one and the same state."""
         for name in lists:
             possible = [state[name] for state in states]
             for limit in LIMITS_WALKED:
@@ -241,12 +241,12 @@ class Reader:
 
 def expected_keys(record: Manifest) -> set[str]:
     """Every key under `v1/` that the manifest accounts for."""
-    immutable = {key for (name, _), one in record.generations().items() for key in object_keys(name, one)}
+    immutable = {key for (name, _), generation in record.generations().items() for key in object_keys(name, generation)}
     return {*record.objects, *immutable}
 
 
 def check_whole(output: Path) -> Manifest:
-    """A folder after a build that was not killed: complete, nothing left over, nothing missing, nothing damaged."""
+    """After a build that was not killed: complete, no leftovers, nothing missing or damaged."""
     record = Manifest.model_validate_json((output / "manifest.json").read_bytes())
     assert record.complete
     found = {path.relative_to(output).as_posix() for path in (output / "v1").rglob("*") if not path.is_dir()}
@@ -259,7 +259,7 @@ def check_whole(output: Path) -> Manifest:
 
 @dataclass
 class Fault:
-    """Who dies at which call; see `fault_runner`."""
+    """Which process is killed at which call; see `fault_runner`."""
 
     call: str
     number: int = 1
@@ -271,14 +271,14 @@ class Fault:
 
 
 class Runner:
-    """Runs commands in forked processes of their own, one after the other; `modules` prepare all of them."""
+    """Runs commands in forked processes, one at a time; `modules` prepare all of them."""
 
     def __init__(self, log: Path, *modules: str) -> None:
         self._log = log
         self._group = 0
         command = [sys.executable, "-m", "tests.support.fault_runner", *modules]
         self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        #: What the process that ended last did, by the runner's labels.
+        #: The calls of the last process, by the runner's labels.
         self.calls: Counter[str] = Counter()
 
     def close(self) -> None:
@@ -310,17 +310,17 @@ class Runner:
         return self._log.read_text()
 
     def await_orphans(self) -> None:
-        """Workers must not outlive their command by more than a moment."""
+        """Workers must end right after their command."""
         wait_until(lambda: not processes_of(self._group), 2)
 
 
 @dataclass
 class Builds:
-    """Builders in processes of their own, one after the other."""
+    """Builders in separate processes, one at a time."""
 
     world: World
     output: Path
-    #: What the process that they are forked from prepares.
+    #: What their parent process prepares.
     modules: tuple[str, ...] = ()
     as_of: datetime = AS_OF
     kills: int = 0
@@ -351,7 +351,7 @@ class Builds:
         return self._runner.log()
 
     def build(self, output: Path | None = None, *, later: timedelta = timedelta(seconds=20)) -> None:
-        """Build to the end."""
+        """Build to completion."""
         self.as_of += later
         self.begin(output=output)
         assert self.end() == 0, self.log()
@@ -369,7 +369,7 @@ class Builds:
 
 
 def processes_of(group: int) -> list[int]:
-    """The processes of a group that still run."""
+    """The running processes of a group."""
     return [pid for pid, fields in _processes() if int(fields[2]) == group and fields[0] != "Z"]
 
 
@@ -378,20 +378,20 @@ def children_of(parent: int) -> list[int]:
 
 
 def _processes() -> Iterator[tuple[int, list[str]]]:
-    """Every process with the fields of its `stat` from the state on: state, parent, group."""
+    """Every process with the fields of its `stat`, starting with state, parent, group."""
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             try:
                 stat = (folder / "stat").read_text()
-            except OSError:  # it has ended meanwhile
+            except OSError:  # ended meanwhile
                 continue
             yield int(folder.name), stat.rpartition(")")[2].split()
 
 
 def wait_until(done: Callable[[], bool], seconds: float) -> float:
-    """Wait for it, and tell how long it took; fail when it takes longer than `seconds`."""
-    begun = time.monotonic()
+    """Wait until `done`; returns the duration, and fails after `seconds`."""
+    started = time.monotonic()
     while not done():
-        assert time.monotonic() - begun < seconds, f"not within {seconds} s"
+        assert time.monotonic() - started < seconds, f"not within {seconds} s"
         time.sleep(0.005)
-    return time.monotonic() - begun
+    return time.monotonic() - started

@@ -1,4 +1,4 @@
-"""The lists of a build, item by item, the objects of made-up ones, and the pages that edges must cut out of these."""
+"""The lists of a build, objects of generated lists, and the pages that edges must cut from these."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -10,16 +10,16 @@ from generator.tree.generation import ItemList
 
 
 def put(output: Path, lists: Iterable[ItemList]) -> Mapping[str, str]:
-    """Write the objects of each list in the layout `chunks`; returns the generations by their lists' names."""
-    made = {one.name: chunks.Generation(one) for one in lists}
+    """Write the objects of each list in the layout `chunks`; returns the generations by list name."""
+    made = {items.name: chunks.Generation(items) for items in lists}
     for generation in made.values():
         for key, body in (*generation.objects(), *generation.first_pages()):
             write(output / key, body)
-    return {name: one.name for name, one in made.items()}
+    return {name: generation.name for name, generation in made.items()}
 
 
 def write(path: Path, body: bytes) -> None:
-    """Put a file into its place whole, as builds do."""
+    """Write a file atomically, as builds do."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_suffix(".aside")
     aside.write_bytes(body)
@@ -28,7 +28,7 @@ def write(path: Path, body: bytes) -> None:
 
 @cache
 def source(output: Path, name: str) -> ItemList:
-    """A list of a build, in whichever layout it is."""
+    """A list of a build, in either layout."""
     return ItemList(name, list_reader.items(lambda key: read(output / key), name))
 
 
@@ -37,7 +37,7 @@ def read(path: Path) -> bytes | None:
 
 
 def page(of: ItemList, generation: str, position: int, limit: int) -> bytes:
-    """The page that an edge must cut: exactly `limit` items while there are so many."""
+    """The page that an edge must cut: exactly `limit` items, or fewer at the end."""
     end = min(position + limit, len(of.items))
     following = cursors.mint(of.name, generation, end) if end < len(of.items) else None
     return b'{"items":[' + b",".join(of.items[position:end]) + b'],"nextCursor":' + contract.encode(following) + b"}"

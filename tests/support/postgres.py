@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own: made in a temporary folder, reachable from this machine only, gone afterwards.
+"""A temporary PostgreSQL server for the tests, reachable from this machine only.
 
 A pytest plugin: ask for `postgres`, or for `new_database`, which makes an empty database on it.
 """
@@ -26,7 +26,7 @@ from psycopg import sql
 from tests.support import programs
 
 #: Awkward on purpose: it must survive a URL, and must never be printed.
-PASSWORD: Final = "hunter2 /@:%?#é"  # noqa: S105 - of a server that lives for a minute
+PASSWORD: Final = "hunter2 /@:%?#é"  # noqa: S105 - of a temporary server
 ADMIN: Final = "admin"
 _START_TIMEOUT_S: Final = 30
 _ATTEMPTS: Final = 3
@@ -40,7 +40,7 @@ class Server:
     _numbers: Iterator[int] = field(default_factory=count)
 
     def connect(self, database: str = "postgres", user: str = ADMIN, password: str = PASSWORD) -> Any:
-        """Open a connection in which every statement takes effect at once."""
+        """Open a connection in autocommit mode."""
         return psycopg.connect(
             host="127.0.0.1", port=self.port, dbname=database, user=user, password=password, autocommit=True
         )
@@ -66,7 +66,7 @@ def postgres() -> Iterator[Server]:
 
 @contextmanager
 def running() -> Iterator[Server]:
-    """The same for whoever is no test, until the end of the block."""
+    """Run a server during the block, without a fixture."""
     initdb, program = (_program(name) for name in ("initdb", "postgres"))
     folder = Path(tempfile.mkdtemp(prefix="public-markets-postgres-"))
     try:
@@ -79,7 +79,7 @@ def running() -> Iterator[Server]:
 
 @pytest.fixture
 def new_database(postgres: Server) -> Callable[[], str]:
-    """Make an empty database and get its name."""
+    """The name of a new, empty database."""
     return postgres.create_database
 
 
@@ -92,7 +92,7 @@ def _program(name: str) -> Path:
 
 
 def _account() -> dict[str, Any]:
-    """Whom the server runs as: it refuses to be root, so root lends it the account of a nobody."""
+    """The user of the server: it refuses to run as root, so root runs it as nobody."""
     if os.geteuid() != 0:
         return {}
     known = {account.pw_name: account for account in pwd.getpwall()}
@@ -120,7 +120,7 @@ def _create_cluster(initdb: Path, folder: Path) -> None:
 
 @contextmanager
 def _running(program: Path, folder: Path) -> Iterator[int]:
-    """Run the server until the end of the block; a port that someone else took in between costs an attempt."""
+    """Run the server during the block; retries with another port if the first was taken."""
     for attempt in range(_ATTEMPTS):
         port = _free_port()
         with (folder / "log").open("ab") as log:
@@ -151,7 +151,7 @@ def _start(program: Path, data: Path, port: int, log: Any) -> subprocess.Popen[b
         "password_encryption": "scram-sha-256",
         "max_wal_size": "4GB",
     }
-    options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+    options = [argument for name, value in settings.items() for argument in ("-c", f"{name}={value}")]
     command: list[str | Path] = [program, "-D", data, "-p", str(port), *options]
     return subprocess.Popen(
         command, cwd=data, stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=False, **_account()
@@ -159,7 +159,7 @@ def _start(program: Path, data: Path, port: int, log: Any) -> subprocess.Popen[b
 
 
 def _answers(process: subprocess.Popen[bytes], port: int) -> bool:
-    """Wait until the server takes our password, which no stranger's on the same port would; False when it ended."""
+    """Wait until the server accepts our password, as no other server would; False if it ended."""
     deadline = time.monotonic() + _START_TIMEOUT_S
     while process.poll() is None and time.monotonic() < deadline:
         try:

@@ -1,4 +1,4 @@
-"""What happens to a test whose program is not installed: skipped on a laptop, failed where everything must be there."""
+"""Programs that tests need: a missing one skips the test, or fails it where everything must be installed."""
 
 import os
 import shutil

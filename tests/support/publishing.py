@@ -1,4 +1,4 @@
-"""What the tests of publishing share: a published site that each test gets a copy of, its commands, and its readers."""
+"""Shared by the tests of publishing: a published site, copied for each test, its commands and readers."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ from tests.support.s3.bucket import Conditions, RefusedError
 from tests.support.s3.server import BUCKET, S3Server
 from tests.support.stores import open_bucket, use_credentials
 
-#: When the site that every test gets a copy of was built; later clocks are real ones, or hours of that day.
+#: The as-of time of the published site; later ones are real times, or hours of that day.
 FIRST: Final = "2024-01-31T12:00:00Z"
 LISTS: Final = tuple(keys.list_name(status, sort) for status in STATES_OF_FILTER for sort in SORTS)
 PREFIX: Final = "api/"
@@ -39,12 +39,12 @@ _STATUSES: Final = {CLOSED: "closed", RESOLVED: "resolved", CANCELLED: "cancelle
 
 
 def hour(number: int, minute: int = 0) -> str:
-    """A time on the day after the site was built first."""
+    """A time on the day after `FIRST`."""
     return f"2024-02-01T{number:02}:{minute:02}:00Z"
 
 
 def populate(database: sqlite3.Connection) -> None:
-    """Fill a database with the site's markets, and with one that is not public."""
+    """Fill a database with the site's markets and a hidden one."""
     for number in EVERY:
         status = _STATUSES.get(number, "open")
         settled = "2026-01-20 00:00:00.000000" if number in (RESOLVED, CANCELLED) else None
@@ -75,17 +75,17 @@ class Site:
         """Run a command; write `cursor__lifetime="1 h"` for cursor.lifetime."""
         given = {"publish.target": self.target, "publish.endpoint_url": self.server.url, **self.settings}
         given |= {name.replace("__", "."): value for name, value in settings.items()}
-        overrides = [word for name, value in given.items() if value for word in ("--set", f"{name}={value}")]
+        overrides = [argument for name, value in given.items() if value for argument in ("--set", f"{name}={value}")]
         return CliRunner().invoke(main, [*arguments, *overrides])
 
     def done(self, *arguments: str, **settings: str) -> Result:
-        """Run a command that must not fail."""
+        """Run a command that must succeed."""
         result = self.run(*arguments, **settings)
         assert result.exit_code == 0, result.output
         return result
 
     def refused(self, code: int, *arguments: str, **settings: str) -> str:
-        """Run a command that must end with this code and one sentence, which is returned."""
+        """Run a command that must end with this code and one message; returns the message."""
         before = self.objects()
         result = self.run(*arguments, **settings)
         assert result.exit_code == code, result.output
@@ -96,7 +96,7 @@ class Site:
         return errors[0].removeprefix("error: ")
 
     def requests(self, *arguments: str, **settings: str) -> list[str]:
-        """Run a command; what it asked of the store."""
+        """Run a command; returns its requests to the store."""
         self.server.log.clear()
         self.done(*arguments, **settings)
         return [f"{entry.operation} {entry.key.removeprefix(PREFIX)}" for entry in self.server.log]
@@ -106,7 +106,7 @@ class Site:
         names = ", ".join(f"{name} = ?" for name in columns)
         self.database.execute(f"UPDATE markets SET {names} WHERE id = ?", [*columns.values(), market_id(number)])
 
-    # What is there
+    # Contents
 
     def store(self) -> Store:
         return open_bucket(self.server, "obstore", PREFIX)
@@ -129,51 +129,51 @@ class Site:
         return record.decoded(self.stored()[record.KEY])
 
     def put(self, key: str, body: bytes, headers: Mapping[str, str] | None = None) -> None:
-        """Change an object by hand, past every publisher."""
+        """Change an object directly, without a publisher."""
         self.server.bucket.put(PREFIX + key, body, headers or {}, Conditions())
 
     def remove(self, key: str) -> None:
-        """Delete an object by hand."""
+        """Delete an object directly."""
         self.server.bucket.delete(PREFIX + key)
 
     def built(self, output: str = "output") -> dict[str, bytes]:
-        """What a folder holds under v1/."""
+        """The files of a folder under v1/."""
         return files(self.folder / output)
 
     def forget_output(self) -> None:
-        """Be a machine that starts with nothing."""
+        """Delete the output folder, as on an ephemeral machine."""
         shutil.rmtree(self.folder / "output")
 
     def check(self, output: str = "output") -> None:
-        """The store holds what was built, what is retired, and nothing else; nobody is at work."""
+        """The store holds exactly the build and the retired generations; no lease is held."""
         stated = self.record()
         assert stated.work is None
         assert stated.due == ()
         assert stated.built.complete
         pages = {
-            key for (name, generation), one in stated.built.generations().items()
-            for key in object_keys(name, one)
+            key for (name, generation), entry in stated.built.generations().items()
+            for key in object_keys(name, entry)
         }  # fmt: skip
         objects = self.objects()
         assert objects.keys() == stated.built.objects.keys() | pages
         built = self.built(output)
-        current = {key for name, one in stated.built.lists.items() for key in object_keys(name, one)}
+        current = {key for name, entry in stated.built.lists.items() for key in object_keys(name, entry)}
         expected = stated.built.objects.keys() | current
         assert {key: objects[key] for key in expected} == {key: built[key] for key in expected}
 
     def traces(self, number: int, *, output: bool = True) -> list[str]:
         """The keys under v1/ that show anything of a market, in the bucket and in the folder."""
-        words = [market_id(number).encode(), slug(number).encode(), f"Question {number}?".encode()]
+        texts = [market_id(number).encode(), slug(number).encode(), f"Question {number}?".encode()]
         places = {f"store {key}": body for key, body in self.objects().items()}
         places |= {f"output {key}": body for key, body in self.built().items()} if output else {}
         return sorted(
-            key for key, body in places.items() if any(word in body or word.decode() in key for word in words)
+            key for key, body in places.items() if any(text in body or text.decode() in key for text in texts)
         )
 
 
 @dataclass
 class Walk:
-    """A reader on the way through a list of a site."""
+    """A reader in the middle of a list."""
 
     site: Site
     list_name: str
@@ -201,7 +201,7 @@ def walk(site: Site, list_name: str, limit: int = 2) -> list[str]:
     return Walk(site, list_name, limit).begin().finish()
 
 
-# How tests get one
+# Fixtures
 
 
 @contextmanager
@@ -216,7 +216,7 @@ def _within(folder: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Original:
-    """The first publish, which is made once."""
+    """The first publish, made once."""
 
     folder: Path
     objects: Mapping[str, tuple[bytes, Mapping[str, str]]]
@@ -224,7 +224,7 @@ class Original:
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
-    """A site of few limits that was built and published at FIRST."""
+    """A site with few limits, built and published at FIRST."""
     with published_once(tmp_path_factory.mktemp("original"), populate, {}, limits.few()) as made:
         yield made
 
@@ -279,7 +279,7 @@ def site(request: pytest.FixtureRequest, site_server: S3Server, monkeypatch: pyt
 
 @contextmanager
 def copied(original: Original, server: S3Server, patch: pytest.MonkeyPatch) -> Iterator[Site]:
-    """Copy a published site, and go into its folder."""
+    """Copy a published site, and change to its folder."""
     use_credentials(patch)
     with tempfile.TemporaryDirectory(dir=original.folder.parent) as name:
         folder = Path(name)
@@ -295,20 +295,20 @@ def copied(original: Original, server: S3Server, patch: pytest.MonkeyPatch) -> I
 
 @pytest.fixture
 def empty(site: Site) -> Site:
-    """A site that was built, but not published anywhere."""
+    """A site that was built but not published."""
     for key in site.stored():
         site.remove(key)
     return site
 
 
 def copy_output(source: Path, target: Path) -> None:
-    """Copy an output folder by links: whoever changes a file there puts another one in its place."""
+    """Copy an output folder as hard links: files are only ever replaced, never written to."""
     shutil.copytree(source, target, copy_function=os.link)
     (target / ".lock").unlink()
     (target / ".lock").touch()
 
 
 def tamper(path: Path, body: bytes) -> None:
-    """Change a file by hand; other folders may have links to it."""
+    """Replace a file's content without changing other links to it."""
     path.unlink(missing_ok=True)
     path.write_bytes(body)

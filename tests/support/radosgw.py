@@ -1,4 +1,4 @@
-"""Ceph with its S3 server, in memory, reachable from this machine only, gone afterwards."""
+"""A temporary Ceph with its S3 server, in memory, reachable from this machine only."""
 
 import shutil
 import socket
@@ -17,7 +17,7 @@ from tests.support.programs import require
 from tests.support.servers import free_port, mortal
 
 KEY_ID: Final = "test-key"
-SECRET: Final = "test-secret"  # noqa: S105 - of a server that lives for a minute
+SECRET: Final = "test-secret"  # noqa: S105 - of a temporary server
 _PROGRAMS: Final = ("ceph-mon", "ceph-osd", "radosgw", "radosgw-admin", "ceph", "monmaptool")
 _START_TIMEOUT_S: Final = 30
 _ATTEMPTS: Final = 3
@@ -63,12 +63,12 @@ rgw_frontends = beast endpoint=127.0.0.1:{port}
 
 
 class _NotStartedError(Exception):
-    """Something ended early, or took too long; the text is its log."""
+    """A process ended early or took too long; the text is its log."""
 
 
 @contextmanager
 def running() -> Iterator[int]:
-    """Run it until the end of the block and tell its port; one that someone else took in between costs an attempt."""
+    """Run it during the block and yield its port; retries with another port if the first was taken."""
     for program in _PROGRAMS:
         require(program, reason="install Ceph's radosgw to publish to a server that checks signatures")
     with ExitStack() as stack:
@@ -132,7 +132,7 @@ def _run(folder: Path, program: str, *arguments: str) -> str:
 
 
 def _daemon(folder: Path, daemons: ExitStack, program: str, *arguments: str) -> "subprocess.Popen[bytes]":
-    """Start a program that goes on until `daemons` end."""
+    """Start a program that runs until `daemons` closes."""
     command = mortal(*_command(program, "-f", *arguments))
     with (folder / f"{program}.log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)

@@ -10,7 +10,7 @@ from generator.markets import row_validation
 from generator.markets.catalog import Market
 from tests.support.builds import AS_OF, NOW
 
-#: A valid membership of an FX family, as it is in the database and on its way to the wire.
+#: A valid membership of an FX family, as in the database and on the wire.
 FX_MEMBER: Final[Mapping[str, Any]] = {
     "title": "EUR/USD weekly",
     "instrument": "EURUSD",
@@ -23,7 +23,7 @@ FX_MEMBER: Final[Mapping[str, Any]] = {
 
 
 def create_database(path: Path) -> sqlite3.Connection:
-    """Create an empty database and open it; what is inserted is there at once."""
+    """Create an empty database and open it in autocommit mode."""
     seed(path, as_of=AS_OF, markets=0)
     return sqlite3.connect(path, isolation_level=None)
 
@@ -34,12 +34,12 @@ def market_id(number: int) -> str:
 
 
 def fill_id(number: int) -> str:
-    """A UUID that sorts like its number and is no market's."""
+    """A UUID that sorts like its number and is not a market's."""
     return f"{number:08x}-0000-4000-9000-000000000000"
 
 
 def insert(connection: sqlite3.Connection, relation: str, **columns: Any) -> None:
-    """Insert one row as it stands."""
+    """Insert a row unchanged."""
     marks = ", ".join("?" * len(columns))
     connection.execute(f"INSERT INTO {relation} ({', '.join(columns)}) VALUES ({marks})", [*columns.values()])
 

@@ -1,4 +1,4 @@
-"""HTTP servers for tests, and a client that sends exactly what the test wrote."""
+"""HTTP servers for tests, and a client that sends exactly the given bytes."""
 
 import http.client
 import os
@@ -32,7 +32,7 @@ def free_port() -> int:
 
 
 class Client:
-    """One kept connection to a server on this machine."""
+    """A persistent connection to a server on this machine."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -67,7 +67,7 @@ class Client:
 
 
 def mortal(*command: str | Path) -> list[str]:
-    """The command, killed when the process that starts it ends, however that happens; on Linux, elsewhere as it is."""
+    """The command, killed on Linux when its parent ends for any reason; elsewhere unchanged."""
     setpriv = shutil.which("setpriv")
     return [*([setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []), *map(str, command)]
 
@@ -80,7 +80,7 @@ def connected(port: int) -> Iterator[Client]:
 
 @contextmanager
 def folder_for_anybody() -> Iterator[Path]:
-    """A folder that the unprivileged user of `nobody_owning` can reach, which pytest's own are not."""
+    """A folder that the unprivileged user of `nobody_owning` can reach, unlike pytest's."""
     folder = Path(tempfile.mkdtemp())
     try:
         folder.chmod(0o755)

@@ -19,9 +19,9 @@ from tests.support.builds import ROOT
 from tests.support.servers import Client
 
 MARKETS: Final = f"/{keys.MARKETS}"
-#: Far above what any test sends.
+#: More than any test sends.
 UNLIMITED: Final = ("--set", "rate_limit.requests=1000000")
-#: Here `serve` has its own pages where an edge has nothing.
+#: Paths where `serve` has its own pages and an edge has none.
 OWN_PAGES: Final = {("GET", "/"), ("GET", "/inspect/")}
 #: As docs/api.md promises them. Times are text of several forms in the database and are cut to milliseconds.
 _ORDERS: Final[dict[Sort, str]] = {
@@ -35,7 +35,7 @@ _ORDERS: Final[dict[Sort, str]] = {
 
 @dataclass(frozen=True)
 class Served:
-    """A running server: its process, the port it took, its first lines, and the file of its log."""
+    """A running server: its process, port, first lines and log file."""
 
     process: "subprocess.Popen[str]"
     port: int
@@ -46,7 +46,7 @@ class Served:
         return self.log.read_text("utf-8")
 
     def interrupt(self) -> str:
-        """Press Ctrl-C; returns what the server says to it."""
+        """Press Ctrl-C; returns the server's output."""
         self.process.send_signal(signal.SIGINT)
         return self.process.communicate(timeout=10)[0]
 
@@ -116,7 +116,7 @@ def page(client: Client, **parameters: object) -> dict[str, Any]:
 
 
 def target(**parameters: object) -> str:
-    """The request target of a page; what is None is left out."""
+    """The request target of a page; None is omitted."""
     given = [f"{name}={value}" for name, value in parameters.items() if value is not None]
     return f"{MARKETS}?{'&'.join(given)}"
 

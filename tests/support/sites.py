@@ -1,4 +1,4 @@
-"""Every edge that can read objects, serving the same made-up lists: one way to start, ask and change each."""
+"""Every edge that can read objects, serving the same generated lists, behind one interface."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -25,7 +25,7 @@ Upload: TypeAlias = Callable[[Iterable[str]], None]
 
 @dataclass(frozen=True)
 class Site:
-    """A running edge; what is put into `output` is what it serves, nginx up to a second later."""
+    """A running edge; it serves what is in `output`, nginx with a delay of up to a second."""
 
     edge: str
     layout: str

@@ -1,4 +1,4 @@
-"""Places to publish to, as the tests of stores need them: each opens as many stores on the same objects as one asks."""
+"""Places to publish to, for tests of stores; each can open several stores on the same objects."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ CLIENTS: tuple[Client, ...] = ("obstore", "boto3")
 
 @dataclass(frozen=True)
 class Place:
-    """Where objects lie. `headers` tells what is stored with one; in a directory that is for the web server to know."""
+    """A place for objects. `headers` returns those stored with an object; a directory has none."""
 
     open: Callable[[], Store]
     headers: Callable[[str], Mapping[str, str]] = lambda _: {}
 
 
 def use_credentials(monkeypatch: pytest.MonkeyPatch, key_id: str = "test", secret: str = "test") -> None:  # noqa: S107
-    """Leave boto3 these credentials and no others."""
+    """Give boto3 only these credentials."""
     for name, value in {
         "AWS_ACCESS_KEY_ID": key_id,
         "AWS_SECRET_ACCESS_KEY": secret,
@@ -67,7 +67,7 @@ def _elsewhere(request: pytest.FixtureRequest, server: str, client: Client) -> P
 
 
 def place(request: pytest.FixtureRequest) -> Place:
-    """The place that a fixture's parameter names."""
+    """The place named by a fixture's parameter."""
     kind, client, quirk = request.param
     if kind == "directory":
         folder = request.getfixturevalue("tmp_path") / "site"
@@ -78,11 +78,11 @@ def place(request: pytest.FixtureRequest) -> Place:
 
 BUCKETS = [
     *(("s3", client, "") for client in CLIENTS),
-    # What some stores do differently, which must not show.
+    # Quirks of some stores.
     *(("s3", client, "bare_etags") for client in CLIENTS),
     ("s3", "obstore", "opaque_etags"),
     ("s3", "boto3", "wants_content_md5"),
-    # Second opinions, which take long to start.
+    # Other servers, slow to start.
     *(
         pytest.param((server, client, ""), marks=pytest.mark.campaign(short=0))
         for server in ("moto", "radosgw")

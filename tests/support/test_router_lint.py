@@ -51,7 +51,7 @@ REFUSED: Final = {
 
 @pytest.mark.parametrize("variant", ["core", "extended"])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_core_keeps_to_what_every_runtime_has(layout: str, variant: str) -> None:
+def test_the_core_uses_only_features_of_every_runtime(layout: str, variant: str) -> None:
     assert findings(router.render(Config.model_validate({"layout": layout, "variant": variant}))) == []
 
 
@@ -60,7 +60,7 @@ def test_every_rule_has_a_sample() -> None:
 
 
 @pytest.mark.parametrize("code", REFUSED)
-def test_what_some_runtime_lacks_is_refused_wherever_it_stands(code: str) -> None:
+def test_features_missing_in_a_runtime_are_refused_anywhere(code: str) -> None:
     core = router.render(Config())
     assert REFUSED[code] in {found.partition(": ")[2] for found in findings(code)}
     assert REFUSED[code] in {found.partition(": ")[2] for found in findings(f"{core}\n{code}\n")}
@@ -76,5 +76,5 @@ def test_what_some_runtime_lacks_is_refused_wherever_it_stands(code: str) -> Non
         "a ? .5 : 1;",
     ],
 )
-def test_comments_strings_and_divisions_are_no_offence(code: str) -> None:
+def test_comments_strings_and_divisions_are_allowed(code: str) -> None:
     assert findings(code) == []

@@ -1,4 +1,4 @@
-"""Made-up lists in the layout `chunks`, walks through them on any edge, and damage to their objects."""
+"""Generated lists in the layout `chunks`, walks through them on any edge, and damage to their objects."""
 
 import json
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ LENGTHS: Final = {
     "open/ended": 350,
     "open/volume": 350,
 }
-#: Texts that a program cutting JSON might get wrong.
+#: Texts that might confuse a program that cuts JSON.
 TEXTS: Final = (
     "plain",
     "Ñandú, Łódź, הבחירות, 選挙",
@@ -80,7 +80,7 @@ def refused(answer: Answer) -> tuple[str, ...]:
 
 
 def damaged_heads(made: chunks.Generation) -> list[bytes]:
-    """Damaged, of another kind, or with something in it that was never written."""
+    """Damaged, of another type, or with unknown content."""
     whole = made.head()
     forged = (b'"count":250', b'"count":25'), (made.name.encode(), b"../../../../../build")
     return [whole[:-1], whole[:-9000], b"", b"<Error/>", b"null", *(whole.replace(*change) for change in forged)]

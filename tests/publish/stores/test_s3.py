@@ -55,7 +55,7 @@ REFUSALS = {
     "NoSuchBucket": (404, "create it, or correct publish.target"),
     "RequestTimeTooSkewed": (403, "this machine's clock differs from the store's; set it"),
     "SignatureDoesNotMatch": (403, "the secret key does not belong to the access key"),
-    "NobodyKnowsThisCode": (400, "Told to by the test."),
+    "NobodyKnowsThisCode": (400, "Requested by the test."),
     "NotImplemented": (501, "NotImplemented"),
     "QuotaExceeded": (403, "QuotaExceeded"),
 }
@@ -110,7 +110,7 @@ def test_a_refusal_names_what_was_refused_why_and_the_remedy(code: str, s3: S3Se
         text = str(caught.value)
         assert text.startswith(f"s3://{s3.name}/v1/"), name
         assert said in text, name
-        assert f"{status} {code}: Told to by the test." in text, name
+        assert f"{status} {code}: Requested by the test." in text, name
         assert "\n" not in text
 
 

@@ -1,4 +1,4 @@
-"""What each S3 operation does to a bucket and answers. Knows no connections and no faults."""
+"""The S3 operations on a bucket and their answers, without connections and faults."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
@@ -55,8 +55,8 @@ def _put(bucket: Bucket, request: Request, _: Fails) -> Answer:
 
 def _kept(headers: Mapping[str, str]) -> Mapping[str, str]:
     kept = {name: value for name, value in headers.items() if name in _KEPT or name.startswith(_METADATA)}
-    encodings = [word.strip() for word in kept.pop("content-encoding", "").split(",")]
-    if encoding := ", ".join(word for word in encodings if word not in {"", "aws-chunked"}):
+    encodings = [encoding.strip() for encoding in kept.pop("content-encoding", "").split(",")]
+    if encoding := ", ".join(encoding for encoding in encodings if encoding not in {"", "aws-chunked"}):
         kept["content-encoding"] = encoding
     return kept
 
@@ -76,8 +76,8 @@ def _delete(bucket: Bucket, request: Request, _: Fails) -> Answer:
 def _delete_many(bucket: Bucket, request: Request, fails: Fails) -> Answer:
     root = ET.fromstring(request.body)  # noqa: S314 - from a test
     result: Tree = []
-    for one in root.iterfind("{*}Object"):
-        key, version_id = one.findtext("{*}Key", ""), one.findtext("{*}VersionId")
+    for element in root.iterfind("{*}Object"):
+        key, version_id = element.findtext("{*}Key", ""), element.findtext("{*}VersionId")
         if fails(key):
             result.append(("Error", [("Key", key), ("Code", "InternalError"), ("Message", "We failed.")]))
             continue
@@ -86,7 +86,7 @@ def _delete_many(bucket: Bucket, request: Request, fails: Fails) -> Answer:
         else:
             bucket.delete_version(key, version_id)
         result.append(("Deleted", [("Key", key)]))
-    shown = result if root.findtext("{*}Quiet") != "true" else [one for one in result if one[0] == "Error"]
+    shown = result if root.findtext("{*}Quiet") != "true" else [entry for entry in result if entry[0] == "Error"]
     return Answer(200, document("DeleteResult", shown), _XML)
 
 

@@ -1,4 +1,4 @@
-"""How the S3 server of the tests misbehaves: quirks of real stores, and faults drawn by lot. Knows no HTTP."""
+"""How the S3 server of the tests misbehaves: quirks of real stores, and random faults. Independent of HTTP."""
 
 import hashlib
 from collections import Counter
@@ -15,10 +15,10 @@ class Fault:
     #: The status of the error that is answered; None cuts the connection.
     status: int | None = None
     code: str = ""
-    #: The request takes effect all the same.
+    #: The request still takes effect.
     applied: bool = False
-    #: The answer is begun, and the connection cut in the midst of it.
-    begun: bool = False
+    #: The connection is cut in the middle of the answer.
+    truncated: bool = False
 
 
 SLOW_DOWN: Final = Fault(503, "SlowDown")
@@ -26,9 +26,9 @@ CONFLICT: Final = Fault(409, "ConditionalRequestConflict")
 APPLIED_BUT_FAILED: Final = Fault(500, "InternalError", applied=True)
 DROPPED: Final = Fault()
 APPLIED_BUT_DROPPED: Final = Fault(applied=True)
-CUT_SHORT: Final = Fault(applied=True, begun=True)
+CUT_SHORT: Final = Fault(applied=True, truncated=True)
 
-#: The faults that can be drawn by lot, by the names that `Behaviour.shares` knows.
+#: The faults that can be drawn at random, by their names in `Behaviour.shares`.
 FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
     {
         "slow_down": SLOW_DOWN,
@@ -45,34 +45,34 @@ FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
 class Behaviour:
     """Everything that can be changed while the server runs. The default is a well-behaved store."""
 
-    #: Every request waits so long before it takes effect.
+    #: The delay before a request takes effect.
     latency_s: float = 0.0
     #: Which share of the requests meets which fault, by the names of FAULTS.
     shares: dict[str, float] = field(default_factory=dict)
     #: The share of keys that DeleteObjects reports as not deleted, in an answer that is a 200.
     delete_errors: float = 0.0
-    #: A key id is told ExpiredToken after so many requests.
+    #: The number of requests after which a key id gets ExpiredToken.
     expire_after: int | None = None
-    #: What the server's clock says more than the real one.
+    #: How far the server's clock is ahead of the real one.
     clock_offset_s: float = 0.0
     #: ETags are random and not the MD5 of the content.
     opaque_etags: bool = False
     #: If-Match with the ETag in quotes never holds, as in Ceph's radosgw.
     bare_etags: bool = False
-    #: Conditions of puts are not looked at, as several stores do.
+    #: Conditions of puts are ignored, as by several stores.
     ignores_conditions: bool = False
     #: DeleteObjects without Content-MD5 is refused, as some stores do.
     wants_content_md5: bool = False
     #: Listing is not permitted.
     refuses_lists: bool = False
-    #: The most that one page of a listing tells.
+    #: The most entries on one page of a listing.
     page_size: int = 1000
     #: Requests without a signature are served.
     open_to_everyone: bool = False
 
     def change(self, values: Mapping[str, Any]) -> None:
         """Set several fields, by name."""
-        known = {one.name for one in fields(self)}
+        known = {field.name for field in fields(self)}
         if unknown := values.keys() - known:
             raise ValueError(f"no such behaviour: {', '.join(sorted(unknown))}")
         for name, value in values.items():
@@ -94,9 +94,9 @@ class Lots:
 
     def fault(self, shares: Mapping[str, float], operation: str, key: str) -> Fault | None:
         """The fault that a request meets; None for most."""
-        lot = self.draw(operation, key)
+        drawn = self.draw(operation, key)
         for name, share in shares.items():
-            lot -= share
-            if lot < 0:
+            drawn -= share
+            if drawn < 0:
                 return FAULTS[name]
         return None

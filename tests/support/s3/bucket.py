@@ -1,4 +1,4 @@
-"""A bucket in memory: versions, conditional puts, listings. Knows neither HTTP nor faults."""
+"""A bucket in memory: versions, conditional puts, listings. Independent of HTTP and faults."""
 
 import hashlib
 import threading
@@ -55,7 +55,7 @@ class Bucket:
         self._behaviour = behaviour
         self._clock = clock
         self._lock = threading.RLock()
-        self._histories: dict[str, list[Version]] = {}  # the oldest first; never an empty one
+        self._histories: dict[str, list[Version]] = {}  # oldest first, never empty
         self._sorted: list[str] | None = None
         self._numbers = count(1)
 
@@ -93,7 +93,7 @@ class Bucket:
             raise RefusedError(404, "NoSuchKey", "The specified key does not exist.")
         expected = conditions.if_match if self._behaviour.bare_etags else conditions.if_match.strip('"')
         if expected != current.etag.strip('"'):
-            raise RefusedError(412, "PreconditionFailed", "The object's ETag is another one.")
+            raise RefusedError(412, "PreconditionFailed", "The object has another ETag.")
 
     def delete(self, key: str) -> Version | None:
         """Delete an object; returns the marker that is left where versions are kept."""
@@ -130,7 +130,11 @@ class Bucket:
         with self._lock:
             found = [version for key in self._keys(prefix, "") for version in reversed(self._histories[key])]
         places = [(version.key, version.id) for version in found]
-        start = places.index(after) + 1 if after in places else bisect_right(found, after[0], key=lambda one: one.key)
+        start = (
+            places.index(after) + 1
+            if after in places
+            else bisect_right(found, after[0], key=lambda version: version.key)
+        )
         return found[start : start + limit], start + limit < len(found)
 
     def is_current(self, version: Version) -> bool:

@@ -1,4 +1,4 @@
-"""An S3 server that fails as it is told to: in a thread of the test, or as a process of its own.
+"""An S3 server that fails on demand: in a thread of the test, or as a separate process.
 
 It checks no signatures. `python -m tests.s3_server` prints its port; `GET /-/requests` shows what was asked,
 `POST /-/behaviour` takes fields of Behaviour as JSON.
@@ -21,7 +21,7 @@ from typing import Final, ParamSpec, Self, TypeVar
 from tests.support.s3 import api as s3_api
 from tests.support.s3.behaviour import CONFLICT, Behaviour, Fault, Lots
 from tests.support.s3.bucket import Bucket
-from tests.support.s3.wire import Answer, Request, begun, error, receive, serialised
+from tests.support.s3.wire import Answer, Request, error, receive, serialised, truncated
 
 BUCKET: Final = "markets"
 _CONTROL: Final = "-"
@@ -37,7 +37,7 @@ After = Callable[[Request, Answer], None]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the log tells of a request. Entries are in the order in which requests took effect."""
+    """A log entry for a request. Entries are in the order in which requests took effect."""
 
     operation: str
     key: str
@@ -70,11 +70,11 @@ class S3Server:
         return f"http://127.0.0.1:{self.port}"
 
     def objects(self) -> dict[str, tuple[bytes, Mapping[str, str]]]:
-        """What can be read now: body and headers by key."""
+        """All current objects: body and headers by key."""
         return {key: (version.body, version.headers) for key, version in self.bucket.current().items()}
 
     def count(self, operation: str) -> int:
-        """How many requests of this kind came so far."""
+        """The number of requests of this kind so far."""
         return sum(entry.operation == operation for entry in self.log)
 
     def __enter__(self) -> Self:
@@ -110,7 +110,7 @@ class S3Server:
         await asyncio.sleep(0)  # lets the sockets be closed
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the requests of one connection, one after the other."""
+        """Answer the requests of a connection in order."""
         try:
             while request := await receive(reader, writer):
                 answer, is_cut = await self._answer(request)
@@ -128,7 +128,7 @@ class S3Server:
             writer.transport.abort()
 
     async def _answer(self, request: Request) -> tuple[bytes, bool]:
-        """What goes over the wire, and whether the connection is cut then."""
+        """The bytes to send, and whether to cut the connection then."""
         if request.bucket == _CONTROL:
             return self._sent(request, None, self._control(request))
         await asyncio.sleep(self.behaviour.latency_s)
@@ -146,9 +146,9 @@ class S3Server:
         if fault is None:
             return serialised(answer, request, self._now()), False
         if fault.status is not None:
-            refusal = error(fault.status, fault.code, "Told to by the test.")
+            refusal = error(fault.status, fault.code, "Requested by the test.")
             return serialised(refusal, request, self._now()), False
-        return begun(answer, request, self._now()) if fault.begun else b"", True
+        return truncated(answer, request, self._now()) if fault.truncated else b"", True
 
     def _note(self, request: Request, status: int | None) -> None:
         self.log.append(Entry(request.operation, request.key, request.condition, status))
@@ -159,7 +159,7 @@ class S3Server:
         return self._refusal(request) or self._drawn(request)
 
     def _refusal(self, request: Request) -> Fault | None:
-        """The error that a sound server in this configuration gives."""
+        """The error of a well-behaved server in this configuration."""
         if request.bucket != self.name:
             return Fault(404, "NoSuchBucket")
         key_id = request.key_id
@@ -186,7 +186,7 @@ class S3Server:
         return share > 0 and self._lots.draw("delete", key) < share
 
     def _control(self, request: Request) -> Answer:
-        """What a test in another process can see and change."""
+        """Let a test in another process read and change the server's state."""
         if (request.method, request.key) == ("POST", "behaviour"):
             self.behaviour.change(json.loads(request.body))
             return Answer(204)
@@ -216,12 +216,12 @@ async def _in_thread(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kw
 def main() -> None:
     """Serve until the process is stopped."""
     parser = argparse.ArgumentParser(prog="python -m tests.s3_server", description=__doc__)
-    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument("--port", type=int, default=0, help="0 picks a free one")
     parser.add_argument("--bucket", default=BUCKET)
-    parser.add_argument("--seed", type=int, default=0, help="of the faults that are drawn by lot")
+    parser.add_argument("--seed", type=int, default=0, help="of the random faults")
     options = parser.parse_args()
     with S3Server(port=options.port, bucket=options.bucket, seed=options.seed) as server:
-        print(server.port, flush=True)  # noqa: T201 - whoever started this reads it
+        print(server.port, flush=True)  # noqa: T201 - read by the parent process
         server.wait()
 
 

@@ -1,4 +1,4 @@
-"""The S3 servers that tests publish to: our own that fails as told, moto, and Ceph's radosgw.
+"""The S3 servers that tests publish to: our own, which fails on demand, moto, and Ceph's radosgw.
 
 A pytest plugin: ask for `s3`, `moto` or `radosgw`. Only the first is made anew for every test: ask the other two for a
 bucket of your own.
@@ -35,15 +35,15 @@ _MOTO_LISTENS: Final = re.compile(r"Running on http://127\.0\.0\.1:(\d+)")
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where an S3 server listens, and the access key that it takes."""
+    """The address of an S3 server, and its access key."""
 
     url: str
     key_id: str = "test"
-    secret: str = "test"  # noqa: S105 - of a server that lives for a minute
+    secret: str = "test"  # noqa: S105 - of a temporary server
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def client(self) -> "S3Client":
-        """A client that asks once and never again."""
+        """A client without retries."""
         config = Config(
             read_timeout=_PATIENCE_S,
             retries={"total_max_attempts": 1},
@@ -70,7 +70,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class SeparateServer:
-    """Our S3 server in a process of its own."""
+    """Our S3 server in a separate process."""
 
     port: int
 
@@ -99,14 +99,14 @@ class SeparateServer:
 
 @pytest.fixture
 def s3() -> Iterator[S3Server]:
-    """Our S3 server in a thread, with nothing in its one bucket, well-behaved until it is told otherwise."""
+    """Our S3 server in a thread, with an empty bucket, well-behaved by default."""
     with S3Server() as server:
         yield server
 
 
 @contextmanager
 def separate_s3_server(seed: int = 0) -> Iterator[SeparateServer]:
-    """Run our S3 server in a process of its own until the end of the block."""
+    """Run our S3 server in a separate process during the block."""
     command = mortal(sys.executable, "-m", "tests.support.s3.server", "--bucket", BUCKET, "--seed", str(seed))
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:

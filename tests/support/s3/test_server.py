@@ -1,4 +1,4 @@
-"""The S3 server of the tests fails as it is told to, and only then."""
+"""The S3 server of the tests fails on demand, and only then."""
 
 import http.client
 import threading
@@ -18,7 +18,7 @@ from tests.support.s3.wire import Answer, Request
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
-#: After so long a test gives up.
+#: The timeout of a test.
 PATIENCE_S = 30
 
 
@@ -57,7 +57,7 @@ def test_an_object_comes_back_with_its_headers(s3: S3Server, client: "S3Client")
     assert (body, headers["cache-control"]) == (b"{}", "no-cache")
 
 
-def test_of_many_who_want_to_create_an_object_one_does(s3: S3Server, client: "S3Client") -> None:
+def test_of_many_concurrent_creations_one_succeeds(s3: S3Server, client: "S3Client") -> None:
     def create(number: int) -> bool:
         try:
             return bool(put(client, body=str(number).encode(), IfNoneMatch="*"))
@@ -70,12 +70,12 @@ def test_of_many_who_want_to_create_an_object_one_does(s3: S3Server, client: "S3
     assert s3.objects()["a"][0] == str(created.index(True)).encode()
 
 
-def test_a_body_that_is_not_what_its_checksum_says_is_refused(s3: S3Server, client: "S3Client") -> None:
+def test_a_body_with_a_wrong_checksum_is_refused(s3: S3Server, client: "S3Client") -> None:
     assert refusal(lambda: put(client, ContentMD5="AAAAAAAAAAAAAAAAAAAAAA==")) == "400 BadDigest"
     assert not s3.objects()
 
 
-def test_a_body_in_chunks_is_put_together(s3: S3Server) -> None:
+def test_a_chunked_body_is_reassembled(s3: S3Server) -> None:
     chunks = b"3;chunk-signature=0\r\nabc\r\n2\r\nde\r\n0\r\nx-amz-checksum-crc32:hYfYZQ==\r\n\r\n"
     headers = {"Authorization": "Credential=me/", "x-amz-content-sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER"}
     with closing(http.client.HTTPConnection("127.0.0.1", s3.port)) as connection:
@@ -84,7 +84,7 @@ def test_a_body_in_chunks_is_put_together(s3: S3Server) -> None:
     assert s3.objects() == {"a": (b"abcde", {})}
 
 
-def test_who_signs_nothing_is_sent_away_unless_the_store_is_open_to_everyone(s3: S3Server, client: "S3Client") -> None:
+def test_unsigned_requests_are_refused_unless_the_store_is_open_to_everyone(s3: S3Server, client: "S3Client") -> None:
     put(client)
     with closing(http.client.HTTPConnection("127.0.0.1", s3.port)) as connection:
         statuses = []
@@ -120,7 +120,7 @@ def test_etags_can_be_opaque(s3: S3Server, client: "S3Client") -> None:
     assert put(client) != put(client)
 
 
-def test_the_clock_is_the_tests(s3: S3Server, client: "S3Client") -> None:
+def test_the_clock_can_be_set(s3: S3Server, client: "S3Client") -> None:
     s3.clock = lambda: 1_000_000_000.0
     s3.behaviour.clock_offset_s = 5
     got = client.put_object(Bucket=BUCKET, Key="a")["ResponseMetadata"]["HTTPHeaders"]["date"]
@@ -187,7 +187,7 @@ def test_every_fault_happens(s3: S3Server, client: "S3Client", name: str, answer
     assert s3.log == [Entry("PutObject", "a", "if-none-match: *", FAULTS[name].status)]
 
 
-def test_a_conflict_needs_a_condition(s3: S3Server, client: "S3Client") -> None:
+def test_only_conditional_puts_conflict(s3: S3Server, client: "S3Client") -> None:
     s3.behaviour.shares = {"conflict": 1.0}
     put(client)
 
@@ -199,7 +199,7 @@ def test_an_answer_is_cut_short(s3: S3Server, client: "S3Client") -> None:
         body.read()
 
 
-def test_some_deletions_fail_in_an_answer_that_is_a_200(s3: S3Server, client: "S3Client") -> None:
+def test_single_deletions_can_fail_in_a_200_answer(s3: S3Server, client: "S3Client") -> None:
     keys = [f"{number}" for number in range(40)]
     for key in keys:
         put(client, key)
@@ -211,7 +211,7 @@ def test_some_deletions_fail_in_an_answer_that_is_a_200(s3: S3Server, client: "S
     assert 0 < len(failed) < 40
 
 
-def test_the_seed_decides_who_fails_and_the_order_does_not() -> None:
+def test_failures_depend_on_the_seed_and_not_on_the_order() -> None:
     def failed(seed: int, order: int) -> set[str]:
         with S3Server(seed=seed) as server, closing(Endpoint(server.url).client()) as client:
             server.behaviour.shares = {"slow_down": 0.2, "applied_but_failed": 0.2}
@@ -226,7 +226,7 @@ def test_the_seed_decides_who_fails_and_the_order_does_not() -> None:
     assert failed(2, 1) != first
 
 
-def test_who_asks_again_draws_again(s3: S3Server, client: "S3Client") -> None:
+def test_a_retry_draws_again(s3: S3Server, client: "S3Client") -> None:
     s3.behaviour.shares = {"slow_down": 0.5}
     for _ in range(40):
         with suppress(ClientError):
@@ -242,7 +242,7 @@ def test_an_unknown_behaviour_is_refused(s3: S3Server) -> None:
 # ── hooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_request_is_held_while_others_are_served(s3: S3Server, client: "S3Client") -> None:
+def test_a_request_can_be_held_while_others_are_served(s3: S3Server, client: "S3Client") -> None:
     arrived, released = threading.Event(), threading.Event()
 
     def hold(request: Request) -> Fault | None:
@@ -262,7 +262,7 @@ def test_a_request_is_held_while_others_are_served(s3: S3Server, client: "S3Clie
     assert [entry.key for entry in s3.log] == ["early", "late"]
 
 
-def test_a_held_request_takes_effect_although_its_client_is_gone(s3: S3Server) -> None:
+def test_a_held_request_takes_effect_after_its_client_has_gone(s3: S3Server) -> None:
     arrived, released, applied = threading.Event(), threading.Event(), threading.Event()
 
     def hold(_: Request) -> None:
@@ -280,7 +280,7 @@ def test_a_held_request_takes_effect_although_its_client_is_gone(s3: S3Server) -
     assert s3.objects() == {"a": (b"1", {})}
 
 
-def test_a_hook_asks_the_server_it_is_called_by(s3: S3Server, client: "S3Client") -> None:
+def test_a_hook_can_send_requests_to_its_server(s3: S3Server, client: "S3Client") -> None:
     seen = []
 
     def look(request: Request, answer: Answer) -> None:
@@ -293,7 +293,7 @@ def test_a_hook_asks_the_server_it_is_called_by(s3: S3Server, client: "S3Client"
     assert seen == [(b"1", 200), (b"2", 200)]
 
 
-def test_a_hook_picks_the_request_that_fails(s3: S3Server, client: "S3Client") -> None:
+def test_a_hook_can_choose_the_request_that_fails(s3: S3Server, client: "S3Client") -> None:
     faults = iter([None, SLOW_DOWN, APPLIED_BUT_FAILED])
     s3.before = lambda _: next(faults)
     put(client)
@@ -303,7 +303,7 @@ def test_a_hook_picks_the_request_that_fails(s3: S3Server, client: "S3Client") -
     assert s3.objects()["a"][0] == b"3"
 
 
-def test_a_hook_that_breaks_breaks_its_test() -> None:
+def test_an_error_in_a_hook_fails_its_test() -> None:
     def fail(_: Request) -> Fault | None:
         pytest.fail("as the test expected")
 
@@ -316,7 +316,7 @@ def test_a_hook_that_breaks_breaks_its_test() -> None:
 # ── a process of its own ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_it_runs_as_a_process_of_its_own() -> None:
+def test_it_runs_as_a_separate_process() -> None:
     with separate_s3_server() as server, closing(Endpoint(server.url).client()) as client:
         put(client)
         server.behave(refuses_lists=True)

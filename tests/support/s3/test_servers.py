@@ -1,4 +1,4 @@
-"""Our S3 server is held to what moto and Ceph's radosgw answer; and those to why they are here."""
+"""Our S3 server answers like moto and Ceph's radosgw; and these two justify their presence."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -24,7 +24,7 @@ def outcome(ask: Callable[[], Any]) -> str:
 
 
 def conversation(client: "S3Client", bucket: str) -> Iterator[Any]:
-    """What a server answers to everything that publishing asks; all that is told should be the same everywhere."""
+    """A server's answers to every kind of request of publishing; they should be the same everywhere."""
     keys = [f"b/{number}" for number in range(5)]
     for key in ("b/3", "b/1", "b/4", "b/0", "b/2", "c"):
         yield client.put_object(Bucket=bucket, Key=key, Body=key.encode())["ETag"]
@@ -53,8 +53,8 @@ def conversation(client: "S3Client", bucket: str) -> Iterator[Any]:
 
 def versions(client: "S3Client", bucket: str, prefix: str) -> list[Any]:
     found = client.list_object_versions(Bucket=bucket, Prefix=prefix)
-    listed = [(one["Key"], one["IsLatest"], one["Size"]) for one in found.get("Versions", [])]
-    return [*listed, *((one["Key"], one["IsLatest"]) for one in found.get("DeleteMarkers", []))]
+    listed = [(version["Key"], version["IsLatest"], version["Size"]) for version in found.get("Versions", [])]
+    return [*listed, *((marker["Key"], marker["IsLatest"]) for marker in found.get("DeleteMarkers", []))]
 
 
 def version_pages(client: "S3Client", bucket: str, prefix: str = "") -> Iterator[Any]:
@@ -64,8 +64,8 @@ def version_pages(client: "S3Client", bucket: str, prefix: str = "") -> Iterator
 
 def delete_versions(client: "S3Client", bucket: str, pages: Iterable[Any]) -> None:
     for page in pages:
-        for one in [*page.get("Versions", []), *page.get("DeleteMarkers", [])]:
-            client.delete_object(Bucket=bucket, Key=one["Key"], VersionId=one["VersionId"])
+        for version in [*page.get("Versions", []), *page.get("DeleteMarkers", [])]:
+            client.delete_object(Bucket=bucket, Key=version["Key"], VersionId=version["VersionId"])
 
 
 def test_it_answers_as_moto_does(s3: S3Server, moto: Endpoint) -> None:
@@ -81,7 +81,7 @@ def test_it_answers_as_radosgw_does(s3: S3Server, radosgw: Endpoint) -> None:
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("name", ["moto", "s3", "radosgw"])
-def test_who_deletes_versions_while_listing_them_misses_some(name: str, request: pytest.FixtureRequest) -> None:
+def test_deleting_versions_while_listing_them_misses_some(name: str, request: pytest.FixtureRequest) -> None:
     server: S3Server | Endpoint = request.getfixturevalue(name)
     endpoint, bucket = (Endpoint(server.url), BUCKET) if isinstance(server, S3Server) else (server, server.new_bucket())
     with closing(endpoint.client()) as client:
@@ -100,7 +100,7 @@ def test_radosgw_checks_signatures(radosgw: Endpoint) -> None:
 
 
 @pytest.mark.campaign(short=0)
-def test_radosgw_wants_etags_without_quotes(radosgw: Endpoint) -> None:
+def test_radosgw_needs_etags_without_quotes(radosgw: Endpoint) -> None:
     bucket = radosgw.new_bucket()
     with closing(radosgw.client()) as client:
         etag = client.put_object(Bucket=bucket, Key="a")["ETag"]

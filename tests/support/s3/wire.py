@@ -1,4 +1,4 @@
-"""HTTP and XML as S3 speaks them: bytes to requests, answers to bytes. Knows no bucket and no faults."""
+"""S3's HTTP and XML: bytes to requests, answers to bytes. Independent of buckets and faults."""
 
 import asyncio
 import re
@@ -13,12 +13,12 @@ from urllib.parse import parse_qsl, unquote
 from xml.sax.saxutils import escape
 from zlib import crc32
 
-#: What an XML answer is made of: element names and what is in them, in order.
+#: The content of an XML answer: element names and contents, in order.
 Tree: TypeAlias = list[tuple[str, "str | Tree"]]
 
 _NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
 _KEY_ID: Final = re.compile(r"Credential=([^/]+)/")
-#: What makes an operation, the most telling first: the method, and the query parameter that sets it apart.
+#: The operations, most specific first: the method, and the query parameter that identifies it.
 _BUCKET_OPERATIONS: Final = {
     ("POST", "delete"): "DeleteObjects",
     ("GET", "versioning"): "GetBucketVersioning",
@@ -43,7 +43,7 @@ class Request:
 
     @property
     def operation(self) -> str:
-        """What S3's documentation calls this request; empty for what is not known here."""
+        """The operation's name in S3's documentation; empty if unknown."""
         if self.key:
             return "" if self.query.keys() - {"versionId", "x-id"} else _OBJECT_OPERATIONS.get(self.method, "")
         of_method = (name for (method, name) in _BUCKET_OPERATIONS if method == self.method)
@@ -57,13 +57,13 @@ class Request:
 
     @property
     def key_id(self) -> str | None:
-        """The id of the access key that signed the request; None when nobody did."""
+        """The id of the access key that signed the request; None if unsigned."""
         found = _KEY_ID.search(self.headers.get("authorization", ""))
         return found[1] if found else None
 
     @property
     def is_damaged(self) -> bool:
-        """Whether the body is not what its checksum says."""
+        """Whether the body does not match its checksum."""
         digest = self.headers.get("content-md5")
         checksum = self.headers.get("x-amz-checksum-crc32")
         return (digest is not None and digest != b64encode(md5(self.body).digest()).decode()) or (  # noqa: S324 - S3's
@@ -107,8 +107,8 @@ def serialised(answer: Answer, request: Request, now: float) -> bytes:
     return head if request.method == "HEAD" else head + answer.body
 
 
-def begun(answer: Answer, request: Request, now: float) -> bytes:
-    """The answer without its end, in the body or in the first line: among headers nobody would notice."""
+def truncated(answer: Answer, request: Request, now: float) -> bytes:
+    """The answer, cut in the body or the first line; a cut among headers would go unnoticed."""
     whole = serialised(answer, request, now)
     return whole[:-1] if answer.body and request.method != "HEAD" else whole[: len("HTTP/1.1 ")]
 
