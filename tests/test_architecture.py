@@ -1,4 +1,4 @@
-"""The floor plan in RATIONALE.md, held true: imports between packages, owners of libraries, sizes."""
+"""The picture in RATIONALE.md holds: imports between packages, owners of libraries, sizes."""
 
 import ast
 import statistics
@@ -59,7 +59,7 @@ OWNERS: Final[Mapping[str, set[str]]] = {
     },
     "obstore": {"publish.stores.s3_uploads"},
 }  # fmt: skip
-#: Packages and modules that do no I/O, know no clock and draw no lots: what they return depends on what they are given.
+#: Packages and modules that do no I/O and use neither clock nor randomness: results depend on arguments alone.
 PURE: Final = {
     "api", "markets", "errors", "findings", "builder.artifacts", "builder.guards", "builder.inspection.excerpts",
     "builder.notices", "cost.estimate", "demo.texts", "edge.cloudflare", "edge.cloudfront", "edge.nginx",
@@ -88,13 +88,13 @@ def imports(module: ast.Module) -> Iterator[str]:
 
 
 def internal(name: str) -> set[str]:
-    """The modules of ours that a module imports."""
+    """The modules of this project that a module imports."""
     found = set()
     for target in imports(MODULES[name]):
         parts = target.split(".")
         if parts[0] == "generator":
             known = (".".join(parts[1:end]) for end in range(len(parts), 1, -1))
-            found |= {next((one for one in known if one in MODULES), "__init__")}
+            found |= {next((candidate for candidate in known if candidate in MODULES), "__init__")}
     return found
 
 
@@ -111,12 +111,12 @@ def functions() -> list[tuple[int, str]]:
     )
 
 
-def test_every_module_has_its_place_on_the_floor_plan() -> None:
+def test_every_package_and_root_module_is_in_the_picture() -> None:
     assert {package(name) for name in MODULES} == {"__init__", "__main__"} | ROOT_LEAVES | MAY_IMPORT.keys()
 
 
 @pytest.mark.parametrize("room", MAY_IMPORT)
-def test_a_package_imports_only_what_the_floor_plan_allows(room: str) -> None:
+def test_a_package_imports_exactly_what_the_picture_shows(room: str) -> None:
     found = {package(target) for name in MODULES if package(name) == room for target in internal(name)}
     assert found - {room, "__init__"} - ROOT_LEAVES == MAY_IMPORT[room]
 
@@ -125,7 +125,7 @@ def test_modules_at_the_root_import_no_package() -> None:
     assert {target for name in ROOT_LEAVES for target in internal(name)} <= ROOT_LEAVES
 
 
-def test_build_and_publish_never_meet() -> None:
+def test_builder_and_publish_never_import_each_other() -> None:
     assert "publish" not in MAY_IMPORT["builder"]
     assert "builder" not in MAY_IMPORT["publish"]
 
@@ -145,7 +145,7 @@ def test_imports_form_no_cycle(unit: str) -> None:
     while leaves := [name for name, targets in arrows.items() if not targets & arrows.keys()]:
         for name in leaves:
             del arrows[name]
-    assert not arrows, "these import each other in a circle"
+    assert not arrows, "these import each other in a cycle"
 
 
 @pytest.mark.parametrize("library", OWNERS)
@@ -153,21 +153,21 @@ def test_a_library_is_imported_only_by_its_owners(library: str) -> None:
     assert {name for name in MODULES if library in libraries(name)} == OWNERS[library]
 
 
-def test_what_is_pure_imports_nothing_that_touches_the_world() -> None:
+def test_pure_modules_import_no_library_that_does_io() -> None:
     pure = [name for name in MODULES if name in PURE or package(name) in PURE]
     assert len(pure) > 40
     assert {name: found for name in pure if (found := libraries(name) & IMPURE_LIBRARIES)} == {}
 
 
 @pytest.mark.parametrize("room", [*MAY_IMPORT, "api.openapi", "builder.inspection", "edge.local", "publish.stores"])
-def test_a_package_says_what_lives_there_and_where_to_start_reading(room: str) -> None:
+def test_a_package_docstring_says_where_to_start_reading(room: str) -> None:
     docstring = ast.get_docstring(MODULES[f"{room}.__init__"])
     assert docstring
     assert "Start with `" in docstring
 
 
 def test_the_path_of_the_api_is_spelled_in_one_place() -> None:
-    """`/v1/public` in `api.keys`; docstrings and comments may speak of it."""
+    """`/v1/public` in `api.keys`; docstrings and comments may mention it."""
     for name, module in MODULES.items():
         docstrings = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
         for node in ast.walk(module):
@@ -191,7 +191,7 @@ def test_files_stay_small() -> None:
     assert max(lengths.values()) <= 320, max(lengths.items(), key=lambda item: item[1])
 
 
-def test_no_module_is_called_after_its_lack_of_a_job() -> None:
+def test_no_module_has_a_name_without_meaning() -> None:
     for name in MODULES:
         words = {word for part in name.split(".") for word in part.split("_")}
         assert not {"util", "utils", "helper", "helpers", "manager", "handler", "common", "misc"} & words, name

@@ -1,4 +1,4 @@
-"""README, CONTRIBUTING and docs/: commands, options, settings, figures, links and paths in them are true."""
+"""README, CONTRIBUTING and docs/: commands, options, settings, figures, links and paths in them are correct."""
 
 import json
 import os
@@ -40,7 +40,7 @@ TERMS: Final = """
 """
 
 
-# ── what a page holds ─────────────────────────────────────────────────────────────────────────────────────────────
+# ── parts of a page ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def blocks(text: str) -> Iterator[str]:
@@ -57,12 +57,12 @@ def scripts(text: str) -> Iterator[str]:
 
 
 def spans(text: str) -> list[str]:
-    """What stands between backticks outside the blocks."""
+    """The code spans outside the blocks."""
     return re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE))
 
 
 def prose(text: str) -> str:
-    """The page without blocks and without what stands between backticks."""
+    """The page without blocks and code spans."""
     return re.sub(r"`[^`\n]+`", "", re.sub(r"^```.*?^```$|^ {4,}.*$", "", text, flags=re.DOTALL | re.MULTILINE))
 
 
@@ -172,7 +172,7 @@ def test_every_make_target_shown_exists() -> None:
 
 
 def settings_table() -> str:
-    """What docs/settings.md must hold: defaults as config.yaml spells them, meanings as the schema tells them."""
+    """What docs/settings.md must hold: defaults as in config.yaml, meanings as in the schema."""
     spelled = yaml.load((ROOT / "config.yaml").read_text("utf-8"), yaml.BaseLoader)  # noqa: S506 - nothing but text
 
     def default(key: str) -> str:
@@ -211,7 +211,7 @@ def test_every_variable_named_exists() -> None:
 
 
 def spellings(default: object) -> set[str]:
-    """How prose may write a default that is a figure."""
+    """The ways in which prose may write a numeric default."""
     if isinstance(default, timedelta):
         seconds = int(default.total_seconds())
         return {f"{seconds} s", f"{seconds // 60} minutes", f"{seconds // 3600} hours"}
@@ -280,7 +280,7 @@ def test_no_other_word_stands_for_blocked() -> None:
         assert re.findall(r"\b(?:barred|kept out|doomed)\b", text) == [], page
 
 
-# ── what can run here ─────────────────────────────────────────────────────────────────────────────────────────────
+# ── runnable examples ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_the_example_of_the_api_guide_walks_a_list(tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ def runnable(site: Path) -> list[list[str]]:
 
 
 def test_commands_work_as_written(tmp_path: Path) -> None:
-    """In an empty folder, in the order of the pages. What names no target gets one, as the pages say."""
+    """In an empty folder, in the order of the pages. Commands without a target get one, as the pages say."""
     (tmp_path / "config.yaml").touch()
     site = tmp_path / "site"
     assert run("demo", "--markets", "5", cwd=tmp_path, **CHUNKS).returncode == 0

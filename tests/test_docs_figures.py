@@ -1,4 +1,4 @@
-"""What docs/ says of the API and of the files, held to the constants of the code."""
+"""The figures in docs/ about the API and the files, compared with the constants in the code."""
 
 import re
 from typing import Final

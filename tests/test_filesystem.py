@@ -1,4 +1,4 @@
-"""What a file system is asked for: bytes written ahead are on the disk, and what it could not write is told."""
+"""The file system: bytes written ahead are on the disk, and write errors are reported."""
 
 import threading
 from pathlib import Path
@@ -19,13 +19,13 @@ def test_writing_ahead_goes_on_in_a_thread_that_ends_with_it(tmp_path: Path) -> 
     assert threading.active_count() == before
 
 
-def test_what_could_not_be_written_ahead_is_told_at_the_end(tmp_path: Path) -> None:
+def test_a_failed_write_ahead_is_reported_at_the_end(tmp_path: Path) -> None:
     ahead = WriteAhead(tmp_path / "gone")
     with pytest.raises(FileNotFoundError), ahead:
         ahead.begin()
 
 
-def test_an_error_meanwhile_is_the_one_that_is_told(tmp_path: Path) -> None:
+def test_an_error_of_the_block_takes_precedence(tmp_path: Path) -> None:
     def fail() -> None:
         with WriteAhead(tmp_path / "gone") as ahead:
             ahead.begin()
@@ -35,7 +35,7 @@ def test_an_error_meanwhile_is_the_one_that_is_told(tmp_path: Path) -> None:
         fail()
 
 
-def test_a_disk_tells_what_it_has_left(tmp_path: Path) -> None:
+def test_free_space_and_inodes_are_read(tmp_path: Path) -> None:
     before = filesystem.room(tmp_path)
     assert before.bytes > 0
     assert before.block > 0

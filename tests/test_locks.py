@@ -46,11 +46,11 @@ def entries(text: str) -> Iterator[tuple[str, list[str]]]:
 def pins(name: str) -> dict[tuple[str, str], str]:
     """The version that a file pins, by package and environment marker."""
     found = [Requirement(text) for text, _ in entries((ROOT / "requirements" / name).read_text("utf-8"))]
-    return {(canonicalize_name(one.name), str(one.marker or "")): str(one.specifier) for one in found}
+    return {(canonicalize_name(pin.name), str(pin.marker or "")): str(pin.specifier) for pin in found}
 
 
 def unpinned(text: str) -> list[str]:
-    """The requirements that lack an exact version or a SHA-256 hash."""
+    """The requirements without an exact version or a SHA-256 hash."""
     exact = re.compile(r"[\w.-]+==[\w.!+]+( ; .+)?")
     sha256 = re.compile(r"sha256:[0-9a-f]{64}")
     return [
@@ -117,7 +117,7 @@ def test_no_requirement_has_an_address(path: Path) -> None:
 def test_no_npm_package_has_an_address(path: Path) -> None:
     lock = json.loads(path.read_text("utf-8"))
     for entry in lock["packages"].values():
-        entry.pop("funding", None)  # where its authors take donations
+        entry.pop("funding", None)  # donation links
     assert addresses(json.dumps(lock, indent=2)) == []
 
 

@@ -1,6 +1,6 @@
-"""The wheel: it holds all that a command needs, and works in an environment of its own, far from the source tree.
+"""The wheel: complete, and it works in a separate environment, outside the source tree.
 
-The environment has no dependencies; it finds those of the tests through a .pth file, which saves their installation.
+The environment finds the dependencies of the tests through a .pth file, which saves installing them.
 """
 
 import importlib.util
@@ -19,12 +19,12 @@ from tests.support.builds import ROOT
 PIP: Final = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 #: The build backend is in .venv; where it is not, pip fetches it.
 ISOLATION: Final = ("--no-build-isolation",) if importlib.util.find_spec("hatchling") else ()
-#: Nothing that leads back to the source tree.
+#: An environment without paths to the source tree.
 ENVIRON: Final = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def done(*command: str | Path, cwd: Path) -> str:
-    """Run a program that must end well; returns its stdout."""
+    """Run a program that must succeed and return its stdout."""
     ran = subprocess.run(
         [*map(str, command)], cwd=cwd, env=ENVIRON, capture_output=True, text=True, check=False, timeout=300
     )
@@ -42,7 +42,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of programs of an environment that has the wheel."""
+    """The `bin` folder of an environment with the wheel installed."""
     folder = tmp_path_factory.mktemp("environment")
     done(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder)
     done(

@@ -1,4 +1,4 @@
-"""What runs the commands unattended: GitHub's workflows, and the schedules of docs/scheduling.md."""
+"""Unattended runs: GitHub's workflows, and the schedules of docs/scheduling.md."""
 
 import os
 import re
@@ -61,7 +61,7 @@ def commands(script: str) -> Iterator[list[str]]:
 
 
 def parse(words: list[str]) -> click.Context:
-    """Have the command line read the words, and run nothing."""
+    """Parse the words as a command line, without running it."""
     name, *arguments = words
     return COMMANDS[name].make_context(name, arguments)
 
@@ -123,7 +123,7 @@ def test_a_secret_is_known_to_the_step_that_needs_it_and_to_no_other() -> None:
 def test_scripts_hold_no_expressions_and_show_no_environment() -> None:
     scripts = [step["run"] for step in steps() if "run" in step]
     assert len(scripts) == 4
-    # What GitHub puts into a script becomes part of it, whatever it says.
+    # GitHub inserts the value of an expression into the script as code.
     assert [script for script in scripts if "${{" in script] == []
     assert [script for script in scripts if re.search(r"\b(echo|printf|printenv|env|set -x)\b", script)] == []
 
@@ -189,7 +189,7 @@ def test_the_variables_are_explained_where_they_are_used() -> None:
 
 
 def minutes_between(cron: str) -> set[int]:
-    """How many minutes lie between the runs of a cron line that says nothing of days."""
+    """The minutes between the runs of a cron line that runs every day."""
     minute, hour, *rest = cron.split()
     assert rest == ["*", "*", "*"]
     times = sorted(60 * h + m for h in _values(hour, 24) for m in _values(minute, 60))
@@ -247,7 +247,7 @@ def test_the_systemd_units_are_valid(kind: str, tmp_path: Path) -> None:
     verified = subprocess.run(
         [analyze, "verify", f"./{PROGRAM}.{kind}"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    # What it does not know it tells, and ends with 0.
+    # Unknown keys are printed with exit code 0.
     assert (verified.returncode, verified.stderr) == (0, "")
 
 
@@ -255,11 +255,13 @@ def test_the_systemd_timer_keeps_the_schedule() -> None:
     analyze = require("systemd-analyze", reason="the timer in docs/scheduling.md is not verified")
     unit = the_block("ini", f"# /etc/systemd/system/{PROGRAM}.timer\n")
     (calendar,) = re.findall(r"^OnCalendar=(.*)$", unit, re.MULTILINE)
-    told = subprocess.run(
+    printed = subprocess.run(
         [analyze, "calendar", "--iterations=3", "--base-time=2026-01-31 12:00:00 UTC", calendar],
         env={**os.environ, "TZ": "UTC"}, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    times = [60 * int(hour) + int(minute) for hour, minute in re.findall(r": \w+ [\d-]+ (\d\d):(\d\d):00", told.stdout)]
+    times = [
+        60 * int(hour) + int(minute) for hour, minute in re.findall(r": \w+ [\d-]+ (\d\d):(\d\d):00", printed.stdout)
+    ]
     assert [later - earlier for earlier, later in pairwise(times)] == [SCHEDULE, SCHEDULE]
 
 

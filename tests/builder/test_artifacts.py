@@ -1,4 +1,4 @@
-"""The table of contents: every list in its order on its pages, every document once."""
+"""The artifacts of a build: every list sorted and cut into pages, every document once."""
 
 import json
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from tests.support.rows import FX_MEMBER, market_id, public_market
 
 Item = dict[str, Any]
 
-# ── the orders, told once more from the wire, by comparing two items at a time ─────────────────────────────────────
+# ── the sort orders, implemented a second time on wire items, as pairwise comparisons ──────────────────────────────
 
 
 def instant(text: str) -> float:
@@ -43,18 +43,18 @@ SELECTED: dict[str, set[str]] = {"all": {*MARKET_STATUSES}, "archive": {"closed"
 
 
 def naive(items: list[Item], status: str, sort: str) -> list[Item]:
-    def compare(one: Item, other: Item) -> int:
+    def compare(left: Item, right: Item) -> int:
         for value in COMPARED[sort]:
-            if value(one) != value(other):
-                return 1 if value(one) < value(other) else -1
-        return 1 if one["id"] > other["id"] else -1
+            if value(left) != value(right):
+                return 1 if value(left) < value(right) else -1
+        return 1 if left["id"] > right["id"] else -1
 
     selected = [item for item in items if item["status"] in SELECTED.get(status, {status})]
     return sorted(selected, key=cmp_to_key(compare))
 
 
 def walk(generation: Generation, pages: dict[str, bytes], limit: int) -> list[Item]:
-    """The items of a whole walk, from page to page by `nextCursor`."""
+    """The items of a whole walk, following `nextCursor`."""
     page = json.loads(generation.first(limit))
     seen = list(page["items"])
     while page["nextCursor"] is not None:
@@ -88,11 +88,13 @@ def test_the_pages_of_every_walk_are_exactly_the_sorted_list(rows: dict[int, dic
     items = [json.loads(market.body) for market in markets]
     rng.shuffle(markets)
     lists = artifacts.lists(Catalog(markets, as_of=NOW, hidden=0), ())
-    assert {one.name for one in lists} == {f"{status}/{sort}" for status in STATUS_FILTERS for sort in SORTS}
-    for one in lists:
-        expected = naive(items, *one.name.split("/"))
-        generation = Generation(one)
-        prefix = keys.generation_prefix(one.name, generation.name)
+    assert {item_list.name for item_list in lists} == {
+        f"{status}/{sort}" for status in STATUS_FILTERS for sort in SORTS
+    }
+    for item_list in lists:
+        expected = naive(items, *item_list.name.split("/"))
+        generation = Generation(item_list)
+        prefix = keys.generation_prefix(item_list.name, generation.name)
         pages = {
             f"{prefix}/{folder.name}/{position}.json": body
             for folder in generation.folders()
@@ -106,9 +108,9 @@ def catalog(*markets: Market) -> Catalog:
     return Catalog(markets, as_of=NOW, hidden=1)
 
 
-def test_a_list_holds_the_items_as_they_were_encoded_once() -> None:
+def test_every_list_shares_the_items_encoded_once() -> None:
     market = public_market(1)
-    lists = {one.name: one.items for one in artifacts.lists(catalog(market), ())}
+    lists = {item_list.name: item_list.items for item_list in artifacts.lists(catalog(market), ())}
     assert len(lists) == 30
     assert all(items == ([market.body] if name[:3] in ("ope", "all") else []) for name, items in lists.items())
     assert lists["open/new"][0] is market.body
@@ -116,7 +118,7 @@ def test_a_list_holds_the_items_as_they_were_encoded_once() -> None:
 
 def test_an_empty_catalog_has_thirty_empty_lists_and_an_empty_snapshot(tmp_path: Path) -> None:
     made = catalog()
-    assert [list(one.items) for one in artifacts.lists(made, ())] == [[]] * 30
+    assert [list(item_list.items) for item_list in artifacts.lists(made, ())] == [[]] * 30
     documents = {artifact.key: artifact.body for artifact in artifacts.documents(made, make_config(tmp_path))}
     assert documents[keys.SNAPSHOT] == b'{"freshMarkets":[],"closingSoonMarkets":[]}'
 
@@ -133,13 +135,14 @@ def test_the_documents_are_the_snapshot_the_errors_and_the_interface_description
 
 
 def test_there_is_a_first_page_for_every_limit() -> None:
-    (one,) = (one for one in artifacts.lists(catalog(public_market(1), public_market(2)), ()) if one.name == "open/new")
-    pages = list(Generation(one).first_pages())
+    lists = artifacts.lists(catalog(public_market(1), public_market(2)), ())
+    (newest,) = (item_list for item_list in lists if item_list.name == "open/new")
+    pages = list(Generation(newest).first_pages())
     assert [key for key, _ in pages] == [keys.first_page("open/new", limit) for limit in range(1, 101)]
     assert [len(json.loads(body)["items"]) for _, body in pages] == [1] + [2] * 99
 
 
-def test_the_build_record_says_what_readers_see(tmp_path: Path) -> None:
+def test_build_json_describes_the_build_for_readers(tmp_path: Path) -> None:
     made = catalog(public_market(1), public_market(2, fx=FX_MEMBER))
     artifact = artifacts.build_json(made, make_config(tmp_path), {"open/new": 1}, {})
     assert artifact.key == "v1/build.json"

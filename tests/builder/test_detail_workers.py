@@ -1,4 +1,4 @@
-"""Details are read by several processes where all of them see one instant, by one where not, with the same result."""
+"""Several processes read details if all see one instant, otherwise one does; the result is the same."""
 
 import shutil
 import sqlite3
@@ -54,12 +54,12 @@ def test_ranges_hold_every_market_once(site: Path) -> None:
         assert len(details.ranges()) == details.count() == 3
         return [*details.stage_rest(())]
 
-    keys = [key for one in staged(make_config(site), use) for key in one.staged.objects]  # type: ignore[union-attr]
+    keys = [key for result in staged(make_config(site), use) for key in result.staged.objects]  # type: ignore[union-attr]
     assert sorted(keys) == sorted(f"v1/public/markets/detail/00/{market_id(number)}.json" for number in range(MARKETS))
 
 
 @pytest.mark.parametrize("mode", ["delete", "truncate", "persist", "wal"])
-def test_workers_read_for_themselves_only_where_nobody_can_write_meanwhile(
+def test_workers_read_the_database_only_while_nobody_can_write(
     site: Path, database: sqlite3.Connection, mode: str
 ) -> None:
     database.execute(f"PRAGMA journal_mode = {mode}")
@@ -92,7 +92,7 @@ def test_a_few_markets_are_not_worth_a_process(database: sqlite3.Connection, tmp
     staged(make_config(tmp_path), use)
 
 
-def test_what_no_worker_could_read_is_read_here(site: Path) -> None:
+def test_ranges_that_workers_cannot_read_are_read_by_the_parent(site: Path) -> None:
     def use(details: Details) -> list[StagedRange | Range]:
         first = details.ranges()[0]
         (site / "markets.db").rename(site / "gone.db")
@@ -102,7 +102,7 @@ def test_what_no_worker_could_read_is_read_here(site: Path) -> None:
     assert len(staged(make_config(site), use)) == 3
 
 
-def test_a_file_that_took_the_databases_place_is_not_read_beside_it(site: Path, database: sqlite3.Connection) -> None:
+def test_workers_do_not_read_a_file_that_replaced_the_database(site: Path, database: sqlite3.Connection) -> None:
     def use(details: Details) -> list[StagedRange | Range]:
         (site / "markets.db").rename(site / "old.db")
         shutil.copy(site / "old.db", site / "markets.db")

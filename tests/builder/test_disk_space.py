@@ -1,4 +1,4 @@
-"""A build that a disk has no room for is refused before anything is written; one that fits is not."""
+"""A build that does not fit on the disk is refused before anything is written; one that fits is not."""
 
 import os
 import re
@@ -31,7 +31,7 @@ def site(database: sqlite3.Connection, tmp_path: Path) -> Path:
 
 
 def taken(output: Path) -> tuple[int, int]:
-    """What the objects of a build take of a disk: files and folders, and bytes in whole blocks."""
+    """The disk usage of a build's objects: files and folders, and bytes in whole blocks."""
     found = [output / "v1", *(output / "v1").rglob("*")]
     return len(found), sum(path.stat().st_blocks * 512 for path in found)
 
@@ -47,11 +47,11 @@ def test_a_disk_with_too_few_files_left_is_refused_and_one_with_enough_is_not(si
     build_now(make_config(site))
     wanted, _ = taken(site / "output")
     disk.mount(f"size=1g,nr_inodes={wanted * 9 // 10}")
-    said = refused(site, disk.path / "output")
-    assert said.endswith(
+    message = refused(site, disk.path / "output")
+    assert message.endswith(
         "files (df -i); free some space, choose another folder with --set output=…, or set `layout: chunks`"
     )
-    (needed,) = re.findall(r"([\d,]+) files and", said)
+    (needed,) = re.findall(r"([\d,]+) files and", message)
     assert wanted * 0.95 < int(needed.replace(",", "")) <= wanted
     disk.mount(f"remount,nr_inodes={wanted * 11 // 10 + 100}")
     build_now(make_config(site, output=disk.path / "output"))
@@ -66,7 +66,7 @@ def test_a_disk_with_too_few_bytes_left_is_refused_and_one_with_enough_is_not(si
     build_now(make_config(site, output=disk.path / "output"))
 
 
-def test_a_rebuild_needs_room_for_what_is_new_only(site: Path, database: sqlite3.Connection, disk: Disk) -> None:
+def test_a_rebuild_needs_space_for_new_files_only(site: Path, database: sqlite3.Connection, disk: Disk) -> None:
     disk.mount("size=1g")
     output = disk.path / "output"
     build_now(make_config(site, output=output))
@@ -91,7 +91,7 @@ def test_categories_are_a_remedy_where_there_are_any(site: Path, disk: Disk) -> 
 
 
 @pytest.mark.parametrize("count", [0, 1, 100, 101, 250])
-def test_what_a_list_needs_is_told_exactly(count: int) -> None:
+def test_the_space_of_a_list_is_estimated_exactly(count: int) -> None:
     bodies = [public_market(number).body for number in range(count)]
     made = pages.Generation(ItemList("all/new", bodies))
     folders = [[body for _, body in folder.pages] for folder in made.folders()]

@@ -1,9 +1,8 @@
-"""Killed at any moment: what is served is the old state or the new one, and the next build repairs the rest.
+"""Killed at any moment: the old state or the new one is served, and the next build repairs the rest.
 
-Everything is seen through a reader that knows only the files under `v1/`, and judged by an oracle that knows only
-the database.
+A reader that sees only the files under `v1/` is compared with an oracle that sees only the database.
 """
-# ruff: noqa: S311 - nothing here is secret, and every run must kill at the same places
+# ruff: noqa: S311 - nothing here is secret, and every run must kill at the same points
 
 import os
 import random
@@ -44,7 +43,7 @@ from tests.support.faults import (
 )
 from tests.support.rows import market_id
 
-#: Walks that are begun before a build that dies, and finished after it, and again after its repair.
+#: Walks begun before a build that is killed, finished after it and again after the repair.
 HELD = (("all/new", 7), ("open/popular", 20), ("archive/ended", 1), ("closed/volume", 7))
 LIFETIME = timedelta(seconds=60)
 
@@ -84,7 +83,7 @@ def hold(reader: Reader) -> list[Walk]:
 
 
 def finish(reader: Reader, walks: list[Walk], *, may_be_gone: bool = False) -> int:
-    """Finish the walks; each must be exact, or, where a market was withdrawn, refused. Returns how many were exact."""
+    """Finish the walks and count the exact ones; with `may_be_gone`, after a withdrawal, the others may be refused."""
     exact = 0
     for walk in walks:
         try:
@@ -96,18 +95,18 @@ def finish(reader: Reader, walks: list[Walk], *, may_be_gone: bool = False) -> i
 
 
 def check_like_fresh(builds: Builds) -> None:
-    """The folder is what a build into a new one makes, and beyond that only generations the manifest has retired."""
+    """The folder equals a build into a new folder, plus generations that the manifest has retired."""
     fresh = builds.world.folder / "fresh"
     builds.build(fresh, later=timedelta(0))
     new, repaired = files(fresh), files(builds.output)
     assert [key for key, body in new.items() if repaired.get(key) != body] == []
-    retained = tuple(f"{keys.generation_prefix(one.list, one.generation)}/" for one in manifest_of(builds).retired)
+    retained = tuple(f"{keys.generation_prefix(old.list, old.generation)}/" for old in manifest_of(builds).retired)
     assert all(key.startswith(retained) for key in repaired.keys() - new.keys())
     shutil.rmtree(fresh)
 
 
 def changes(before: dict[str, bytes], after: dict[str, bytes]) -> list[str]:
-    """What differs, but for the file that holds the lock."""
+    """The keys that differ, except the lock file."""
     return [key for key in {**before, **after} if before.get(key) != after.get(key) and key != ".lock"]
 
 
@@ -118,7 +117,7 @@ def both(call: str, *numbers: int) -> list[Fault]:
     return [Fault(call, number, after=after) for number in numbers for after in (False, True)]
 
 
-#: Where the main process dies, from its first call to its last.
+#: Calls at which the main process is killed, from first to last.
 COMMIT = [
     Fault("sync"),
     *both("manifest", 1, 2),
@@ -131,7 +130,7 @@ COMMIT = [
     *both("document", 1),
     *both("report", 1),
 ]
-#: Only a build that withdraws a market is sure to take something away: its detail, then retired generations.
+#: Only a build that withdraws a market is sure to delete something: its detail, then retired generations.
 PRUNING = both("discard", 1, 2, 3, 5, 8)
 CLEARING = [Fault("clear", number) for number in (1, 2, 40)]
 STAGING = [
@@ -143,7 +142,7 @@ STAGING = [
 
 
 def chosen(faults: list[Fault], short: int) -> list[Fault]:
-    """All faults; in the short tier some of those that a build with few limits gets to."""
+    """All faults; in the short tier a sample of those that a build with few limits reaches."""
     most = {"first": 30 * len(limits.FEW), "create": 250, "mkdir": 50}
     return sample([fault for fault in faults if IS_FULL or fault.number <= most.get(fault.call, fault.number)], short)
 
@@ -152,7 +151,7 @@ def chosen(faults: list[Fault], short: int) -> list[Fault]:
 def test_a_build_killed_at_any_call_leaves_the_old_state_or_the_new(
     world: World, builds: Builds, reader: Reader
 ) -> None:
-    # In random order: most builds that die here follow another that died, at another call.
+    # In random order, so that most killed builds follow one killed at another call.
     faults = chosen([*COMMIT, *PRUNING, *CLEARING, *STAGING], 12)
     random.Random(7).shuffle(faults)
     builds.build()
@@ -186,7 +185,7 @@ def repair(builds: Builds, reader: Reader, *, is_fresh_compared: bool = False) -
 
 @pytest.mark.campaign
 def test_between_any_two_renames_every_walk_is_exact(world: World, builds: Builds, reader: Reader) -> None:
-    # The build stops, as if killed, before every thirtieth first page, and goes on from there.
+    # The build is suspended before every thirtieth first page.
     builds.build()
     old, walks = world.state(), hold(reader)
     world.advance()
@@ -207,7 +206,7 @@ def test_between_any_two_renames_every_walk_is_exact(world: World, builds: Build
 
 
 def is_stopped(pid: int) -> bool:
-    """Wait until the process stops or ends; tell which."""
+    """Wait until the process stops or ends, and return whether it stopped."""
     wait_until(lambda: state_of(pid) in "TZ", 20)
     return state_of(pid) == "T"
 
@@ -217,13 +216,13 @@ def state_of(pid: int) -> str:
 
 
 def sees_both(reader: Reader, old: State, new: State) -> bool:
-    """Whether some walks that begin now are in the old state, and some in the new."""
+    """Whether some walks begun now see the old state and some the new."""
     seen = [reader.walk(name, limit) == new[name] for name in LIST_NAMES for limit in LIMITS_WALKED]
     return any(seen) and not all(seen)
 
 
 @pytest.mark.campaign
-def test_a_first_build_killed_at_any_call_leads_to_whole_lists_or_none(world: World, builds: Builds) -> None:
+def test_a_first_build_killed_at_any_call_leaves_whole_lists_or_none(world: World, builds: Builds) -> None:
     faults = [
         *both("manifest", 1, 2),
         Fault("manifest", 3),
@@ -239,15 +238,15 @@ def test_a_first_build_killed_at_any_call_leads_to_whole_lists_or_none(world: Wo
         builds.output = world.folder / f"output-{number}"
         reader = Reader.of_folder(builds.output)
         builds.die(fault)
-        found += check_lists_that_are_there(reader, state)
+        found += check_existing_lists(reader, state)
         repair(builds, reader)
         shutil.rmtree(builds.output)
     assert builds.kills == len(faults)
     assert found > rounds(60, 240)
 
 
-def check_lists_that_are_there(reader: Reader, state: State) -> int:
-    """A list may have no first page yet; but if it has, the walk must be exact. Returns how many walks there were."""
+def check_existing_lists(reader: Reader, state: State) -> int:
+    """Check that every list with a first page is exact, and return the number of walks."""
     found = 0
     for name in LIST_NAMES:
         for limit in LIMITS_WALKED:
@@ -343,7 +342,7 @@ def test_a_killed_worker_fails_the_build_and_changes_nothing(world: World, build
     [Fault("sync"), Fault("generation", 12), Fault("generation", 30, after=True), Fault("manifest")],
     ids=lambda fault: f"{fault.call}-{fault.number}",
 )
-def test_what_a_power_cut_tears_is_not_trusted(world: World, builds: Builds, reader: Reader, fault: Fault) -> None:
+def test_files_torn_by_a_power_cut_are_not_trusted(world: World, builds: Builds, reader: Reader, fault: Fault) -> None:
     builds.build()
     old, rng = world.state(), random.Random(3)
     world.advance()
@@ -354,7 +353,7 @@ def test_what_a_power_cut_tears_is_not_trusted(world: World, builds: Builds, rea
         for path in builds.output.rglob("*.json")
         if path.relative_to(builds.output).as_posix() not in known and path.parent != builds.output
     ]
-    # The disk is written to from the first list on; that one has a first page for each limit, and others.
+    # The first list alone has a first page for each limit, and later pages.
     assert len(torn) > len(pages.LIMITS)
     for path in rng.sample(torn, min(500, len(torn))):
         os.truncate(path, rng.randrange(path.stat().st_size))
@@ -362,7 +361,7 @@ def test_what_a_power_cut_tears_is_not_trusted(world: World, builds: Builds, rea
     repair(builds, reader, is_fresh_compared=True)
 
 
-# ── builds that follow one another ────────────────────────────────────────────────────────────────────────────────
+# ── successive builds ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_walks_end_exact_while_builds_follow_one_another(world: World, builds: Builds, reader: Reader) -> None:
@@ -376,7 +375,7 @@ def test_walks_end_exact_while_builds_follow_one_another(world: World, builds: B
         reader.check(world.state())
         check_whole(builds.output)
         for walk, begun in walks:
-            # What was replaced by the build after its first page was read is kept for four more.
+            # A generation that the next build replaced is kept for four more builds.
             if number - begun <= 4:
                 reader.finish(walk)
                 finished += 1
@@ -420,7 +419,7 @@ def test_a_withdrawn_market_is_gone_at_once_and_other_lists_keep_their_walks(
         with pytest.raises(GoneError):
             reader.finish(walk)
     assert not (builds.output / keys.detail(market_id(3))).exists()
-    held = {one.list for one in manifest_of(builds).retired}
+    held = {old.list for old in manifest_of(builds).retired}
     assert held
     assert not held & lists_of(["closed"])
     for key, body in files(builds.output).items():
@@ -464,12 +463,12 @@ def test_data_that_returns_brings_its_generation_back(world: World, builds: Buil
     walks = hold(reader)
     world.edit(6, question="Something else?")
     builds.build()
-    assert {one.list for one in manifest_of(builds).retired} == lists_of(["open"])
+    assert {old.list for old in manifest_of(builds).retired} == lists_of(["open"])
     world.edit(6, question="Question 6?")
     builds.build()
     returned = manifest_of(builds)
     assert returned.lists == first.lists
-    assert not {one.generation for one in returned.retired} & {one.generation for one in returned.lists.values()}
+    assert not {old.generation for old in returned.retired} & {new.generation for new in returned.lists.values()}
     builds.build(later=2 * LIFETIME)
     assert manifest_of(builds).retired == ()
     assert finish(reader, walks) == len(walks)
@@ -490,20 +489,20 @@ def test_two_builds_of_one_instant(world: World, builds: Builds, reader: Reader)
     assert changes(content, files(builds.output, "")) == []
 
 
-def test_the_lifetime_counts_from_when_a_killed_build_stopped_leading_there(
+def test_the_lifetime_of_a_killed_builds_generations_starts_with_the_next_build(
     world: World, builds: Builds, reader: Reader
 ) -> None:
     builds.build()
     world.advance()
     builds.die(Fault("document", 1))
     builds.as_of += 10 * LIFETIME
-    walks = hold(reader)  # some are led into what the killed build made, long after it died
+    walks = hold(reader)  # some start in generations of the killed build
     world.advance()
     builds.build()
     assert finish(reader, walks) == len(walks)
 
 
-def test_a_killed_build_that_brought_generations_back_may_lead_readers_there(
+def test_walks_in_generations_brought_back_by_a_killed_build_end_exact(
     world: World, builds: Builds, reader: Reader
 ) -> None:
     builds.build()
@@ -512,7 +511,7 @@ def test_a_killed_build_that_brought_generations_back_may_lead_readers_there(
     world.edit(6, question="Question 6?")
     builds.die(
         Fault("first", 10 * len(pages.LIMITS) - 1, after=True)
-    )  # nothing new to write: it leads back to the retired generations
+    )  # writes no new generation: first pages name the retired ones again
     builds.as_of += 10 * LIFETIME
     walks = [reader.begin(name, 7) for name in sorted(lists_of(["open"]))]
     world.advance()
@@ -520,7 +519,7 @@ def test_a_killed_build_that_brought_generations_back_may_lead_readers_there(
     assert finish(reader, walks) == len(walks)
 
 
-# ── two at once ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── concurrent ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("call", ["create", "first"])
@@ -544,7 +543,7 @@ def test_a_second_build_is_refused_until_the_first_is_dead(
     wait_until(lambda: not processes_of(pid), 2)
 
 
-def test_orphaned_workers_neither_hold_the_folder_nor_litter_it(world: World, builds: Builds, reader: Reader) -> None:
+def test_orphaned_workers_neither_hold_the_lock_nor_leave_files(world: World, builds: Builds, reader: Reader) -> None:
     builds.build()
     world.advance()
     pid = builds.begin(Fault("create", 100, who="worker", signal=signal.SIGSTOP))
@@ -559,7 +558,7 @@ def test_orphaned_workers_neither_hold_the_folder_nor_litter_it(world: World, bu
     check_whole(builds.output)
 
 
-def test_a_lock_file_that_a_dead_build_left_means_nothing(world: World, builds: Builds) -> None:
+def test_the_lock_file_of_a_dead_build_does_not_block(world: World, builds: Builds) -> None:
     builds.output.mkdir()
     (builds.output / ".lock").write_text(f"{os.getpid()}\n")
     builds.build()

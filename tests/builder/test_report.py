@@ -1,4 +1,4 @@
-"""The report, and the summary line, whose words are a contract."""
+"""The report, and the summary line, whose wording is a contract."""
 
 import json
 import re
@@ -52,7 +52,7 @@ def test_the_summary_line_is_all_that_a_build_prints(tmp_path: Path, database: s
     )
 
 
-def test_the_file_says_what_was_built_and_what_was_left_out() -> None:
+def test_the_report_says_what_was_built_and_quarantined() -> None:
     content = json.loads(report().encoded())
     assert content["asOf"] == NOW
     assert content["source"] == "sqlite:///markets.db"
@@ -77,7 +77,7 @@ def test_a_stage_that_runs_twice_is_measured_twice() -> None:
     assert stopwatch.seconds["read"] > once > 0
 
 
-def test_the_file_says_what_became_of_the_markets() -> None:
+def test_the_report_names_added_changed_and_withdrawn_markets() -> None:
     made = report()
     made.markets = MarketChanges.between({"gone", "edited", "kept"}, {"edited", "kept", "new"}, {"edited", "new"}, NOW)
     run_ = json.loads(made.encoded())["run"]
@@ -97,11 +97,11 @@ def test_withdrawals_are_remembered_with_their_builds_until_the_market_returns()
 
 
 @pytest.mark.parametrize("previous", [None, b"damaged", b"[]", b"{}", b'{"asOf":"x","run":{"withdrawn":["a"]}}'])
-def test_a_report_that_cannot_be_read_is_remembered_as_nothing(previous: bytes | None) -> None:
+def test_an_unreadable_report_counts_as_empty(previous: bytes | None) -> None:
     assert MarketChanges().after(previous, set()).withdrawn_earlier == []
 
 
-def test_only_so_many_withdrawals_are_remembered() -> None:
+def test_the_number_of_remembered_withdrawals_is_bounded() -> None:
     made = report()
     made.markets = MarketChanges.between({str(number) for number in range(REMEMBERED + 5)}, set(), set(), "")
     assert len(MarketChanges().after(made.encoded(), set()).withdrawn_earlier) == REMEMBERED
@@ -119,13 +119,13 @@ def unwritten() -> Report:
     return made
 
 
-def test_a_run_that_found_everything_in_place_leaves_the_file_alone() -> None:
+def test_a_run_without_changes_does_not_rewrite_the_report() -> None:
     later = unwritten()
     later.stages = {"read": 9.0}
     assert not later.says_more_than(report().encoded())
 
 
-def test_a_run_that_did_or_found_something_replaces_the_file() -> None:
+def test_a_run_with_changes_or_new_findings_rewrites_the_report() -> None:
     assert unwritten().says_more_than(None)
     assert unwritten().says_more_than(b"damaged")
     assert unwritten().says_more_than(b"[]")
@@ -152,7 +152,7 @@ def test_a_build_reports_its_counts_and_every_bad_row(tmp_path: Path, database: 
         ("fills", "amount"),
         ("markets", "prob"),
     ]
-    assert {name: one["count"] for name, one in content["lists"].items()} == {
+    assert {name: entry["count"] for name, entry in content["lists"].items()} == {
         name: int(name.split("/")[0] in ("open", "all")) for name in content["lists"]
     }
     assert len(content["lists"]) == 30
@@ -173,7 +173,7 @@ def test_a_withdrawn_market_is_named(tmp_path: Path, database: sqlite3.Connectio
 
 
 @pytest.mark.parametrize("bad", [0, 1])
-def test_markets_that_share_an_id_are_left_out_even_if_only_one_is_valid(
+def test_markets_that_share_an_id_are_quarantined_even_if_only_one_is_valid(
     tmp_path: Path, database: sqlite3.Connection, bad: int
 ) -> None:
     for number in (0, 1):

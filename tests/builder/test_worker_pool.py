@@ -1,4 +1,4 @@
-"""Forked workers: every result arrives, every end of a worker is noticed, and the work is shared out evenly."""
+"""Forked workers: every result arrives, the death of a worker is noticed, and work is spread evenly."""
 
 import multiprocessing
 import os
@@ -56,12 +56,12 @@ def rest(unit: float) -> tuple[int, float]:
 
 
 def nap(unit: int) -> int:
-    time.sleep(3600)  # nobody waits for the end of it: a test that does will be noticed
+    time.sleep(3600)  # longer than any test may run
     return unit
 
 
 def my_workers() -> list[int]:
-    """The workers of this process; other tests' servers are its children, too."""
+    """The workers among this process's children, which include servers of other tests."""
     return [child.pid for child in multiprocessing.active_children() if child.pid]
 
 
@@ -80,7 +80,7 @@ def test_units_are_worked_on_in_other_processes_and_no_more_than_there_are_units
     assert os.getpid() not in workers
 
 
-def test_who_is_done_takes_the_next_unit_whatever_it_was_said_to_cost() -> None:
+def test_an_idle_worker_takes_the_next_unit_whatever_its_estimated_cost() -> None:
     units = [0.5, *[0.01] * 20]
     done: dict[int, list[float]] = {}
     with WorkerPool(rest, units, lambda _: 1, 2) as pool:
@@ -94,7 +94,7 @@ def test_more_units_than_a_pipe_holds_are_all_done() -> None:
         assert sum(pool.results()) == 2 * sum(range(100_001))
 
 
-def test_a_worker_ends_what_it_opened(tmp_path: Path) -> None:
+def test_a_worker_closes_what_it_opened(tmp_path: Path) -> None:
     def leave_a_trace() -> None:
         (tmp_path / str(os.getpid())).touch()
 
@@ -112,7 +112,7 @@ def test_the_costliest_unit_is_begun_first() -> None:
 def test_work_goes_on_while_the_caller_does_something_else() -> None:
     with WorkerPool(nap, [1], cost, 2):
         (worker,) = my_workers()
-        os.kill(worker, signal.SIGKILL)  # or the end of the block would wait for it
+        os.kill(worker, signal.SIGKILL)  # otherwise the end of the block waits for it
 
 
 def test_a_result_larger_than_a_pipe_arrives() -> None:
@@ -126,13 +126,13 @@ def test_an_error_in_a_worker_is_raised_where_its_results_are_awaited() -> None:
     assert my_workers() == []
 
 
-def test_an_error_of_the_system_keeps_its_path() -> None:
+def test_an_oserror_keeps_its_path() -> None:
     with pytest.raises(OSError, match="No space left") as caught, WorkerPool(lose_the_disk, [1], cost, 2) as pool:
         list(pool.results())
     assert caught.value.filename == "/somewhere"
 
 
-def test_a_killed_worker_is_an_error_and_no_endless_wait() -> None:
+def test_a_killed_worker_is_an_error_not_an_endless_wait() -> None:
     with pytest.raises(OutputError, match="a worker process was killed"), WorkerPool(die, [1, 2], cost, 2) as pool:
         list(pool.results())
     assert my_workers() == []
@@ -149,7 +149,7 @@ def test_workers_end_soon_after_their_parent_is_killed(work: Callable[[int], obj
     parent = os.fork()
     if parent == 0:
         with WorkerPool(work, range(1000), cost, 2):
-            time.sleep(60)  # results pile up meanwhile, until a worker waits for room
+            time.sleep(60)  # meanwhile the pipe fills and workers block
         os._exit(0)
     wait_until(lambda: len(children_of(parent)) == 2, 5)
     workers = children_of(parent)
@@ -161,7 +161,7 @@ def test_workers_end_soon_after_their_parent_is_killed(work: Callable[[int], obj
 
 def _runs(process: int) -> bool:
     try:
-        with open(f"/proc/{process}/stat") as file:  # noqa: PTH123 - a process that ends meanwhile is no news
+        with open(f"/proc/{process}/stat") as file:  # noqa: PTH123 - the process may end meanwhile
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""However a command fails, it ends with one sentence that helps, the exit code that fits, and no traceback."""
+"""Every failure ends with one helpful sentence, the right exit code, and no traceback."""
 
 import re
 
@@ -25,7 +25,7 @@ ESTIMATES = {"build", "check", "demo", "plan", "publish", "rebuild"}
 
 
 def fails(site: Site, command: str, **settings: str) -> str:
-    """Run the command; it fails with one sentence, which is returned."""
+    """Run the command, which must fail, and return its one sentence."""
     result = site.run(command, *COMMANDS[command], **settings)
     assert result.exit_code in (1, 3, 4, 5), result.output
     assert "Traceback" not in result.stderr
@@ -33,13 +33,13 @@ def fails(site: Site, command: str, **settings: str) -> str:
     assert len(sentences) == 1, result.stderr
     assert "bug" not in sentences[0]
     assert result.stderr.strip().splitlines()[-1].startswith(("error: ", "  "))
-    # For check the sentence only counts what it has printed.
+    # The sentence of `check` only counts the findings printed before it.
     return str(result.stdout if command == "check" else sentences[0])
 
 
 @pytest.fixture
 def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """The published site; whoever asks its store again does not wait long in between."""
+    """The published site, with short waits between retries."""
     monkeypatch.setattr("tenacity.nap.time.sleep", lambda _: None)
     return site
 
@@ -52,30 +52,30 @@ def test_a_setting_that_does_not_exist(site: Site, command: str) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_configuration_that_is_no_yaml(site: Site, command: str) -> None:
+def test_a_configuration_that_is_not_yaml(site: Site, command: str) -> None:
     (site.folder / "config.yaml").write_text("source: [")
     assert site.run(command, *COMMANDS[command]).stderr.startswith("error: config.yaml:1:")
 
 
 @pytest.mark.parametrize("command", sorted(READS_DATABASE - {"demo"}))
-def test_a_database_that_is_not_there(site: Site, command: str) -> None:
+def test_a_missing_database(site: Site, command: str) -> None:
     assert "no such database file; set source.url to your database" in fails(
         site, command, source__url="sqlite:///no.db"
     )
 
 
 @pytest.mark.parametrize("command", sorted(READS_DATABASE))
-def test_a_database_that_is_none(site: Site, command: str) -> None:
+def test_a_file_that_is_not_a_database(site: Site, command: str) -> None:
     (site.folder / "none.db").write_bytes(b"This is no database. " * 100)
-    told = fails(site, command, source__url="sqlite:///none.db")
-    assert "file is not a database" in told
+    message = fails(site, command, source__url="sqlite:///none.db")
+    assert "file is not a database" in message
 
 
 @pytest.mark.parametrize("command", sorted(READS_DATABASE - {"demo"}))
 def test_a_database_that_does_not_answer(site: Site, command: str) -> None:
-    told = fails(site, command, source__url="postgresql://reader:hunter2@127.0.0.1:1/markets")
-    assert "check source.url" in told
-    assert "hunter2" not in told
+    message = fails(site, command, source__url="postgresql://reader:hunter2@127.0.0.1:1/markets")
+    assert "check source.url" in message
+    assert "hunter2" not in message
 
 
 @pytest.mark.parametrize("command", sorted(READS_DATABASE))
@@ -87,9 +87,9 @@ def test_a_database_without_a_relation(site: Site, command: str) -> None:
 @pytest.mark.parametrize("command", sorted(WRITES_FOLDER | {"plan"}))
 def test_an_output_folder_that_is_a_file(site: Site, command: str) -> None:
     (site.folder / "taken").touch()
-    told = fails(site, command, output="taken")
-    assert "taken" in told
-    assert "choose another folder with --set output=…" in told
+    message = fails(site, command, output="taken")
+    assert "taken" in message
+    assert "choose another folder with --set output=…" in message
 
 
 @pytest.mark.parametrize("command", sorted(WRITES_FOLDER | {"plan"}))
@@ -101,12 +101,12 @@ def test_an_output_folder_whose_manifest_is_damaged(site: Site, command: str) ->
 
 
 @pytest.mark.parametrize("command", sorted(ESTIMATES))
-def test_prices_that_cannot_be_read(site: Site, command: str) -> None:
+def test_unreadable_prices(site: Site, command: str) -> None:
     assert "prices: no.json: no such file or directory" in fails(site, command, prices="no.json")
 
 
 @pytest.mark.parametrize("command", sorted(ASKS_STORE))
-def test_credentials_that_may_do_nothing(site: Site, command: str) -> None:
+def test_credentials_without_permissions(site: Site, command: str) -> None:
     site.server.before = lambda _: Fault(403, "AccessDenied")
     assert "allow these credentials s3:GetObject" in fails(site, command)
 
@@ -130,13 +130,13 @@ def test_a_target_within_the_output_folder(site: Site, command: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["publish", "rebuild"])
-def test_a_target_that_is_missing(site: Site, command: str) -> None:
+def test_a_missing_target(site: Site, command: str) -> None:
     site.target, site.settings["publish.endpoint_url"] = "", ""
     assert "publish.target: is not set" in fails(site, command)
 
 
 @pytest.mark.parametrize("command", ["serve", "publish"])
-def test_nothing_that_was_built(site: Site, command: str) -> None:
+def test_an_empty_output_folder(site: Site, command: str) -> None:
     site.forget_output()
     assert "run `public-markets build`" in fails(site, command)
 

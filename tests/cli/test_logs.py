@@ -1,4 +1,4 @@
-"""Logs: for people or as JSON, always on stderr, and never where results go."""
+"""Logs: as text or JSON, always on stderr, never mixed with results on stdout."""
 
 import json
 import os
@@ -32,11 +32,11 @@ def test_json_logs_are_a_line_per_stage_with_its_duration_and_counts(site: Site)
     assert [line.split()[0] for line in result.stdout.splitlines()] == ["built", "published"]
 
 
-def test_people_get_the_stages_when_they_ask(site: Site) -> None:
+def test_text_logs_show_the_stages_with_v(site: Site) -> None:
     assert "stage" not in site.done("build", "--as-of", hour(1)).stderr
-    told = site.done("build", "--as-of", hour(2), "-v").stderr
-    assert "INFO: stage over stage=read duration_ms=" in told
-    assert " markets=11 hidden=1\n" in told
+    log = site.done("build", "--as-of", hour(2), "-v").stderr
+    assert "INFO: stage over stage=read duration_ms=" in log
+    assert " markets=11 hidden=1\n" in log
 
 
 def test_warnings_and_errors_are_json_too(site: Site) -> None:
@@ -50,13 +50,13 @@ def test_warnings_and_errors_are_json_too(site: Site) -> None:
     assert any(line["level"] == "warning" and "left out of markets" in line["message"] for line in lines(result.stderr))
 
 
-def test_what_people_are_told_beside_results_is_json_too(site: Site) -> None:
+def test_notices_beside_results_are_json_too(site: Site) -> None:
     result = site.done("takedown", "--log-format", "json")
     assert {line["level"] for line in lines(result.stderr)} == {"notice"}
     assert result.stdout == "0 markets are kept out of every build\n"
 
 
-def test_a_trace_stays_within_its_line(site: Site) -> None:
+def test_a_traceback_stays_within_its_line(site: Site) -> None:
     result = site.run("build", "--log-format", "json", "-v", "--set", "source.url=sqlite:///nowhere.db")
     failures = [line for line in lines(result.stderr) if line["level"] == "error"]
     assert "Traceback" in failures[0]["trace"]
@@ -64,7 +64,7 @@ def test_a_trace_stays_within_its_line(site: Site) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_a_terminal_shows_what_goes_on_unless_logs_are_json(site: Site, form: str) -> None:
+def test_a_terminal_shows_progress_unless_logs_are_json(site: Site, form: str) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "generator", "plan", "--log-format", form],
@@ -78,7 +78,7 @@ def test_a_terminal_shows_what_goes_on_unless_logs_are_json(site: Site, form: st
     try:
         while part := os.read(ours, 4096):
             shown += part
-    except OSError:  # what Linux says when the other end is closed
+    except OSError:  # raised by Linux when the other end is closed
         pass
     os.close(ours)
     assert process.communicate()[0].startswith(b"sqlite:///")
@@ -86,5 +86,5 @@ def test_a_terminal_shows_what_goes_on_unless_logs_are_json(site: Site, form: st
     assert (b"reading" in shown) is (form == "text")
 
 
-def test_where_nobody_looks_there_is_no_progress(site: Site) -> None:
+def test_without_a_terminal_there_is_no_progress(site: Site) -> None:
     assert run("plan", cwd=site.folder).stderr == ""

@@ -1,4 +1,4 @@
-"""`plan` as people read it, and the guard that refuses to publish what costs too much."""
+"""The output of `plan`, and the guard that refuses a publish that costs too much."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.support.publishing import OPEN, Site, hour
 
 pytestmark = pytest.mark.every_limit
 
-#: What S3 charges, for the store of the tests.
+#: S3's prices, applied to the tests' store.
 HERE = "here.json"
 PLAN = """\
 sqlite:///markets.db as of 2024-02-01T01:00:00.000Z: 11 markets in 30 lists, 0 rows quarantined; nothing was written
@@ -42,7 +42,7 @@ publish.target is not set, so nothing is published and nothing is paid"""
 
 @pytest.fixture
 def charged(empty: Site) -> Site:
-    """A site that was built, and whose bucket charges what S3 does."""
+    """A built site whose bucket has S3's prices."""
     known = json.loads((Path(prices.__file__).parent / "prices.json").read_bytes())
     known["places"][0]["hosts"] = ["127.0.0.1"]
     (empty.folder / HERE).write_text(json.dumps(known))
@@ -60,13 +60,13 @@ def last(result: Result) -> str:
     return result.stdout.splitlines()[-1]
 
 
-# ── what it tells ─────────────────────────────────────────────────────────────────────────────────────────────────
+# ── the output ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_plan_reads_exactly_so(site: Site) -> None:
-    told = plan("--as-of", hour(1)).stdout
+    output = plan("--as-of", hour(1)).stdout
     # The size of the interface description is not under test here.
-    lines = [line.split("bytes")[0] + "bytes" if line.startswith("bytes") else line for line in told.splitlines()]
+    lines = [line.split("bytes")[0] + "bytes" if line.startswith("bytes") else line for line in output.splitlines()]
     assert "\n".join(lines) == PLAN
 
 
@@ -78,7 +78,7 @@ def test_plan_needs_no_build_and_leaves_nothing(site: Site) -> None:
     assert not (site.folder / "output").exists()
 
 
-def test_plan_tells_how_many_builds_it_goes_by(site: Site) -> None:
+def test_plan_says_how_many_builds_the_estimate_uses(site: Site) -> None:
     site.edit(1, question="Another question?")
     site.done("build", "--as-of", hour(1))
     assert "changes per publish: mean of 1 builds, 780 minutes apart" in plan().stdout
@@ -86,14 +86,14 @@ def test_plan_tells_how_many_builds_it_goes_by(site: Site) -> None:
 
 @pytest.mark.parametrize(("text", "shown"), [("10M", "10,000,000"), ("250k", "250,000"), ("7", "7"), ("0", "0")])
 def test_readers_are_estimated_when_asked_for(site: Site, text: str, shown: str) -> None:
-    told = plan("--reads", text).stdout
-    assert f"plus {shown} reads at S3 + CloudFront" in told
-    assert f"plus {shown} reads at R2" in told
-    assert "the cost of reads" not in told
+    output = plan("--reads", text).stdout
+    assert f"plus {shown} reads at S3 + CloudFront" in output
+    assert f"plus {shown} reads at R2" in output
+    assert "the cost of reads" not in output
 
 
 @pytest.mark.parametrize("text", ["", "M", "ten", "1.5M", "-1", "10T", "٣"])
-def test_an_amount_of_readers_that_is_none_is_a_mistake_of_usage(site: Site, text: str) -> None:
+def test_an_invalid_number_of_reads_is_a_usage_error(site: Site, text: str) -> None:
     result = CliRunner().invoke(main, ["plan", "--reads", text])
     assert result.exit_code == 2
     assert "is not an amount; write it like 250000, 250k or 10M" in result.stderr
@@ -115,11 +115,11 @@ def test_an_amount_of_readers_that_is_none_is_a_mistake_of_usage(site: Site, tex
         ),
     ],
 )
-def test_plan_ends_with_what_that_means_for_the_target(site: Site, settings: list[str], verdict: str) -> None:
-    assert verdict in last(plan(*(word for one in settings for word in ("--set", one))))
+def test_plan_ends_with_the_verdict_for_the_target(site: Site, settings: list[str], verdict: str) -> None:
+    assert verdict in last(plan(*(word for setting in settings for word in ("--set", setting))))
 
 
-def test_plan_says_what_the_database_lacks(site: Site) -> None:
+def test_plan_says_what_is_missing_in_the_database(site: Site) -> None:
     site.database.execute("DROP TABLE orders")
     result = run("plan", cwd=site.folder)
     assert result.returncode == 1
@@ -160,22 +160,22 @@ def test_a_directory_costs_nothing_whatever_the_limit(empty: Site) -> None:
     empty.done("publish", guards__max_monthly_cost="0")
 
 
-def test_a_store_of_unknown_prices_is_held_against_a_limit_only_if_one_was_set(
+def test_a_store_with_unknown_prices_is_refused_only_if_a_limit_was_set(
     empty: Site,
 ) -> None:
     assert "at S3 + CloudFront" in empty.refused(3, "publish", guards__max_monthly_cost="0")
     empty.done("publish", schedule="1")
 
 
-def test_builds_that_turn_out_calm_are_published_again(charged: Site) -> None:
-    """Of the whole site, refused at first, only one list's worth changes from build to build."""
+def test_builds_with_few_changes_are_published_again(charged: Site) -> None:
+    """The whole site is refused at first; then builds turn out to change one list only."""
     charged.refused(3, "publish", guards__max_monthly_cost="10", schedule="60")
     for number in (1, 2):
         charged.done("build", "--as-of", hour(number), schedule="60")
     charged.done("publish", guards__max_monthly_cost="10", schedule="60")
 
 
-def test_what_was_withdrawn_disappears_though_the_guard_refuses(charged: Site) -> None:
+def test_withdrawn_markets_disappear_although_the_guard_refuses(charged: Site) -> None:
     charged.done("publish")
     charged.edit(OPEN[0], approval="rejected")
     result = charged.run("rebuild", "--as-of", hour(1), guards__max_monthly_cost="0")
@@ -184,7 +184,7 @@ def test_what_was_withdrawn_disappears_though_the_guard_refuses(charged: Site) -
     assert charged.traces(OPEN[0]) == []
 
 
-def test_a_report_that_is_gone_leaves_the_guard_without_figures(charged: Site) -> None:
+def test_without_a_report_the_guard_has_no_figures(charged: Site) -> None:
     (charged.folder / "output" / "report.json").unlink()
     refusal = charged.refused(3, "publish")
     assert refusal == (

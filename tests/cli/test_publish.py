@@ -1,4 +1,4 @@
-"""Publishing through the real command line, in processes of its own: words, exit codes, terminals, secrets."""
+"""Publishing through the real command line, in subprocesses: output, exit codes, terminals, secrets."""
 
 import os
 import pty
@@ -44,7 +44,7 @@ def test_a_rebuild_ends_with_two_lines(site: Site) -> None:
     site.check()
 
 
-def test_a_takedown_and_its_end(site: Site) -> None:
+def test_a_takedown_and_its_undo(site: Site) -> None:
     result = command(site, "takedown", market_id(FX))
     assert result.returncode == 0
     assert re.fullmatch(rf"{market_id(FX)} kept out since \S+Z\n1 markets are kept out of every build\n", result.stdout)

@@ -1,4 +1,4 @@
-"""The estimate, against arithmetic by hand and against what builds and publishes really do."""
+"""The estimate, compared with manual arithmetic and with real builds and publishes."""
 
 import json
 from datetime import timedelta
@@ -40,7 +40,7 @@ def estimated(site: Published) -> Cost:
     return found
 
 
-# ── by hand ───────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── manual arithmetic ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_pages_are_counted_for_every_limit_and_chunks_by_the_hundred(terms: Terms) -> None:
@@ -50,7 +50,7 @@ def test_pages_are_counted_for_every_limit_and_chunks_by_the_hundred(terms: Term
     assert made["chunks"].objects == 55 + (10 + 2) + (3 + 2)
 
 
-def test_as_long_as_nothing_is_known_everything_is_new_every_time(terms: Terms) -> None:
+def test_without_a_history_everything_counts_as_changed_every_time(terms: Terms) -> None:
     made = estimate.cost(HUNDREDS, Basis(), terms).layouts
     assert made["pages"].puts_per_publish == made["pages"].objects + 3
     assert made["pages"].puts_per_month == (made["pages"].objects + 3) * 730
@@ -81,7 +81,7 @@ def test_what_builds_change_is_a_mean_over_about_a_day() -> None:
     assert (basis.builds, basis.minutes, basis.loads["pages"].puts) == (1, 60, 13)
     basis = estimate.learned(basis, HUNDREDS, change(20), schedule=720)
     assert basis.loads["pages"].puts == 18
-    # A day has two such builds, so the third counts as much as all before.
+    # A day has two such builds, so the third weighs as much as all before.
     basis = estimate.learned(basis, HUNDREDS, change(0), schedule=720)
     assert (basis.builds, basis.loads["pages"].puts) == (3, 10.5)
 
@@ -112,13 +112,13 @@ def test_readers_are_charged_by_request_object_and_byte(terms: Terms) -> None:
     assert estimate.reading_cost(HUNDREDS, "chunks", 10_000_000, cloudflare) == pytest.approx(5 + 3 + 30 * 0.36)
 
 
-def test_a_report_without_an_estimate_that_can_be_read_has_none() -> None:
+def test_a_report_with_an_unreadable_estimate_has_none() -> None:
     for content in (None, b"", b"{}", b"[]", b"damaged", b'{"cost": null}', b'{"cost": {"layouts": 1}}'):
         assert estimate.of_report(content) is None
 
 
 @given(st.integers(0, 400), st.integers(200, 600))
-def test_the_bytes_of_pages_of_equal_items_are_told_within_thousandths(count: int, length: int) -> None:
+def test_the_bytes_of_pages_of_equal_items_are_estimated_within_thousandths(count: int, length: int) -> None:
     generation = Generation(ItemList("open/new", [b"x" * length] * count))
     later = sum(len(body) for folder in generation.folders() for _, body in folder.pages)
     first = sum(len(generation.first(limit)) for limit in LIMITS)
@@ -127,7 +127,7 @@ def test_the_bytes_of_pages_of_equal_items_are_told_within_thousandths(count: in
 
 
 @given(st.integers(0, 400), st.integers(200, 600), st.sampled_from(["open/new", "open/popular"]))
-def test_the_bytes_of_chunks_of_equal_items_are_told_exactly(count: int, length: int, name: str) -> None:
+def test_the_bytes_of_chunks_of_equal_items_are_estimated_exactly(count: int, length: int, name: str) -> None:
     generation = chunks.Generation(ItemList(name, [b"x" * length] * count))
     objects = [body for _, body in generation.objects()]
     weight = Weight(len(objects), sum(map(len, objects)), 1, len(generation.head()))
@@ -137,7 +137,9 @@ def test_the_bytes_of_chunks_of_equal_items_are_told_exactly(count: int, length:
 def test_chunks_that_did_not_change_are_not_put_again(terms: Terms) -> None:
     some = Change(frozenset(("open/new",)), frozenset(("open/new",)), 7, 60, {"open/new": 2})
     everything = Change(frozenset(("open/new",)), frozenset(("open/new",)), 7, 60)
-    puts = [estimate.learned(Basis(), HUNDREDS, one, schedule=60).loads["chunks"].puts for one in (some, everything)]
+    puts = [
+        estimate.learned(Basis(), HUNDREDS, changed, schedule=60).loads["chunks"].puts for changed in (some, everything)
+    ]
     assert puts == [2 + 1 + 1 + 7 + 3, 10 + 1 + 1 + 7 + 3]
 
 
@@ -145,7 +147,7 @@ def test_chunks_that_did_not_change_are_not_put_again(terms: Terms) -> None:
 
 
 def uploads(site: Published) -> list[str]:
-    """What the latest command put: keys under v1/, and the record's."""
+    """The keys that the last command uploaded: those under v1/ and the record."""
     return [entry.key.removeprefix(PREFIX) for entry in site.server.log if entry.operation == "PutObject"]
 
 
@@ -159,12 +161,12 @@ def test_the_first_publish_puts_as_many_objects_as_were_estimated(empty: Publish
     assert mine.bytes == pytest.approx(sum(map(len, empty.built().values())), rel=0.01)
 
 
-def test_plan_foretells_what_the_next_publish_puts_and_writes_nothing(site: Published) -> None:
+def test_plan_predicts_the_puts_of_the_next_publish_and_writes_nothing(site: Published) -> None:
     site.edit(1, question="Another question?", volume=99.5)
     before = {path: path.stat().st_mtime_ns for path in site.folder.rglob("*")}
-    told = site.done("plan", "--as-of", hour(1)).stdout.splitlines()
+    lines = site.done("plan", "--as-of", hour(1)).stdout.splitlines()
     assert {path: path.stat().st_mtime_ns for path in site.folder.rglob("*")} == before
-    (line,) = [line for line in told if line.startswith("objects changed since 2024-01-31T12:00:00.000Z")]
+    (line,) = [line for line in lines if line.startswith("objects changed since 2024-01-31T12:00:00.000Z")]
     site.server.log.clear()
     site.done("rebuild", "--as-of", hour(1))
     puts = [key for key in uploads(site) if key.startswith("v1/")]

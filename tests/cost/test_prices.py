@@ -1,4 +1,4 @@
-"""Prices: data with a date, the release's or the owner's, and whose prices a target has."""
+"""Prices: dated data, shipped or the owner's, and which prices apply to a target."""
 
 import json
 from datetime import date
@@ -13,12 +13,12 @@ from tests.support.builds import make_config
 
 
 def shipped() -> dict[str, Any]:
-    """The release's own prices, to be changed."""
+    """The shipped prices, for tests to modify."""
     found: dict[str, Any] = json.loads((Path(prices.__file__).parent / "prices.json").read_bytes())
     return found
 
 
-def test_the_release_knows_what_s3_and_r2_charge(tmp_path: Path) -> None:
+def test_the_shipped_prices_cover_s3_and_r2(tmp_path: Path) -> None:
     known = prices.load(make_config(tmp_path))
     amazon, cloudflare = known.places
     assert (amazon.name, amazon.per_million_puts, amazon.per_gb_month) == ("S3 + CloudFront", 5.0, 0.023)
@@ -46,7 +46,7 @@ def test_an_owner_can_have_other_prices(tmp_path: Path) -> None:
         ({"discount": 1}, "discount: extra inputs are not permitted"),
     ],
 )
-def test_a_file_of_another_form_is_refused_in_a_sentence(tmp_path: Path, content: Any, sentence: str) -> None:
+def test_a_file_in_another_format_is_refused_in_a_sentence(tmp_path: Path, content: Any, sentence: str) -> None:
     file = tmp_path / "mine.json"
     if content is not None:
         file.write_text(content if isinstance(content, str) else json.dumps(shipped() | content))
@@ -57,7 +57,7 @@ def test_a_file_of_another_form_is_refused_in_a_sentence(tmp_path: Path, content
 
 
 @pytest.mark.parametrize("wrong", [-1, "Infinity"])
-def test_a_price_is_a_finite_number_that_nobody_is_paid(tmp_path: Path, wrong: object) -> None:
+def test_a_price_is_a_finite_number_and_not_negative(tmp_path: Path, wrong: object) -> None:
     changed = shipped()
     changed["places"][1]["per_gb_month"] = wrong
     (tmp_path / "mine.json").write_text(json.dumps(changed))
@@ -76,7 +76,7 @@ def test_a_price_is_a_finite_number_that_nobody_is_paid(tmp_path: Path, wrong: o
         ("site", None, None),
     ],
 )
-def test_the_endpoint_tells_whose_prices_a_target_has(
+def test_the_endpoint_decides_which_prices_apply(
     tmp_path: Path, target: str, endpoint: str | None, name: str | None
 ) -> None:
     settings = {"publish__target": target} | ({"publish__endpoint_url": endpoint} if endpoint else {})
@@ -85,5 +85,5 @@ def test_the_endpoint_tells_whose_prices_a_target_has(
     assert (place and place.name) == name
 
 
-def test_without_a_target_nobody_charges_anything(tmp_path: Path) -> None:
+def test_without_a_target_no_prices_apply(tmp_path: Path) -> None:
     assert prices.host(make_config(tmp_path)) is None

@@ -1,4 +1,4 @@
-"""The chunks layout: heads, indexes and chunks hold exactly the list, and what did not change keeps its name."""
+"""The chunks layout: heads, indexes and chunks hold exactly the list, and unchanged chunks keep their names."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ COUNTS = (0, 1, 2, 99, 100, 101, 199, 200, 201, 250)
 
 
 def encoded(numbers: range) -> list[bytes]:
-    """Items with what a line, a byte or an escape could trip over."""
+    """Items with line breaks, escapes and multi-byte characters."""
     return [
         json.dumps({"n": n, "text": 'é\u2028\n"],"nextCursor":' * (n % 3)}, ensure_ascii=False).encode()
         for n in numbers
@@ -32,7 +32,7 @@ def made(count: int, list_name: str = POPULAR) -> Generation:
 
 
 def added(count: int, number: int, list_name: str) -> int:
-    """How many chunks are new when so many items are put before the others."""
+    """The number of new chunks after that many items are prepended."""
     before = made(count, list_name)
     after = Generation(ItemList(list_name, encoded(range(1_000, 1_000 + number)) + encoded(range(count))))
     return len({*after.chunks} - {*before.chunks})
@@ -83,11 +83,11 @@ def test_an_edit_changes_the_chunk_that_holds_it() -> None:
     before = Generation(ItemList(POPULAR, items))
     items[150] = b'{"n":"edited"}'
     after = Generation(ItemList(POPULAR, items))
-    assert [one == two for one, two in zip(before.chunks, after.chunks, strict=True)] == [True, False, True, True]
+    assert [old == new for old, new in zip(before.chunks, after.chunks, strict=True)] == [True, False, True, True]
     assert before.name != after.name
 
 
-def test_equal_content_has_an_equal_name_and_any_other_another() -> None:
+def test_generations_have_equal_names_only_for_equal_content() -> None:
     assert made(250).name == made(250).name
     names = [made(count, name).name for count in COUNTS for name in (POPULAR, NEW, ENDED)]
     joined = Generation(ItemList(POPULAR, [b"1,\n2"]))
@@ -95,7 +95,7 @@ def test_equal_content_has_an_equal_name_and_any_other_another() -> None:
     assert made(1).name != pages.Generation(ItemList(POPULAR, encoded(range(1)))).name
 
 
-def test_a_name_fits_cursors_and_tells_the_layout() -> None:
+def test_a_generations_name_fits_into_a_cursor_and_shows_the_layout() -> None:
     name = made(150).name
     assert cursors.read(POPULAR, cursors.mint(POPULAR, name, 100)) == cursors.Cursor(name, 100)
     assert name.startswith("c")
@@ -110,6 +110,6 @@ def test_a_chunk_is_named_by_its_bytes() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"[", b'{"items":[{', b"\xff"])
-def test_what_is_damaged_has_no_items(body: bytes) -> None:
+def test_a_damaged_body_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
         chunks.items(body)

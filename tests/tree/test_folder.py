@@ -1,4 +1,4 @@
-"""Writing the folder: disks that are full, folders that are not ours or were tampered with, and what is left alone."""
+"""Writing the folder: full disks, foreign or modified folders, and files that are left alone."""
 
 import errno
 import json
@@ -21,7 +21,7 @@ from tests.support.faults import Reader, World, check_whole, fast_folder
 from tests.support.programs import unavailable
 from tests.support.rows import market_id
 
-#: How a refusal before anything is written begins.
+#: The start of a refusal before anything is written.
 NO_ROOM = "no space left on device for this build: "
 
 
@@ -45,7 +45,7 @@ def built(world: World, output: Path | None = None) -> Path:
 
 
 def command(world: World, output: Path, *before: str) -> subprocess.CompletedProcess[str]:
-    """Run the real command, behind the words of another if need be."""
+    """Run the real command, optionally with the words of another before it."""
     (world.folder / "config.yaml").touch()
     settings = (f"source.url=sqlite:///{world.folder / 'markets.db'}", f"output={output}")
     overrides = [word for setting in settings for word in ("--set", setting)]
@@ -63,7 +63,7 @@ def check_refused(result: subprocess.CompletedProcess[str], *words: object) -> N
 
 
 def differences(before: dict[str, bytes], output: Path) -> list[str]:
-    """What has changed in the folder, but for the file that holds the lock."""
+    """The keys that changed in the folder, except the lock file."""
     after = files(output, "")
     return [key for key in {**before, **after} if before.get(key) != after.get(key) and key != ".lock"]
 
@@ -95,7 +95,7 @@ def test_a_full_disk_changes_nothing(world: World, disk: Disk) -> None:
     Reader.of_folder(output).check(world.state())
 
 
-def test_what_a_killed_build_left_on_a_full_disk_makes_room(world: World, disk: Disk) -> None:
+def test_leftovers_of_a_killed_build_are_deleted_to_free_a_full_disk(world: World, disk: Disk) -> None:
     disk.mount("size=128m")
     output = built(world, disk.path / "output")
     (output / ".staging-dead").mkdir()
@@ -116,7 +116,7 @@ def test_a_disk_without_inodes_changes_nothing(world: World, disk: Disk) -> None
     check_untouched(before, output)
 
 
-def test_a_disk_that_is_full_from_the_beginning_gets_nothing(world: World, disk: Disk) -> None:
+def test_nothing_is_written_to_a_disk_that_is_already_full(world: World, disk: Disk) -> None:
     disk.mount("size=1m")
     check_refused(command(world, disk.path / "output"), disk.path / "output", NO_ROOM, "(df -h); free some space")
     assert [path.name for path in (disk.path / "output").iterdir()] == [".lock"]
@@ -142,7 +142,7 @@ def test_files_that_may_not_grow_change_nothing(world: World, output: Path) -> N
 
 
 def without_privileges() -> tuple[str, ...]:
-    """What to put before a command so that permissions count, for root, too."""
+    """The words to put before a command so that permissions apply to root, too."""
     if os.geteuid() != 0:
         return ()
     if not shutil.which("setpriv"):
@@ -162,14 +162,14 @@ def test_a_folder_without_the_right_to_write_is_named(world: World, output: Path
     check_refused(result, output, "permission denied; grant this user write access, or choose another")
     if place == ".":
         check_untouched(before, output)
-    else:  # the build has begun to move things into place: whatever is served is whole
+    else:  # the build has begun to move files into place: every served file is whole
         assert not list(output.glob(".staging-*"))
     build_now(make_config(world.folder))
     check_whole(output)
     Reader.of_folder(output).check(world.state())
 
 
-# ── places ────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── paths ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_file_where_the_folder_should_be_is_left_alone(world: World) -> None:
@@ -190,12 +190,12 @@ def test_a_link_to_a_folder_is_followed(world: World) -> None:
     check_whole(world.folder / "elsewhere")
 
 
-def test_a_link_to_nowhere_is_named(world: World) -> None:
+def test_a_dangling_link_is_named(world: World) -> None:
     (world.folder / "link").symlink_to("nowhere")
     check_refused(command(world, world.folder / "link"), world.folder / "link", "choose another folder")
 
 
-def test_a_folder_of_somebody_else_is_left_alone(world: World) -> None:
+def test_a_folder_with_foreign_files_is_left_alone(world: World) -> None:
     output = world.folder / "output"
     (output / "v1").mkdir(parents=True)
     (output / "v1" / "theirs.json").write_text("{}")
@@ -223,7 +223,7 @@ def test_a_manifest_that_cannot_be_read_is_refused(world: World, output: Path, c
     check_untouched(before, output)
 
 
-def test_a_manifest_that_was_cut_off_is_refused(world: World, output: Path) -> None:
+def test_a_truncated_manifest_is_refused(world: World, output: Path) -> None:
     content = (output / "manifest.json").read_bytes()
     for length in (1, 100, len(content) // 2, len(content) - 3):
         (output / "manifest.json").write_bytes(content[:length])
@@ -248,7 +248,7 @@ def test_a_manifest_that_was_cut_off_is_refused(world: World, output: Path) -> N
         "v1",
     ],
 )
-def test_what_somebody_deleted_is_there_again(world: World, output: Path, key: str) -> None:
+def test_deleted_files_are_restored(world: World, output: Path, key: str) -> None:
     before = files(output, "")
     place = output / key
     shutil.rmtree(place) if place.is_dir() else place.unlink()
@@ -258,7 +258,7 @@ def test_what_somebody_deleted_is_there_again(world: World, output: Path, key: s
     assert set(differences(before, output)) <= {"report.json", "index.html"}
 
 
-def test_a_generation_that_somebody_deleted_is_there_again(world: World, output: Path) -> None:
+def test_a_deleted_generation_is_restored(world: World, output: Path) -> None:
     record = check_whole(output)
     current = record.lists["all/new"]
     shutil.rmtree(output / keys.generation_prefix("all/new", current.generation))
@@ -268,12 +268,12 @@ def test_a_generation_that_somebody_deleted_is_there_again(world: World, output:
     Reader.of_folder(output).check(world.state())
 
 
-def test_what_somebody_edited_is_as_it_was(world: World, output: Path) -> None:
+def test_edited_files_are_restored(world: World, output: Path) -> None:
     before = files(output, "")
     edited = [keys.first_page("all/new", 7), keys.detail(market_id(3)), keys.error(404)]
     for key in edited:
         body = (output / key).read_bytes()
-        (output / key).write_bytes(body.swapcase())  # as long as it was
+        (output / key).write_bytes(body.swapcase())  # the same length
     assert build_now(make_config(world.folder)).written == len(edited)
     assert set(differences(before, output)) <= {"report.json", "index.html"}
 

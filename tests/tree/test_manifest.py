@@ -1,4 +1,4 @@
-"""The manifest: what exists, what is retired since when, and what a withdrawal takes along."""
+"""The manifest: what exists, what was retired when, and what a withdrawal deletes."""
 
 import json
 from datetime import timedelta
@@ -22,7 +22,7 @@ def current(name: str) -> Current:
 
 
 def built(as_of: str = "2026-01-31T12:00:00.000Z", **lists: str) -> Manifest:
-    """A build's record; `lists` are generations by the words OPEN, ALL and RESOLVED."""
+    """The manifest of a build; `lists` are generations by the words OPEN, ALL and RESOLVED."""
     names = {"OPEN": OPEN, "ALL": ALL, "RESOLVED": RESOLVED}
     return Manifest(
         complete=True,
@@ -41,8 +41,8 @@ def settled(record: Manifest, states: Memberships, previous: Manifest | None = N
     return manifest.settle(previous or record.emptied(), record, states, LIFETIME, record.as_of)
 
 
-def retired(record: Manifest) -> list[tuple[str, str, str]]:
-    return [(one.list, one.generation, one.retired_at[11:16]) for one in record.retired]
+def retired(manifest: Manifest) -> list[tuple[str, str, str]]:
+    return [(old.list, old.generation, old.retired_at[11:16]) for old in manifest.retired]
 
 
 def at(time: str) -> str:
@@ -55,7 +55,7 @@ def test_a_first_build_retires_nothing() -> None:
     assert made.generations() == {(OPEN, "p1"): current("p1")}
 
 
-def test_the_same_build_again_leaves_the_same_record() -> None:
+def test_the_same_build_again_leaves_the_same_manifest() -> None:
     first = settled(built(OPEN="p1"), {"a": ("open",)})
     again = settled(built(OPEN="p1"), {"a": ("open",)}, first)
     assert again == first
@@ -78,7 +78,7 @@ def test_a_retired_generation_goes_when_its_cursors_are_older_than_their_lifetim
     assert retired(gone) == []
 
 
-def test_a_generation_that_is_current_again_is_not_retired_any_more() -> None:
+def test_a_generation_that_is_current_again_is_no_longer_retired() -> None:
     record = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
     record = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, record)
     record = settled(built(at("12:00"), OPEN="p1"), {"a": ("open",)}, record)
@@ -86,14 +86,14 @@ def test_a_generation_that_is_current_again_is_not_retired_any_more() -> None:
     assert record.lists[OPEN].generation == "p1"
 
 
-def test_a_withdrawn_market_takes_along_every_retired_generation_that_may_hold_it() -> None:
+def test_a_withdrawal_deletes_every_retired_generation_that_may_hold_the_market() -> None:
     first = settled(built(at("10:00"), OPEN="p1", RESOLVED="p2", ALL="p3"), {"a": ("open",), "b": ("resolved",)})
     second = settled(built(at("11:00"), OPEN="p4", RESOLVED="p5", ALL="p6"), {"b": ("resolved",)}, first)
     assert retired(second) == [(RESOLVED, "p2", "11:00")]
     assert "a" not in second.markets
 
 
-def test_a_withdrawal_knows_the_states_a_market_had_before() -> None:
+def test_a_withdrawal_covers_the_earlier_states_of_a_market() -> None:
     record = settled(built(at("10:00"), OPEN="p1", RESOLVED="p2"), {"a": ("open",), "b": ("open",)})
     record = settled(built(at("11:00"), OPEN="p3", RESOLVED="p4"), {"a": ("resolved",), "b": ("open",)}, record)
     assert retired(record) == [(OPEN, "p1", "11:00"), (RESOLVED, "p2", "11:00")]
@@ -109,7 +109,7 @@ def test_states_are_forgotten_with_the_generations_that_held_them() -> None:
     assert (retired(record), record.markets) == ([], {"a": ("resolved",)})
 
 
-def test_the_withdrawal_of_a_market_that_no_list_held_takes_nothing_along() -> None:
+def test_the_withdrawal_of_a_market_that_no_list_held_deletes_no_generation() -> None:
     first = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",), "fx": ()})
     second = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, first)
     assert retired(second) == [(OPEN, "p1", "11:00")]
@@ -123,9 +123,9 @@ def test_a_market_of_a_category_is_withdrawn_from_the_lists_of_that_category_too
     moved = built(at("13:00")).model_copy(update={"lists": {name: current("q") for name in names}})
     second = settled(moved, {"a": ("open", "open.snow"), "b": ("open", "open.snow")}, first)
     assert second.markets["a"] == ("open", "open.rain", "open.snow")
-    assert {one.list for one in second.retired} == {*names}
+    assert {old.list for old in second.retired} == {*names}
     without_b = built(at("13:01")).model_copy(update={"lists": moved.lists})
-    assert {one.list for one in settled(without_b, {"a": ("open", "open.snow")}, second).retired} == {"open.rain/new"}
+    assert {old.list for old in settled(without_b, {"a": ("open", "open.snow")}, second).retired} == {"open.rain/new"}
     without_a = built(at("13:01")).model_copy(update={"lists": moved.lists})
     assert settled(without_a, {"b": ("open", "open.snow")}, second).retired == ()
 
@@ -140,7 +140,7 @@ def test_the_lists_of_a_category_that_is_gone_are_retired() -> None:
     assert second.markets == {"a": ("open", "open.rain")}
 
 
-def test_shelves_are_a_state_and_its_categories() -> None:
+def test_a_market_is_listed_by_its_state_with_and_without_categories() -> None:
     assert manifest.memberships_of("open", []) == ("open",)
     assert manifest.memberships_of("closed", ["snow", "rain"]) == ("closed", "closed.rain", "closed.snow")
     lists = manifest.lists_of(["closed.rain"])
@@ -149,7 +149,7 @@ def test_shelves_are_a_state_and_its_categories() -> None:
     assert manifest.lists_of(["closed.rain", "closed"]) == lists | manifest.lists_of(["closed"])
 
 
-def test_every_slug_under_which_a_market_may_be_found_is_known_from_the_intent_on() -> None:
+def test_the_intent_already_names_every_slug_of_a_market() -> None:
     first = settled(built(OPEN="p1").model_copy(update={"slugs": {"a": ("one",)}}), {"a": ("open",)})
     intent = manifest.intend(first, {}, {"a": ("open",), "b": ("open",)}, at("13:00"), {"a": ("two",), "b": ("three",)})
     assert intent.slugs == {"a": ("one", "two"), "b": ("three",)}
@@ -183,8 +183,8 @@ def test_the_build_after_a_killed_one_makes_the_intended_generation_current() ->
     intent = manifest.intend(first, {OPEN: current("p2")}, {"a": ("open",)}, at("11:00"))
     finished = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, intent)
     assert finished == settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, first)
-    # If the database has moved on meanwhile, walks that began in what the killed build showed go on; readers may have
-    # been led there until now, so its lifetime begins now.
+    # If the database has changed meanwhile, walks in the killed build's generations go on; readers may have started
+    # them until now, so the lifetime begins now.
     moved_on = settled(built(at("12:00"), OPEN="p3"), {"a": ("open",)}, intent)
     assert retired(moved_on) == [(OPEN, "p2", "12:00"), (OPEN, "p1", "12:00")]
 
@@ -206,11 +206,11 @@ def test_ages_by_a_clock_set_by_hand_and_by_the_real_one_are_not_compared() -> N
 def test_what_a_run_intends_is_partial_until_it_has_ended() -> None:
     first = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
     intent = manifest.intend(first, {OPEN: current("p2")}, {"a": ("open",)}, at("11:00"))
-    assert [(one.generation, one.partial) for one in intent.retired] == [("p2", True)]
+    assert [(old.generation, old.partial) for old in intent.retired] == [("p2", True)]
     finished = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, intent)
-    assert [(one.generation, one.partial) for one in finished.retired] == [("p1", False)]
+    assert [(old.generation, old.partial) for old in finished.retired] == [("p1", False)]
     moved_on = settled(built(at("12:00"), OPEN="p3"), {"a": ("open",)}, intent)
-    assert [(one.generation, one.partial) for one in moved_on.retired] == [("p2", True), ("p1", False)]
+    assert [(old.generation, old.partial) for old in moved_on.retired] == [("p2", True), ("p1", False)]
     assert Manifest.model_validate_json(moved_on.encoded()) == moved_on
 
 
@@ -220,7 +220,7 @@ def test_a_generation_that_exists_already_is_not_intended_again() -> None:
     assert manifest.intend(second, {OPEN: current("p1")}, {}, at("12:00")).retired == second.retired
 
 
-def test_a_file_tells_its_format_whatever_else_it_holds() -> None:
+def test_the_format_of_a_file_is_read_whatever_else_it_holds() -> None:
     assert manifest.format_of(b'{"format": 7, "else": []}') == 7
     for content in (b"{}", b"[]", b"", b'{"format": null}'):
         with pytest.raises(ValidationError):
@@ -246,13 +246,13 @@ def test_a_file_with_a_field_too_many_or_too_few_is_refused() -> None:
         Manifest.model_validate_json(json.dumps(content))
 
 
-def test_an_emptied_record_knows_nothing_but_what_was_built_how() -> None:
+def test_an_emptied_manifest_keeps_only_how_the_site_was_built() -> None:
     record = settled(built(OPEN="p1"), {"a": ("open",)}).emptied()
     assert (record.complete, record.generations(), record.objects, record.markets) == (False, {}, {}, {})
     assert (record.variant, record.layout) == ("core", "pages")
 
 
-def test_an_objects_digest_tells_bytes_and_headers_apart() -> None:
+def test_an_objects_digest_depends_on_bytes_and_headers() -> None:
     page = keys.page(OPEN, "p1", 20, 20)
     digests = [
         manifest.digest(keys.SNAPSHOT, b"{}"),
@@ -274,9 +274,9 @@ def test_an_objects_digest_tells_bytes_and_headers_apart() -> None:
     ],
 )
 def test_a_retired_generation_is_due_after_its_lifetime(as_of: str, due: bool) -> None:  # noqa: FBT001 - a table's column
-    one = Retired(list=OPEN, generation="p1", count=1, bytes=1, retired_at=at("12:00"))
-    assert one.is_due(as_of, LIFETIME) is due
-    assert one.model_copy(update={"withdrawn": True}).is_due(as_of, LIFETIME)
+    generation = Retired(list=OPEN, generation="p1", count=1, bytes=1, retired_at=at("12:00"))
+    assert generation.is_due(as_of, LIFETIME) is due
+    assert generation.model_copy(update={"withdrawn": True}).is_due(as_of, LIFETIME)
 
 
 def test_a_state_is_held_by_the_lists_that_select_it() -> None:

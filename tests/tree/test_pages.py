@@ -40,7 +40,7 @@ class Walkable:
         return self._read(self.pages[keys.page(LIST, self.generation.name, limit, position)])
 
     def position(self, text: str) -> int:
-        """Where the cursor goes on; it must be one of this list and generation."""
+        """The position in the cursor, which must be of this list and generation."""
         place = cursors.read(LIST, text)
         assert place.generation == self.generation.name
         return place.position
@@ -103,7 +103,7 @@ def test_there_is_a_page_for_every_position_and_limit() -> None:
             assert size <= limit - position % limit, "steps over the next multiple of the limit"
 
 
-def test_no_larger_page_would_do() -> None:
+def test_no_larger_page_fits() -> None:
     for limit in LIMITS:
         for position in range(1, 700):
             room = limit - position % limit
@@ -195,7 +195,7 @@ def test_other_content_order_or_list_has_another_name() -> None:
     assert len({*names}) == len(names)
 
 
-def test_items_that_merely_join_alike_have_another_name() -> None:
+def test_items_that_join_to_the_same_bytes_have_another_name() -> None:
     alike = [(b"1,2,3",), (b"1,2", b"3"), (b"1", b"2,3"), (b"1", b"2", b"3")]
     assert len({b",".join(items) for items in alike}) == 1
     assert len({name_of(*items) for items in alike}) == len(alike)
@@ -203,7 +203,7 @@ def test_items_that_merely_join_alike_have_another_name() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 20, 101])
-def test_a_page_is_taken_apart_without_changing_a_byte(count: int) -> None:
+def test_a_page_is_split_without_changing_a_byte(count: int) -> None:
     encoded = [f'{{"n": {n},"t":"\u00e9 ],\\"[{{","x":[1 , 2]}}'.encode() for n in range(count)]
     generation = Generation(ItemList(LIST, encoded))
     seen, page = [], read(generation.first(20))
@@ -219,7 +219,7 @@ def test_a_page_is_taken_apart_without_changing_a_byte(count: int) -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"{}", b'{"items":[', b'{"items":[{}', b'{"items":[{},', b'{"items":[]', b"\xff"]
 )
-def test_what_is_no_page_is_a_value_error(body: bytes) -> None:
+def test_splitting_anything_but_a_page_is_a_value_error(body: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - of several kinds
         read(body)
 

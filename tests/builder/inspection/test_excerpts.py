@@ -1,4 +1,4 @@
-"""What the inspection page holds of the markets is bounded, whatever the catalog; what it holds is true."""
+"""The data in the inspection page is correct, and bounded whatever the size of the catalog."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ def catalog(*markets: Market) -> Catalog:
 
 
 def shown(number: int = 1, points: int = 0, levels: int = 0, fills: int = 0, **columns: Any) -> Detail:
-    """The detail of a market with so many points, levels on each side, and fills."""
+    """The detail of a market with that many points, levels on each side, and fills."""
     side = [OrderBookLevel(price=0.9 - level / 100, amount=1.5) for level in range(levels)]
     return Detail(
         market=row_validation.market(market_row(number, **columns), fx=None, fills24h=0, as_of=NOW),
@@ -43,7 +43,9 @@ def held(made: Excerpts) -> dict[str, Any]:
 def test_the_items_are_the_apis_in_the_order_of_popular() -> None:
     markets = [public_market(number, trader_count=number % 3, volume=float(number % 2)) for number in range(1, 9)]
     content = held(Excerpts(catalog(*markets)))
-    popular = next(one for _, status, sort, one in catalog(*markets).lists() if (status, sort) == ("all", "popular"))
+    popular = next(
+        items for _, status, sort, items in catalog(*markets).lists() if (status, sort) == ("all", "popular")
+    )
     assert content["items"] == [json.loads(market.body) for market in popular]
 
 
@@ -74,10 +76,10 @@ def test_only_the_most_popular_have_excerpts() -> None:
     made = Excerpts(catalog(*[public_market(number, trader_count=number) for number in range(count)]))
     for number in range(count):
         made.keep(made.taken(shown(number)))
-    assert {one["id"] for one in held(made)["excerpts"]} == {market_id(number) for number in range(5, count)}
+    assert {excerpt["id"] for excerpt in held(made)["excerpts"]} == {market_id(number) for number in range(5, count)}
 
 
-def test_an_excerpt_is_short_and_says_what_there_is() -> None:
+def test_an_excerpt_is_short_and_states_the_full_counts() -> None:
     made = excerpts.excerpt(shown(points=500, levels=20, fills=50, description="d" * 9_999))
     assert (len(made["description"]), made["isCut"]) == (DESCRIPTION, True)
     assert made["bids"] == [20, *([round(0.9 - level / 100, 2), 1.5] for level in range(LEVELS))]
@@ -95,7 +97,7 @@ def test_a_short_history_is_kept_whole(count: int) -> None:
     assert made == [count, start, *(number for at in range(count) for number in (at * 60, round(at / 9.999)))]
 
 
-def test_a_market_without_anything_reads_empty() -> None:
+def test_a_market_without_details_has_an_empty_excerpt() -> None:
     made = excerpts.excerpt(shown(description=None))
     assert (made["description"], made["isCut"], made["bids"], made["fills"]) == ("", False, [0], [0])
 

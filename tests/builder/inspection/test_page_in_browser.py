@@ -1,4 +1,4 @@
-"""The pages for people, in a real browser: from disk and over `serve`, on desk and phone, by day and by night."""
+"""The HTML pages in a real browser: from disk and over `serve`, on desktop and phone, in light and dark mode."""
 
 import json
 import sqlite3
@@ -111,14 +111,14 @@ def live(server: Served, browser: Browser) -> Iterator[Watched]:
 
 
 def find(watched: Watched, query: str) -> tuple[list[str], str]:
-    """The questions that a search shows, and what it says about the rest."""
+    """Search; returns the questions shown and the text about markets that are not public."""
     watched.page.fill("#query", query)
     questions = watched.page.locator("#markets tbody a").all_inner_texts()
     return questions, watched.page.inner_text("#verdicts")
 
 
 def read(watched: Watched, number: int) -> str:
-    """Open a market; returns what the dialog says."""
+    """Open a market and return the text of its dialog."""
     watched.page.fill("#query", market_id(number))
     watched.page.click("#markets tbody a")
     expect(watched.page.locator("#market")).to_be_visible()
@@ -128,7 +128,7 @@ def read(watched: Watched, number: int) -> str:
 # ── from disk ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_page_says_what_was_built_and_asks_nobody(disk: Watched, site: Path) -> None:
+def test_the_page_describes_the_build_without_network_requests(disk: Watched, site: Path) -> None:
     summary = disk.page.inner_text("main > section:first-child").split("\n")
     figures = dict(pairwise(summary))
     assert [figures[name] for name in ("Published", "Hidden", "Quarantined", "Taken down")] == ["52", "2", "1", "0"]
@@ -138,7 +138,7 @@ def test_the_page_says_what_was_built_and_asks_nobody(disk: Watched, site: Path)
     expect(disk.page.locator("#calls-form")).to_be_hidden()
 
 
-def test_texts_of_strangers_stay_texts(disk: Watched) -> None:
+def test_untrusted_texts_stay_text(disk: Watched) -> None:
     for number, text in enumerate(HOSTILE, 1):
         questions, _ = find(disk, market_id(number))
         assert questions == [text]
@@ -148,18 +148,18 @@ def test_texts_of_strangers_stay_texts(disk: Watched) -> None:
     assert disk.overflow() == 0
 
 
-def test_a_search_tells_why_a_market_is_on_the_site_or_not(disk: Watched) -> None:
+def test_a_search_says_why_a_market_is_public_or_not(disk: Watched) -> None:
     assert find(disk, "edited?") == (["Edited?"], "")
-    questions, said = find(disk, "broken market")
+    questions, verdict = find(disk, "broken market")
     assert questions == []
-    assert said.startswith("Quarantined: Broken <b>market</b>? ")
-    assert "prob: " in said
-    assert find(disk, market_id(61))[1] == said
-    _, said = find(disk, market_id(70))
-    assert said.startswith(f"Withdrawn: {market_id(70)}. This build withdrew it")
-    questions, said = find(disk, "canary hidden")
+    assert verdict.startswith("Quarantined: Broken <b>market</b>? ")
+    assert "prob: " in verdict
+    assert find(disk, market_id(61))[1] == verdict
+    _, verdict = find(disk, market_id(70))
+    assert verdict.startswith(f"Withdrawn: {market_id(70)}. This build withdrew it")
+    questions, verdict = find(disk, "canary hidden")
     assert questions == []
-    assert "one of the 2 hidden markets" in said
+    assert "one of the 2 hidden markets" in verdict
     expect(disk.page.locator("#unknown")).to_have_attribute("open", "")
 
 
@@ -186,10 +186,10 @@ def test_markets_are_sorted_as_the_api_sorts_them(disk: Watched, site: Path, sta
         disk.page.click("#more")
     shown = disk.page.locator("#markets tbody a").evaluate_all("links => links.map((one) => one.dataset.market)")
     first = json.loads((site / "output" / keys.first_page(f"{status}/{sort}", 100)).read_bytes())
-    assert [one for one in shown if one != market_id(62)] == [item["id"] for item in first["items"]]
+    assert [shown_id for shown_id in shown if shown_id != market_id(62)] == [item["id"] for item in first["items"]]
 
 
-def test_a_market_is_read_with_its_history_its_book_and_its_fills(disk: Watched) -> None:
+def test_a_market_is_shown_with_its_history_order_book_and_fills(disk: Watched) -> None:
     text = read(disk, 1)
     for words in ("Probability", "50.0%", "open, takes bets", "Bids, best first (5 of 9)", "Newest first (5 of 9)"):
         assert words in text
@@ -202,7 +202,7 @@ def test_a_market_is_read_with_its_history_its_book_and_its_fills(disk: Watched)
     assert disk.page.inner_text(".readout") == "2026-01-02 00:00 UTC: 4.0%"
 
 
-def test_the_address_names_the_market_that_is_read(disk: Watched, site: Path) -> None:
+def test_the_url_names_the_open_market(disk: Watched, site: Path) -> None:
     disk.page.goto(f"{on_disk(site)}#market={market_id(11)}")
     expect(disk.page.locator("#market-title")).to_have_text("Edited?")
     disk.page.keyboard.press("Escape")
@@ -234,7 +234,7 @@ def test_what_changed_is_named(disk: Watched) -> None:
     expect(disk.page.locator("#market-title")).to_have_text("Brand new?")
 
 
-def test_rows_that_were_left_out_can_be_filtered(disk: Watched) -> None:
+def test_quarantined_rows_can_be_filtered(disk: Watched) -> None:
     rows = disk.page.locator("#quarantine-rows tbody tr")
     expect(rows).to_have_count(2)
     disk.page.select_option("#quarantine-relation", "fills")
@@ -256,7 +256,7 @@ def test_every_link_on_disk_leads_to_a_file(disk: Watched, site: Path) -> None:
     assert [link for link in files if not (site / "output" / link).is_file()] == []
 
 
-def test_without_scripts_the_page_still_tells_the_build(site: Path, browser: Browser) -> None:
+def test_without_scripts_the_page_still_describes_the_build(site: Path, browser: Browser) -> None:
     with opened(browser, on_disk(site), scripts=False) as watched:
         text = watched.page.text_content("main") or ""
         for words in (
@@ -276,7 +276,7 @@ def test_without_scripts_the_page_still_tells_the_build(site: Path, browser: Bro
 @pytest.mark.campaign(short=1)
 @SIZES
 @SCHEMES
-def test_everybody_can_read_the_page(site: Path, browser: Browser, size: tuple[int, int], scheme: Scheme) -> None:
+def test_the_page_is_accessible(site: Path, browser: Browser, size: tuple[int, int], scheme: Scheme) -> None:
     with opened(browser, on_disk(site), size=size, scheme=scheme) as watched:
         find(watched, "broken")
         assert watched.violations() == []
@@ -303,7 +303,7 @@ def test_a_market_without_an_excerpt_can_be_read_from_its_file(
 
 
 def report_page(folder: Path, **report: Any) -> str:
-    """The address of a page of one market, whose report says more."""
+    """The URL of a page with one market and additional fields in its report."""
     made = Report(as_of="2026-01-31T12:00:00.000Z", built=1, hidden=3).content()
     made |= report
     excerpts = Excerpts(Catalog([public_market()], as_of=made["asOf"], hidden=3))
@@ -313,30 +313,30 @@ def report_page(folder: Path, **report: Any) -> str:
     return (folder / files.INSPECTION).as_uri()
 
 
-def test_markets_that_were_taken_down_or_withdrawn_long_ago_are_told(tmp_path: Path, browser: Browser) -> None:
+def test_a_search_finds_markets_taken_down_or_withdrawn_by_earlier_builds(tmp_path: Path, browser: Browser) -> None:
     run = Report().content()["run"] | {"withdrawnEarlier": [{"id": market_id(8), "asOf": "2026-01-05T10:00:00.000Z"}]}
     with opened(browser, report_page(tmp_path, takenDown=[market_id(7)], run=run)) as watched:
         assert find(watched, market_id(7))[1].startswith(f"Taken down: {market_id(7)}. It stays blocked until ")
-        told = f"Withdrawn: {market_id(8)}. The build of 2026-01-05 10:00 UTC withdrew it."
-        assert find(watched, market_id(8))[1] == told
+        verdict = f"Withdrawn: {market_id(8)}. The build of 2026-01-05 10:00 UTC withdrew it."
+        assert find(watched, market_id(8))[1] == verdict
 
 
-def test_many_verdicts_do_not_hide_the_markets_that_are_there(tmp_path: Path, browser: Browser) -> None:
+def test_many_quarantined_rows_do_not_hide_the_public_markets(tmp_path: Path, browser: Browser) -> None:
     rows = [
         {"relation": "markets", "key": f"k{number}", "title": "Question?", "reason": "prob: bad", "rows": 1}
         for number in range(9)
     ]
     with opened(browser, report_page(tmp_path, quarantined=rows)) as watched:
-        questions, told = find(watched, "question")
+        questions, verdicts = find(watched, "question")
         assert questions == ["Question 1?"]
-        assert told.count("Quarantined: ") == 3
-        assert "6 more matching markets are not public" in told
+        assert verdicts.count("Quarantined: ") == 3
+        assert "6 more matching markets are not public" in verdicts
         watched.page.click("#verdicts a")
         assert watched.page.input_value("#quarantine-query") == "question"
         expect(watched.page.locator("#quarantine-rows tbody tr")).to_have_count(9)
 
 
-def test_a_market_that_the_page_has_no_room_for_is_looked_for_in_its_file(tmp_path: Path, browser: Browser) -> None:
+def test_a_market_beyond_the_pages_limit_is_linked_to_its_file(tmp_path: Path, browser: Browser) -> None:
     markets = {"published": 50_000, "hidden": 3, "quarantined": 0}
     with opened(browser, report_page(tmp_path, markets=markets)) as watched:
         assert "This page holds 1 of 50,000 markets." in find(watched, market_id(9))[1]
@@ -348,7 +348,7 @@ def test_a_market_that_the_page_has_no_room_for_is_looked_for_in_its_file(tmp_pa
 
 
 def send(watched: Watched) -> tuple[str, dict[str, Any]]:
-    """Press Send; returns the status line and the body that are shown."""
+    """Press Send; returns the status line and the body shown."""
     watched.page.click("text=Send")
     expect(watched.page.locator("#call-said")).to_contain_text("Answered")
     return watched.page.inner_text("#call-status-line"), json.loads(watched.page.inner_text("#call-body"))
@@ -378,7 +378,7 @@ def test_a_refused_call_shows_the_error_of_the_api(live: Watched) -> None:
     assert live.page.is_disabled("#call-next")
 
 
-def test_one_market_and_the_documents_can_be_asked_for(live: Watched) -> None:
+def test_one_market_and_the_documents_can_be_requested(live: Watched) -> None:
     live.page.select_option("#call", label="one market")
     live.page.fill("#call-market", market_id(11))
     assert send(live)[1]["market"]["question"] == "Edited?"
@@ -387,7 +387,7 @@ def test_one_market_and_the_documents_can_be_asked_for(live: Watched) -> None:
     assert "freshMarkets" in send(live)[1]
 
 
-def test_over_http_a_market_is_read_whole(live: Watched) -> None:
+def test_over_http_the_whole_market_is_shown(live: Watched) -> None:
     read(live, 1)
     expect(live.page.locator("#market-body")).to_contain_text("Bids, best first (9)")
     assert live.complaints == []

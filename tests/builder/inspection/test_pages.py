@@ -1,4 +1,4 @@
-"""The pages for people as files: when they are written, what their policy allows, whose programs they hold."""
+"""The HTML pages as files: when they are written, what their policy allows, and the vendored renderer."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ from generator.tree.folder import locked
 from tests.support.builds import AS_OF, NOW, ROOT, build_now, files, make_config
 from tests.support.rows import insert_market, market_id, public_market
 
-#: dist/rapidoc-min.js of rapidoc 9.3.8 as npm has it: `npm pack rapidoc@9.3.8`.
+#: dist/rapidoc-min.js of rapidoc 9.3.8 on npm: `npm pack rapidoc@9.3.8`.
 RAPIDOC: Final = "affbd173a65e870e18f392cca963113bcdafb6e50e88cd2f6a834a65b22db94d"
 COST: Final = {
     "pricesAsOf": "2026-01-01",
@@ -60,7 +60,7 @@ class Elements(HTMLParser):
 
 
 def pages(tmp_path: Path, **report: Any) -> dict[str, str]:
-    """The pages of one market, with more in the report."""
+    """The pages of one market, with additional fields in the report."""
     made = Report(as_of=NOW, source="sqlite:///markets.db", built=1)
     excerpts = Excerpts(Catalog([public_market()], as_of=NOW, hidden=0))
     rendered = inspection.render(make_config(tmp_path), {**made.content(), **report}, excerpts)
@@ -81,7 +81,7 @@ def test_a_build_that_finds_everything_in_place_leaves_the_pages_alone(
     assert [(place.stat().st_ino, place.stat().st_mtime_ns) for place in places] == before
 
 
-def test_pages_that_somebody_edited_or_deleted_are_as_they_were(tmp_path: Path, database: sqlite3.Connection) -> None:
+def test_edited_or_deleted_pages_are_restored(tmp_path: Path, database: sqlite3.Connection) -> None:
     insert_market(database)
     build_now(make_config(tmp_path))
     places = [tmp_path / "output" / name for name in names.PAGES]
@@ -92,7 +92,7 @@ def test_pages_that_somebody_edited_or_deleted_are_as_they_were(tmp_path: Path, 
     assert [place.read_bytes() for place in places] == before
 
 
-def test_the_page_tells_what_the_report_tells_even_when_a_later_build_had_nothing_to_do(
+def test_the_page_agrees_with_the_report_even_after_a_build_without_changes(
     tmp_path: Path, database: sqlite3.Connection
 ) -> None:
     insert_market(database, 1)
@@ -119,7 +119,7 @@ def test_withdrawals_are_remembered_over_builds(tmp_path: Path, database: sqlite
     assert market_id(2) in (tmp_path / "output" / "index.html").read_text("utf-8")
 
 
-def test_a_takedown_leaves_no_word_of_the_market_in_the_folder(tmp_path: Path, database: sqlite3.Connection) -> None:
+def test_a_takedown_leaves_no_text_of_the_market_in_the_folder(tmp_path: Path, database: sqlite3.Connection) -> None:
     insert_market(database, 1)
     insert_market(database, 2, question="SECRET?", description="SECRET")
     config = make_config(tmp_path)
@@ -158,15 +158,15 @@ def test_the_policy_allows_the_pages_own_code_and_nothing_else(tmp_path: Path, n
 
 
 @pytest.mark.parametrize("name", ["index.html", "api.html"])
-def test_no_element_carries_code_or_style_or_leads_to_another_host(tmp_path: Path, name: str) -> None:
+def test_no_element_has_inline_code_or_style_or_links_to_another_host(tmp_path: Path, name: str) -> None:
     page = Elements(pages(tmp_path)[name])
     assert len(page.tags) > 10
     for tag, attributes in page.tags:
-        assert not [one for one in attributes if one.startswith("on") or one == "style"], tag
-        assert not [one for one in ("src", "href") if "//" in (attributes.get(one) or "")], attributes
+        assert not [name for name in attributes if name.startswith("on") or name == "style"], tag
+        assert not [name for name in ("src", "href") if "//" in (attributes.get(name) or "")], attributes
 
 
-def test_scripts_make_no_markup_of_texts_and_no_code() -> None:
+def test_scripts_turn_no_text_into_markup_or_code() -> None:
     scripts = [path.read_text("utf-8") for path in (ROOT / "templates" / "inspection").glob("*.js")]
     assert len(scripts) == 6
     makers = ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "Function(", "srcdoc", "DOMParser")
@@ -205,24 +205,26 @@ def test_the_documentation_holds_the_published_document(tmp_path: Path) -> None:
     (document,) = [text for kind, text in Elements(page).code if kind == "application/json"]
     shown, published = json.loads(document), json.loads(json.dumps(openapi.document(make_config(tmp_path))))
     assert shown["components"] == published["components"]
-    asked, described = (one["paths"][f"/{keys.MARKETS}"]["get"].pop("parameters") for one in (shown, published))
+    asked, described = (
+        document["paths"][f"/{keys.MARKETS}"]["get"].pop("parameters") for document in (shown, published)
+    )
     assert shown == published
-    assert [one["name"] for one in asked] == [one["name"] for one in described]
+    assert [parameter["name"] for parameter in asked] == [parameter["name"] for parameter in described]
     assert keys.OPENAPI in page
 
 
-def test_the_documentation_tells_the_values_of_parameters_where_they_are_named(tmp_path: Path) -> None:
+def test_the_documentation_lists_the_values_of_parameters(tmp_path: Path) -> None:
     (document,) = [text for kind, text in Elements(pages(tmp_path)["api.html"]).code if kind == "application/json"]
     status, sort, *_ = json.loads(document)["paths"][f"/{keys.MARKETS}"]["get"]["parameters"]
     assert status["schema"]["enum"] == list(contract.STATUS_FILTERS)
     assert (status["schema"]["default"], sort["schema"]["enum"]) == ("open", list(contract.SORTS))
 
 
-def test_the_version_is_told(tmp_path: Path) -> None:
+def test_the_version_is_shown(tmp_path: Path) -> None:
     assert f"public-markets {__version__}" in pages(tmp_path)["index.html"]
 
 
-# ── somebody else's program ───────────────────────────────────────────────────────────────────────────────────────
+# ── the vendored renderer ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_the_renderer_is_the_published_one_with_its_licences(tmp_path: Path) -> None:
