@@ -136,7 +136,7 @@ def test_what_costs_too_much_is_not_published(charged: Site) -> None:
     assert refusal == (
         "3,220 PUT requests every 60 minutes would cost about 11.75 USD a month at S3 + CloudFront (prices of "
         "2026-03-08), more than guards.max_monthly_cost (10) allows; nothing was uploaded. set schedule: 120 "
-        "(5.88 USD) or layout: chunks (0.40 USD), or use --allow-cost"
+        "(5.88 USD) or layout: chunks (0.40 USD), or pass --allow-cost"
     )
 
 
@@ -188,5 +188,5 @@ def test_without_a_report_the_guard_has_no_figures(charged: Site) -> None:
     (charged.folder / "output" / "report.json").unlink()
     refusal = charged.refused(3, "publish")
     assert refusal == (
-        "output/report.json: has no estimate of the cost; run `public-markets build` again, or use --allow-cost"
+        "output/report.json: has no cost estimate; run `public-markets build` again, or pass --allow-cost"
     )

@@ -21,4 +21,4 @@ def test_a_value_that_is_not_given_is_an_error() -> None:
 
 
 def test_scripts_are_read_as_they_stand() -> None:
-    assert templates.plain("inspection/start.js").startswith("// What every part of the page uses")
+    assert templates.plain("inspection/start.js").startswith("// Shared by all parts of the page")

@@ -32,11 +32,7 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 
 
 def peak(folder: Path, url: str) -> float:
-    """The peak memory of a build, in MB: the lesser of two, for how much of the libraries is mapped varies."""
-    return min(_peak(folder, url) for _ in range(2))
-
-
-def _peak(folder: Path, url: str) -> float:
+    """The peak memory of a build, in MB."""
     (folder / "config.yaml").touch()
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, "build", "--as-of", AS_OF.isoformat()],

@@ -98,8 +98,8 @@ def test_a_folder_is_not_an_object(store: Directory) -> None:
 COUNT = """
 import sys
 from pathlib import Path
-from generator.store import ConditionFailedError, If
-from generator.store_directory import Directory
+from generator.publish.stores.store import ConditionFailedError, If
+from generator.publish.stores.directory import Directory
 
 store = Directory(Path(sys.argv[1]))
 done = 0
@@ -216,9 +216,9 @@ def test_an_object_that_is_a_link_is_replaced_not_written_through(store: Directo
     with pytest.raises(StoreError, match=rf"^{root}/{IMMUTABLE}: is a symbolic link, .*; move it away, or {ELSEWHERE}"):
         store.put(IMMUTABLE, b"1", If.ALWAYS)
     store.delete([IMMUTABLE])
-    with pytest.raises(StoreError, match=rf"^{root}/{KEY}: is a link"):
+    with pytest.raises(StoreError, match=rf"^{root}/{KEY}: is a symbolic link"):
         store.get(KEY)
-    with pytest.raises(StoreError, match=rf"^{root}/{KEY}: is a link"):
+    with pytest.raises(StoreError, match=rf"^{root}/{KEY}: is a symbolic link"):
         list(store.list(""))
     store.put(KEY, b"1", If.ALWAYS)
     assert served(root) == {KEY: b"1"}
@@ -251,8 +251,8 @@ def test_a_read_only_directory_is_named(tmp_path: Path) -> None:
 import os, sys
 from pathlib import Path
 from generator.errors import StoreError
-from generator.store import If
-from generator.store_directory import Directory
+from generator.publish.stores.store import If
+from generator.publish.stores.directory import Directory
 if os.geteuid() == 0:
     os.setgroups([])
     os.setuid(65534)
@@ -274,8 +274,8 @@ def test_a_full_disk_is_named_and_the_old_object_stays(key: str, store: Director
 import resource, signal, sys
 from pathlib import Path
 from generator.errors import StoreError
-from generator.store import If
-from generator.store_directory import Directory
+from generator.publish.stores.store import If
+from generator.publish.stores.directory import Directory
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:

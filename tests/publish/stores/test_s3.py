@@ -491,8 +491,8 @@ def test_a_command_without_a_bucket_does_not_import_its_libraries() -> None:
 def test_threads_that_a_fork_would_lose_start_with_the_first_put(s3: S3Server) -> None:
     code = f"""
 import os
-from generator.store import If
-from tests.stores import Bucket
+from generator.publish.stores.store import If
+from tests.support.stores import Bucket
 threads = lambda: len(os.listdir("/proc/self/task"))
 bucket = Bucket({s3.name!r}, "", endpoint_url={s3.url!r}, client="obstore")
 bucket.head("v1/build.json")

@@ -1,6 +1,6 @@
 """An S3 server that fails on demand: in a thread of the test, or as a separate process.
 
-It checks no signatures. `python -m tests.s3_server` prints its port; `GET /-/requests` shows what was asked,
+It checks no signatures. `python -m tests.support.s3.server` prints its port; `GET /-/requests` shows what was asked,
 `POST /-/behaviour` takes fields of Behaviour as JSON.
 """
 
@@ -215,7 +215,7 @@ async def _in_thread(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kw
 
 def main() -> None:
     """Serve until the process is stopped."""
-    parser = argparse.ArgumentParser(prog="python -m tests.s3_server", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.support.s3.server", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 picks a free one")
     parser.add_argument("--bucket", default=BUCKET)
     parser.add_argument("--seed", type=int, default=0, help="of the random faults")
