@@ -304,6 +304,7 @@ def runnable(site: Path) -> list[list[str]]:
     return [[*words] for words in wanted]
 
 
+@pytest.mark.campaign(short=0)
 def test_commands_work_as_written(tmp_path: Path) -> None:
     """In an empty folder, in the order of the pages. Commands without a target get one, as the pages say."""
     (tmp_path / "config.yaml").touch()

@@ -77,6 +77,7 @@ def chunk_of(site: Site, number: int, list_name: str) -> str:
 # ── built and published ───────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_every_walk_is_the_list_in_both_layouts(chunked: Site) -> None:
     shown = {(name, limit): walk(chunked, name, limit) for name in LISTS for limit in (7, 100)}
     assert len(shown[LIST, 7]) == len(OPEN) + len(MORE)
@@ -256,6 +257,7 @@ def test_walks_that_are_older_than_a_move_end_exactly(chunked: Site) -> None:
     chunked.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_after_a_move_nothing_is_left_of_the_old_layout_in_the_end(chunked: Site) -> None:
     chunked.done("rebuild", "--as-of", hour(2), layout="pages")
     assert not [key for key in chunked.objects() if key.endswith(keys.HEAD)]
@@ -267,6 +269,7 @@ def test_after_a_move_nothing_is_left_of_the_old_layout_in_the_end(chunked: Site
     chunked.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_a_takedown_between_two_layouts_reaches_both(chunked: Site) -> None:
     chunked.done("rebuild", "--as-of", hour(2), layout="pages")
     assert {key.split("/")[-1] for key in chunked.traces(200, output=False)} >= {"100.json"}

@@ -50,7 +50,7 @@ def address(request: pytest.FixtureRequest, demo_folder: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_schemathesis_finds_nothing(address: str, tmp_path: Path) -> None:
     program = require("schemathesis", Path(sys.executable).parent, reason="the API is not fuzzed")
     options = ["--url", address, "--max-time", str(BUDGET), "--seed", "1", "--checks", "all", "--continue-on-failure"]

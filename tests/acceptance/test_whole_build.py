@@ -299,6 +299,7 @@ def identities(output: Path) -> dict[str, tuple[int, int, int]]:
     }
 
 
+@pytest.mark.campaign(short=0)
 def test_three_builds_into_fresh_folders_give_the_same_bytes(forty: Path) -> None:
     outputs = [forty / name for name in ("one", "two", "three")]
     for output in outputs:
@@ -352,6 +353,7 @@ def test_a_later_as_of_changes_only_what_must_change(forty: Path) -> None:
     assert different <= details | lists | {keys.BUILD, keys.SNAPSHOT}
 
 
+@pytest.mark.campaign(short=0)
 def test_as_of_alone_changes_nothing_but_the_record_of_the_build(forty: Path) -> None:
     with closing(sqlite3.connect(forty / "markets.db", isolation_level=None)) as connection:
         connection.execute("DELETE FROM fills WHERE created_at > '2026-01-25'")

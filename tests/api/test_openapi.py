@@ -440,7 +440,7 @@ export const refusal: Refusal = { error: "not found" };
 """
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_typescript_types_are_made_of_it_and_compile(folder: Path) -> None:
     node = require("node", reason="it runs openapi-typescript")
     generate, compiler = NODE / "openapi-typescript" / "bin" / "cli.js", NODE / "typescript" / "bin" / "tsc"

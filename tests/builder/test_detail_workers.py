@@ -71,6 +71,7 @@ def test_workers_read_the_database_only_while_nobody_can_write(
     staged(make_config(site), use)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_build_in_one_process_and_one_in_several_are_the_same(site: Path, database: sqlite3.Connection) -> None:
     build_now(make_config(site, output=site / "several"))
     database.execute("PRAGMA journal_mode = wal")

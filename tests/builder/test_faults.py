@@ -263,7 +263,7 @@ def check_existing_lists(reader: Reader, state: State) -> int:
 # ── at random moments, from outside ───────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=0)
 def test_a_build_killed_from_outside_leaves_the_old_state_or_the_new(
     world: World, builds: Builds, reader: Reader
 ) -> None:
@@ -295,7 +295,7 @@ def test_a_build_killed_from_outside_leaves_the_old_state_or_the_new(
 
 
 @pytest.mark.every_limit
-@pytest.mark.campaign
+@pytest.mark.campaign(short=0)
 def test_the_command_itself_killed_from_outside(world: World, builds: Builds, reader: Reader) -> None:
     begun = time.monotonic()
     with spawn(builds) as process:
@@ -364,6 +364,7 @@ def test_files_torn_by_a_power_cut_are_not_trusted(world: World, builds: Builds,
 # ── successive builds ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_walks_end_exact_while_builds_follow_one_another(world: World, builds: Builds, reader: Reader) -> None:
     builds.build()
     walks: list[tuple[Walk, int]] = []

@@ -109,7 +109,7 @@ def test_every_case_of_the_table(site: Site, demo_folder: Path, demo_output: Pat
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("build", OTHER_BUILDS)
 def test_every_case_of_other_builds(build: str, demo_folder: Path, outputs: Outputs, tmp_path: Path) -> None:
     output = outputs(*build.split("-"))
@@ -130,7 +130,7 @@ def test_methods_that_workerd_does_not_know_never_reach_the_worker(site: Site, d
         assert site.ask(case.target, case.method).status == (500 if case.method == "CONNECT" else 501)
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     ("variant", "rule", "mutation"),
     [*CHANGED_RULES_BY_VARIANT, ("core", "missing(found.key)", "fixed(404)")],
@@ -247,6 +247,7 @@ def test_a_bucket_that_fails_is_a_503_and_refusals_need_no_bucket(
 # ── the rate limit ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_a_burst_gets_429_until_it_has_waited_and_a_polite_reader_never(strict: Site) -> None:
     target = f"/{keys.SNAPSHOT.removesuffix('.json')}"
     burst = [strict.ask(target, cf_connecting_ip="192.0.2.1") for _ in range(4 * LIMIT)]

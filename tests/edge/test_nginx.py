@@ -64,7 +64,7 @@ def test_every_case_of_the_table(output: Path, client: Client) -> None:
     assert mismatches(output, client) == []
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("build", OTHER_BUILDS)
 def test_every_case_of_other_builds(build: str, demo_folder: Path) -> None:
     with (
@@ -75,7 +75,7 @@ def test_every_case_of_other_builds(build: str, demo_folder: Path) -> None:
         assert mismatches(output, client) == []
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(("variant", "rule", "changed"), CHANGED_RULES_BY_VARIANT)
 def test_a_changed_rule_is_noticed(variant: Variant, rule: str, changed: str, demo_folder: Path) -> None:
     with built(demo_folder / "markets.db", **VARIANTS[variant]) as (output, port):
@@ -101,6 +101,7 @@ def test_a_changed_rule_of_pages_that_are_cut_is_noticed(rule: str, changed: str
             assert 0 < len(mismatches(output, client)) < CASES["core"]
 
 
+@pytest.mark.campaign(short=0)
 def test_a_running_nginx_goes_along_when_its_site_moves_to_the_other_layout_and_back(demo_folder: Path) -> None:
     with built(demo_folder / "markets.db") as (output, port), nginx(output, port), connected(port) as client:
         url = f"http://127.0.0.1:{port}"
@@ -157,6 +158,7 @@ def test_a_walk_with_every_limit_shows_each_market_once(output: Path, client: Cl
         assert items == whole["items"]
 
 
+@pytest.mark.campaign(short=0)
 def test_a_new_build_is_soon_visible(demo_folder: Path) -> None:
     with built(demo_folder / "markets.db") as (output, port), nginx(output, port), connected(port) as client:
         before = client.send("GET", f"/{keys.BUILD}").body
@@ -230,6 +232,7 @@ def limited(tmp_path: Path, demo_folder: Path) -> Iterator[Client]:
             yield client
 
 
+@pytest.mark.campaign(short=0)
 def test_a_polite_client_never_sees_429_but_a_burst_does(limited: Client) -> None:
     for _ in range(3):  # a full window's worth at once, as often as the window allows
         begun = time.monotonic()

@@ -7,6 +7,8 @@ from itertools import cycle, repeat
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from generator.api import contract, keys
 from tests.support.builds import AS_OF, build_now, make_config
 from tests.support.servers import connected
@@ -43,6 +45,7 @@ def test_a_walk_survives_rebuilds_and_a_new_one_sees_them(folder: Path) -> None:
         assert (new.status, new.headers["etag"] != old.headers["etag"]) == (200, True)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_walk_whose_generation_was_purged_has_to_start_again(folder: Path) -> None:
     with served(folder, *UNLIMITED) as server, connected(server.port) as client:
         cursor = page(client, limit=5)["nextCursor"]

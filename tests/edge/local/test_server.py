@@ -24,6 +24,7 @@ from tests.support.serving import (
 )
 
 
+@pytest.mark.campaign(short=0)
 def test_many_readers_at_once_get_what_each_asked_for(demo_output: Path, server: Served) -> None:
     cases = [case for case in on_the_wire(demo_output) if (case.method, case.path) not in OWN_PAGES][::4]
 

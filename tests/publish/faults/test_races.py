@@ -327,6 +327,7 @@ def test_reading_the_record_does_not_extend_a_lease(scene: Scene) -> None:
         lease.require_valid()
 
 
+@pytest.mark.campaign(short=0)
 def test_a_takedown_that_prepares_for_longer_than_its_lease_succeeds(scene: Scene) -> None:
     site = scene.site("a", 0)
     scene.publish(site)
