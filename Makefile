@@ -11,6 +11,9 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 # Each package.json has an .npmrc beside it that keeps download addresses out of the lock file.
 LOCK_NPM := npm install --package-lock-only --ignore-scripts --silent --no-audit --no-fund
 
+# Tests wait for disks, servers and clocks, so there are more of them at work than processors.
+JOBS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 3 / 2 )))
+
 # Set where images are built; it would have Python compile every library at every start.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -39,7 +42,7 @@ types: .venv/test
 
 tests: .venv/test tests/node/node_modules/ready
 	@echo "tier: short, everything with campaigns cut short"
-	$(BIN)/python -m pytest -n logical --dist loadfile
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 campaigns: .venv/test tests/node/node_modules/ready
 	@echo "tier: full, the campaigns alone at full length"

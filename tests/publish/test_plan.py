@@ -14,6 +14,7 @@ from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Reas
 from generator.publish.record import Published, Work
 from generator.tree import layouts
 from generator.tree.manifest import Current, Manifest, Retired
+from tests.support.campaigns import rounds
 from tests.support.rows import market_id
 
 LIFETIME = timedelta(hours=6)
@@ -371,7 +372,8 @@ def stored_keys(draw: st.DrawFn, published: Published) -> set[str]:
     return whole | {key for key in sorted(others) if draw(st.booleans())}
 
 
-@settings(max_examples=400, deadline=None)
+@pytest.mark.campaign
+@settings(max_examples=rounds(100, 400), deadline=None)
 @given(manifests(), stores(), st.booleans())
 def test_a_carried_out_plan_leaves_the_build_and_the_retained_generations(
     built: Manifest,
@@ -391,7 +393,8 @@ def test_a_carried_out_plan_leaves_the_build_and_the_retained_generations(
     assert not (purges and kept)
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.campaign
+@settings(max_examples=rounds(50, 200), deadline=None)
 @given(manifests(), stores())
 def test_a_second_plan_is_empty(built: Manifest, before: tuple[Published, Model]) -> None:
     published, _ = before
@@ -401,7 +404,8 @@ def test_a_second_plan_is_empty(built: Manifest, before: tuple[Published, Model]
     assert again.is_empty(after)
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.campaign
+@settings(max_examples=rounds(50, 200), deadline=None)
 @given(manifests(), stores())
 def test_no_generation_is_kept_that_may_hold_a_withdrawn_market(
     built: Manifest, before: tuple[Published, Model]

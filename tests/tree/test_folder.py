@@ -204,6 +204,7 @@ def test_a_folder_with_foreign_files_is_left_alone(world: World) -> None:
     assert not list(output.glob(".staging-*"))
 
 
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize(
     ("content", "words"),
     [

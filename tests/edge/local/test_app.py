@@ -50,7 +50,7 @@ def test_every_case_of_other_builds(build: str, outputs: Outputs) -> None:
         assert mismatches(output, client) == []
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(("variant", "rule", "changed"), CHANGED_RULES_BY_VARIANT)
 def test_a_changed_rule_is_noticed(
     variant: Variant, rule: str, changed: str, demo_folder: Path, tmp_path: Path
