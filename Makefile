@@ -46,7 +46,7 @@ tests: .venv/test tests/node/node_modules/ready
 
 campaigns: .venv/test tests/node/node_modules/ready
 	@echo "tier: full, the campaigns alone at full length"
-	TEST_ALL=1 $(BIN)/python -m pytest -n logical --dist worksteal -m campaign
+	TEST_ALL=1 $(BIN)/python -m pytest -n $(JOBS) --dist load --maxschedchunk 1 -m campaign
 
 coverage: .venv/test tests/node/node_modules/ready  ## Show which lines no test of this process reaches
 	$(BIN)/coverage run -m pytest -q
