@@ -1,5 +1,6 @@
 """Invalidates the CDN after a withdrawal: through CloudFront's API, or by a command the operator configured."""
 
+import os
 import secrets
 import subprocess
 from typing import Final
@@ -12,6 +13,11 @@ from generator.errors import StoreError
 _EVERYTHING: Final = "/*"
 #: Shorter than a lease, which is not renewed in the meantime.
 _TIMEOUT_S: Final = 120
+#: What the purge command inherits: where things are, locale, proxies, and its own secrets. Never those of the database
+#: and the store, which a program that talks to a CDN has no use for.
+_INHERITED: Final = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR")
+_INHERITED_PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+_INHERITED_PREFIXES: Final = ("LC_", "PURGE_")
 
 
 def is_configured(config: Config) -> bool:
@@ -51,8 +57,9 @@ def _invalidate_cloudfront(distribution: str) -> None:
 def _run(command: list[str]) -> None:
     try:
         subprocess.run(  # noqa: S603 - the operator's own
-            command, check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT_S
-        )
+            command, check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT_S,
+            env=_environment(),
+        )  # fmt: skip
     except subprocess.CalledProcessError as error:
         last = (error.stderr or error.stdout or "").strip().splitlines()[-1:] or ["no output"]
         raise _failed(command, f" ended with {error.returncode} ({last[0]})") from error
@@ -60,6 +67,14 @@ def _run(command: list[str]) -> None:
         raise _failed(command, f" did not end within {_TIMEOUT_S} s") from error
     except OSError as error:
         raise _failed(command, f": {(error.strerror or str(error)).lower()}") from error
+
+
+def _environment() -> dict[str, str]:
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in _INHERITED or name.upper() in _INHERITED_PROXIES or name.startswith(_INHERITED_PREFIXES)
+    }
 
 
 def _failed(command: list[str], what: str) -> StoreError:

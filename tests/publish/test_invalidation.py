@@ -1,5 +1,7 @@
 """CDN invalidation: twice after each withdrawal, only then, and retried until it succeeds."""
 
+import json
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -110,6 +112,23 @@ def test_a_missing_command_is_reported(site: Site) -> None:
     result = site.run("rebuild", "--as-of", hour(1), publish__purge_command="no-such-command --all")
     assert result.exit_code == 1
     assert "publish.purge_command: no-such-command: no such file or directory; copies of withdrawn" in result.stderr
+
+
+def test_the_purge_command_gets_no_secrets_but_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = {"HOME": "/home/public-markets", "LC_ALL": "C.UTF-8", "https_proxy": "proxy:8080", "PURGE_TOKEN": "its own"}
+    secret = (
+        "PUBLIC_MARKETS_SOURCE__URL", "PUBLIC_MARKETS_OUTPUT", "PGPASSWORD", "AWS_SECRET_ACCESS_KEY", "LD_PRELOAD_X"
+    )  # fmt: skip
+    for name, value in {**kept, **dict.fromkeys(secret, "postgresql://reader:secret@db.example.com/site")}.items():
+        monkeypatch.setenv(name, value)
+    notes = tmp_path / "environment"
+    program = f"import os, json; json.dump(dict(os.environ), open({str(notes)!r}, 'w'))"
+    command = shlex.join([sys.executable, "-c", program])
+    invalidation.invalidate(make_config(tmp_path, publish__purge_command=command))
+    given = json.loads(notes.read_text("utf-8"))
+    assert kept.items() <= given.items()
+    assert given["PATH"] == os.environ["PATH"]
+    assert "secret" not in notes.read_text("utf-8")
 
 
 @pytest.fixture
