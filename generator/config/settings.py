@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 
 ENVIRONMENT_PREFIX: Final = "PUBLIC_MARKETS_"
 DEMO_DATABASE: Final = "sqlite:///demo.db"
+LONGEST_LEASE: Final = timedelta(days=1)
 
 _SOURCE_SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
 # Splits a URL as SQLAlchemy does: a password may hold `/`, `?` and `#`, where urllib would end the host.
@@ -210,7 +211,7 @@ class Publish(Section):
     lease: Duration = Field(
         timedelta(minutes=5),
         ge=timedelta(seconds=1),
-        le=timedelta(days=1),
+        le=LONGEST_LEASE,
         description="How long the lease of a silent publisher keeps others out.",
     )
     cloudfront_distribution: Line | None = Field(

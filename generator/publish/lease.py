@@ -14,6 +14,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from generator.api.times import instant
+from generator.config.settings import LONGEST_LEASE
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.publish import process_identity, record
 from generator.publish.record import Published, Work
@@ -62,7 +63,7 @@ class Lease:
     def refuse_if_busy(self) -> None:
         """Raise BusyError if another publisher holds the lease and its deadline has not passed."""
         work = self.published.work if self.published else None
-        if work and self.now <= work.deadline and not process_identity.has_ended(work.process):
+        if work and is_running(work, self.now) and not process_identity.has_ended(work.process):
             raise BusyError(
                 f"{self._store.name}: {work.who} has been publishing since {work.since} and holds the lease until "
                 f"{work.deadline} (now {self.now}, all by the store's clock); run again then"
@@ -127,6 +128,15 @@ class Lease:
 
     def _overtaken(self) -> BusyError:
         return BusyError(f"{self._store.name}: another publisher was faster; what it published is whole. run again")
+
+
+def is_running(work: Work, now: str) -> bool:
+    """Whether the lease of this publisher holds at an instant, by its deadline alone.
+
+    A deadline beyond the longest possible lease was set while the store's clock was ahead, and counts as passed.
+    """
+    left = datetime.fromisoformat(work.deadline) - datetime.fromisoformat(now)
+    return timedelta(0) <= left <= LONGEST_LEASE + 2 * _RESOLUTION
 
 
 def _elapsed() -> float:

@@ -13,6 +13,7 @@ from generator.config.settings import Config
 from generator.errors import CheckError, StoreError
 from generator.findings import Finding, error, fine, tried, warning
 from generator.publish import record, store_checks
+from generator.publish.lease import is_running
 from generator.publish.record import Published
 from generator.publish.stores.factory import open_store
 from generator.publish.stores.requests import explaining_outage, with_retries
@@ -71,7 +72,7 @@ class _StoreCheck:
         state = f"{name}: {_state(published, now)}"
         stale = _age(published, now) > STALE_AFTER * self._config.schedule
         yield warning(f"{state}; check that cron runs") if stale else fine(state)
-        if published.work and now <= published.work.deadline:
+        if published.work and is_running(published.work, now):
             yield warning(f"{name}: {published.work.who} is publishing there, until {published.work.deadline} at most")
         site = published.built.settings.get("base_url", self._config.base_url)
         if site != self._config.base_url:

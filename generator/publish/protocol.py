@@ -93,7 +93,7 @@ class Publisher:
         if published is None or not published.probed_at:
             return False
         age = datetime.fromisoformat(self._lease.now) - datetime.fromisoformat(published.probed_at)
-        return age < _PROBE_LIFETIME
+        return timedelta(0) <= age < _PROBE_LIFETIME  # not later than now: the store's clock may have been ahead
 
     def plan(self) -> Plan:
         """Compare the content with the record, and with the store itself when verifying."""

@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import pytest
 
+from generator.config.settings import LONGEST_LEASE
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.publish import record
 from generator.publish.lease import Lease
@@ -98,6 +99,21 @@ def test_a_lease_expires_by_the_stores_clock(s3: S3Server) -> None:
         opened(s3).refuse_if_busy()
     s3.behaviour.clock_offset_s = LEASE.total_seconds() + 5
     opened(s3).refuse_if_busy()
+
+
+def test_a_lease_from_a_time_when_the_stores_clock_was_years_ahead_has_expired(s3: S3Server) -> None:
+    s3.behaviour.clock_offset_s = 86_400.0 * 365 * 3
+    opened(s3).hold(RECORD, ())
+    with pytest.raises(BusyError):
+        opened(s3).refuse_if_busy()
+    s3.behaviour.clock_offset_s = 0
+    opened(s3).refuse_if_busy()
+
+
+def test_the_longest_lease_that_can_be_set_keeps_others_out(s3: S3Server) -> None:
+    opened(s3, LONGEST_LEASE).hold(RECORD, ())
+    with pytest.raises(BusyError):
+        opened(s3).refuse_if_busy()
 
 
 def test_the_lease_of_an_ended_process_on_this_machine_is_taken_over(s3: S3Server) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from generator.api import keys
 from generator.builder.render import shape
-from generator.errors import PublicMarketsError
+from generator.errors import BusyError, PublicMarketsError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
 from generator.publish import record
@@ -37,6 +37,7 @@ from tests.support.s3.wire import Answer, Request
 
 #: A breach that goes unnoticed in a third of the races goes unnoticed in one of 59,000 tests.
 _TRIES: Final = 10
+_YEARS_S: Final = 3 * 365 * 86_400
 
 
 # ── the broken parts ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -147,6 +148,15 @@ class WaitsForNobody(Lease):
 
     def confirm_held(self) -> None:
         pass
+
+
+class BelievesEveryDeadline(Lease):
+    """Respects a lease for as long as its record says, however long that is."""
+
+    def refuse_if_busy(self) -> None:
+        work = self.published.work if self.published else None
+        if work and self.now <= work.deadline:
+            raise BusyError("busy")
 
 
 class CleansUpWhenUnsure(Around):
@@ -301,6 +311,17 @@ def take_over(scene: Scene, variant: Variant) -> None:
     check_whole(scene.objects(), old)
 
 
+def set_clock_right(scene: Scene, variant: Variant) -> None:
+    """A publisher dies while the store's clock is three years ahead."""
+    old, new = sites_of(scene)
+    scene.pass_time(_YEARS_S)
+    with pytest.raises(DiedError):
+        Variant(lambda store: Dies(store, 4)).publish(scene, new)
+    scene.pass_time(-_YEARS_S)
+    assert variant.publish(scene, old) == 0
+    check_whole(scene.objects(), old)
+
+
 def take_down(scene: Scene, variant: Variant) -> None:
     _, new = sites_of(scene)
     blocked = BlockedList().decided([market_id(7)], is_blocked=True, now=NOW)
@@ -359,7 +380,7 @@ def void(_: object) -> None:
     """Discard a result."""
 
 
-ROUNDS = (race, freeze, die, take_over, take_down, lose_answer, walk, look)
+ROUNDS = (race, freeze, die, take_over, set_clock_right, take_down, lose_answer, walk, look)
 #: Every rule: the publisher that breaks it, the round that catches it, and the error.
 BROKEN = {
     "records are put under conditions": (
@@ -371,6 +392,7 @@ BROKEN = {
     "whoever is not sure stops": (Variant(lease=WaitsForNobody), freeze, "is stale"),
     "the intent comes first": (Variant(SaysNothingOfItsIntent), die, "unknown to the record"),
     "a takeover trusts nothing": (Variant(ForgetsWhatWasTouched), take_over, "is stale"),
+    "no lease is longer than the longest": (Variant(lease=BelievesEveryDeadline), set_clock_right, "4 == 0"),
     "the blocked list is read after the commit": (Variant(LooksAtTheBlockedListOnce), take_down, "is there"),
     "a put without an answer is looked up": (Variant(NeverLooksBackAtAPut), lose_answer, "4 == 0"),
     "nothing is cleaned up while in doubt": (Variant(CleansUpWhenUnsure), lose_answer, "is missing"),
