@@ -5,12 +5,16 @@ import errno
 import os
 import secrets
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 #: Linux can sync one file system; os.sync waits for every disk of the machine.
 _SYNCFS: Final = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+#: Permissions of new files, before the umask: those of everybody, and of the owner alone.
+PUBLIC: Final = 0o666
+PRIVATE: Final = 0o600
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -78,13 +82,25 @@ def write(handle: int, body: bytes) -> None:
         done += os.write(handle, body[done:])
 
 
-def create(path: str | Path, body: bytes, folder: int | None = None) -> None:
+def create(path: str | Path, body: bytes, folder: int | None = None, mode: int = PUBLIC) -> None:
     """Create a file, whose path is relative to `folder`, an open directory, if given; it must not exist."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=folder)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode, dir_fd=folder)
     try:
         write(handle, body)
     finally:
         os.close(handle)
+
+
+def open_no_link(path: str, flags: int) -> int:
+    """Open a file, created with public permissions if `flags` say so; raise OSError if the path is a link."""
+    return os.open(path, flags | os.O_NOFOLLOW, PUBLIC)
+
+
+def make_private(path: Path) -> None:
+    """Let only its owner read a file, if it exists, is no link, and belongs to this user."""
+    with suppress(FileNotFoundError, PermissionError):
+        if not path.is_symlink():
+            path.chmod(PRIVATE)
 
 
 def holds(path: Path, body: bytes) -> bool:
@@ -112,7 +128,7 @@ def replace(path: Path, body: bytes) -> None:
     """Replace a file atomically: readers see the old bytes or the new ones."""
     aside = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
     try:
-        aside.write_bytes(body)
+        create(aside, body)
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)

@@ -12,10 +12,11 @@ from pydantic import ValidationError
 
 from generator.api.times import instant
 from generator.errors import OutputError
+from generator.tree import files
 from generator.tree.folder import Output
 from generator.tree.manifest import StoredModel
 
-KEY: Final = "blocked.json"
+KEY: Final = files.BLOCKED
 FORMAT: Final = 1
 
 

@@ -4,8 +4,12 @@ from typing import Final
 
 MANIFEST: Final = "manifest.json"
 REPORT: Final = "report.json"
+#: The blocked list, which a store holds under the same name.
+BLOCKED: Final = "blocked.json"
 #: The inspection page and the API documentation.
 INSPECTION: Final = "index.html"
+#: Files that name what is not public: only the user who builds or publishes may read them.
+PRIVATE: Final = frozenset({REPORT, INSPECTION, BLOCKED})
 DOCUMENTATION: Final = "api.html"
 #: A third-party program, unmodified; templates/vendor/rapidoc states its version and license.
 VENDOR: Final = "vendor/rapidoc"

@@ -20,7 +20,7 @@ from generator import filesystem
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.errors import BusyError, OutputError
-from generator.tree import layouts, manifest
+from generator.tree import files, layouts, manifest
 from generator.tree.files import MANIFEST
 from generator.tree.generation import PageFolder
 from generator.tree.manifest import Manifest
@@ -37,6 +37,8 @@ def locked(root: Path) -> Iterator["Output"]:
         root.mkdir(parents=True, exist_ok=True)
         with _lock(root):
             _clear(root)
+            for name in files.PRIVATE:  # an older version may have left them readable
+                filesystem.make_private(root / name)
             staging = _staging_folder(root)
             staging.mkdir()
             try:
@@ -64,6 +66,9 @@ def _staging_folder(root: Path) -> Path:
 
 def _clear(root: Path) -> None:
     for leftover in list(root.glob(f"{_STAGING}*")):
+        if leftover.is_symlink():
+            leftover.unlink()
+            continue
         # Rename it first: workers that outlive a killed build then fail to write, and end.
         shutil.rmtree(leftover.rename(_staging_folder(root)), ignore_errors=True)
 
@@ -72,7 +77,7 @@ def _clear(root: Path) -> None:
 def _lock(root: Path) -> Iterator[None]:
     # The operating system releases the lock however its holder ends; the file itself means nothing. POSIX locks (lockf,
     # not flock) belong to one process, so workers that outlive a killed build do not hold it.
-    with (root / _LOCK).open("a+") as file:
+    with open(root / _LOCK, "a+", opener=filesystem.open_no_link) as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
@@ -84,11 +89,20 @@ def _lock(root: Path) -> Iterator[None]:
         yield
 
 
+def _mode(name: str) -> int:
+    return filesystem.PRIVATE if name in files.PRIVATE else filesystem.PUBLIC
+
+
 class Output:
-    """The locked folder: `put…` stages what is new, `move` puts it into place, `discard…` deletes."""
+    """The locked folder: `put…` stages what is new, `move` puts it into place, `discard…` deletes.
+
+    A link in place of a folder raises OutputError: beyond it, files that are not ours would be written and deleted.
+    """
 
     def __init__(self, root: Path, staging: Path) -> None:
         self._root = root
+        self._real_root = Path(os.path.realpath(root))
+        self._checked: set[Path] = set()
         self._staging = staging
         self._discarded = 0
 
@@ -148,15 +162,29 @@ class Output:
 
     def put(self, key: str, body: bytes) -> bool:
         """Stage an object unless an identical one is in place; return whether it was staged."""
-        if filesystem.holds(self._root / key, body):
+        if filesystem.holds(self._own(self._root / key), body):
             return False
         path = self._staging / key
         try:
-            filesystem.create(path, body)
+            filesystem.create(path, body, mode=_mode(key))
         except FileNotFoundError:
             self._make(path.parent)
-            filesystem.create(path, body)
+            filesystem.create(path, body, mode=_mode(key))
         return True
+
+    def _own(self, path: Path) -> Path:
+        """Return the path, or raise OutputError if a link inside the root leads to it."""
+        folder = path.parent
+        if folder not in self._checked:
+            inner = folder.relative_to(self._root)
+            if os.path.realpath(folder) != str(self._real_root / inner):
+                parts = [self._root.joinpath(*inner.parts[: count + 1]) for count in range(len(inner.parts))]
+                link = next((part for part in parts if part.is_symlink()), folder)
+                raise OutputError(
+                    f"{link}: is a symbolic link, which is not followed; replace it with a folder, or {_ELSEWHERE}"
+                )
+            self._checked.add(folder)
+        return path
 
     def has(self, name: str) -> bool:
         """Whether a file or folder is in place."""
@@ -168,6 +196,7 @@ class Output:
 
     def put_pages(self, prefix: str, folders: Iterable[PageFolder]) -> int:
         """Stage all pages below the prefix, to be moved at once; return their bytes."""
+        self._own(self._root / prefix)
         place = self._staging / prefix
         self._make(place)
         size = 0
@@ -200,7 +229,7 @@ class Output:
 
     def move(self, key: str) -> None:
         """Move a staged object or generation into place, atomically."""
-        staged, target = self._staging / key, self._root / key
+        staged, target = self._staging / key, self._own(self._root / key)
         try:
             staged.replace(target)
         except FileNotFoundError:
@@ -219,7 +248,7 @@ class Output:
     def save(self, name: str, content: bytes) -> None:
         """Replace a file beside `v1/`, and flush it to the disk."""
         path = self._staging / name
-        filesystem.create(path, content)
+        filesystem.create(path, content, mode=_mode(name))
         filesystem.fsync(path)
         path.replace(self._root / name)
         filesystem.fsync(self._root)
@@ -229,14 +258,14 @@ class Output:
         generations = known.generations()
         prefixes = {keys.generation_prefix(*pair) for pair in generations}
         objects = known.objects.keys() | layouts.chunk_keys(generations)
-        for folder, folders, files in os.walk(self._root / API_VERSION):
+        for folder, folders, names in os.walk(self._own(self._root / API_VERSION)):
             place = Path(folder).relative_to(self._root).as_posix()
             for name in [name for name in folders if keys.is_generation(f"{place}/{name}")]:
                 folders.remove(name)
                 if f"{place}/{name}" not in prefixes:
                     yield Path(folder, name)
             yield from (Path(folder, name) for name in folders if Path(folder, name).is_symlink())
-            yield from (Path(folder, name) for name in files if f"{place}/{name}" not in objects)
+            yield from (Path(folder, name) for name in names if f"{place}/{name}" not in objects)
 
     def strangers(self, known: Manifest) -> set[str]:
         """The keys of mutable objects that the manifest does not name."""
@@ -251,7 +280,7 @@ class Output:
         """Delete a file or a generation: out of readers' reach at once, from the disk when the folder is unlocked."""
         self._discarded += 1
         with suppress(FileNotFoundError):
-            path.replace(self._staging / f"discarded-{self._discarded}")
+            self._own(path).replace(self._staging / f"discarded-{self._discarded}")
         # Delete the parent folders that are empty now.
         with suppress(OSError):
             for folder in path.parents:

@@ -4,16 +4,21 @@ import errno
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from generator.api import keys
 from generator.errors import OutputError
+from generator.publish import withdrawal
+from generator.tree import blocklist
+from generator.tree.folder import locked
 from generator.tree.manifest import FORMAT
 from tests.support.builds import AS_OF, ROOT, build_now, files, make_config
 from tests.support.disks import Disk
@@ -320,9 +325,104 @@ def test_links_under_v1_are_not_followed(world: World, output: Path) -> None:
     assert {path.name for path in elsewhere.iterdir()} == {"mine.json", "first.json"}
 
 
+def test_a_link_in_place_of_the_lock_file_is_refused(tmp_path: Path) -> None:
+    output, victim = tmp_path / "output", tmp_path / "victim"
+    output.mkdir()
+    (output / ".lock").symlink_to(victim)
+    for content in (None, "mine"):
+        if content:
+            victim.write_text(content)
+        with pytest.raises(OutputError, match=rf"^{output}/\.lock: is a symbolic link, .*; move it away, or choose"):
+            locked(output).__enter__()
+        assert victim.exists() == bool(content)
+    assert victim.read_text() == "mine"
+    assert [path.name for path in output.iterdir()] == [".lock"]
+
+
+@pytest.mark.usefixtures("few_limits")
+@pytest.mark.parametrize("place", ["v1", keys.DETAILS, f"{keys.LISTS}/open/new/first", "edge/nginx"])
+def test_a_link_in_place_of_a_folder_is_refused_before_anything_is_written(
+    world: World, output: Path, place: str
+) -> None:
+    elsewhere = world.folder / "elsewhere"
+    shutil.move(output / place, elsewhere)
+    (elsewhere / "mine.json").write_text("mine")
+    (output / place).symlink_to(elsewhere)
+    before, outside = files(output, ""), files(elsewhere, "")
+    world.advance()
+    settings = make_config(world.folder, base_url="https://other.example")  # other files for the edges
+    with pytest.raises(
+        OutputError,
+        match=rf"^{output}/{place}: is a symbolic link, which is not followed; replace it with a folder, or",
+    ):
+        build_now(settings)
+    assert files(elsewhere, "") == outside
+    if not place.startswith("edge"):  # the edges' files come last
+        assert differences(before, output) == []
+
+
+def test_a_link_among_the_leftovers_is_removed_and_not_followed(tmp_path: Path) -> None:
+    output, elsewhere = tmp_path / "output", tmp_path / "elsewhere"
+    output.mkdir()
+    elsewhere.mkdir()
+    (elsewhere / "mine.json").write_text("mine")
+    (output / ".staging-dead").symlink_to(elsewhere)
+    with locked(output):
+        pass
+    assert (elsewhere / "mine.json").read_text() == "mine"
+    assert not list(output.glob(".staging-*"))
+
+
 def check_whole_generation(output: Path, list_name: str) -> str:
     lists = json.loads((output / "manifest.json").read_bytes())["lists"]
     return keys.generation_prefix(list_name, lists[list_name]["generation"])
+
+
+# ── private files ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+PRIVATE = ("report.json", "index.html", "blocked.json")
+
+
+def modes(output: Path) -> dict[str, int]:
+    return {name: stat.S_IMODE((output / name).stat().st_mode) for name in PRIVATE if (output / name).exists()}
+
+
+@pytest.mark.usefixtures("few_limits")
+def test_files_that_name_what_is_not_public_are_readable_by_the_operator_only(world: World, output: Path) -> None:
+    taken_down = blocklist.BlockedList().decided([market_id(3)], is_blocked=True, now="2026-01-31T12:00:00.000Z")
+    with locked(output) as folder:
+        folder.save(blocklist.KEY, taken_down.encoded())
+    assert modes(output) == dict.fromkeys(PRIVATE, 0o600)
+    world.advance()
+    build_now(make_config(world.folder))
+    assert modes(output) == dict.fromkeys(PRIVATE, 0o600), "what replaces them"
+    with locked(output) as folder:
+        withdrawal.from_folder(folder, [market_id(4)], timedelta(hours=6))
+    assert modes(output) == {"report.json": 0o600, "blocked.json": 0o600}
+    build_now(make_config(world.folder))
+    assert modes(output) == dict.fromkeys(PRIVATE, 0o600)
+
+
+@pytest.mark.usefixtures("few_limits")
+def test_everything_else_is_readable_by_a_web_server(output: Path) -> None:
+    before = os.umask(0o022)
+    os.umask(before)
+    served = [path for path in output.rglob("*") if path.relative_to(output).as_posix() not in (*PRIVATE, ".lock")]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in served} == {0o666 & ~before, 0o777 & ~before}
+
+
+def test_private_files_of_an_older_version_become_private(tmp_path: Path) -> None:
+    output, victim = tmp_path / "output", tmp_path / "victim"
+    output.mkdir()
+    victim.touch(0o644)
+    for name in PRIVATE[:2]:
+        (output / name).touch(0o644)
+    (output / "blocked.json").symlink_to(victim)
+    with locked(output):
+        pass
+    assert [modes(output)[name] for name in PRIVATE[:2]] == [0o600, 0o600]
+    assert stat.S_IMODE(victim.stat().st_mode) != 0o600, "links are not followed"
 
 
 # ── nothing to do ─────────────────────────────────────────────────────────────────────────────────────────────────

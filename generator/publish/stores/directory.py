@@ -20,10 +20,13 @@ from generator import filesystem
 from generator.api import keys
 from generator.errors import StoreError
 from generator.publish.stores.store import Condition, ConditionFailedError, If, Listed, Stored, UnavailableError
+from generator.tree import files
 
 _LOCK: Final = ".lock-publish"
-#: The temporary file for atomic replacement; only the holder of the lock writes it, so one is enough.
+#: The temporary file for atomic replacement; only the holder of the lock writes it, so one is enough. Private objects
+#: have their own, because a killed run may leave the file, and with it its permissions.
 _TEMPORARY: Final = ".aside-publish"
+_PRIVATE_TEMPORARY: Final = f"{_TEMPORARY}-private"
 _REMEDY: Final = "choose another directory with --set publish.target=…"
 _PARALLEL: Final = 8
 #: Another writer may delete a folder it found empty before the next file is created in it.
@@ -41,7 +44,6 @@ class Directory:
     def __init__(self, root: Path) -> None:
         self.name = str(root)
         self._root = Path(os.path.realpath(root))
-        self._temporary = self._root / _TEMPORARY
         self._thread_lock = threading.Lock()
 
     def now(self) -> datetime:
@@ -56,7 +58,7 @@ class Directory:
         path = self._path(key)
         with _explained(path):
             try:
-                with open(path, "rb", opener=_open_no_link) as file:
+                with open(path, "rb", opener=filesystem.open_no_link) as file:
                     body = file.read()
             except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
                 return None
@@ -76,8 +78,9 @@ class Directory:
             else:
                 with self._lock():
                     self._check(key, condition)
-                    _write(self._temporary, body)
-                    _in_folder(path, lambda: self._temporary.replace(path))
+                    temporary = self._temporary(key)
+                    _write(temporary, body)
+                    _in_folder(path, lambda: temporary.replace(path))
         return self.etag_of(body)
 
     def delete(self, keys: Sequence[str]) -> None:
@@ -125,7 +128,7 @@ class Directory:
         # of one process, because each opens the file itself; threads of one store queue at the thread lock.
         with self._thread_lock:
             self._root.mkdir(parents=True, exist_ok=True)
-            with (self._root / _LOCK).open("ab") as file:
+            with open(self._root / _LOCK, "ab", opener=filesystem.open_no_link) as file:
                 self._wait_for(file)
                 yield
 
@@ -137,6 +140,14 @@ class Directory:
                 return
             time.sleep(_LOCK_WAIT_S)
         raise UnavailableError(f"{self._root / _LOCK}: another process holds the lock")
+
+    def _temporary(self, key: str) -> Path:
+        if key not in files.PRIVATE:
+            return self._root / _TEMPORARY
+        temporary = self._root / _PRIVATE_TEMPORARY
+        temporary.unlink(missing_ok=True)
+        filesystem.create(temporary, b"", mode=filesystem.PRIVATE)
+        return temporary
 
     def _path(self, key: str) -> Path:
         path = self._root / key
@@ -167,7 +178,7 @@ class Directory:
             if key.endswith("/"):
                 if key.startswith(prefix) or prefix.startswith(key):
                     yield from self._keys(Path(entry), prefix)
-            elif key.startswith(prefix) and key not in (_LOCK, _TEMPORARY):
+            elif key.startswith(prefix) and key not in (_LOCK, _TEMPORARY, _PRIVATE_TEMPORARY):
                 yield key
 
     def _entries(self, folder: Path) -> Iterator[tuple[str, str]]:
@@ -195,12 +206,8 @@ def _in_folder(path: Path, write: Callable[[], object]) -> None:
     write()
 
 
-def _open_no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
-
-
 def _write(path: Path, body: bytes) -> None:
-    handle = _open_no_link(str(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    handle = filesystem.open_no_link(str(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         filesystem.write(handle, body)
     finally:

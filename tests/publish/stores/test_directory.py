@@ -225,6 +225,27 @@ def test_an_object_that_is_a_link_is_replaced_not_written_through(store: Directo
     assert target.read_text() == "not ours"
 
 
+def test_a_link_in_place_of_the_lock_file_is_refused(store: Directory, root: Path, tmp_path: Path) -> None:
+    root.mkdir(parents=True)
+    (root / ".lock-publish").symlink_to(tmp_path / "victim")
+    for name in ("create", "delete"):
+        with pytest.raises(StoreError, match=r"is a symbolic link, which is not followed; move it away, or choose"):
+            CALLS[name](store, KEY)
+    assert not (tmp_path / "victim").exists()
+
+
+def test_the_blocked_list_is_readable_by_the_publisher_only(store: Directory, root: Path) -> None:
+    root.mkdir(parents=True)
+    (root / ".aside-publish-private").touch(0o644)  # left by a killed run
+    for body in (b"1", b"2"):
+        store.put("blocked.json", body, If.ALWAYS)
+        assert stat.S_IMODE((root / "blocked.json").stat().st_mode) == 0o600
+    store.put(KEY, b"1", If.ALWAYS)
+    assert (root / KEY).stat().st_mode & stat.S_IRGRP
+    assert served(root) == {KEY: b"1"}
+    assert [listed.key for listed in store.list("")] == sorted([KEY, "blocked.json"])
+
+
 def test_the_directory_itself_may_be_a_link(root: Path, tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     root.parent.mkdir(parents=True)
