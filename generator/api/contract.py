@@ -22,6 +22,8 @@ Direction = Literal["gte", "lte"]
 MARKET_STATUSES: Final[tuple[MarketStatus, ...]] = get_args(MarketStatus)
 STATUS_FILTERS: Final[tuple[StatusFilter, ...]] = get_args(StatusFilter)
 SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
+#: The states in which a market has no outcome yet, whatever its row says (contract §2.2).
+UNSETTLED: Final[tuple[MarketStatus, ...]] = ("open", "closed")
 
 #: The market states each value of the list's `status` parameter selects (contract §3, §4.1).
 STATES_OF_FILTER: Final[dict[StatusFilter, tuple[MarketStatus, ...]]] = {

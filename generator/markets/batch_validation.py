@@ -14,6 +14,8 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from generator.api.contract import PRICE_MAX, PRICE_MIN
+from generator.markets import row_validation
+from generator.markets.row_validation import TOLERANCE
 
 #: Rows per batch: enough to amortise a call per column, few enough to keep memory low.
 BATCH: Final = 2_000
@@ -110,8 +112,14 @@ def numbers(values: Sequence[Any], least: float, greatest: float) -> list[float]
     return [value + 0.0 for value in floats]  # minus zero becomes zero
 
 
-def prices(values: Sequence[Any]) -> list[float | None]:
-    """Convert prices of fills like `row_validation.price`."""
+def fill_prices(values: Sequence[Any]) -> list[float | None]:
+    """Convert prices of fills like `row_validation.fill_price`."""
     present = [value for value in values if value is not None]
-    shown = (value if PRICE_MIN <= value <= PRICE_MAX else None for value in numbers(present, -MAX_FLOAT, MAX_FLOAT))
+    paid = numbers(present, -MAX_FLOAT, MAX_FLOAT)
+    shown = (value if PRICE_MIN <= value <= PRICE_MAX else row_validation.fill_price(value) for value in paid)
     return list(shown) if len(present) == len(values) else [None if value is None else next(shown) for value in values]
+
+
+def level_prices(values: Sequence[Any]) -> list[float]:
+    """Convert prices of orders like `row_validation.LevelRow`; rounding clamps them, too."""
+    return [*map(row_validation.level_price, numbers(values, PRICE_MIN - TOLERANCE, PRICE_MAX + TOLERANCE))]

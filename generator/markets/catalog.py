@@ -16,20 +16,22 @@ from generator.api.contract import PublicMarketListItem, PublicMarketSignal, Pub
 class Market:
     """A public market as shown in lists. `body` is `item`, encoded once for all lists and pages.
 
-    `categories` holds the slugs of the item's categories; empty in the core variant.
+    `categories` holds the slugs of the item's categories; empty in the core variant. `has_early_outcome` tells that the
+    row has an outcome or a settlement time, which the item does not show yet.
     """
 
     item: PublicMarketListItem
     body: bytes
     fx: contract.FxFamilyMember | None
     categories: tuple[str, ...]
+    has_early_outcome: bool
 
     @classmethod
-    def of(cls, market: contract.PublicMarketDetailMarket) -> "Market":
+    def of(cls, market: contract.PublicMarketDetailMarket, *, has_early_outcome: bool = False) -> "Market":
         """Keep only what lists show: a description may be a megabyte and is read again for the detail."""
         item = PublicMarketListItem.model_validate(market)
         categories = tuple(slugs.of_category(name) for name in item.categories or ())
-        return cls(item, contract.encode(item), market.fx_family_member, categories)
+        return cls(item, contract.encode(item), market.fx_family_member, categories, has_early_outcome)
 
 
 #: The sort keys, descending; ties are broken by `id`, ascending.
@@ -95,9 +97,13 @@ class Catalog:
                     yield category, status, sort, [market for market in chosen if market.item.status in states]
 
     def snapshot(self, size: int) -> PublicMarketSnapshot:
-        """The landing page's groups of at most `size` markets: newest first; closing soonest first."""
+        """The landing page's groups of at most `size` open markets.
+
+        Fresh are those that accept bets, newest first; closing soon those that close after as-of, soonest first.
+        """
         opened = [market.item for market in self.listed() if market.item.status == "open"]
-        fresh = sorted(opened, key=lambda item: item.created_at, reverse=True)
+        accepting = (item for item in opened if item.accepting_bets)
+        fresh = sorted(accepting, key=lambda item: item.created_at, reverse=True)
         closing = sorted((item for item in opened if item.close_time > self.as_of), key=lambda item: item.close_time)
         return PublicMarketSnapshot(
             fresh_markets=[PublicMarketSignal.model_validate(item) for item in fresh[:size]],

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from pydantic import ValidationError
 
 from generator.api import contract
-from generator.api.contract import PRICE_MAX, PRICE_MIN, OrderBook, OrderBookLevel
+from generator.api.contract import OrderBook, OrderBookLevel
 from generator.config.settings import Config
 from generator.markets import batch_validation, fills, row_validation
 from generator.markets.batch_validation import MAX_FLOAT, SlowPathError
@@ -67,14 +67,14 @@ def from_rows(rows: MarketRows, config: Config, quarantine: Quarantine) -> Detai
 
 
 def order_book(market_id: str, orders: Rows, quarantine: Quarantine) -> OrderBook:
-    """Sum the orders per price; bids highest first, asks lowest first."""
+    """Sum the orders per price, rounded to a millionth; bids highest first, asks lowest first."""
     sums: Sums = {"bid": {}, "ask": {}}
     for batch in batch_validation.batches(orders):
         _, sides, prices, amounts = zip(*batch, strict=True)
         try:
             _sum(
                 sides,
-                batch_validation.numbers(prices, PRICE_MIN, PRICE_MAX),
+                batch_validation.level_prices(prices),
                 batch_validation.numbers(amounts, 0, MAX_FLOAT),
                 sums,
             )

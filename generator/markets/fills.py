@@ -47,7 +47,7 @@ def _read(batch: Sequence[Row], quarantine: Quarantine) -> list[Fill]:
                 batch_validation.uuids(ids),
                 batch_validation.numbers(amounts, 0, MAX_FLOAT),
                 batch_validation.numbers(shares, 0, MAX_FLOAT),
-                batch_validation.prices(prices),
+                batch_validation.fill_prices(prices),
             )
         )
     except SlowPathError:

@@ -11,13 +11,15 @@ from decimal import Decimal
 from math import isfinite
 from typing import Annotated, Any, Final, NamedTuple
 
-from pydantic import BeforeValidator, ValidationError
+from pydantic import AfterValidator, BeforeValidator, ValidationError
 
 from generator.api import contract, ids
 from generator.markets.quarantine import Quarantine, printable
 
-#: A probability this far out of bounds is a rounding error, not a bad row.
+#: A probability or a price this far out of bounds is a rounding error, not a bad row.
 TOLERANCE: Final = 1e-9
+#: Decimal places of the prices of the order book: finer differences are rounding errors, not levels of their own.
+PRICE_DECIMALS: Final = 6
 
 # Stricter than `fromisoformat`, which accepts a comma in the fraction, a trailing NUL and, since 3.13, hour 24.
 _TIME = re.compile(
@@ -76,21 +78,35 @@ def integer(value: Any) -> int:
     return whole
 
 
+def clamped(value: float, least: float, greatest: float) -> float:
+    """The nearest number within bounds, if it is within TOLERANCE; else the value."""
+    if least - TOLERANCE <= value < least:
+        return least
+    return greatest if greatest < value <= greatest + TOLERANCE else value
+
+
 def probability(value: Any) -> float:
     """Convert a probability to a float; clamp it if it is within TOLERANCE of its bound."""
-    prob = number(value)
-    if -TOLERANCE <= prob < 0 or 1 < prob <= 1 + TOLERANCE:
-        return round(prob) + 0.0
-    return prob
+    return clamped(number(value), 0.0, 1.0)
 
 
-def price(value: Any) -> float | None:
-    """Convert a fill's price to a float; None outside the contract's range, as the contract allows."""
+def price(value: Any) -> float:
+    """Convert a price to a float; clamp it if it is within TOLERANCE of its bound."""
+    return clamped(number(value), contract.PRICE_MIN, contract.PRICE_MAX)
+
+
+def fill_price(value: Any) -> float | None:
+    """Convert a fill's price like `price`; None outside the contract's range, as the contract allows."""
     if value is None:
         return None
-    paid = number(value)
+    paid = price(value)
     # NaN and infinity are left for the contract to reject.
     return paid if contract.PRICE_MIN <= paid <= contract.PRICE_MAX or not isfinite(paid) else None
+
+
+def level_price(price: float) -> float:
+    """Round a valid price of an order, so that rounding errors make no levels of their own."""
+    return round(price, PRICE_DECIMALS)
 
 
 def text(value: Any) -> str:
@@ -102,6 +118,12 @@ def text(value: Any) -> str:
     except UnicodeEncodeError:
         raise ValueError("not valid Unicode (a lone surrogate, or bytes that are no UTF-8)") from None
     return value
+
+
+def pause_reason(value: Any) -> str | None:
+    """Validate why trading is paused; a blank reason is none."""
+    reason = None if value is None else text(value)
+    return reason if reason and reason.strip() else None
 
 
 def optional(convert: Any) -> BeforeValidator:
@@ -147,6 +169,8 @@ MARKET_COLUMNS: Final = (
     "trader_count",
     "trading_pause_reason",
 )
+#: The columns that say how and when a market was settled.
+_SETTLEMENT: Final = ("resolution", "resolved_at")
 #: The columns it needs in addition in the extended variant. `slugs` handles slugs, which must be unique.
 EXTENDED_COLUMNS: Final = ("creation_source", "sponsor")
 #: The columns that `with_detail` needs, besides those of the extended variant.
@@ -168,7 +192,7 @@ class MarketRow(contract.PublicMarketDetailMarket):
     description: _OptionalText
     pool_yes: _Amount
     pool_no: _Amount
-    trading_pause_reason: _OptionalText
+    trading_pause_reason: Annotated[str | None, BeforeValidator(pause_reason)]
     fx_family_member: FxRow | None
     creation_source: Annotated[contract.ExtraText, optional(text)] = None
     sponsor: Annotated[contract.ExtraText, optional(text)] = None
@@ -187,7 +211,7 @@ class FillRow(contract.PublicRecentFill):
     id: _Uuid
     amount: _Amount
     shares: _Amount
-    price: Annotated[contract.Price | None, BeforeValidator(price)]
+    price: Annotated[contract.Price | None, BeforeValidator(fill_price)]
     timestamp: _Time
 
 
@@ -201,7 +225,7 @@ class PointRow(contract.ProbabilityPoint):
 class LevelRow(contract.OrderBookLevel):
     """Validates price and amount of an order."""
 
-    price: Annotated[contract.Price, BeforeValidator(number)]
+    price: Annotated[contract.Price, BeforeValidator(price), AfterValidator(level_price)]
     amount: _Amount
 
 
@@ -221,13 +245,18 @@ def _sentence(message: str, value: object) -> str:
 
 
 def accepts_bets(row: Mapping[str, Any], as_of: str) -> bool:
-    """Whether the market is open, not paused and closes after `as_of`; False if the close time is invalid."""
-    if row["status"] != "open" or row["trading_pause_reason"] is not None:
-        return False
+    """Whether the market is open, not paused and closes after `as_of`; False if a value is invalid."""
     try:
-        return timestamp(row["close_time"]) > as_of
+        is_paused = pause_reason(row["trading_pause_reason"]) is not None
+        return row["status"] == "open" and not is_paused and timestamp(row["close_time"]) > as_of
     except ValueError:
         return False
+
+
+def has_early_outcome(row: Mapping[str, Any]) -> bool:
+    """Whether an open or closed market has an outcome or a settlement time already, which must not be published."""
+    is_settled = row["status"] not in contract.UNSETTLED
+    return not is_settled and any(row[column] is not None for column in _SETTLEMENT)
 
 
 class ExtendedFields(NamedTuple):
@@ -250,8 +279,13 @@ def market(
     as_of: str,
     extended: ExtendedFields | None = None,
 ) -> MarketRow:
-    """Validate a row of `markets`; raise ValidationError if it breaks the contract."""
+    """Validate a row of `markets`; raise ValidationError if it breaks the contract.
+
+    An outcome before its time is left out before anything looks at it.
+    """
     derived = {"fx_family_member": fx, "fills24h": fills24h, "accepting_bets": accepts_bets(row, as_of)}
+    if has_early_outcome(row):
+        derived |= dict.fromkeys(_SETTLEMENT)
     return MarketRow.model_validate({**row, **derived, **(extended.wire() if extended else {})})
 
 

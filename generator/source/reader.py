@@ -101,7 +101,7 @@ class Reader:
             except ValidationError as error:
                 self._quarantine.reject("markets", key, row_validation.reason(error), row["question"] or "")
             else:
-                markets.append(Market.of(wire))
+                markets.append(Market.of(wire, has_early_outcome=row_validation.has_early_outcome(row)))
                 self._spelled.append(key)
         categories.finish()
         hidden = self._transaction.number(self._statements.count_markets()) - ids.total()

@@ -9,7 +9,7 @@
 --     public-markets check --set source.schema=public_api                 lists every column that does not fit
 --
 -- The file is idempotent and runs in one transaction; after an error, nothing has changed.
--- PostgreSQL 12 or later. The test of this file builds from it and asserts every restriction it promises.
+-- PostgreSQL 13 or later. The test of this file builds from it and asserts every restriction it promises.
 
 BEGIN;
 
@@ -26,7 +26,10 @@ COMMENT ON SCHEMA public_api IS 'What public-markets publishes: every row of the
 -- which markets are visible, and the key on which the tables are joined; the reader cannot read it.
 
 CREATE OR REPLACE VIEW public_api.visible_contracts WITH (security_barrier) AS
-SELECT c.contract_id, c.public_ref AS market_id  -- public_ref is a UUID: the public address of a market
+SELECT
+    c.contract_id,
+    c.public_ref AS market_id,  -- a UUID: the public address of a market
+    c.state IN ('settled', 'voided') AS is_settled
 FROM app.contracts AS c
 JOIN app.moderation AS m USING (contract_id)
 WHERE m.verdict = 'passed' AND c.is_searchable AND c.deleted_at IS NULL AND c.state <> 'draft';
@@ -51,10 +54,13 @@ SELECT
     c.reserve_yes_cents * 0.01                                   AS pool_yes,
     c.reserve_no_cents * 0.01                                    AS pool_no,
     least(c.trading_ends_at, '9999-12-31 23:59:59Z')             AS close_time,   -- 'infinity' cannot be published
-    CASE c.outcome WHEN 'yes' THEN 'YES' WHEN 'no' THEN 'NO' WHEN 'refund' THEN 'CANCEL' END AS resolution,
+    -- An outcome that was entered but not announced is a secret. So is when that happened: it also counts as no activity.
+    CASE WHEN v.is_settled THEN CASE c.outcome
+        WHEN 'yes' THEN 'YES' WHEN 'no' THEN 'NO' WHEN 'refund' THEN 'CANCEL'
+    END END                                                      AS resolution,
     c.opened_at                                                  AS created_at,
-    c.settled_at                                                 AS resolved_at,
-    coalesce(c.settled_at, c.last_trade_at, c.opened_at)         AS last_activity_at,
+    CASE WHEN v.is_settled THEN c.settled_at END                 AS resolved_at,
+    coalesce(CASE WHEN v.is_settled THEN c.settled_at END, c.last_trade_at, c.opened_at) AS last_activity_at,
     -- One index scan per market. If that is too slow, join a materialized view, or a count kept by a trigger.
     (SELECT count(DISTINCT b.user_id) FROM app.bets AS b WHERE b.contract_id = c.contract_id AND b.undone_at IS NULL)
                                                                  AS trader_count,
@@ -98,9 +104,20 @@ JOIN app.order_book_entries AS o USING (contract_id)
 -- No now() here: two builds of the same data would differ.
 WHERE NOT o.is_hidden AND o.cancelled_at IS NULL AND o.remaining_cents > 0;
 
+-- A fill is the public side of a bet, and the ids of bets must not be published: another bet's matched_bet_id tells who
+-- traded with whom. So its id is a surrogate, a keyed hash in the form of a UUID (version 8): the same at every build,
+-- and of no use without the key. The reader cannot read the key. Keep it: with another one, every fill is a new fill.
+CREATE TABLE IF NOT EXISTS public_api.fill_id_key (key bytea NOT NULL);
+INSERT INTO public_api.fill_id_key
+SELECT sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
+WHERE NOT EXISTS (SELECT FROM public_api.fill_id_key);
+
 CREATE OR REPLACE VIEW public_api.fills WITH (security_barrier) AS
 SELECT
-    b.bet_id             AS id,
+    overlay(overlay(
+        left(encode(sha256((SELECT key FROM public_api.fill_id_key) || uuid_send(b.bet_id)), 'hex'), 32)
+        PLACING '8' FROM 13) PLACING 'a' FROM 17
+    )::uuid              AS id,
     v.market_id,
     b.stake_cents * 0.01 AS amount,
     b.shares,

@@ -261,7 +261,7 @@ def test_the_golden_tree_shows_every_kind() -> None:
     assert {market["tradingPauseReason"] is None for market in details} == {True, False}
     assert "CANARY" not in "".join(kept().values())
     snapshot = json.loads(kept()[keys.SNAPSHOT])
-    assert [len(group) for group in snapshot.values()] == [3, 2]
+    assert [len(group) for group in snapshot.values()] == [1, 2]
 
 
 def test_a_difference_is_told_with_its_key_its_lines_and_the_command() -> None:

@@ -22,6 +22,9 @@ READER: Final = "public_markets_reader"
 CANARY: Final = "CANARY"
 
 TRADING, HALTED, SETTLED, VOIDED, CURRENCY, ENDLESS = (f"0000000{n}-0000-4000-8000-000000000000" for n in range(1, 7))
+#: Their outcome is entered but not announced: one still open, one closed.
+EARLY: Final = ("0000000a-0000-4000-8000-000000000000", "0000000b-0000-4000-8000-000000000000")
+BETS: Final = [f"0000000{n}-0000-4000-9000-000000000000" for n in range(1, 5)]
 HIDDEN: Final = {
     "draft": "'draft', true, NULL",
     "deleted": "'trading', true, '2026-01-01Z'",
@@ -49,6 +52,13 @@ VALUES
 INSERT INTO app.contracts (title, state, is_searchable, deleted_at, chance_bp, reserve_yes_cents, reserve_no_cents,
     owner_id)
 VALUES {", ".join(f"('{CANARY} {name}', {values}, 5000, 1, 1, 1)" for name, values in HIDDEN.items())};
+INSERT INTO app.contracts (public_ref, title, state, outcome, chance_bp, turnover_cents, reserve_yes_cents,
+    reserve_no_cents, opened_at, trading_ends_at, settled_at, last_trade_at, owner_id)
+VALUES
+    ('{EARLY[0]}', 'Early?', 'trading', 'yes', 5000, 5, 1, 2, '2026-01-04Z', '2026-06-30Z',
+     '2026-01-30 01:02:03Z', NULL, 1),
+    ('{EARLY[1]}', 'Early, too?', 'expired', 'refund', 5000, 5, 1, 2, '2026-01-04Z', '2026-01-20Z',
+     '2026-01-30 01:02:03Z', '2026-01-19Z', 1);
 INSERT INTO app.moderation (contract_id, verdict, moderator_id, note)
 SELECT contract_id,
     (CASE WHEN title LIKE '%queued' THEN 'queued' WHEN title LIKE '%refused' THEN 'refused' ELSE 'passed'
@@ -67,9 +77,12 @@ VALUES (1, 1, 'buy', 60, 1050, false, NULL), (1, 2, 'buy', 60, 50, false, NULL),
     (1, 1, 'sell', 65, 700, false, NULL), (1, 1, 'sell', 1, 77700, true, NULL), (1, 1, 'sell', 2, 77700, false, now()),
     (7, 1, 'sell', 3, 77700, false, NULL);
 INSERT INTO app.bets (bet_id, contract_id, user_id, stake_cents, shares, price_cents, placed_at, undone_at)
-VALUES ('00000001-0000-4000-9000-000000000000', 1, 1, 1234, 20.5, 62, '2026-01-31 11:00:00.123456Z', NULL),
-    ('00000002-0000-4000-9000-000000000000', 1, 2, 100, 2, NULL, '2026-01-29 11:00Z', NULL),
-    ('00000003-0000-4000-9000-000000000000', 1, 2, 777, 2, NULL, '2026-01-31 11:00Z', now());
+VALUES ('{BETS[0]}', 1, 1, 1234, 20.5, 62, '2026-01-31 11:00:00.123456Z', NULL),
+    ('{BETS[1]}', 1, 2, 100, 2, NULL, '2026-01-29 11:00Z', NULL),
+    ('{BETS[2]}', 1, 2, 777, 2, NULL, '2026-01-31 11:00Z', now()),
+    ('{BETS[3]}', 3, 2, 100, 2, NULL, '2025-05-29 11:00Z', NULL);
+UPDATE app.bets SET matched_bet_id = other FROM (VALUES ('{BETS[0]}'::uuid, '{BETS[1]}'::uuid),
+    ('{BETS[1]}', '{BETS[0]}'), ('{BETS[3]}', '{BETS[3]}')) AS pairs (bet, other) WHERE bet_id = bet;
 INSERT INTO app.price_history SELECT contract_id, '2026-01-01Z', 5000 FROM app.contracts;
 INSERT INTO app.price_history VALUES (1, '2026-01-31 11:00Z', 6250);
 CREATE FUNCTION app.secrets() RETURNS text LANGUAGE sql SECURITY DEFINER AS 'SELECT min(email) FROM app.users';
@@ -121,7 +134,7 @@ def published(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert (checked.returncode, checked.stderr) == (0, "")
     built = run("build", "--as-of", "2026-01-31T12:00:00Z", cwd=folder, **environ)
     assert (built.returncode, built.stderr) == (0, "")
-    assert built.stdout.startswith("built 6 markets as of 2026-01-31T12:00:00.000Z: ")
+    assert built.stdout.startswith("built 8 markets as of 2026-01-31T12:00:00.000Z: ")
     return folder / "output"
 
 
@@ -156,16 +169,16 @@ def test_cents_basis_points_and_enums_reach_the_reader_in_our_units_and_words(pu
         "bids": [{"price": 0.6, "amount": 11.0}, {"price": 0.55, "amount": 0.01}],
         "asks": [{"price": 0.65, "amount": 7.0}],
     }
+    surrogates = {fill.pop("id") for fill in detail["recentFills"]}
+    assert len(surrogates - {*BETS}) == 2
     assert detail["recentFills"] == [
         {
-            "id": "00000001-0000-4000-9000-000000000000",
             "amount": 12.34,
             "shares": 20.5,
             "price": 0.62,
             "timestamp": "2026-01-31T11:00:00.123Z",
         },
         {
-            "id": "00000002-0000-4000-9000-000000000000",
             "amount": 1.0,
             "shares": 2.0,
             "price": None,
@@ -193,6 +206,39 @@ def test_every_state_has_its_word(
     market = shown(published, market_id)["market"]
     assert (market["status"], market["resolution"]) == (status, resolution)
     assert (market["acceptingBets"], market["tradingPauseReason"]) == (accepts, pause)
+
+
+def test_an_outcome_that_was_entered_but_not_announced_is_in_no_view(reader: Any) -> None:
+    found = reader.execute(
+        "SELECT resolution, resolved_at, last_activity_at::text FROM markets WHERE id = ANY(%s::uuid[]) ORDER BY id",
+        [[*EARLY]],
+    ).fetchall()
+    assert found == [(None, None, "2026-01-04 00:00:00+00"), (None, None, "2026-01-19 00:00:00+00")]
+
+
+def test_no_id_of_a_bet_is_in_any_byte_of_the_output(published: Path) -> None:
+    bets = [bet.encode() for bet in BETS]
+    assert not [path for path in published.rglob("*") if path.is_file() and any(map(path.read_bytes().count, bets))]
+
+
+def test_a_fill_has_the_same_surrogate_at_every_run_of_the_example(site: Site, reader: Any) -> None:
+    before = reader.execute("SELECT id::text FROM fills ORDER BY id").fetchall()
+    assert len({*before}) == len(before) == 3
+    assert all(fill_id[14] == "8" and fill_id[19] == "a" for (fill_id,) in before), "UUIDs, version 8"
+    with site.server.connect(site.name) as connection:
+        connection.execute(VIEWS.read_text())
+    assert reader.execute("SELECT id::text FROM fills ORDER BY id").fetchall() == before
+
+
+def test_without_the_key_a_fill_does_not_lead_to_its_bet(site: Site, reader: Any) -> None:
+    (known,) = reader.execute("SELECT array_agg(id::text) FROM fills").fetchone()
+    with site.server.connect(site.name) as connection:
+        keys = connection.execute("SELECT length(key) FROM public_api.fill_id_key").fetchall()
+        connection.execute("UPDATE public_api.fill_id_key SET key = key || 'x'")
+        (others,) = reader.execute("SELECT array_agg(id::text) FROM fills").fetchone()
+        connection.execute("UPDATE public_api.fill_id_key SET key = substring(key FOR 32)")
+    assert keys == [(32,)]
+    assert not {*known} & {*others}
 
 
 def test_a_contract_without_an_end_closes_at_the_end_of_the_calendar(published: Path) -> None:
@@ -268,6 +314,7 @@ def test_the_reader_holds_select_on_the_six_views_and_nothing_else(site: Site) -
         "SELECT public.secrets()",
         "SELECT * FROM public.notes",
         "SELECT * FROM public_api.visible_contracts",
+        "SELECT * FROM public_api.fill_id_key",
         "TABLE pg_catalog.pg_authid",
         "SELECT passwd FROM pg_catalog.pg_shadow",
         "TABLE pg_catalog.pg_largeobject",
@@ -338,7 +385,7 @@ def test_a_condition_that_fails_on_purpose_sees_no_hidden_row(reader: Any, site:
     ):
         owner.execute(f"SELECT count(*) FROM app.contracts WHERE {trap.format('title', 'title')}")
     seen = reader.execute(f"SELECT count(*) FROM markets WHERE {trap.format('question', 'question')}").fetchone()
-    assert seen == (6,)
+    assert seen == (8,)
 
 
 def test_without_the_schema_check_says_which_relations_it_misses(

@@ -32,7 +32,23 @@ NUMBERS = st.one_of(
     st.floats(),
     st.integers(),
     st.decimals(),
-    st.sampled_from([True, False, None, "0.5", -0.0, 10**400, 1.000000000004, Decimal("sNaN"), 0.01, 0.99]),
+    st.sampled_from(
+        [
+            True,
+            False,
+            None,
+            "0.5",
+            -0.0,
+            10**400,
+            1.000000000004,
+            Decimal("sNaN"),
+            0.01,
+            0.99,
+            0.9900000000000001,
+            0.009999999,
+            0.35000000000000003,
+        ]
+    ),
 )
 IDS = st.one_of(
     st.uuids().map(str),
@@ -80,7 +96,16 @@ def test_numbers_are_those_of_single_rows_and_within_bounds(values: list[Any], b
 @settings(deadline=None, max_examples=500)
 @given(st.lists(NUMBERS, max_size=4))
 def test_prices_are_those_of_single_rows(values: list[Any]) -> None:
-    agree(batch_validation.prices, row_validation.price, values)
+    agree(batch_validation.fill_prices, row_validation.fill_price, values)
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.lists(NUMBERS | st.floats(0.0099999, 0.010001) | st.floats(0.989999, 0.9900001), max_size=4))
+def test_prices_of_orders_are_those_of_single_rows(values: list[Any]) -> None:
+    def judged(value: Any) -> float:
+        return row_validation.LevelRow.model_validate({"price": value, "amount": 0}).price
+
+    agree(batch_validation.level_prices, judged, values)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +117,8 @@ def test_prices_are_those_of_single_rows(values: list[Any]) -> None:
             ["2026-01-31 12:00:00+00", "2026-01-31 12:00:00.5+00", "2026-01-31T12:00:00.123Z"],
         ),
         (batch_validation.uuids, [fill_id(1), fill_id(2).upper()]),
-        (batch_validation.prices, [None, 0.5, 0.995, Decimal("0.25"), 1]),
-        (batch_validation.prices, [None, None]),
+        (batch_validation.fill_prices, [None, 0.5, 0.995, Decimal("0.25"), 1]),
+        (batch_validation.fill_prices, [None, None]),
         (lambda values: batch_validation.numbers(values, 0, 1), [0.5, -0.0, 1, Decimal("0.25")]),
     ],
 )

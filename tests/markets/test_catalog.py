@@ -89,6 +89,14 @@ def test_ended_compares_the_resolution_and_without_one_the_close() -> None:
     assert order(made, "ended", "archive") == "3 2 1"
 
 
+def test_ended_compares_the_close_where_an_outcome_came_before_its_time() -> None:
+    made = catalog(
+        public_market(1, status="closed", close_time="2026-01-20T00:00:00Z", resolved_at="2026-01-30T00:00:00Z"),
+        public_market(2, status="closed", close_time="2026-01-25T00:00:00Z"),
+    )
+    assert order(made, "ended") == "2 1"
+
+
 @pytest.mark.parametrize("sort", SORTS)
 def test_ties_end_with_the_id_ascending_in_whatever_order_rows_come(sort: Sort) -> None:
     markets = [public_market(number) for number in (5, 2, 9, 1, 7)]
@@ -130,12 +138,14 @@ def test_members_of_a_public_fx_family_are_in_no_list_and_no_group_but_in_the_ca
     assert [market.item.id for market in made.markets] == [market_id(1), market_id(2)]
 
 
-def test_fresh_markets_are_the_newest_open_ones() -> None:
+def test_fresh_markets_are_the_newest_that_accept_bets() -> None:
     made = catalog(
         public_market(1, created_at="2026-01-01T00:00:00Z"),
         public_market(2, created_at="2026-01-03T00:00:00Z"),
-        public_market(3, created_at="2026-01-02T00:00:00Z", close_time="2020-01-01T00:00:00Z"),
+        public_market(3, created_at="2026-01-02T00:00:00Z", trading_pause_reason=" "),
         public_market(4, created_at="2026-01-09T00:00:00Z", status="closed"),
+        public_market(5, created_at="2026-01-09T00:00:00Z", close_time=NOW),
+        public_market(6, created_at="2026-01-09T00:00:00Z", trading_pause_reason="under review"),
     )
     assert fresh(made) == "2 3 1"
     assert fresh(made, 2) == "2 3"
@@ -160,9 +170,9 @@ def test_ties_in_the_groups_end_with_the_id_ascending() -> None:
     assert (fresh(made), closing(made)) == ("3 5 9", "3 5 9")
 
 
-def test_a_paused_market_is_open_all_the_same() -> None:
+def test_a_paused_market_is_open_all_the_same_but_not_fresh() -> None:
     made = catalog(public_market(1, trading_pause_reason="under review"))
-    assert (order(made, "new", "open"), fresh(made), closing(made)) == ("1", "1", "1")
+    assert (order(made, "new", "open"), fresh(made), closing(made)) == ("1", "", "1")
 
 
 def test_as_of_filters_no_row_that_is_dated_later() -> None:

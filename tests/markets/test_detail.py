@@ -55,6 +55,20 @@ def test_orders_are_summed_per_price_best_first(quarantine: Quarantine) -> None:
     assert quarantine.total() == 0
 
 
+@pytest.mark.parametrize("others", [[], [("bid", None, 1.0)]], ids=["batch", "row by row"])
+def test_prices_that_differ_by_rounding_errors_are_one_level(
+    quarantine: Quarantine, others: list[tuple[Any, Any, Any]]
+) -> None:
+    made = book(
+        quarantine,
+        *[("bid", 0.35, 1.0), ("bid", 0.35000000000000003, 2.0), ("bid", 0.35000049, 4.0), ("bid", 0.350001, 8.0)],
+        *[("ask", 0.99, 1.0), ("ask", 0.9900000000000001, 2.0), ("bid", 0.01, 1.0), ("bid", 0.009999999999, 2.0)],
+        *others,
+    )
+    assert levels(made) == {"bids": [(0.350001, 8.0), (0.35, 7.0), (0.01, 3.0)], "asks": [(0.99, 3.0)]}
+    assert quarantine.total() == len(others)
+
+
 def test_a_market_without_orders_has_an_empty_book(quarantine: Quarantine) -> None:
     assert levels(book(quarantine)) == {"bids": [], "asks": []}
 
@@ -64,7 +78,9 @@ def test_a_market_without_orders_has_an_empty_book(quarantine: Quarantine) -> No
     [
         *[
             ("bid", 0.009, 1.0),
+            ("bid", 0.009999998, 1.0),
             ("bid", 0.991, 1.0),
+            ("bid", 0.990000002, 1.0),
             ("ask", float("nan"), 1.0),
             ("ask", None, 1.0),
             ("ask", "0.5", 1.0),

@@ -28,6 +28,11 @@ def refusal(columns: dict[str, Any] | None = None, **market: Any) -> str:
     return row_validation.reason(caught.value)
 
 
+def detail_row(row: dict[str, Any]) -> dict[str, Any]:
+    """What of the row is read again for the detail."""
+    return {name: row[name] for name in row_validation.DETAIL_COLUMNS}
+
+
 # ── times ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -190,7 +195,10 @@ def test_what_is_no_count_costs_the_row(stored: Any) -> None:
     assert refusal(trader_count=stored).startswith("trader_count: ")
 
 
-@pytest.mark.parametrize(("stored", "shown"), [(0.01, 0.01), (0.99, 0.99), (0.5, 0.5), (Decimal("0.5"), 0.5)])
+_NEAR = [(0.9900000000000001, 0.99), (0.009999999999, 0.01), (0.35000000000000003, 0.35000000000000003)]
+
+
+@pytest.mark.parametrize(("stored", "shown"), [(0.01, 0.01), (0.99, 0.99), (0.5, 0.5), (Decimal("0.5"), 0.5), *_NEAR])
 def test_a_fill_price_within_its_bounds_is_shown(stored: Any, shown: float) -> None:
     assert fill(price=stored).price == shown
 
@@ -236,8 +244,9 @@ def test_null_is_shown_where_the_contract_allows_it() -> None:
 
 @pytest.mark.parametrize(("column", "value"), [("status", "paused"), ("status", "OPEN"), ("resolution", "MKT")])
 def test_an_unknown_word_costs_the_row(column: str, value: str) -> None:
-    assert refusal({column: value}).startswith(f"{column}: ")
-    assert value in refusal({column: value})
+    reason = refusal({"status": "resolved"} | {column: value})
+    assert reason.startswith(f"{column}: ")
+    assert value in reason
 
 
 def test_a_reason_names_every_offending_column_with_its_value() -> None:
@@ -296,7 +305,8 @@ def test_a_threshold_is_any_number(threshold: Any) -> None:
         ({"status": "resolved"}, False),
         ({"status": "cancelled"}, False),
         ({"trading_pause_reason": "under review"}, False),
-        ({"trading_pause_reason": ""}, False),
+        ({"trading_pause_reason": ""}, True),
+        ({"trading_pause_reason": " \t\n\u00a0"}, True),
         ({"close_time": "2026-01-31 12:00:00.000000"}, False),
         ({"close_time": "2026-01-31 12:00:00.000999"}, False),
         ({"close_time": "2026-01-31 12:00:00.001000"}, True),
@@ -308,6 +318,45 @@ def test_a_threshold_is_any_number(threshold: Any) -> None:
 )
 def test_bets_are_accepted_while_open_not_closing_yet_and_not_paused(columns: dict[str, Any], accepts: bool) -> None:  # noqa: FBT001 - a table's column
     assert public_market(**columns).item.accepting_bets is accepts
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [(None, None), ("", None), ("  ", None), ("\n\u2003", None), ("under review", "under review"), (" x ", " x ")],
+)
+def test_a_blank_pause_reason_is_none_in_list_and_detail(stored: str | None, shown: str | None) -> None:
+    row = market_row(trading_pause_reason=stored)
+    wire = row_validation.market(row, fx=None, fills24h=0, as_of=NOW)
+    detail = row_validation.with_detail(contract.PublicMarketListItem.model_validate(wire), None, detail_row(row))
+    assert (wire.trading_pause_reason, detail.trading_pause_reason) == (shown, shown)
+
+
+@pytest.mark.parametrize("status", ["open", "closed"])
+@pytest.mark.parametrize(
+    "early",
+    [
+        {"resolution": "YES", "resolved_at": "2026-01-30 00:00:00.000000"},
+        {"resolution": "NO"},
+        {"resolved_at": "2027-01-30 00:00:00.000000"},
+        {"resolution": "not a resolution", "resolved_at": "not a time"},
+    ],
+)
+def test_an_outcome_before_its_time_is_in_neither_list_nor_detail(status: str, early: dict[str, Any]) -> None:
+    row = market_row(status=status, **early)
+    market = row_validation.market(row, fx=None, fills24h=0, as_of=NOW)
+    assert (market.status, market.resolution, market.resolved_at) == (status, None, None)
+    detail = row_validation.with_detail(contract.PublicMarketListItem.model_validate(market), None, detail_row(row))
+    assert (detail.resolution, detail.resolved_at) == (None, None)
+    assert row_validation.has_early_outcome(row)
+
+
+@pytest.mark.parametrize("status", ["resolved", "cancelled"])
+def test_a_settled_market_shows_its_outcome_and_when_it_was_settled(status: str) -> None:
+    row = market_row(status=status, resolution="CANCEL", resolved_at="2026-01-30 00:00:00.000000")
+    market = row_validation.market(row, fx=None, fills24h=0, as_of=NOW)
+    assert (market.resolution, market.resolved_at) == ("CANCEL", "2026-01-30T00:00:00.000Z")
+    assert not row_validation.has_early_outcome(row)
+    assert not row_validation.has_early_outcome(market_row())
 
 
 #: The time of a fill, and whether it is within the 24 hours before `AS_OF`.

@@ -29,7 +29,7 @@ INFINITE: Final = "input should be a finite number"
 UNSPEAKABLE: Final[list[tuple[dict[str, Any], str]]] = [
     ({"close_time": "infinity"}, f"close_time: {NO_TIME} (infinity)"),
     ({"created_at": "-infinity"}, f"created_at: {NO_TIME} (-infinity)"),
-    ({"resolved_at": "0044-03-15 12:00:00 BC"}, "resolved_at: not a time"),
+    ({"status": "resolved", "resolved_at": "0044-03-15 12:00:00 BC"}, "resolved_at: not a time"),
     ({"last_activity_at": "10000-01-01 00:00:00"}, f"last_activity_at: {NO_TIME} (10000-01-01 00:00:00"),
     ({"prob": "NaN"}, f"prob: {INFINITE}"),
     ({"volume": "Infinity"}, f"volume: {INFINITE}"),

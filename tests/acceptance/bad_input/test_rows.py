@@ -38,7 +38,7 @@ BAD_MARKETS: Final[list[tuple[dict[str, Any], str]]] = [
     ({"created_at": "yesterday"}, f"created_at: {NO_TIME} (yesterday)"),
     ({"created_at": "2026-02-30 12:00:00.000000"}, f"created_at: {NO_YEAR} (2026-02-30 12:00:00.000000)"),
     ({"last_activity_at": ""}, f"last_activity_at: {NO_TIME} ()"),
-    ({"resolved_at": "10000-01-01 00:00:00"}, f"resolved_at: {NO_TIME} (10000-01-01 00:00:00)"),
+    ({"status": "resolved", "resolved_at": "10000-01-01 00:00:00"}, f"resolved_at: {NO_TIME} (10000-01-01 00:00:00)"),
     ({"close_time": "9999-12-31T23:59:59-01:00"}, f"close_time: {NO_YEAR} (9999-12-31T23:59:59-01:00)"),
     ({"prob": 1.2}, "prob: input should be less than or equal to 1 (1.2)"),
     ({"prob": -0.1}, f"prob: {NEGATIVE} (-0.1)"),
@@ -50,7 +50,7 @@ BAD_MARKETS: Final[list[tuple[dict[str, Any], str]]] = [
     ({"trader_count": 1.5}, "trader_count: not a whole number (1.5)"),
     ({"status": "paused"}, f"{STATUS} (paused)"),
     ({"status": None}, "status: must not be NULL"),
-    ({"resolution": "yes"}, "resolution: input should be 'YES', 'NO' or 'CANCEL' (yes)"),
+    ({"status": "cancelled", "resolution": "yes"}, "resolution: input should be 'YES', 'NO' or 'CANCEL' (yes)"),
     ({"question": None}, "question: must not be NULL"),
 ]
 BAD_TEXTS: Final[list[tuple[dict[str, Any], str]]] = [
