@@ -18,7 +18,7 @@ from generator.cli.logs import LOG
 from generator.cli.parameters import as_of_option
 from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
-from generator.errors import CostError, GuardError, PublicMarketsError
+from generator.errors import GuardError, PublicMarketsError
 from generator.publish import takedown
 from generator.publish.content import merge_blocked, sync_blocked
 from generator.publish.guards import LiftedGuards
@@ -124,7 +124,7 @@ def _publish(publication: Publication) -> None:
     try:
         with progress_bar("publishing") as bar:
             outcome = publication.plan(bar).carry_out()
-    except CostError as error:
+    except GuardError as error:
         _withdraw_hidden(publication, error)
         raise
     _tell_published(outcome, begin)
@@ -148,8 +148,10 @@ def _withdraw_hidden(publication: Publication, refusal: PublicMarketsError) -> N
     if publication.options.is_dry:
         return
     visible = refusal.visible if isinstance(refusal, GuardError) else None
-    blocked = publication.blocked or frozenset()
     try:
+        with explaining_outage(publication.store):
+            # Read again: a takedown may have come since the run began.
+            blocked = sync_blocked(publication.folder, publication.store).ids()
         with progress_bar("withdrawing") as bar:
             tally = takedown.withdraw_hidden(publication.store, publication.config, blocked, visible, bar)
     except PublicMarketsError as error:

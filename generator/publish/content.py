@@ -82,24 +82,29 @@ class DryFolder(BuiltFolder):
 
 @dataclass(frozen=True)
 class StoredSite:
-    """What a store holds itself; `folder` receives what changes when markets are taken out."""
+    """What a store holds itself; `folder` receives what changes when markets are taken out.
+
+    `gone` are the markets taken out so far: the store may show them still.
+    """
 
     store: Store
     lease: Lease
     folder: Output
     built: Manifest
     lifetime: timedelta
+    gone: frozenset[str] = frozenset()
 
     def without(self, ids: frozenset[str]) -> Self:
         """Take markets out of what the record says now."""
         published = self.lease.published
         if published is None:
             raise OutputError(f"{self.store.name}: nothing is published there")
-        withdrawal.from_store(self.store, published, ids, self.folder, self.lifetime)
+        gone = self.gone | ids
+        withdrawal.from_store(self.store, published, gone, self.folder, self.lifetime)
         built = self.folder.manifest()
         if built is None:
             raise OutputError(f"{self.folder.path('')}: another process deletes files there; stop it, then run again")
-        return replace(self, built=built)
+        return replace(self, built=built, gone=gone)
 
 
 def merge_blocked(folder: Output, store: Store) -> BlockedList:

@@ -54,12 +54,16 @@ def refuse_accidents(
         shrink.refuse(before.markets.keys() - blocked, built.markets.keys(), config.guards.max_shrink)
 
 
+def is_other_site(before: Manifest, config: Config) -> bool:
+    """Whether what is published belongs to the site of another base_url."""
+    return before.settings.get("base_url", config.base_url) != config.base_url
+
+
 def _refuse_other_site(before: Manifest, config: Config) -> None:
-    site = before.settings.get("base_url", config.base_url)
-    if site != config.base_url:
+    if is_other_site(before, config):
         raise GuardError(
-            f"publish.target holds the site {site}, but base_url is {config.base_url}; if it is the right target, pass "
-            "--allow-other-site"
+            f"publish.target holds the site {before.settings['base_url']}, but base_url is {config.base_url}; if it is "
+            "the right target, pass --allow-other-site"
         )
 
 

@@ -1,9 +1,10 @@
 """The publish protocol: readers always see a complete state, and nothing is lost when a run is cut short.
 
     intend    the record names everything about to be written, and who writes until when
+    look      the blocked list as it is now: a takedown may have ended since it was read; a later one finds the lease
     apply     details of withdrawn markets are deleted; generations, details, documents, first pages, `build.json` put
     commit    the record says what is published now
-    check     the blocked list again: a takedown may have come in the meantime
+    check     the blocked list again: a takedown may wait for the lease, or have been killed while it waited
     sweep     generations that are due are deleted, cached copies invalidated
     release   the record says that nobody is at work
 
@@ -123,10 +124,9 @@ class Publisher:
         if self._is_done(plan):
             return
         self._progress.start(plan.steps)
-        self._carry_out(plan)
+        plan = self._carry_out(plan)
         while (amended := self._amended(plan)) is not None:
-            plan = amended
-            self._carry_out(plan)
+            plan = self._carry_out(amended)
         self._finish(plan)
 
     def _is_done(self, plan: Plan) -> bool:
@@ -135,13 +135,19 @@ class Publisher:
         is_settled = published is not None and published.work is None and not self._probed_at
         return is_settled and plan.is_empty(self._record())
 
-    def _carry_out(self, plan: Plan) -> None:
+    def _carry_out(self, plan: Plan) -> Plan:
+        """Carry out the plan, or another if markets were blocked since it was made; returns which."""
         before = self._record()
         self._intend(plan, before)
+        # Whoever blocks a market from now on finds the lease held, and waits.
+        if blocked := self._blocked_since(plan):
+            self.content = self.content.without(blocked)
+            return self._carry_out(self._plan())
         self._applier.withdraw(plan)
         self._applier.upload_generations(plan)
         etags = {**before.etags, **self._applier.replace(plan)}
         self._commit(plan, {key: etags[key] for key in plan.final.objects})
+        return plan
 
     def _intend(self, plan: Plan, before: Published) -> None:
         new = {step.list_name: step.entry for step in plan.generations}
@@ -179,7 +185,7 @@ class Publisher:
         return self._plan()
 
     def _blocked_since(self, plan: Plan) -> frozenset[str]:
-        """The markets just published that were blocked in the meantime: that takedown may have found the lease held."""
+        """The markets of the plan that were blocked since it was made."""
         if not plan.shows_markets:
             return frozenset()
         return blocklist.read(self._store).ids() & plan.final.markets.keys()
@@ -227,8 +233,11 @@ class Rehearsal(Publisher):
         if self._is_done(plan):
             return
         self._progress.start(plan.steps)
-        self._carry_out(plan)
-        self._applier.sweep(plan)
+        self._applier.sweep(self._carry_out(plan))
+
+    def _blocked_since(self, plan: Plan) -> frozenset[str]:  # noqa: ARG002 - the publisher's
+        """None: a dry run takes nothing out."""
+        return frozenset()
 
 
 def _refuse(problem: str | None) -> None:

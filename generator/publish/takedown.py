@@ -16,7 +16,7 @@ from generator.config.settings import Config
 from generator.errors import BusyError, PublicMarketsError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
-from generator.publish import withdrawal
+from generator.publish import guards, withdrawal
 from generator.publish.apply import Tally
 from generator.publish.content import StoredSite
 from generator.publish.lease import Lease
@@ -88,10 +88,10 @@ def withdraw_hidden(
     """Remove what must not be public although there is no build: blocked markets, and those that are not `visible`.
 
     `visible` are the markets the database shows, quarantined ones included; None if it could not be read. A loss of
-    more than guards.max_shrink looks like an accident: then only blocked markets go.
+    more than guards.max_shrink looks like an accident: then only blocked markets go. Another site's is left alone.
     """
     with _opened(store, config, progress) as opened:
-        return opened.withdraw(blocked, visible)
+        return Tally() if opened.is_other_site() else opened.withdraw(blocked, visible)
 
 
 @contextmanager
@@ -107,6 +107,11 @@ class _PublishedSite:
         self._target = target
         self._folder = folder
         self._progress = progress
+
+    def is_other_site(self) -> bool:
+        """Whether the store holds the site of another base_url."""
+        published = self._target.lease.read()
+        return published is not None and guards.is_other_site(published.built, self._target.config)
 
     def withdraw(self, blocked: frozenset[str], visible: frozenset[str] | None = None) -> Tally:
         """Publish the store's own state without markets that are blocked or, if it is known, not visible."""

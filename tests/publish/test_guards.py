@@ -88,6 +88,60 @@ def test_a_build_of_the_same_age_is_published(site: Site) -> None:
     site.check()
 
 
+# Blocked markets go nevertheless
+
+
+def blocked_elsewhere(site: Site, number: int) -> None:
+    """A takedown on another machine that was killed once the blocked list was written."""
+    decisions = {"format": 1, "markets": {market_id(number): {"at": "2024-01-01T00:00:00.000Z", "isBlocked": True}}}
+    site.put("blocked.json", json.dumps(decisions).encode())
+
+
+@pytest.mark.parametrize("reason", ["shrink", "older", "settings", "altered", "no build"])
+def test_whatever_a_guard_refuses_blocked_markets_are_withdrawn(site: Site, reason: str) -> None:
+    refusal, settings = {
+        "shrink": ("would disappear", {"guards__max_shrink": "0.01"}),
+        "older": ("older than what is published", {}),
+        "settings": ("built with other settings", {"snapshot__size": "3"}),
+        "altered": ("altered since it was built", {}),
+        "no build": ("holds no build yet", {}),
+    }[reason]
+    if reason == "older":
+        site.done("rebuild", "--as-of", hour(2))
+    hide(site, FX)
+    site.edit(2, question="Else?")
+    site.done("build", "--as-of", hour(1))
+    if reason == "altered":
+        tamper(Path("output", keys.detail(market_id(2))), b"{}")
+    if reason == "no build":
+        site.forget_output()
+    blocked_elsewhere(site, 1)
+    result = site.run("publish", **settings)
+    assert result.exit_code == 3
+    assert next(line for line in result.stderr.splitlines() if line.startswith("error: ")).count(refusal) == 1
+    assert site.traces(1, output=False) == []
+    assert site.traces(FX, output=False), "the rest stays"
+    assert site.record().work is None
+
+
+def test_another_sites_bucket_is_left_alone_with_its_blocked_markets(site: Site) -> None:
+    blocked_elsewhere(site, 1)
+    other = "https://other.example"
+    assert "base_url" in site.refused(3, "publish", base_url=other)
+    assert "publish.target holds the site" in site.refused(3, "rebuild", "--as-of", hour(1), base_url=other)
+    site.edit(1, prob=7.0)
+    site.refused(3, "rebuild", "--as-of", hour(1), base_url=other)
+    assert site.traces(1, output=False)
+
+
+def test_a_dry_run_that_is_refused_withdraws_nothing(site: Site) -> None:
+    blocked_elsewhere(site, 1)
+    hide(site, FX)
+    site.done("build", "--as-of", hour(1))
+    assert "would disappear" in site.refused(3, "publish", "--dry-run", guards__max_shrink="0.01")
+    assert site.traces(1, output=False)
+
+
 # Damaged or incomplete builds
 
 

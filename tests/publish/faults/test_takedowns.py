@@ -13,10 +13,11 @@ from generator.tree.blocklist import BlockedList
 from tests.publish.faults.rounds import AT_ONCE, code_of, run_all
 from tests.publish.faults.scene import Scene, check_hidden, check_known, check_lists, record_of
 from tests.publish.faults.sites import Site, without
-from tests.publish.faults.strikes import ANY, Strike, Watch
+from tests.publish.faults.strikes import ANY, Strike, Watch, label
 from tests.support.builds import NOW, Silent
 from tests.support.campaigns import sample
 from tests.support.rows import market_id
+from tests.support.s3.wire import Answer, Request
 from tests.support.stores import use_credentials
 
 
@@ -79,6 +80,27 @@ def take_down(scene: Scene, tell: Callable[[str], None]) -> None:
     blocked = BlockedList().decided([market_id(HIDDEN)], is_blocked=True, now=NOW)
     config = scene.config("elsewhere")
     takedown.from_store(scene.store(config), config, blocked, Silent(), tell)
+
+
+def test_a_takedown_that_completes_during_a_build_is_never_undone_not_even_for_a_moment(scene: Scene) -> None:
+    """The build has read the blocked list, and reads the record only after the takedown."""
+    scene.publish(scene.site("a", 0))
+    new = scene.site("b", 1, m1={"question": "New?"}, m7={"question": "Question 7, edited?"})
+    shown: list[str] = []
+
+    def look(request: Request, _: Answer) -> None:
+        if request.operation == "PutObject" and label(request) != "Put blocked":
+            shown.extend(key for key, found in scene.objects().items() if market_id(HIDDEN) in f"{key} {found.body!r}")
+
+    def act() -> None:
+        take_down(scene, lambda _: None)
+        scene.server.after = look
+
+    with Watch(Strike("Get record", 1), act).over(scene.server):
+        scene.publish(new)
+    assert {key for key in shown if key.startswith("v1/")} == set()
+    check_quiet_without(scene, HIDDEN)
+    check_lists(scene, without(new.state, HIDDEN))
 
 
 def interrupted_publish(scene: Scene, site: Site, strike: Strike) -> None:

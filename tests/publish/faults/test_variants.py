@@ -17,7 +17,7 @@ from generator.builder.render import shape
 from generator.errors import BusyError, PublicMarketsError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
-from generator.publish import record
+from generator.publish import record, takedown
 from generator.publish.content import BuiltFolder, Content
 from generator.publish.lease import Lease
 from generator.publish.plan import Plan
@@ -122,6 +122,14 @@ class LooksAtTheBlockedListOnce(Around):
         return self._first[0]
 
 
+class LooksBeforeItIntends(Publisher):
+    """Reads the blocked list before it has the lease, and once more after the commit."""
+
+    def _blocked_since(self, plan: Plan) -> frozenset[str]:
+        is_committed = self._record().built.complete
+        return super()._blocked_since(plan) if is_committed else frozenset()
+
+
 class NeverLooksBackAtAPut(Around):
     """Like a client with its own retries: reports an applied but unanswered put as failed."""
 
@@ -181,11 +189,11 @@ class CleansUpWhenUnsure(Around):
 class SweepsFirst(Publisher):
     """Deletes the old pages before first pages refer to the new ones."""
 
-    def _carry_out(self, plan: Plan) -> None:
+    def _carry_out(self, plan: Plan) -> Plan:
         old = self._record().built.lists
         for name, current in old.items():
             self._store.delete([*object_keys(name, current)])
-        super()._carry_out(plan)
+        return super()._carry_out(plan)
 
 
 class RetiresNothing(Publisher):
@@ -332,6 +340,31 @@ def take_down(scene: Scene, variant: Variant) -> None:
     check_hidden(scene.objects(), 7)
 
 
+def take_down_first(scene: Scene, variant: Variant) -> None:
+    """A takedown is complete before the publisher, who has read the blocked list, reads the record."""
+    _, new = sites_of(scene)
+    blocked = BlockedList().decided([market_id(7)], is_blocked=True, now=NOW)
+
+    def act() -> None:
+        config = scene.config("elsewhere")
+        takedown.from_store(scene.store(config), config, blocked, Silent(), void)
+
+    shown: list[AssertionError] = []
+
+    def after(request: Request, _: Answer) -> None:
+        if watch.has_struck and label(request) == "Put detail":
+            try:
+                check_hidden(scene.objects(), 7)
+            except AssertionError as error:
+                shown.append(error)
+
+    with Watch(Strike("Get record", 1), act).over(scene.server) as watch:
+        scene.server.after = after
+        assert variant.publish(scene, new) == 0
+    check_hidden(scene.objects(), 7)
+    assert not shown, f"market 7 is there: {shown[0]}"
+
+
 def lose_answer(scene: Scene, variant: Variant) -> None:
     _, new = sites_of(scene)
     puts: list[Request] = []
@@ -380,7 +413,9 @@ def void(_: object) -> None:
     """Discard a result."""
 
 
-ROUNDS = (race, freeze, die, take_over, set_clock_right, take_down, lose_answer, walk, look)
+ROUNDS = (
+    race, freeze, die, take_over, set_clock_right, take_down, take_down_first, lose_answer, walk, look,
+)  # fmt: skip
 #: Every rule: the publisher that breaks it, the round that catches it, and the error.
 BROKEN = {
     "records are put under conditions": (
@@ -394,6 +429,7 @@ BROKEN = {
     "a takeover trusts nothing": (Variant(ForgetsWhatWasTouched), take_over, "is stale"),
     "no lease is longer than the longest": (Variant(lease=BelievesEveryDeadline), set_clock_right, "4 == 0"),
     "the blocked list is read after the commit": (Variant(LooksAtTheBlockedListOnce), take_down, "is there"),
+    "the blocked list is read under the lease": (Variant(publisher=LooksBeforeItIntends), take_down_first, "is there"),
     "a put without an answer is looked up": (Variant(NeverLooksBackAtAPut), lose_answer, "4 == 0"),
     "nothing is cleaned up while in doubt": (Variant(CleansUpWhenUnsure), lose_answer, "is missing"),
     "what was replaced is kept for walks": (Variant(publisher=RetiresNothing), walk, "/1-0/1.json"),
