@@ -22,6 +22,7 @@ from werkzeug.wrappers import Response
 from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.edge import responses
+from generator.edge.local.hosts import Hosts
 from generator.edge.local.js_router import Decision, Router
 from generator.edge.local.rate_limit import RateLimit
 from generator.edge.router import public_paths
@@ -50,8 +51,9 @@ class _Response(Response):
 class LocalEdge:
     """The WSGI application."""
 
-    def __init__(self, config: Config, router: Router) -> None:
+    def __init__(self, config: Config, router: Router, hosts: Hosts) -> None:
         self._output = config.output
+        self._hosts = hosts
         self._router = router
         self._markets, self._documents = public_paths(config)
         self._limit = RateLimit(config.rate_limit.requests, config.rate_limit.window.total_seconds())
@@ -76,10 +78,10 @@ class LocalEdge:
         method, target = environ["REQUEST_METHOD"], environ["RAW_URI"]
         if environ.get(MALFORMED) or any(letter <= " " or letter == "\x7f" for letter in target):
             return _error(HTTPStatus.BAD_REQUEST, contract.invalid())
-        path, query = _split(target)
+        authority, path, query = _split(target)
         page = self._page(path) if method in ("GET", "HEAD") else None
         if page:
-            return page
+            return page if self._hosts.include(authority or environ.get("HTTP_HOST", "")) else _foreign_host()
         if not self._limit.grants(environ["REMOTE_ADDR"], time.monotonic()):
             return _from_router(self._router.fixed(HTTPStatus.TOO_MANY_REQUESTS), environ)
         return self._carry_out(self._router.route(method, path, query), environ)
@@ -125,13 +127,13 @@ class LocalEdge:
         return _Response(body, headers=headers) if body is not None else None
 
 
-def _split(target: str) -> tuple[str, str]:
-    """Path and query as they were sent. The absolute form (RFC 9112, 3.2.2) begins with the server's name."""
-    absolute = re.fullmatch(r"https?://[^/?#]*(.*)", target, re.IGNORECASE)
+def _split(target: str) -> tuple[str, str, str]:
+    """Authority, path and query as they were sent. Only the absolute form has an authority (RFC 9112, 3.2.2)."""
+    absolute = re.fullmatch(r"https?://([^/?#]*)(.*)", target, re.IGNORECASE)
     if absolute:
-        target = absolute[1] if absolute[1].startswith("/") else f"/{absolute[1]}"
+        target = absolute[2] if absolute[2].startswith("/") else f"/{absolute[2]}"
     path, _, query = target.partition("?")
-    return path, query
+    return absolute[1] if absolute else "", path, query
 
 
 def _from_router(answer: Decision, environ: "WSGIEnvironment") -> Response:
@@ -153,6 +155,16 @@ def _from_object(body: bytes, etag: str, headers: Mapping[str, str], environ: "W
         response.set_data(gzip.compress(body, mtime=0))
         response.content_encoding = "gzip"
     return response
+
+
+def _foreign_host() -> Response:
+    """The answer where a page is asked for under a name that anybody's site could have. No CORS headers, like pages."""
+    body = contract.ErrorResponse(
+        error="the pages are not shown for this host; open them at http://127.0.0.1 and the port, "
+        "or start serve with --host and the name you use"
+    )
+    headers = {"content-type": keys.CONTENT_TYPE, "cache-control": "no-store"}
+    return _Response(contract.encode(body), HTTPStatus.MISDIRECTED_REQUEST, headers)
 
 
 def _error(status: int, body: contract.ErrorResponse) -> Response:

@@ -14,6 +14,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from generator.config.settings import Config
 from generator.edge.local import js_router
 from generator.edge.local.app import LOGGER, MALFORMED, LocalEdge
+from generator.edge.local.hosts import Hosts
 from generator.edge.router import public_paths
 from generator.errors import PreviewError
 
@@ -54,9 +55,10 @@ class _Handler(WSGIRequestHandler):
 def serve(config: Config, *, host: str, port: int, announce: Callable[[str], None]) -> None:
     """Serve until interrupted; calls `announce` with the address of the list once it can be reached."""
     LOGGER.setLevel(logging.INFO)
-    app = LocalEdge(config, js_router.load(config))
+    router = js_router.load(config)
     with _listener(host, port) as listener:
         address, actual_port = listener.getsockname()[:2]
+        app = LocalEdge(config, router, Hosts(host, address))
         server = make_server(host, port, app, threaded=True, request_handler=_Handler, fd=listener.fileno())
         if not ipaddress.ip_address(address.partition("%")[0]).is_loopback:
             LOGGER.warning(

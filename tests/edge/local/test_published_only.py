@@ -63,7 +63,7 @@ ESCAPES: Final = (
 
 @pytest.mark.parametrize("path", ESCAPES)
 def test_no_path_leads_to_what_is_not_published(server: Served, path: str) -> None:
-    received = exchange(server.port, f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode("latin-1"))
+    received = exchange(server.port, f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode("latin-1"))
     head, _, body = received.partition(b"\r\n\r\n")
     assert head.split(b" ")[1] in (b"400", b"404"), received
     assert contract.ErrorResponse.model_validate_json(body).error in ("invalid request", "not found")
@@ -115,6 +115,43 @@ def test_what_the_pages_link_to_is_below_them_as_it_is_on_disk(server: Served, c
     assert client.send("GET", f"/inspect/{first}").body == client.send("GET", f"{MARKETS}?sort=new&limit=5").body
     assert client.send("HEAD", "/inspect/api.html").body == b""
     assert client.send("POST", "/inspect/").status == 405
+
+
+def asked(port: int, path: str, *hosts: str) -> tuple[int, bytes]:
+    """Status and body of the answer to a request with these Host headers."""
+    head = "\r\n".join([f"GET {path} HTTP/1.1", *(f"Host: {host}" for host in hosts), "Connection: close", "", ""])
+    received = exchange(port, head.encode("latin-1")).partition(b"\r\n\r\n")
+    return int(received[0].split(b" ")[1]), received[2]
+
+
+REBOUND: Final = (
+    ("rebound.example",),
+    ("rebound.example:8000",),
+    ("127.0.0.1.rebound.example",),
+    ("192.0.2.1",),
+    ("",),
+    (),
+    ("localhost", "rebound.example"),
+)
+
+
+@pytest.mark.parametrize("hosts", REBOUND)
+def test_a_page_of_another_site_cannot_read_the_pages_through_a_name_that_leads_here(
+    server: Served, hosts: tuple[str, ...]
+) -> None:
+    for path in ("/", "/inspect/", "/inspect/index.html", "/inspect/api.html", f"/inspect/{keys.BUILD}"):
+        status, body = asked(server.port, path, *hosts)
+        assert status == 421
+        assert contract.ErrorResponse.model_validate_json(body).error == (
+            "the pages are not shown for this host; open them at http://127.0.0.1 and the port, "
+            "or start serve with --host and the name you use"
+        )
+    assert asked(server.port, MARKETS, *hosts)[0] == 200, "what is public may be read under every name"
+
+
+def test_the_name_in_the_request_line_counts_before_the_header(server: Served) -> None:
+    assert asked(server.port, "http://rebound.example/inspect/", "localhost")[0] == 421
+    assert asked(server.port, "http://localhost:8000/inspect/", "rebound.example")[0] == 200
 
 
 @pytest.mark.parametrize(
