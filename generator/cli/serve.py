@@ -1,5 +1,7 @@
 """`serve`: the API from the output folder, on this machine."""
 
+import shlex
+
 import click
 
 from generator.cli.command import Command
@@ -21,7 +23,7 @@ def serve_command(settings: Config, host: str, port: int) -> None:
 
     def announce(address: str) -> None:
         click.echo(f"serving {settings.output}/ at {address}")
-        click.echo(f"try: curl '{address}?limit=5'")
+        click.echo(f"try: curl {shlex.quote(f'{address}?limit=5')}")
 
     server.serve(settings, host=host, port=port, announce=announce)
     click.echo("stopped")

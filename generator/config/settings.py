@@ -24,6 +24,9 @@ _PASSWORD = re.compile(r"[^:]*://[^:/]*:[^@]+@|.*[?&](ssl)?password=", re.IGNORE
 _TARGET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/.*)?|(?!.*://).+")
 _ISO_DURATION = r"P(?=[0-9T])([0-9]{1,9}D)?(T(?=[0-9])([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}S)?)?"
 _DURATION = re.compile(rf"^([0-9]{{1,9}} *(s|min|m|h|d)|{_ISO_DURATION})$")
+#: A name or an address, and a path without the characters that no URL may hold (RFC 3986); letters of any script.
+_HOST = re.compile(r"[\w.:-]+")
+_URL_PATH = re.compile(r'[^"<>^`{|}]*')
 _S3 = "s3://"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
@@ -44,7 +47,8 @@ def _web_url(text: str) -> str:
     with suppress(ValueError):  # urlsplit: bad brackets or port
         url = urlsplit(_one_line(text))
         is_bare = url.username is None and url.port != 0 and not set(text) & set("?# \\")
-        if is_bare and url.scheme in ("http", "https") and url.hostname:
+        is_clean = _HOST.fullmatch(url.hostname or "") and _URL_PATH.fullmatch(url.path)
+        if is_bare and is_clean and url.scheme in ("http", "https"):
             return text.rstrip("/")
     raise ValueError("write an http:// or https:// address without user, query and fragment")
 

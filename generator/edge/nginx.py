@@ -83,5 +83,6 @@ def _bucket(config: Config) -> dict[str, str] | None:
         "scheme": url.scheme,
         "host": url.netloc,
         "server": f"{host}:{url.port or (443 if url.scheme == 'https' else 80)}",
-        "path": url.path + "/" + quote("/".join(target).rstrip("/")),
+        # Encoded, because `$` begins a variable here.
+        "path": quote(url.path, safe="/%") + "/" + quote("/".join(target).rstrip("/")),
     }

@@ -1,9 +1,12 @@
 """The Jinja2 environment: a template's name and values → text. It knows nothing of what is rendered.
 
-Pages (`*.html.j2`) escape every value for HTML. All other templates insert data with `tojson` or `quoted`. A missing
+Pages (`*.html.j2`) escape every value for HTML. All other templates insert text from settings through a filter:
+`tojson` in scripts, `yaml`, `quoted` or `interpolated` in nginx's configuration, `commented` in comments. A missing
 value is an error.
 """
 
+import json
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -31,8 +34,23 @@ def is_page(template: str | None) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """A string of an nginx configuration. A `$` in it starts a variable; nginx has no escape for that."""
+    """A string of an nginx configuration, for a directive that takes no variables."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _interpolated(text: str) -> str:
+    """The same for a directive that takes variables; nginx cannot escape `$`, so the file must define $dollar."""
+    return _quoted(text).replace("$", "${dollar}")
+
+
+def _commented(text: str) -> str:
+    """Text on one line, which cannot end a comment that ends with the line."""
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
+
+
+def _yaml(text: str) -> str:
+    """A string of a YAML document, printable text. JSON's escapes of characters beyond 16 bits are not YAML's."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _uncommented(script: str) -> str:
@@ -50,7 +68,13 @@ def _environment(loader: jinja2.BaseLoader) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["quoted"] = _quoted
+    environment.filters |= {
+        "quoted": _quoted,
+        "interpolated": _interpolated,
+        "commented": _commented,
+        "yaml": _yaml,
+        "shell": shlex.quote,
+    }
     environment.filters["uncommented"] = _uncommented
     # Compact, as CloudFront counts bytes, and in the contract's order.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}

@@ -129,6 +129,13 @@ def test_a_mistake_in_the_file_is_named_with_its_place(text: str, line: str, fol
         "https://x/#a",
         "https://x/?a=b",
         "https://x?",
+        "https://x;y",
+        "https://x$y",
+        "https://x'y",
+        "https://x{y}",
+        'https://x/"',
+        "https://x/{y}",
+        "https://x/<y>",
     ],
 )
 @pytest.mark.parametrize("key", ["base_url", "publish.endpoint_url"])
