@@ -195,6 +195,7 @@ class Publisher:
         if published.work is None:
             return
         self._applier.sweep(plan)
+        self._store.flush()  # or what was deleted might come back after a power failure, unknown to the record
         swept = published.model_copy(update={"due": ()})
         try:
             if plan.purges:

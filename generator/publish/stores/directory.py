@@ -1,11 +1,13 @@
 """A directory as a store, for a local web server to serve. Knows no network and no build.
 
-Readers see an object's old bytes or its new ones. Concurrent writers take turns by a lock file in the directory.
+Readers see an object's old bytes or its new ones. The record and the blocked list are on the disk when a put returns,
+all other objects after the next flush. Concurrent writers take turns by a lock file.
 """
 
 import fcntl
 import hashlib
 import os
+import secrets
 import stat
 import tempfile
 import threading
@@ -18,19 +20,18 @@ from typing import IO, Final
 
 from generator import filesystem
 from generator.api import keys
+from generator.api.contract import API_VERSION
 from generator.errors import StoreError
 from generator.publish.stores.store import Condition, ConditionFailedError, If, Listed, Stored, UnavailableError
 from generator.tree import files
 
 _LOCK: Final = ".lock-publish"
-#: The temporary file for atomic replacement; only the holder of the lock writes it, so one is enough. Private objects
-#: have their own, because a killed run may leave the file, and with it its permissions.
+#: How the names of temporary files for atomic replacement begin; each writing thread has its own.
 _TEMPORARY: Final = ".aside-publish"
-_PRIVATE_TEMPORARY: Final = f"{_TEMPORARY}-private"
 _REMEDY: Final = "choose another directory with --set publish.target=…"
 _PARALLEL: Final = 8
-#: Another writer may delete a folder it found empty before the next file is created in it.
-_FOLDER_ATTEMPTS: Final = 10
+#: Another writer may delete a folder that it found empty, or our temporary file, while we are about to use it.
+_ATTEMPTS: Final = 10
 _LOCK_WAIT_S: Final = 0.005
 _LOCK_ATTEMPTS: Final = 1_000
 
@@ -44,7 +45,9 @@ class Directory:
     def __init__(self, root: Path) -> None:
         self.name = str(root)
         self._root = Path(os.path.realpath(root))
+        self._token = secrets.token_hex(8)
         self._thread_lock = threading.Lock()
+        self._has_tidied = False
 
     def now(self) -> datetime:
         """The clock of the file system, which may be another machine's."""
@@ -70,17 +73,18 @@ class Directory:
         return found.etag if found else None
 
     def put(self, key: str, body: bytes, condition: Condition) -> str:
-        """Write an object. An immutable one is written in place: nothing links to it yet."""
+        """Write an object; an immutable one, which readers may be led to already, only if it differs."""
         path = self._path(key)
         with _explained(path):
             if condition is If.ALWAYS and keys.is_immutable(key):
-                _in_folder(path, lambda: _write(path, body))
+                if not filesystem.holds(path, body):
+                    self._replace(path, body)
             else:
                 with self._lock():
                     self._check(key, condition)
-                    temporary = self._temporary(key)
-                    _write(temporary, body)
-                    _in_folder(path, lambda: temporary.replace(path))
+                    self._replace(path, body)
+                    if _is_record(key):
+                        filesystem.fsync(path.parent)
         return self.etag_of(body)
 
     def delete(self, keys: Sequence[str]) -> None:
@@ -130,6 +134,7 @@ class Directory:
             self._root.mkdir(parents=True, exist_ok=True)
             with open(self._root / _LOCK, "ab", opener=filesystem.open_no_link) as file:
                 self._wait_for(file)
+                self._tidy()
                 yield
 
     def _wait_for(self, file: IO[bytes]) -> None:
@@ -141,13 +146,29 @@ class Directory:
             time.sleep(_LOCK_WAIT_S)
         raise UnavailableError(f"{self._root / _LOCK}: another process holds the lock")
 
-    def _temporary(self, key: str) -> Path:
-        if key not in files.PRIVATE:
-            return self._root / _TEMPORARY
-        temporary = self._root / _PRIVATE_TEMPORARY
-        temporary.unlink(missing_ok=True)
-        filesystem.create(temporary, b"", mode=filesystem.PRIVATE)
-        return temporary
+    def _tidy(self) -> None:
+        """Delete the temporary files of writers that were killed. One that is still in use is written again."""
+        if not self._has_tidied:
+            for path in self._root.glob(f"{_TEMPORARY}*"):
+                path.unlink(missing_ok=True)
+            self._has_tidied = True
+
+    def _replace(self, path: Path, body: bytes) -> None:
+        temporary = self._root / f"{_TEMPORARY}-{self._token}-{threading.get_ident()}"
+        key = path.relative_to(self._root).as_posix()
+        mode = filesystem.PRIVATE if key in files.PRIVATE else filesystem.PUBLIC
+
+        def write() -> None:
+            if not path.parent.is_dir():
+                path.parent.mkdir(parents=True, exist_ok=True)
+            _write(temporary, body, mode, is_durable=_is_record(key))
+            temporary.replace(path)
+
+        try:
+            _in_spite_of_deletions(write)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
 
     def _path(self, key: str) -> Path:
         path = self._root / key
@@ -178,7 +199,7 @@ class Directory:
             if key.endswith("/"):
                 if key.startswith(prefix) or prefix.startswith(key):
                     yield from self._keys(Path(entry), prefix)
-            elif key.startswith(prefix) and key not in (_LOCK, _TEMPORARY, _PRIVATE_TEMPORARY):
+            elif key.startswith(prefix) and key != _LOCK and not key.startswith(_TEMPORARY):
                 yield key
 
     def _entries(self, folder: Path) -> Iterator[tuple[str, str]]:
@@ -197,18 +218,24 @@ def _explained(path: Path) -> Iterator[None]:
         raise StoreError(f"{path}: {filesystem.sentence(error, _REMEDY)}") from error
 
 
-def _in_folder(path: Path, write: Callable[[], object]) -> None:
-    for _ in range(_FOLDER_ATTEMPTS):
+def _in_spite_of_deletions(write: Callable[[], None]) -> None:
+    for _ in range(_ATTEMPTS):
         with suppress(FileNotFoundError):
             write()
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
     write()
 
 
-def _write(path: Path, body: bytes) -> None:
-    handle = filesystem.open_no_link(str(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+def _write(path: Path, body: bytes, mode: int, *, is_durable: bool) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
     try:
         filesystem.write(handle, body)
+        if is_durable:
+            os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _is_record(key: str) -> bool:
+    """Whether later runs work from this object. All others are flushed together before the record names them."""
+    return not key.startswith(f"{API_VERSION}/")

@@ -94,6 +94,36 @@ def test_a_publish_into_a_directory_killed_at_any_file_call_loses_nothing(scene:
     assert victims.kills > rounds(3, 40)
 
 
+@pytest.mark.campaign
+def test_a_directory_that_is_rewritten_after_two_kills_never_loses_a_live_page(scene: Scene, victims: Victims) -> None:
+    target = scene.folder / "site"
+    reader = Reader.of_folder(target)
+    rng, most = random.Random(1), rounds(4, 60)
+
+    def publish(name: str) -> list[str]:
+        return [*scene.arguments("publish", name, "--allow-shrink"), "--set", f"publish.target={target}"]
+
+    old, new = scene.site("a", 0), scene.site("b", 1, m1={"question": "Edited?"}, m4={"status": "closed"})
+    victims.finish(publish("a"))
+    pristine = scene.folder / "pristine"
+    shutil.copytree(target, pristine)
+    counts = victims.finish(publish("b"))
+    late = [Fault("first", number) for number in range(counts["first"] // 2, counts["first"] + 1)]
+    for _ in range(most):
+        shutil.rmtree(target)
+        shutil.copytree(pristine, target)
+        # Some first pages are new already, so the pages that the second run uploads again may be live.
+        victims.fail(publish("b"), rng.choice(late))
+        reader.check(old.state, new.state, lists=LISTS)
+        victims.fail(publish("b"), Fault("create", rng.randint(1, counts["create"] // 2), after=rng.random() < 0.9))
+        check_known(objects_in(target))
+        reader.check(old.state, new.state, lists=LISTS)
+        victims.finish(publish("b"))
+        check_whole(objects_in(target), new)
+        assert not [path.name for path in target.iterdir() if path.name.startswith(".aside")]
+    assert victims.kills > most
+
+
 def calls_of(counts: Mapping[str, int]) -> list[Fault]:
     """The first, middle and last calls of every kind, before and after each."""
     return [
