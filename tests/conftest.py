@@ -1,12 +1,13 @@
 """Fixtures that several test files ask for."""
 
+import fcntl
 import gc
+import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from botocore.loaders import JSONFileLoader
@@ -14,7 +15,8 @@ from botocore.loaders import JSONFileLoader
 from generator.api.contract import Variant
 from generator.demo.database import seed
 from generator.markets.quarantine import Quarantine
-from tests.support.builds import AS_OF, EXTENDED, VARIANTS, Outputs, build_now, make_config
+from tests.support import limits
+from tests.support.builds import AS_OF, VARIANTS, Outputs, build_now, make_config
 from tests.support.rows import create_database
 
 pytest_plugins = [
@@ -22,12 +24,14 @@ pytest_plugins = [
     "tests.publish.faults.strikes",
     "tests.support.campaigns",
     "tests.support.disks",
-    "tests.support.limits",
     "tests.support.postgres",
     "tests.support.publishing",
     "tests.support.s3.servers",
 ]  # fmt: skip
 
+
+#: Fills a folder by name, once in a run.
+Shared: TypeAlias = Callable[[str, Callable[[Path], object]], Path]
 
 #: What takes longest. It begins first, so that no worker is left alone with it at the end.
 LONGEST = (
@@ -61,6 +65,18 @@ def _one_process_for_many_commands() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _few_limits() -> None:
+    limits.prepare()
+
+
+@pytest.fixture(autouse=True)
+def _every_limit(request: pytest.FixtureRequest) -> Iterator[None]:
+    is_marked = request.node.get_closest_marker("every_limit") is not None
+    with limits.every() if is_marked else nullcontext():
+        yield
+
+
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """An empty database at `tmp_path`/markets.db, where `make_config(tmp_path)` looks for it."""
@@ -74,39 +90,60 @@ def quarantine() -> Quarantine:
 
 
 @pytest.fixture(scope="session")
-def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's first 150 markets in markets.db, as `make_config` expects it. Read only."""
-    folder = tmp_path_factory.mktemp("demo")
-    seed(folder / "markets.db", as_of=AS_OF, markets=150)
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Shared:
+    """Fill a folder that all workers of a run read, unless one of them has: `shared(name, fill)`."""
+    base = tmp_path_factory.getbasetemp()
+    place = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def folder(name: str, fill: Callable[[Path], object]) -> Path:
+        path, done = place / name, place / f"{name}.done"
+        with (place / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                path.mkdir()
+                fill(path)
+                done.touch()
+        return path
+
     return folder
 
 
 @pytest.fixture(scope="session")
-def extended_output(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a build of the extended variant makes of the demo, with lists for CATEGORIES. Read only."""
-    output = tmp_path_factory.mktemp("extended") / "output"
-    build_now(make_config(demo_folder, output=output, **EXTENDED))
-    return output
+def outputs(shared: Shared, demo_folder: Path) -> Outputs:
+    """Builds of the demo by variant and layout, made when they are asked for, with all limits. Read only."""
+
+    def made(variant: Variant, layout: str = "pages") -> Path:
+        if (variant, layout) == ("core", "pages"):
+            return demo_folder / "output"
+
+        def fill(folder: Path) -> None:
+            with limits.every():
+                build_now(make_config(demo_folder, output=folder / "output", layout=layout, **VARIANTS[variant]))
+
+        return shared(f"{variant}-{layout}", fill) / "output"
+
+    return made
 
 
 @pytest.fixture(scope="session")
-def outputs(request: pytest.FixtureRequest, demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Outputs:
-    """Builds of the demo by variant and layout, made when they are asked for. Read only."""
-    names = {"core": "demo_output", "extended": "extended_output"}
+def demo_folder(shared: Shared) -> Path:
+    """The demo's first 150 markets in markets.db, as `make_config` expects it, and what a build makes of them."""
 
-    @cache
-    def chunked(variant: Variant) -> Path:
-        output = tmp_path_factory.mktemp("chunked") / "output"
-        build_now(make_config(demo_folder, output=output, layout="chunks", **VARIANTS[variant]))
-        return output
+    def fill(folder: Path) -> None:
+        seed(folder / "markets.db", as_of=AS_OF, markets=150)
+        with limits.every():
+            build_now(make_config(folder))
 
-    return lambda variant, layout="pages": (
-        Path(request.getfixturevalue(names[variant])) if layout == "pages" else chunked(variant)
-    )
+    return shared("demo", fill)
 
 
 @pytest.fixture(scope="session")
 def demo_output(demo_folder: Path) -> Path:
     """What a build makes of the demo. Read only."""
-    build_now(make_config(demo_folder))
     return demo_folder / "output"
+
+
+@pytest.fixture(scope="session")
+def extended_output(outputs: Outputs) -> Path:
+    """What a build of the extended variant makes of the demo, with lists for CATEGORIES. Read only."""
+    return outputs("extended")

@@ -19,7 +19,8 @@ import yaml
 
 from generator.config.settings import KEYS, variable
 from generator.source.relations import RELATIONS
-from tests.support.builds import ROOT, all_commands, run
+from tests.support.builds import ROOT, all_commands
+from tests.support.commands import run
 from tests.support.serving import served
 
 PROGRAM: Final = "public-markets"

@@ -3,10 +3,14 @@
 import re
 from typing import Final
 
+import pytest
+
 from generator.api import contract, cursors, keys, slugs
 from generator.edge.responses import UNAVAILABLE
 from generator.tree import pages
 from tests.support.builds import ROOT
+
+pytestmark = pytest.mark.every_limit
 
 API: Final = (ROOT / "docs" / "api.md").read_text("utf-8")
 BUILDS: Final = (ROOT / "docs" / "builds.md").read_text("utf-8")

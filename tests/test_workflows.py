@@ -16,7 +16,8 @@ import yaml
 
 from generator.config import loader
 from generator.publish.stores.directory import Directory
-from tests.support.builds import ROOT, all_commands, run
+from tests.support.builds import ROOT, all_commands
+from tests.support.commands import run
 from tests.support.programs import require
 
 Node = dict[str, Any]

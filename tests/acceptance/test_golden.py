@@ -27,6 +27,8 @@ from tests.support.rows import (
     market_id,
 )
 
+pytestmark = pytest.mark.every_limit
+
 GOLDEN = {"core": ROOT / "tests" / "golden", "extended": ROOT / "tests" / "golden_extended"}
 KEYS = "keys.txt"
 #: First pages kept in full: one with a next page, and the default.

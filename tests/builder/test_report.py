@@ -9,7 +9,8 @@ import pytest
 
 from generator.builder.report import REMEMBERED, MarketChanges, Report, Stopwatch, Withdrawal
 from generator.tree.manifest import Current
-from tests.support.builds import AS_OF, NOW, build_now, make_config, run
+from tests.support.builds import AS_OF, NOW, build_now, make_config
+from tests.support.commands import run
 from tests.support.rows import insert_fill, insert_market, market_id
 
 
@@ -31,6 +32,7 @@ def test_the_summary_line_reads_exactly_so() -> None:
     )
 
 
+@pytest.mark.every_limit
 def test_the_summary_line_is_all_that_a_build_prints(tmp_path: Path, database: sqlite3.Connection) -> None:
     insert_market(database)
     arguments = ("--config", tmp_path / "config.yaml", "--as-of", "2026-01-31T12:00:00Z")
@@ -52,6 +54,7 @@ def test_the_summary_line_is_all_that_a_build_prints(tmp_path: Path, database: s
     )
 
 
+@pytest.mark.every_limit
 def test_the_report_says_what_was_built_and_quarantined() -> None:
     content = json.loads(report().encoded())
     assert content["asOf"] == NOW
@@ -138,6 +141,7 @@ def test_a_run_with_changes_or_new_findings_rewrites_the_report() -> None:
     assert deleting.says_more_than(report().encoded())
 
 
+@pytest.mark.every_limit
 def test_a_build_reports_its_counts_and_every_bad_row(tmp_path: Path, database: sqlite3.Connection) -> None:
     insert_market(database, 1)
     insert_market(database, 2, approval="pending")

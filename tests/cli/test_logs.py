@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.builds import ROOT, run
+from tests.support.builds import ROOT
+from tests.support.commands import run
 from tests.support.publishing import Site, hour
 
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from generator.cli.main import main
 from generator.cost import prices
-from tests.support.builds import run
+from tests.support.commands import run
 from tests.support.publishing import OPEN, Site, hour
 
 pytestmark = pytest.mark.every_limit

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.builds import ROOT, files, run
+from tests.support.builds import ROOT, files
+from tests.support.commands import run
 from tests.support.publishing import FX, Site, hour
 from tests.support.rows import market_id
 

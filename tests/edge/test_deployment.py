@@ -50,6 +50,7 @@ def objects() -> Iterator[Path]:
         yield folder
 
 
+@pytest.mark.every_limit
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("variant", VARIANTS)

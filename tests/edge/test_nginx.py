@@ -17,6 +17,7 @@ from generator.api import contract, keys
 from generator.api.contract import Variant
 from generator.edge import nginx as nginx_values
 from generator.edge import responses
+from tests.support import limits
 from tests.support.builds import AS_OF, CHUNKED, OTHER_BUILDS, VARIANTS, build_now, make_config
 from tests.support.edges import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
 from tests.support.faults import wait_until
@@ -40,7 +41,7 @@ def built(database: Path, **settings: str) -> Iterator[tuple[Path, int]]:
 
 @pytest.fixture(scope="module")
 def output(demo_folder: Path) -> Iterator[Path]:
-    with built(demo_folder / "markets.db") as (output, port), nginx(output, port):
+    with limits.every(), built(demo_folder / "markets.db") as (output, port), nginx(output, port):
         (output.parent / "port").write_text(str(port))
         yield output
 
@@ -64,6 +65,7 @@ def test_every_case_of_the_table(output: Path, client: Client) -> None:
     assert mismatches(output, client) == []
 
 
+@pytest.mark.every_limit
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("build", OTHER_BUILDS)
 def test_every_case_of_other_builds(build: str, demo_folder: Path) -> None:

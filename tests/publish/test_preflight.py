@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from generator.publish import record
-from tests.support.builds import run
+from tests.support.commands import run
 from tests.support.publishing import Site, hour
 from tests.support.s3.behaviour import Fault
 

@@ -19,8 +19,3 @@ def make_postgres(postgres: Server) -> Iterator[Callable[..., Postgres]]:
     yield make
     for database in made:
         database.connection.close()
-
-
-@pytest.fixture(autouse=True)
-def _few_limits(few_limits: None) -> None:
-    """Build with few limits: nothing here is about pages."""

@@ -11,7 +11,6 @@ import pytest
 from generator.demo.database import seed
 from generator.source.relations import RELATIONS
 from tests.source.native import Postgres, assert_same_files
-from tests.support import limits
 from tests.support.builds import AS_OF, EXTENDED, build_now, make_config
 from tests.support.rows import (
     insert_fill,
@@ -36,8 +35,7 @@ def lifelike(tmp_path_factory: pytest.TempPathFactory) -> Path:
         insert_order(connection, price=0.1 + 0.2, amount=1e-3)
         insert_fill(connection, price=2 / 3, amount=1 / 7, created_at="2026-01-31 11:59:59.999999")
         insert_point(connection, "2026-01-31 11:59:59.999999", 1 / 3)
-    with limits.few():
-        build_now(make_config(folder))
+    build_now(make_config(folder))
     return folder
 
 

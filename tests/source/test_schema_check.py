@@ -8,7 +8,7 @@ import pytest
 
 from generator.source import schema_check
 from generator.source.relations import RELATIONS, Kind
-from tests.support.builds import run
+from tests.support.commands import run
 from tests.support.rows import create_database, fill_id, insert_fill, insert_market, market_id
 
 Offered = dict[str, dict[str, tuple[str, frozenset[Kind]]]]
@@ -91,6 +91,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.every_limit
 def test_the_command_ends_with_what_a_build_will_make(folder: Path, database: sqlite3.Connection) -> None:
     insert_market(database, 1)
     insert_market(database, 2, approval="pending")

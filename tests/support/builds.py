@@ -1,8 +1,5 @@
 """Shared by tests that build: configurations, commands, builds, and the files they leave."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -70,19 +67,6 @@ def build_now(settings: Config, as_of: datetime = AS_OF, *, shrink: bool = False
     """Build in this process."""
     clock = Clock(as_of, is_set=True)
     return build(settings, clock, overrides=BuildOverrides(shrink=shrink, invalid=invalid), progress=Silent())
-
-
-def run(*arguments: str | Path, cwd: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:
-    """Run the real command line; `environ` is added to this process's environment."""
-    return subprocess.run(
-        [sys.executable, "-m", "generator", *map(str, arguments)],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environ},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
 
 
 def files(output: Path, below: str = "v1") -> dict[str, bytes]:

@@ -22,6 +22,7 @@ from generator.tree import chunks, manifest, pages
 from generator.tree.layouts import object_keys
 from generator.tree.manifest import Manifest
 from generator.tree.pages import size_at
+from tests.support import limits
 from tests.support.builds import AS_OF, ROOT
 from tests.support.rows import create_database, insert_market, market_id
 
@@ -271,12 +272,13 @@ class Fault:
 
 
 class Runner:
-    """Runs commands in forked processes, one at a time; `modules` prepare all of them."""
+    """Runs commands in forked processes, one at a time, with this process's limits; `modules` prepare all of them."""
 
     def __init__(self, log: Path, *modules: str) -> None:
         self._log = log
         self._group = 0
-        command = [sys.executable, "-m", "tests.support.fault_runner", *modules]
+        prepared = (*modules, limits.__name__) if limits.are_few() else modules
+        command = [sys.executable, "-m", "tests.support.fault_runner", *prepared]
         self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         #: The calls of the last process, by the runner's labels.
         self.calls: Counter[str] = Counter()
@@ -320,14 +322,12 @@ class Builds:
 
     world: World
     output: Path
-    #: What their parent process prepares.
-    modules: tuple[str, ...] = ()
     as_of: datetime = AS_OF
     kills: int = 0
     layout: str = pages.LAYOUT
 
     def __post_init__(self) -> None:
-        self._runner = Runner(self.world.folder / "build.log", *self.modules)
+        self._runner = Runner(self.world.folder / "build.log")
 
     def close(self) -> None:
         self._runner.close()

@@ -5,7 +5,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -225,14 +225,14 @@ class Original:
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
     """A site with few limits, built and published at FIRST."""
-    with published_once(tmp_path_factory.mktemp("original"), populate, {}, limits.few()) as made:
+    with published_once(tmp_path_factory.mktemp("original"), populate, {}) as made:
         yield made
 
 
 @pytest.fixture(scope="session")
 def original_of_every_limit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
     """The same, with pages for all hundred limits."""
-    with published_once(tmp_path_factory.mktemp("original"), populate, {}) as made:
+    with limits.every(), published_once(tmp_path_factory.mktemp("original"), populate, {}) as made:
         yield made
 
 
@@ -241,7 +241,6 @@ def published_once(
     place: Path,
     fill: Callable[[sqlite3.Connection], None],
     settings: dict[str, str],
-    during: AbstractContextManager[None] | None = None,
 ) -> Iterator[Original]:
     """Build and publish a site at FIRST, to be copied."""
     with (
@@ -250,7 +249,7 @@ def published_once(
         closing(create_database(folder / "markets.db")) as database,
         pytest.MonkeyPatch.context() as patch,
     ):
-        with during or nullcontext(), _within(folder):
+        with _within(folder):
             use_credentials(patch)
             fill(database)
             write_config(folder)
@@ -273,7 +272,7 @@ def site(request: pytest.FixtureRequest, site_server: S3Server, monkeypatch: pyt
     """A copy of the published site; the working directory is its folder."""
     is_whole = request.node.get_closest_marker("every_limit") is not None
     original = request.getfixturevalue("original_of_every_limit" if is_whole else "original")
-    with nullcontext() if is_whole else limits.few(), copied(original, site_server, monkeypatch) as site:
+    with copied(original, site_server, monkeypatch) as site:
         yield site
 
 

@@ -6,7 +6,6 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
@@ -21,6 +20,7 @@ from generator.tree import blocklist
 from generator.tree.folder import locked
 from generator.tree.manifest import FORMAT
 from tests.support.builds import AS_OF, ROOT, build_now, files, make_config
+from tests.support.commands import fresh, run
 from tests.support.disks import Disk
 from tests.support.faults import Reader, World, check_whole, fast_folder
 from tests.support.programs import unavailable
@@ -54,9 +54,10 @@ def command(world: World, output: Path, *before: str) -> subprocess.CompletedPro
     (world.folder / "config.yaml").touch()
     settings = (f"source.url=sqlite:///{world.folder / 'markets.db'}", f"output={output}")
     overrides = [word for setting in settings for word in ("--set", setting)]
-    own = [sys.executable, "-m", "generator", "build", "--as-of", AS_OF.isoformat()]
-    own += ["--config", str(world.folder / "config.yaml"), *overrides]
-    return subprocess.run([*before, *own], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    own = ["build", "--as-of", AS_OF.isoformat(), "--config", str(world.folder / "config.yaml"), *overrides]
+    if not before:
+        return run(*own)
+    return subprocess.run([*before, *fresh(), *own], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
 
 
 def check_refused(result: subprocess.CompletedProcess[str], *words: object) -> None:
@@ -81,6 +82,7 @@ def check_untouched(before: dict[str, bytes], output: Path) -> None:
 # ── disks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.every_limit
 def test_a_full_disk_changes_nothing(world: World, disk: Disk) -> None:
     disk.mount("size=128m")
     output = built(world, disk.path / "output")
@@ -100,6 +102,7 @@ def test_a_full_disk_changes_nothing(world: World, disk: Disk) -> None:
     Reader.of_folder(output).check(world.state())
 
 
+@pytest.mark.every_limit
 def test_leftovers_of_a_killed_build_are_deleted_to_free_a_full_disk(world: World, disk: Disk) -> None:
     disk.mount("size=128m")
     output = built(world, disk.path / "output")
@@ -111,6 +114,7 @@ def test_leftovers_of_a_killed_build_are_deleted_to_free_a_full_disk(world: Worl
     check_whole(output)
 
 
+@pytest.mark.every_limit
 def test_a_disk_without_inodes_changes_nothing(world: World, disk: Disk) -> None:
     disk.mount("size=128m,nr_inodes=9000")
     output = built(world, disk.path / "output")

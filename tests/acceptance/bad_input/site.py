@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tests.support.builds import files, run
+from tests.support.builds import files
+from tests.support.commands import run
 
 NOW: Final = "2026-01-31T12:00:00Z"
 SOURCE: Final = "PUBLIC_MARKETS_SOURCE__URL"

@@ -10,7 +10,7 @@ import pytest
 
 from generator.source.relations import RELATIONS
 from tests.acceptance.bad_input.site import SOURCE, Site
-from tests.support.builds import run
+from tests.support.commands import run
 from tests.support.postgres import PASSWORD, Server
 from tests.support.rows import (
     create_database,

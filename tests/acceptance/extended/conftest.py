@@ -11,8 +11,3 @@ from tests.acceptance.extended.site import Site
 @pytest.fixture
 def site(tmp_path: Path, database: sqlite3.Connection) -> Site:
     return Site(tmp_path, database)
-
-
-@pytest.fixture(autouse=True)
-def _few_limits(few_limits: None) -> None:
-    """Build with few limits: nothing here is about pages."""

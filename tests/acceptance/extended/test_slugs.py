@@ -5,7 +5,8 @@ from pathlib import Path
 
 from generator.api import keys
 from tests.acceptance.extended.site import Site, home
-from tests.support.builds import files, run
+from tests.support.builds import files
+from tests.support.commands import run
 from tests.support.rows import insert_market, market_id
 
 

@@ -38,7 +38,7 @@ def test_a_walk_survives_rebuilds_and_a_new_one_sees_them(folder: Path) -> None:
             build_now(make_config(folder), AS_OF + timedelta(minutes=minutes))
         after = in_order(database, "all", "popular")
         assert after != before
-        rest = walk(client, cycle([7, 7, 13]), first["nextCursor"], status="all")
+        rest = walk(client, cycle([7, 7, 20]), first["nextCursor"], status="all")
         assert [*ids(first), *rest] == before
         assert walk(client, repeat(7), status="all") == after
         new = client.send("GET", target(status="all", limit=7), If_None_Match=old.headers["etag"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from generator.api import contract
-from tests.support.builds import run
+from tests.support.commands import run
 from tests.support.edges import http_mismatch, on_the_wire
 from tests.support.servers import connected
 from tests.support.serving import (

@@ -226,7 +226,7 @@ def test_a_full_disk_leaves_the_published_site_intact(scene: Scene, tmp_path: Pa
         reader = Reader.of_folder(target)
         victims.finish([*scene.arguments("publish", "a"), "--set", f"publish.target={target}"])
         publish_new = [*scene.arguments("publish", "b"), "--set", f"publish.target={target}"]
-        for kept in range(0, 320, 20):  # fills up later and later
+        for kept in range(0, 160, 10):  # fills up later and later
             filler = disk / "filler"
             filler.write_bytes(b"0" * max(0, free(disk) - kept * 1024))
             code, output = victims.end(publish_new)

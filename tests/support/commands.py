@@ -1,0 +1,108 @@
+"""Commands in processes of their own, forked from one that has the program loaded: an import takes longer than most.
+
+`run` is the command line as a user has it: arguments, working directory, environment, exit code, both outputs. Run as a
+program, this module is the process that forks.
+"""
+
+import atexit
+import json
+import os
+import signal
+import subprocess
+import sys
+import traceback
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import boto3  # noqa: F401 - loaded for the commands
+import click
+import psycopg  # noqa: F401 - as boto3
+
+from generator.cli.main import main
+from tests.support import limits
+
+ROOT: Final = Path(__file__).parents[2]
+#: What takes longer hangs.
+_TIMEOUT_S: Final = 120
+
+
+def run(*arguments: str | Path, cwd: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run the real command line; `environ` is added to this process's environment."""
+    job = {
+        "arguments": [*map(str, arguments)],
+        "cwd": str(cwd),
+        "environ": {**os.environ, **environ},
+        "few": limits.are_few(),
+    }
+    server = _server()
+    assert server.stdin
+    assert server.stdout
+    server.stdin.write(f"{json.dumps(job)}\n")
+    server.stdin.flush()
+    answer = json.loads(server.stdout.readline())
+    return subprocess.CompletedProcess(arguments, answer["code"], answer["stdout"], answer["stderr"])
+
+
+def fresh() -> list[str]:
+    """The words that begin a command in a process that shares nothing with this one but its limits."""
+    if not limits.are_few():
+        return [sys.executable, "-m", "generator"]
+    code = f"import {limits.__name__}, generator.cli.main as it; {limits.__name__}.prepare(); it.main()"
+    return [sys.executable, "-c", code]
+
+
+@cache
+def _server() -> subprocess.Popen[str]:
+    server = subprocess.Popen(
+        [sys.executable, "-m", __name__], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    atexit.register(server.communicate)
+    return server
+
+
+def _serve() -> None:
+    context = click.Context(main)
+    for name in main.list_commands(context):
+        main.get_command(context, name)
+    for line in sys.stdin:
+        outputs = [os.memfd_create(name) for name in ("stdout", "stderr")]
+        pid = os.fork()
+        if pid == 0:
+            os._exit(_carried_out(json.loads(line), *outputs))
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        stdout, stderr = (_content(output) for output in outputs)
+        sys.stdout.write(f"{json.dumps({'code': code, 'stdout': stdout, 'stderr': stderr})}\n")
+        sys.stdout.flush()
+
+
+def _carried_out(job: dict[str, Any], *outputs: int) -> int:
+    """Run the command in this process, and return its exit code."""
+    signal.alarm(_TIMEOUT_S)
+    for stream, file in enumerate((os.open(os.devnull, os.O_RDONLY), *outputs)):
+        os.dup2(file, stream)
+    os.chdir(job["cwd"])
+    os.environ.clear()
+    os.environ.update(job["environ"])
+    if job["few"]:
+        limits.prepare()
+    try:
+        main(args=job["arguments"], prog_name="python -m generator")
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    except BaseException:  # noqa: BLE001 - what Python itself does
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code
+
+
+def _content(output: int) -> str:
+    with os.fdopen(output, "rb") as file:
+        file.seek(0)
+        return file.read().decode("utf-8", "surrogateescape")
+
+
+if __name__ == "__main__":
+    _serve()
