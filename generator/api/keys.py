@@ -117,6 +117,11 @@ def details(market_id: str, slug: str | None) -> tuple[str, ...]:
     return (detail(market_id),) if slug is None else (detail(market_id), detail_by_slug(slug))
 
 
+def is_detail(key: str) -> bool:
+    """Whether the object is a market's detail, by its id or its slug."""
+    return key.startswith((f"{DETAILS}/", f"{SLUGS}/"))
+
+
 def error(status: int) -> str:
     """The key of the error body for `status`."""
     return f"{ERRORS}/{status}.json"
@@ -146,7 +151,7 @@ def is_first_page(key: str) -> bool:
 
 def rank(key: str) -> int:
     """The position of a mutable object in publication order: details, documents, first pages, `build.json`."""
-    if key.startswith((f"{DETAILS}/", f"{SLUGS}/")):
+    if is_detail(key):
         return 0
     if is_first_page(key):
         return 2

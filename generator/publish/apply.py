@@ -1,9 +1,10 @@
 """Carries out the steps of a plan: many requests at once, each under the lease, every answer checked."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import Final, TypeVar
 
 from generator.api import keys
@@ -49,9 +50,10 @@ class Applier:
     progress: Progress
     tally: Tally
 
-    def withdraw(self, plan: Plan) -> None:
-        """Delete the details of withdrawn markets, before anything else."""
-        self._delete(step.key for step in plan.withdrawals)
+    def withdraw(self, plan: Plan, blocked: Collection[str]) -> None:
+        """Delete the details of withdrawn markets, before anything else; those of `blocked` ones may not exist."""
+        details = [step.key for step in plan.withdrawals]
+        self._delete(details, sorted({*blocked} - {*details}))
 
     def upload_generations(self, plan: Plan) -> None:
         """Upload every page or chunk of the new generations; nothing leads to them yet."""
@@ -129,13 +131,14 @@ class Applier:
     def _found(self, key: str) -> Condition:
         return with_retries(lambda: self.store.head(key)) or If.ABSENT
 
-    def _delete(self, object_keys: Iterable[str]) -> None:
-        remaining = iter(object_keys)
+    def _delete(self, object_keys: Iterable[str], uncounted: Iterable[str] = ()) -> None:
+        """Delete objects; `uncounted` ones may not exist and are no steps of the plan."""
+        remaining = chain(((key, True) for key in object_keys), ((key, False) for key in uncounted))
         while batch := list(islice(remaining, _BATCH)):
             self.lease.renew_if_needed()
-            with_retries(partial(self._delete_batch, batch))
-            self.tally.deleted += len(batch)
-            for _ in batch:
+            with_retries(partial(self._delete_batch, [key for key, _ in batch]))
+            for _ in filter(itemgetter(1), batch):
+                self.tally.deleted += 1
                 self.progress.advance()
 
     def _delete_batch(self, batch: list[str]) -> None:

@@ -1,16 +1,19 @@
-"""Audits the store: compares every object in it with the record. It lists everything, so it costs.
+"""Audits the store: compares objects in it with the record.
 
-It cannot see altered headers: no listing shows them.
+`audit` lists everything, so it costs; it cannot see altered headers, which no listing shows. The others look only where
+a request of a publisher that was cut short may have taken effect after another took over.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
+from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.publish.plan import Doubts
 from generator.publish.record import Published
 from generator.publish.stores.requests import parallel_map, with_retries
 from generator.publish.stores.store import Listed, Store
+from generator.tree import layouts
 from generator.tree.folder import Output
 from generator.tree.layouts import object_keys
 from generator.tree.manifest import Current, Manifest
@@ -28,6 +31,49 @@ def audit(store: Store, published: Published | None, built: Manifest, folder: Ou
     due = published.due_generations() if published else {}
     known = {key for pair, entry in (due | recorded | built.current()).items() for key in object_keys(pair[0], entry)}
     return Doubts(frozenset(altered | (found.keys() - etags.keys() - known)), frozenset(broken))
+
+
+def late(store: Store, published: Published, built: Manifest) -> Doubts:
+    """Find what publishers that were cut short have put since."""
+    suspects = {key for entry in published.abandoned for key in entry.touched} - published.unfinished()
+    altered = {key for key, etag in _etags(store, suspects).items() if etag != published.etags.get(key)}
+    known = published.due_generations() | published.built.generations() | built.current()
+    gone = {
+        (entry.list, entry.generation): entry.as_current()
+        for abandoned in published.abandoned
+        for entry in abandoned.generations
+        if (entry.list, entry.generation) not in known
+    }
+    chunks = layouts.chunk_keys(gone) - layouts.chunk_keys(known)
+    found = altered | _existing(store, chunks) | _objects_of(store, gone)
+    return Doubts(frozenset(found), show_withdrawn=bool(found))
+
+
+def stray_details(store: Store, published: Published, ids: Collection[str]) -> Doubts:
+    """Find details of these markets that the store holds, although the record knows of none."""
+    details = {key for market_id in ids for key in published.built.details(market_id)}
+    found = _existing(store, details - published.built.objects.keys())
+    return Doubts(frozenset(found), show_withdrawn=bool(found))
+
+
+def _objects_of(store: Store, generations: Iterable[tuple[str, str]]) -> set[str]:
+    """The objects of these generations that exist, except chunks: few, so listing costs less than deleting all."""
+
+    def listed(pair: tuple[str, str]) -> list[str]:
+        prefix = f"{keys.generation_prefix(*pair)}/"
+        return [found.key for found in with_retries(lambda: list(store.list(prefix)))]
+
+    return {key for found in parallel_map(listed, generations, store.parallel) for key in found}
+
+
+def _existing(store: Store, object_keys: Collection[str]) -> set[str]:
+    return {key for key, etag in _etags(store, object_keys).items() if etag is not None}
+
+
+def _etags(store: Store, object_keys: Collection[str]) -> dict[str, str | None]:
+    wanted = sorted(object_keys)
+    etags = parallel_map(lambda key: with_retries(partial(store.head, key)), wanted, store.parallel)
+    return dict(zip(wanted, etags, strict=True))
 
 
 def _is_whole(store: Store, folder: Output, pair: tuple[str, str], entry: Current, found: Mapping[str, Listed]) -> bool:

@@ -33,6 +33,9 @@ class Content(Protocol):
     def without(self, ids: frozenset[str]) -> "Content":
         """Take markets out."""
 
+    def recovered(self, doubted: frozenset[str]) -> "Content":
+        """Hold these objects, too: the store's are not those of the record."""
+
 
 @dataclass(frozen=True)
 class BuiltFolder:
@@ -54,6 +57,10 @@ class BuiltFolder:
             return self
         withdrawal.from_folder(self.folder, ids, self.lifetime)
         return self.opened(self.folder, self.shape, self.lifetime)
+
+    def recovered(self, doubted: frozenset[str]) -> Self:  # noqa: ARG002 - the protocol's
+        """Hold these objects, too; the folder of a build holds every one."""
+        return self
 
     def without_retired(self) -> Self:
         """Delete every retired generation."""
@@ -84,7 +91,8 @@ class DryFolder(BuiltFolder):
 class StoredSite:
     """What a store holds itself; `folder` receives what changes when markets are taken out.
 
-    `gone` are the markets taken out so far: the store may show them still.
+    `gone` are the markets taken out so far: the store may show them still. `doubted` are objects that are not those of
+    the record.
     """
 
     store: Store
@@ -93,6 +101,7 @@ class StoredSite:
     built: Manifest
     lifetime: timedelta
     gone: frozenset[str] = frozenset()
+    doubted: frozenset[str] = frozenset()
 
     def without(self, ids: frozenset[str]) -> Self:
         """Take markets out of what the record says now."""
@@ -100,11 +109,16 @@ class StoredSite:
         if published is None:
             raise OutputError(f"{self.store.name}: nothing is published there")
         gone = self.gone | ids
-        withdrawal.from_store(self.store, published, gone, self.folder, self.lifetime)
+        state = withdrawal.StoredState(self.store, published, self.doubted)
+        withdrawal.from_store(state, gone, self.folder, self.lifetime)
         built = self.folder.manifest()
         if built is None:
             raise OutputError(f"{self.folder.path('')}: another process deletes files there; stop it, then run again")
         return replace(self, built=built, gone=gone)
+
+    def recovered(self, doubted: frozenset[str]) -> Self:
+        """Hold these objects, too: as they are in the store, lists as readers find them."""
+        return replace(self, doubted=self.doubted | doubted).without(frozenset())
 
 
 def merge_blocked(folder: Output, store: Store) -> BlockedList:

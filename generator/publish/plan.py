@@ -124,10 +124,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Doubts:
-    """What an audit of the store found: altered or unknown mutable objects, damaged generations."""
+    """What an audit of the store found: altered or unknown mutable objects, damaged generations.
+
+    `show_withdrawn`: they may have shown markets that are not public, and caches may have copies.
+    """
 
     keys: frozenset[str] = frozenset()
     generations: frozenset[tuple[str, str]] = frozenset()
+    show_withdrawn: bool = False
 
 
 NO_DOUBTS: Final = Doubts()
@@ -152,14 +156,15 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
     withdrawn = before.markets.keys() - built.markets.keys()
     details = {key for market_id in withdrawn for key in before.details(market_id)}
     deletions = [*_deletions(built, before, uncertain, details)]
+    first = details | {step.key for step in deletions if keys.is_detail(step.key) and step.key not in before.objects}
     return Plan(
         final=final,
-        withdrawals=tuple(step for step in deletions if step.key in details),
+        withdrawals=tuple(step for step in deletions if step.key in first),
         generations=tuple(_generations(built, before, rules.doubts.generations)),
         uploads=tuple(uploads),
-        deletions=tuple(step for step in deletions if step.key not in details),
+        deletions=tuple(step for step in deletions if step.key not in first),
         due=tuple(_due(final, record, rules)),
-        purges=bool(withdrawn) or rules.purges or record.are_caches_stale,
+        purges=bool(withdrawn) or rules.purges or rules.doubts.show_withdrawn or record.are_caches_stale,
     )
 
 

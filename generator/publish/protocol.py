@@ -25,11 +25,11 @@ from generator.progress import Progress
 from generator.publish import blocklist, invalidation, store_checks
 from generator.publish import plan as planning
 from generator.publish.apply import Applier, Tally
-from generator.publish.audit import audit
+from generator.publish.audit import audit, late, stray_details
 from generator.publish.content import Content
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Rules
-from generator.publish.record import Published
+from generator.publish.record import Abandoned, Published
 from generator.publish.stores.requests import with_retries
 from generator.publish.stores.store import Store
 from generator.tree import layouts, manifest
@@ -64,12 +64,25 @@ _NO_EXTRAS: Final = Extras()
 class Publisher:
     """Brings a store to the state of a content: `prepare`, `plan`, then `publish` the plan."""
 
-    def __init__(self, target: Target, content: Content, progress: Progress, extras: Extras = _NO_EXTRAS) -> None:
+    def __init__(
+        self,
+        target: Target,
+        content: Content,
+        progress: Progress,
+        extras: Extras = _NO_EXTRAS,
+        blocked: frozenset[str] = frozenset(),
+    ) -> None:
         self._store, self._lease, self._config = target.store, target.lease, target.config
         self._extras = extras
         self._progress = progress
         self._doubts = NO_DOUBTS
         self._probed_at = ""
+        #: The blocked list as last read.
+        self._blocked = blocked
+        #: When the store was last searched for what late requests left.
+        self._searched_at = self._lease.now
+        self._has_intended = False
+        self._is_audited = False
         self.content = content
         self.tally = Tally()
         self._applier = Applier(self._store, self._lease, content.folder, progress, self.tally)
@@ -100,7 +113,12 @@ class Publisher:
         """Compare the content with the record, and with the store itself when verifying."""
         if self._extras.is_verifying:
             self._doubts = self._audit()
+        else:
+            self._doubt(self._late())
         plan = self._plan()
+        if plan.is_empty(self._record()):
+            self._doubt(self._stray_details())
+            plan = self._plan()
         self.tally.retained = layouts.total(plan.final.generations()) - layouts.total(plan.final.current())
         return plan
 
@@ -112,7 +130,24 @@ class Publisher:
         return planning.plan(built, self._record(), rules)
 
     def _audit(self) -> Doubts:
+        self._is_audited = True
         return audit(self._store, self._lease.published, self.content.built, self.content.folder)
+
+    def _late(self) -> Doubts:
+        published = self._lease.published
+        if published is None or not published.abandoned:
+            return NO_DOUBTS
+        return late(self._store, published, self.content.built)
+
+    def _stray_details(self) -> Doubts:
+        published = self._lease.published
+        # A plan with anything to do deletes the details of all blocked markets, which takes one request.
+        return stray_details(self._store, published, self._blocked) if published else NO_DOUBTS
+
+    def _doubt(self, doubts: Doubts) -> None:
+        self._doubts = doubts
+        if doubts.keys:
+            self.content = self.content.recovered(doubts.keys)
 
     def _record(self) -> Published:
         return self._lease.published or Published(sequence=0, built=self.content.built.emptied(), etags={})
@@ -132,7 +167,7 @@ class Publisher:
     def _is_done(self, plan: Plan) -> bool:
         published = self._lease.published
         # A new probe must be recorded, or every run would probe again.
-        is_settled = published is not None and published.work is None and not self._probed_at
+        is_settled = published is not None and published.is_settled() and not self._probed_at
         return is_settled and plan.is_empty(self._record())
 
     def _carry_out(self, plan: Plan) -> Plan:
@@ -143,7 +178,7 @@ class Publisher:
         if blocked := self._blocked_since(plan):
             self.content = self.content.without(blocked)
             return self._carry_out(self._plan())
-        self._applier.withdraw(plan)
+        self._applier.withdraw(plan, self._blocked_details(plan))
         self._applier.upload_generations(plan)
         etags = {**before.etags, **self._applier.replace(plan)}
         self._commit(plan, {key: etags[key] for key in plan.final.objects})
@@ -155,11 +190,20 @@ class Publisher:
         uploading = {(step.list_name, step.entry.generation) for step in plan.generations}
         due = tuple(entry for entry in before.due if (entry.list, entry.generation) not in uploading)
         probed_at = self._probed_at or before.probed_at
-        update = {"built": intended, "due": due, "probed_at": probed_at}
+        abandoned = self._abandoned(before)
+        update = {"built": intended, "due": due, "probed_at": probed_at, "abandoned": abandoned}
         self._lease.hold(before.model_copy(update=update), plan.touched())
+        self._has_intended = True
+
+    def _abandoned(self, before: Published) -> tuple[Abandoned, ...]:
+        """What publishers that were cut short may still put, including the one that is being taken over."""
+        known = tuple(entry for entry in before.abandoned if self._searched_at <= entry.until)
+        new = None if self._has_intended else before.abandoned_at(self._lease.now)
+        return (*known, new) if new else known
 
     def _commit(self, plan: Plan, etags: dict[str, str]) -> None:
-        committed = self._record().model_copy(
+        published = self._record()
+        committed = published.model_copy(
             update={
                 "built": plan.final,
                 "etags": etags,
@@ -167,7 +211,7 @@ class Publisher:
                 "are_caches_stale": plan.purges,
             }
         )
-        if plan.shows_markets or plan.due or plan.purges:
+        if plan.shows_markets or plan.due or plan.purges or published.abandoned:
             self._lease.hold(committed, ())
         else:
             self._lease.release(committed)
@@ -177,18 +221,26 @@ class Publisher:
         if blocked := self._blocked_since(plan):
             self.content = self.content.without(blocked)
             self._doubts = NO_DOUBTS
-        elif self.tally.found_altered and self._doubts is NO_DOUBTS:
+        elif self.tally.found_altered and not self._is_audited:
             # Somebody altered objects, so the record may be wrong about others, too.
             self._doubts = self._audit()
+        elif self._lease.published and self._lease.published.work and (doubts := self._late()) != NO_DOUBTS:
+            self._doubt(doubts)
         else:
             return None
         return self._plan()
 
     def _blocked_since(self, plan: Plan) -> frozenset[str]:
         """The markets of the plan that were blocked since it was made."""
-        if not plan.shows_markets:
-            return frozenset()
-        return blocklist.read(self._store).ids() & plan.final.markets.keys()
+        if plan.shows_markets or self._blocked:
+            self._blocked = blocklist.read(self._store).ids()
+        return self._blocked & plan.final.markets.keys()
+
+    def _blocked_details(self, plan: Plan) -> frozenset[str]:
+        """Every detail of a blocked market: a late request may have put one of which the record knows nothing."""
+        built = self._record().built
+        details = {key for market_id in self._blocked for key in built.details(market_id)}
+        return frozenset(details - plan.final.objects.keys())
 
     def _finish(self, plan: Plan) -> None:
         published = self._record()

@@ -4,17 +4,23 @@ It is replaced by conditional puts only, and always before the objects it descri
 left behind, the next one finds in the record.
 """
 
+import operator
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Final
 
 from pydantic import Field
 
+from generator.api.times import instant
 from generator.tree import manifest
 from generator.tree.manifest import Current, Manifest, Retired, StoredModel
 
 KEY: Final = "manifest.json"
 #: Raised when an older program could misread the record.
 FORMAT: Final = 1
+#: How long after the end of a publisher its last requests may take effect. Stores refuse signatures that are older than
+#: a quarter of an hour, and no proxy holds a request for longer than this.
+_IN_FLIGHT: Final = timedelta(hours=1)
 
 
 class Work(StoredModel):
@@ -32,13 +38,24 @@ class Work(StoredModel):
     touched: tuple[str, ...]
 
 
+class Abandoned(StoredModel):
+    """What a publisher that was cut short meant to put: its last requests may take effect `until` then (RFC 3339, UTC).
+
+    `touched` are mutable objects, `generations` those it may not have completed.
+    """
+
+    until: str
+    touched: tuple[str, ...]
+    generations: tuple[Retired, ...]
+
+
 class Published(StoredModel):
     """The state of a store. `sequence` counts its changes.
 
     `built` is the manifest of what is published; it is incomplete while first pages are being replaced. `etags` are the
     store's ETags of the mutable objects. `due` are generations that are no longer retained and still to be deleted.
     `are_caches_stale` until the CDN was invalidated after a withdrawal. `probed_at` is when the store last proved that
-    it honours conditional puts.
+    it honours conditional puts. `abandoned` is what publishers that were cut short may still put.
     """
 
     format: int = FORMAT
@@ -50,6 +67,7 @@ class Published(StoredModel):
     due: tuple[Retired, ...] = Field(default=(), alias="doomed")
     are_caches_stale: bool = False
     probed_at: str = ""
+    abandoned: tuple[Abandoned, ...] = Field(default=(), exclude_if=operator.not_)
 
     def encoded(self) -> bytes:
         """The object's bytes."""
@@ -62,6 +80,20 @@ class Published(StoredModel):
     def unfinished(self) -> frozenset[str]:
         """The mutable objects of unknown content: a publisher that is at work or was interrupted may replace them."""
         return frozenset(self.work.touched) if self.work else frozenset()
+
+    def is_settled(self) -> bool:
+        """Whether nobody is at work, or left work behind."""
+        return self.work is None and not self.abandoned
+
+    def abandoned_at(self, now: str) -> Abandoned | None:
+        """What the publisher at work will have abandoned if another takes over `now`; None if it has put everything."""
+        if self.work is None or self.built.complete:
+            return None
+        return Abandoned(
+            until=instant(datetime.fromisoformat(now) + _IN_FLIGHT),
+            touched=self.work.touched,
+            generations=tuple(entry for entry in self.built.retired if entry.partial),
+        )
 
 
 def decoded(content: bytes) -> Published:

@@ -93,7 +93,7 @@ class Publication:
             blocked = built.sync_blocked(store).ids() if self.blocked is None else self.blocked
             content = self._content(built, blocked)
             target = Target(store, self._opened_lease(store, content.built, blocked), self.config)
-            publisher = publisher_type(target, content, progress, self.options.extras)
+            publisher = publisher_type(target, content, progress, self.options.extras, blocked)
             publisher.prepare()
             plan = publisher.plan()
             guards.refuse_altered(plan, content.built, self.folder)

@@ -18,6 +18,7 @@ from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
 from generator.publish import guards, withdrawal
 from generator.publish.apply import Tally
+from generator.publish.audit import stray_details
 from generator.publish.content import StoredSite
 from generator.publish.lease import Lease
 from generator.publish.protocol import Publisher, Target
@@ -120,12 +121,16 @@ class _PublishedSite:
         if published is None:
             return Tally()
         ids = blocked | _hidden(published.built, blocked, visible, config.guards.max_shrink)
-        is_settled = published.work is None and not published.are_caches_stale
-        if is_settled and not ids & published.built.markets.keys():
+        is_settled = published.is_settled() and not published.are_caches_stale
+        if (
+            is_settled
+            and not ids & published.built.markets.keys()
+            and not stray_details(self._target.store, published, blocked).keys
+        ):
             return Tally()
         lease.refuse_if_busy()
         stored = StoredSite(self._target.store, lease, self._folder, published.built, config.cursor.lifetime)
-        publisher = Publisher(self._target, stored.without(ids), self._progress)
+        publisher = Publisher(self._target, stored.without(ids), self._progress, blocked=blocked)
         publisher.publish(publisher.plan())
         return publisher.tally
 

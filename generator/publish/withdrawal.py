@@ -5,6 +5,7 @@ only some of these.
 """
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final
@@ -41,15 +42,28 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> No
     staging.place(folder, before, rendered, lifetime)
 
 
-def from_store(store: Store, published: Published, ids: Collection[str], folder: Output, lifetime: timedelta) -> None:
-    """Put into `folder` whatever the store lacks of its own state without the markets."""
+@dataclass(frozen=True)
+class StoredState:
+    """What a store holds by its record, except for `doubted` objects, which are not those of the record."""
 
-    def read(key: str) -> bytes | None:
-        stored = with_retries(partial(store.get, key))
+    store: Store
+    published: Published
+    doubted: frozenset[str] = frozenset()
+
+    def read(self, key: str) -> bytes | None:
+        """An object's bytes."""
+        stored = with_retries(partial(self.store.get, key))
         return stored.body if stored else None
 
-    withdrawal = _Withdrawal(published.built, read, frozenset(ids), published.unfinished())
-    staging.place(folder, folder.manifest(), withdrawal.rendered(folder, store.parallel), lifetime)
+    def unknown(self) -> frozenset[str]:
+        """The objects of unknown content that may belong to the state."""
+        return self.published.unfinished() | (self.doubted & self.published.built.objects.keys())
+
+
+def from_store(state: StoredState, ids: Collection[str], folder: Output, lifetime: timedelta) -> None:
+    """Put into `folder` whatever the store lacks of its own state without the markets."""
+    withdrawal = _Withdrawal(state.published.built, state.read, frozenset(ids), state.unknown())
+    staging.place(folder, folder.manifest(), withdrawal.rendered(folder, state.store.parallel), lifetime)
 
 
 class _Withdrawal:

@@ -255,6 +255,31 @@ def test_a_takedown_can_be_repeated(site: Site) -> None:
         site.check()
 
 
+@pytest.mark.parametrize("command", [("takedown",), ("publish",), ("rebuild", "--as-of", hour(1))])
+def test_every_takedown_and_publish_deletes_the_details_of_blocked_markets_again(
+    site: Site, command: tuple[str, ...]
+) -> None:
+    key = keys.detail(market_id(FX))
+    body = site.objects()[key]
+    site.done("takedown", market_id(FX))
+    site.put(key, body)
+    result = site.done(*command)
+    assert site.traces(FX) == []
+    if command[0] != "rebuild":  # it deletes without looking, and so need not learn that there was anything
+        assert "cached copies of withdrawn markets may remain" in result.stderr
+    site.check()
+
+
+def test_an_unchanged_publish_asks_once_for_each_blocked_market(site: Site) -> None:
+    site.done("takedown", market_id(FX))
+    site.done("publish")
+    assert site.requests("publish") == [
+        "GetObject blocked.json",
+        "GetObject manifest.json",
+        f"HeadObject {keys.detail(market_id(FX))}",
+    ]
+
+
 def test_a_takedown_before_the_first_publish_succeeds(empty: Site) -> None:
     empty.done("takedown", market_id(FX))
     empty.done("publish")

@@ -56,7 +56,8 @@ def test_a_withdrawal_from_a_store_equals_a_build_without_the_markets(site: Site
     assert stored
     with locked(tmp_path / "scratch") as folder:
         published = record.decoded(stored.body)
-        withdrawal.from_store(store, published, [market_id(1), market_id(FX)], folder, LIFETIME)
+        state = withdrawal.StoredState(store, published)
+        withdrawal.from_store(state, [market_id(1), market_id(FX)], folder, LIFETIME)
         made = folder.manifest()
     assert made
     expected = rebuilt_without(site, 1, FX)

@@ -161,8 +161,10 @@ def check_known(objects: Objects) -> None:
     known: set[str] = set()
     if published:
         known = expected_keys(published.built) | published.unfinished()
-        for entry in published.due:
+        late = [entry for abandoned in published.abandoned for entry in abandoned.generations]
+        for entry in (*published.due, *late):
             known.update(object_keys(entry.list, entry))
+        known.update(key for abandoned in published.abandoned for key in abandoned.touched)
     unknown = sorted(key for key in objects if key.startswith(f"{API_VERSION}/") and key not in known)
     assert not unknown, f"unknown to the record: {unknown[:5]} of {len(unknown)}"
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -26,13 +27,14 @@ from generator.publish.stores.store import Condition, If, Store, Stored, Unavail
 from generator.tree.blocklist import KEY, BlockedList
 from generator.tree.folder import locked
 from generator.tree.layouts import object_keys
-from tests.publish.faults.scene import LEASE_S, Scene, check_hidden, check_known, check_lists, check_whole
+from tests.publish.faults.scene import LEASE_S, PREFIX, Scene, check_hidden, check_known, check_lists, check_whole
 from tests.publish.faults.sites import LISTS, Site
 from tests.publish.faults.strikes import Strike, Watch, label
 from tests.support.builds import NOW, Silent
 from tests.support.faults import GoneError
 from tests.support.rows import market_id
 from tests.support.s3.behaviour import APPLIED_BUT_FAILED, Fault
+from tests.support.s3.bucket import Conditions
 from tests.support.s3.wire import Answer, Request
 
 #: A breach that goes unnoticed in a third of the races goes unnoticed in one of 59,000 tests.
@@ -128,6 +130,22 @@ class LooksBeforeItIntends(Publisher):
     def _blocked_since(self, plan: Plan) -> frozenset[str]:
         is_committed = self._record().built.complete
         return super()._blocked_since(plan) if is_committed else frozenset()
+
+
+class ForgetsTheAbandoned(Around):
+    """Takes over, and does not remember what the other publisher may still put."""
+
+    def put(self, key: str, body: bytes, condition: Condition) -> str:
+        if key == record.KEY:
+            body = record.decoded(body).model_copy(update={"abandoned": ()}).encoded()
+        return self.store.put(key, body, condition)
+
+
+class TrustsTheRecordOnDetails(Publisher):
+    """Deletes no detail of a blocked market that the record does not know."""
+
+    def _blocked_details(self, plan: Plan) -> frozenset[str]:  # noqa: ARG002 - the publisher's
+        return frozenset()
 
 
 class NeverLooksBackAtAPut(Around):
@@ -254,6 +272,21 @@ class Dies(Around):
         return self.store.put(key, body, condition)
 
 
+class DiesInFlight(Around):
+    """Ends with the first puts of some keys under way: they are kept in `late`."""
+
+    def __init__(self, store: Store, is_late: Callable[[str], bool], late: list[tuple[str, bytes]]) -> None:
+        super().__init__(store)
+        self._is_late = is_late
+        self._late = late
+
+    def put(self, key: str, body: bytes, condition: Condition) -> str:
+        if self._is_late(key):
+            self._late.append((key, body))
+            raise DiedError
+        return self.store.put(key, body, condition)
+
+
 def sites_of(scene: Scene) -> tuple[Site, Site]:
     """A site that is published, and one that differs in every list."""
     old = scene.site("a", 0)
@@ -365,6 +398,35 @@ def take_down_first(scene: Scene, variant: Variant) -> None:
     assert not shown, f"market 7 is there: {shown[0]}"
 
 
+def put_late(scene: Scene, variant: Variant) -> None:
+    """Requests of a publisher that was cut short take effect after another has taken over."""
+    old, _ = sites_of(scene)
+    slow = scene.site("slow", 3, m3={"question": "Slow?"})
+    late: list[tuple[str, bytes]] = []
+    for is_late in (keys.is_immutable, keys.is_detail):
+        with pytest.raises(DiedError):
+            Variant(partial(DiesInFlight, is_late=is_late, late=late)).publish(scene, slow)
+        scene.pass_time(LEASE_S + 2)
+        assert variant.publish(scene, old) == 0
+    for key, body in late:
+        scene.server.bucket.put(f"{PREFIX}{key}", body, keys.headers(key), Conditions())
+    assert variant.publish(scene, old) == 0
+    check_whole(scene.objects(), old)
+
+
+def leave_detail(scene: Scene, variant: Variant) -> None:
+    """The detail of a blocked market is there, unknown to the record."""
+    old, _ = sites_of(scene)
+    scene.publish(old)
+    key = keys.detail(market_id(7))
+    config = scene.config("elsewhere")
+    blocked = BlockedList().decided([market_id(7)], is_blocked=True, now=NOW)
+    takedown.from_store(scene.store(config), config, blocked, Silent(), void)
+    scene.server.bucket.put(f"{PREFIX}{key}", old.files[key], keys.headers(key), Conditions())
+    assert variant.publish(scene, scene.site("d", 3, m7=None, m1={"question": "Later?"})) == 0
+    check_hidden(scene.objects(), 7)
+
+
 def lose_answer(scene: Scene, variant: Variant) -> None:
     _, new = sites_of(scene)
     puts: list[Request] = []
@@ -414,7 +476,8 @@ def void(_: object) -> None:
 
 
 ROUNDS = (
-    race, freeze, die, take_over, set_clock_right, take_down, take_down_first, lose_answer, walk, look,
+    race, freeze, die, take_over, set_clock_right, take_down, take_down_first, put_late, leave_detail, lose_answer,
+    walk, look,
 )  # fmt: skip
 #: Every rule: the publisher that breaks it, the round that catches it, and the error.
 BROKEN = {
@@ -430,6 +493,16 @@ BROKEN = {
     "no lease is longer than the longest": (Variant(lease=BelievesEveryDeadline), set_clock_right, "4 == 0"),
     "the blocked list is read after the commit": (Variant(LooksAtTheBlockedListOnce), take_down, "is there"),
     "the blocked list is read under the lease": (Variant(publisher=LooksBeforeItIntends), take_down_first, "is there"),
+    "what a publisher may still put is remembered": (
+        Variant(ForgetsTheAbandoned),
+        put_late,
+        "unknown to the record|is stale",
+    ),
+    "details of blocked markets are deleted every time": (
+        Variant(publisher=TrustsTheRecordOnDetails),
+        leave_detail,
+        "is there",
+    ),
     "a put without an answer is looked up": (Variant(NeverLooksBackAtAPut), lose_answer, "4 == 0"),
     "nothing is cleaned up while in doubt": (Variant(CleansUpWhenUnsure), lose_answer, "is missing"),
     "what was replaced is kept for walks": (Variant(publisher=RetiresNothing), walk, "/1-0/1.json"),
