@@ -27,6 +27,7 @@ import hashlib
 from typing import Final
 
 from generator.api.contract import API_VERSION, Sort, StatusFilter
+from generator.config.settings import Config
 
 MARKETS: Final = f"{API_VERSION}/public/markets"
 LISTS: Final = f"{MARKETS}/lists"
@@ -41,6 +42,8 @@ CONTENT_TYPE: Final = "application/json; charset=utf-8"
 #: A generation never changes, so the CDN keeps it for a year. Browsers, which no invalidation reaches, keep it for a
 #: minute, so that a takedown takes effect.
 IMMUTABLE: Final = "public, max-age=60, s-maxage=31536000, immutable"
+#: The same where nothing can purge the CDN's copies: they end within minutes by themselves.
+UNPURGED_IMMUTABLE: Final = "public, max-age=60, s-maxage=300, immutable"
 #: Mutable objects: for some seconds readers may see the previous build.
 MUTABLE: Final = "public, max-age=10, s-maxage=30, stale-while-revalidate=60"
 
@@ -138,9 +141,14 @@ def is_generation(folder: str) -> bool:
     return folder.startswith(f"{LISTS}/") and len(parts) == _LIST_PARTS + 1 and parts[-1] not in (FIRST, CHUNKS)
 
 
-def headers(key: str) -> dict[str, str]:
-    """The HTTP headers stored with the object."""
-    return {"Content-Type": CONTENT_TYPE, "Cache-Control": IMMUTABLE if is_immutable(key) else MUTABLE}
+def immutable_control(config: Config) -> str:
+    """The Cache-Control of immutable objects, and of pages that an edge cuts out of them."""
+    return UNPURGED_IMMUTABLE if config.publish.is_unpurged else IMMUTABLE
+
+
+def headers(key: str, immutable: str = IMMUTABLE) -> dict[str, str]:
+    """The HTTP headers stored with the object; `immutable` is the Cache-Control of immutable ones."""
+    return {"Content-Type": CONTENT_TYPE, "Cache-Control": immutable if is_immutable(key) else MUTABLE}
 
 
 def is_first_page(key: str) -> bool:

@@ -239,6 +239,11 @@ class Publish(Section):
         prefix = folder.strip("/")
         return name, f"{prefix}/" if prefix else ""
 
+    @property
+    def is_unpurged(self) -> bool:
+        """Whether the target is a bucket, which caches may lie in front of, and no withdrawal can purge these."""
+        return self.bucket() is not None and not (self.cloudfront_distribution or self.purge_command)
+
 
 class Config(Section):
     """Settings of the public-markets job."""

@@ -40,7 +40,7 @@ def worker_values(config: Config, router: Mapping[str, Any]) -> dict[str, Any]:
         "root": _target(config)[1],
         "cache_root": f"{config.base_url}/",
         "content_type": keys.CONTENT_TYPE,
-        "immutable": keys.IMMUTABLE,
+        "immutable": keys.immutable_control(config),
         "mutable": keys.MUTABLE,
     }
 

@@ -43,7 +43,7 @@ def _values(config: Config) -> dict[str, Any]:
         "immutable_keys": f"~^{re.escape(keys.LISTS)}/[^/]+/[^/]+/(?!{keys.FIRST}/|{re.escape(keys.HEAD)}$)",
         "objects": OBJECTS,
         "largest": _LARGEST_OBJECT,
-        "immutable": keys.IMMUTABLE,
+        "immutable": keys.immutable_control(config),
         "mutable": keys.MUTABLE,
         "cors": responses.CORS,
         "errors": dict(_errors(config)),

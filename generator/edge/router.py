@@ -42,7 +42,7 @@ def reader_values(config: Config) -> dict[str, Any]:
     values, unavailable = _values(config), HTTPStatus.SERVICE_UNAVAILABLE
     return (
         values
-        | window_values()
+        | window_values(config)
         | {
             "can_read": True,
             "is_cut": layouts.is_cut(config.layout),
@@ -53,7 +53,7 @@ def reader_values(config: Config) -> dict[str, Any]:
     )
 
 
-def window_values() -> dict[str, Any]:
+def window_values(config: Config) -> dict[str, Any]:
     """Values for a script that cuts pages out of chunks."""
     return {
         "lists": keys.LISTS,
@@ -63,7 +63,7 @@ def window_values() -> dict[str, Any]:
         "chunk_size": chunks.SIZE,
         "check_length": cursors.CHECK_LENGTH,
         "first_headers": {"content-type": keys.CONTENT_TYPE, "cache-control": keys.MUTABLE},
-        "later_headers": {"content-type": keys.CONTENT_TYPE, "cache-control": keys.IMMUTABLE},
+        "later_headers": {"content-type": keys.CONTENT_TYPE, "cache-control": keys.immutable_control(config)},
     }
 
 

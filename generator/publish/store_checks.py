@@ -49,7 +49,10 @@ def unnamed_cdn(config: Config) -> str | None:
     """Whether no CDN is configured, so that its copies outlive a withdrawal."""
     if invalidation.is_configured(config):
         return None
-    return (
+    sentence = (
         "publish: no CDN is configured, so cached copies of withdrawn markets may remain; set "
         "publish.cloudfront_distribution or publish.purge_command"
     )
+    if config.publish.is_unpurged:
+        sentence += "; until then, shared caches are told to keep pages for 5 minutes only, instead of a year"
+    return sentence

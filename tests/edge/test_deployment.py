@@ -1,10 +1,13 @@
 """The files that a build renders for the edges, and nginx in front of a bucket."""
 
+import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from generator.api import keys
 from generator.api.contract import Variant
 from generator.config.settings import Config, Publish
 from generator.edge import deployment
@@ -12,6 +15,7 @@ from generator.tree.layouts import LAYOUTS
 from tests.support.bucket import bucket
 from tests.support.builds import VARIANTS, build_now, make_config
 from tests.support.edges import http_mismatch, on_the_wire
+from tests.support.rows import create_database, insert_market, market_id
 from tests.support.servers import connected, folder_for_anybody, free_port, nginx
 
 BUCKET = "edge/nginx/bucket.conf"
@@ -28,10 +32,12 @@ def test_every_name_that_may_be_there_is_rendered_by_some_settings() -> None:
 
 
 def test_a_build_writes_what_changed_and_deletes_what_is_no_longer_rendered(tmp_path: Path, database: object) -> None:
-    output, bucket = (
-        tmp_path / "output",
-        {"publish__target": "s3://bucket/p", "publish__endpoint_url": "http://127.0.0.1:9"},
-    )
+    output = tmp_path / "output"
+    bucket = {
+        "publish__target": "s3://bucket/p",
+        "publish__endpoint_url": "http://127.0.0.1:9",
+        "publish__purge_command": "true",
+    }
     build_now(make_config(tmp_path))
     configuration = output / "edge" / "nginx" / "nginx.conf"
     first = configuration.stat().st_ino
@@ -65,6 +71,7 @@ def test_nginx_before_a_bucket_answers_every_case_alike(
         rate_limit__requests=1_000_000,
         publish__target="s3://store/a prefix",
         publish__endpoint_url=f"http://127.0.0.1:{store}",
+        publish__purge_command="true",
         layout=layout,
         **VARIANTS[variant],
     )
@@ -79,3 +86,26 @@ def test_nginx_before_a_bucket_answers_every_case_alike(
     assert len(cases) > {"core": 660, "extended": 820}[variant]
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
     assert {path for path in asked if not path.startswith("/store/a%20prefix/v1/")} == set()
+
+
+@pytest.mark.usefixtures("few_limits")
+def test_nginx_before_a_bucket_decides_how_long_copies_are_kept_whatever_the_objects_say(objects: Path) -> None:
+    with closing(create_database(objects / "markets.db")) as connection:
+        for number in range(1, 4):
+            insert_market(connection, number)
+    port, store = free_port(), free_port()
+    config = make_config(
+        objects,
+        base_url=f"http://127.0.0.1:{port}",
+        publish__target="s3://store/a prefix",
+        publish__endpoint_url=f"http://127.0.0.1:{store}",
+    )
+    build_now(config)
+    output = objects / "output"
+    with bucket(output, store), nginx(output, port, "bucket.conf"), connected(port) as client:
+        first = client.send("GET", f"/{keys.MARKETS}?limit=1")
+        later = client.send("GET", f"/{keys.MARKETS}?limit=1&cursor={json.loads(first.body)['nextCursor']}")
+        missing = client.send("GET", f"/{keys.MARKETS}/{market_id(9)}")
+    assert [answer.status for answer in (first, later, missing)] == [200, 200, 404]
+    assert [answer.headers["cache-control"] for answer in (first, later)] == [keys.MUTABLE, keys.UNPURGED_IMMUTABLE]
+    assert missing.headers["cache-control"] == "public, max-age=10"

@@ -13,7 +13,8 @@ NAME = "s3://markets/api"
 KEEPS = f"fine: {NAME}: can be written, and honours conditional puts"
 NO_CDN = (
     "warning: publish: no CDN is configured, so cached copies of withdrawn markets may remain; set "
-    "publish.cloudfront_distribution or publish.purge_command"
+    "publish.cloudfront_distribution or publish.purge_command; until then, shared caches are told to keep pages for "
+    "5 minutes only, instead of a year"
 )
 FIRST = datetime(2024, 1, 31, 12, tzinfo=UTC)
 

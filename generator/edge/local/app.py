@@ -54,6 +54,7 @@ class LocalEdge:
     def __init__(self, config: Config, router: Router, hosts: Hosts) -> None:
         self._output = config.output
         self._hosts = hosts
+        self._immutable = keys.immutable_control(config)
         self._router = router
         self._markets, self._documents = public_paths(config)
         self._limit = RateLimit(config.rate_limit.requests, config.rate_limit.window.total_seconds())
@@ -96,7 +97,7 @@ class LocalEdge:
             key = decision["key"]
             if (body := self._read(key)) is not None:
                 etag = hashlib.sha256(body).hexdigest()[:32]
-                return _from_object(body, etag, {**keys.headers(key), **self._router.cors()}, environ)
+                return _from_object(body, etag, {**keys.headers(key, self._immutable), **self._router.cors()}, environ)
             decision = decision.get("otherwise") or self._router.missing(key)
         return _from_router(decision, environ)
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Final
 
+from generator.api import keys
 from generator.config.settings import Config
 from generator.errors import ConfigError
 from generator.publish.stores.directory import Directory
@@ -27,7 +28,8 @@ def _open(config: Config) -> Store:
     # boto3 takes as long to import as everything else together, and most commands need no bucket.
     from generator.publish.stores.s3 import Bucket  # noqa: PLC0415
 
-    return Bucket(*bucket, endpoint_url=publish.endpoint_url, client=publish.client)
+    control = keys.immutable_control(config)
+    return Bucket(*bucket, endpoint_url=publish.endpoint_url, client=publish.client, immutable=control)
 
 
 def _outside_output(directory: Path, output: Path) -> Path:

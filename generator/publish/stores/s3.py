@@ -31,14 +31,24 @@ class _Uploads(Protocol):
 
 
 class Bucket:
-    """Objects of the bucket whose keys begin with `prefix`. ETags are without quotation marks here."""
+    """Objects of the bucket whose keys begin with `prefix`; `immutable` is the Cache-Control of immutable ones.
+
+    ETags are without quotation marks here.
+    """
 
     def __init__(
-        self, bucket: str, prefix: str, *, endpoint_url: str | None, client: Literal["obstore", "boto3"]
+        self,
+        bucket: str,
+        prefix: str,
+        *,
+        endpoint_url: str | None,
+        client: Literal["obstore", "boto3"],
+        immutable: str = keys.IMMUTABLE,
     ) -> None:
         self.name = f"s3://{bucket}/{prefix}".rstrip("/")
         self._bucket = bucket
         self._prefix = prefix
+        self._immutable = immutable
         self._connection = Connection(self.name, bucket, endpoint_url)
         self._s3 = self._connection.client
         self._uploads = _uploads(client, self._connection)
@@ -138,7 +148,7 @@ class Bucket:
         return f"s3://{self._bucket}/{self._prefix}{key}"
 
     def _put(self, key: str, body: bytes, condition: Condition) -> str:
-        return _unquoted(self._uploads.put(self._prefix + key, body, keys.headers(key), condition))
+        return _unquoted(self._uploads.put(self._prefix + key, body, keys.headers(key, self._immutable), condition))
 
     def _replace(self, key: str, body: bytes, etag: str) -> str:
         try:

@@ -10,9 +10,17 @@ from typing import Any
 
 import pytest
 
-from generator.api import keys
 from generator.tree import layouts
-from tests.publish.faults.scene import Found, Scene, Walkers, check_hidden, check_known, check_lists, check_whole
+from tests.publish.faults.scene import (
+    Found,
+    Scene,
+    Walkers,
+    check_hidden,
+    check_known,
+    check_lists,
+    check_whole,
+    stored_headers,
+)
 from tests.publish.faults.sites import LISTS, Site
 from tests.publish.faults.strikes import ANY, Strike, Victims
 from tests.support.builds import files
@@ -137,7 +145,7 @@ def calls_of(counts: Mapping[str, int]) -> list[Fault]:
 def objects_in(target: Path) -> dict[str, Found]:
     """The objects of a directory, with the headers that a web server adds."""
     return {
-        key: Found(body, hashlib.sha256(body).hexdigest(), keys.headers(key))
+        key: Found(body, hashlib.sha256(body).hexdigest(), stored_headers(key))
         for key, body in files(target, "").items()
         if not key.startswith(".")
     }

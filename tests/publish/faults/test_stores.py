@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from generator.api import keys
 from generator.config.settings import Config
 from generator.errors import GuardError, StoreError
 from generator.publish import record, takedown
@@ -30,6 +29,7 @@ from tests.publish.faults.scene import (
     check_whole,
     publish_site,
     record_of,
+    stored_headers,
 )
 from tests.publish.faults.sites import LISTS, Site, make, markets, without
 from tests.publish.faults.strikes import Victims
@@ -254,7 +254,7 @@ def objects_of(store: Store) -> dict[str, Found]:
     for listed in [*store.list("v1/"), *store.list("manifest.json"), *store.list("blocked.json")]:
         stored = store.get(listed.key)
         assert stored
-        found[listed.key] = Found(stored.body, stored.etag, keys.headers(listed.key))
+        found[listed.key] = Found(stored.body, stored.etag, stored_headers(listed.key))
     return found
 
 

@@ -1,0 +1,61 @@
+"""How long shared caches may keep pages: a year where withdrawals reach them, minutes where nothing can purge them."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from generator.edge import deployment
+from generator.tree.layouts import LAYOUTS
+from tests.support.builds import make_config
+from tests.support.publishing import Site
+
+YEAR, MINUTES = 31_536_000, 300
+PURGED = ({"publish__cloudfront_distribution": "E123"}, {"publish__purge_command": "purge"})
+
+
+def shared_ages(text: str) -> set[int]:
+    """Every s-maxage but the half minute of mutable objects, in seconds."""
+    return {int(age) for age in re.findall(r"s-maxage=([0-9]+)", text)} - {30}
+
+
+def put_ages(site: Site) -> set[int]:
+    objects = site.server.objects().items()
+    return {age for key, (_, headers) in objects if "/v1/" in key for age in shared_ages(headers["cache-control"])}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_edge_sends_the_age_that_the_configured_cdn_allows(layout: str, tmp_path: Path) -> None:
+    def ages(**settings: str) -> Iterator[tuple[str, set[int]]]:
+        config = make_config(tmp_path, layout=layout, **settings)
+        for file in deployment.render(config):
+            if found := shared_ages(file.text):
+                yield file.name, found
+
+    bucket = {"publish__target": "s3://markets/api", "publish__endpoint_url": "http://127.0.0.1:9"}
+    unpurged = dict(ages(**bucket))
+    assert {"edge/router.js", "edge/nginx/nginx.js", "edge/nginx/bucket.conf", "edge/cloudflare/worker.js"} <= {
+        *unpurged
+    }
+    assert ("edge/cloudfront/origin-request.js" in unpurged) == (layout == "chunks")
+    assert set().union(*unpurged.values()) == {MINUTES}
+    for purged in ({}, {"publish__target": str(tmp_path / "www")}, *({**bucket, **purge} for purge in PURGED)):
+        assert set().union(*dict(ages(**purged)).values()) == {YEAR}
+
+
+def test_without_a_way_to_purge_pages_are_put_with_an_age_of_minutes(site: Site) -> None:
+    assert put_ages(site) == {MINUTES}
+
+
+def test_with_a_way_to_purge_pages_are_put_with_an_age_of_a_year(empty: Site) -> None:
+    empty.done("rebuild", "--as-of", "2024-01-31T12:00:00Z", publish__purge_command="true")
+    assert put_ages(empty) == {YEAR}
+
+
+def test_check_says_so(site: Site) -> None:
+    sentence = "until then, shared caches are told to keep pages for 5 minutes only, instead of a year"
+    assert sentence in site.done("check").stdout
+    assert sentence not in site.done("check", publish__target="site").stdout
+    for purge in PURGED:
+        assert sentence not in site.done("check", **purge).stdout
