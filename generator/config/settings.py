@@ -214,7 +214,7 @@ class Publish(Section):
     )
     lease: Duration = Field(
         timedelta(minutes=5),
-        ge=timedelta(seconds=1),
+        ge=timedelta(seconds=20),  # or a slow request would outlast what is left of it
         le=LONGEST_LEASE,
         description="How long the lease of a silent publisher keeps others out.",
     )

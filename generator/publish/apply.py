@@ -142,5 +142,4 @@ class Applier:
                 self.progress.advance()
 
     def _delete_batch(self, batch: list[str]) -> None:
-        self.lease.require_valid()
-        self.store.delete(batch)
+        self.store.delete(batch, self.lease.renew_if_needed)

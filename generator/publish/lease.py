@@ -24,9 +24,10 @@ from generator.publish.stores.store import ConditionFailedError, If, Store, Unav
 #: The store's clock has a resolution of one second.
 _RESOLUTION: Final = timedelta(seconds=1)
 #: Shares of the lease after which it is renewed, and after which this run stops by itself. The rest is for requests in
-#: flight: 75 s of five minutes, and none lasts longer.
+#: flight, each of which may last almost as long.
 _RENEW: Final = 0.3
 _STOP: Final = 0.75
+_REQUEST: Final = 0.23
 #: Includes the time a machine is suspended, where there is such a clock.
 _CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
@@ -97,13 +98,17 @@ class Lease:
             )
 
     def renew_if_needed(self) -> None:
-        """Renew the lease once a good part of it has passed."""
-        if _elapsed() <= self._held_since + self._duration.total_seconds() * _RENEW:
+        """Renew the lease once a good part of it has passed; raise BusyError if this publisher must stop writing."""
+        if not self._is_old():
             return
         with self._lock:
-            self.confirm_held()
-            if self.published and self.published.work:
-                self.hold(self.published, self.published.work.touched)
+            if self._is_old():  # another thread may have renewed it
+                self.confirm_held()
+                if self.published and self.published.work:
+                    self.hold(self.published, self.published.work.touched)
+
+    def _is_old(self) -> bool:
+        return _elapsed() > self._held_since + self._duration.total_seconds() * _RENEW
 
     def confirm_held(self) -> None:
         """Ask the store whether the record is still this publisher's; raise BusyError if not."""
@@ -128,6 +133,11 @@ class Lease:
 
     def _overtaken(self) -> BusyError:
         return BusyError(f"{self._store.name}: another publisher was faster; what it published is whole. run again")
+
+
+def longest_request(lease: timedelta) -> timedelta:
+    """The longest that a request may last: sent just before this publisher has to stop, it ends with the lease."""
+    return lease * _REQUEST
 
 
 def is_running(work: Work, now: str) -> bool:

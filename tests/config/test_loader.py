@@ -63,7 +63,7 @@ def test_an_empty_file_or_section_means_all_defaults(text: str, folder: Folder) 
         ("publish: {target: ../site}", "publish.target", "../site"),
         ("publish: {endpoint_url: https://s3.example.org/}", "publish.endpoint_url", "https://s3.example.org"),
         ("publish: {target: null}", "publish.target", None),
-        ("publish: {lease: 1}", "publish.lease", timedelta(seconds=1)),
+        ("publish: {lease: 20}", "publish.lease", timedelta(seconds=20)),
         ("publish: {purge_command: [purge, '--zone', a b]}", "publish.purge_command", ("purge", "--zone", "a b")),
         ("publish:\n  purge_command:\n    - purge\n    - 'true'", "publish.purge_command", ("purge", "true")),
         ("publish: {purge_command: [purge, 5]}", "publish.purge_command", ("purge", "5")),

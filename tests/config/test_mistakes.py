@@ -92,7 +92,7 @@ WITH_PASSWORD = f"postgresql://reader:{SECRET}@db.example/markets"
         ("source: {schema: 5}", "1:18 source.schema: write text, in quotes if it looks like a number"),
         ("publish: {target: gs://bucket}", "1:19 publish.target: write s3://bucket/prefix or a directory"),
         ("publish: {target: 's3:///prefix'}", "1:19 publish.target: write s3://bucket/prefix or a directory"),
-        ("publish: {lease: 0}", "1:18 publish.lease: input should be greater than or equal to 1 second"),
+        ("publish: {lease: 19}", "1:18 publish.lease: input should be greater than or equal to 20 seconds"),
         ("publish: {client: curl}", "1:19 publish.client: input should be 'obstore' or 'boto3'"),
         ("publish: {purge_command: []}", f"1:26 publish.purge_command: {NO_COMMAND}"),
         ("publish: {purge_command: 'purge \"x'}", f"1:26 publish.purge_command: {NO_COMMAND}"),

@@ -55,11 +55,13 @@ def test_a_dry_run_of_a_rebuild_leaves_the_folder_alone(site: Site) -> None:
     assert f"upload {keys.detail(market_id(10))}: changed" in result.stdout
 
 
-def test_a_dry_run_that_takes_longer_than_a_lease_succeeds(site: Site) -> None:
+def test_a_dry_run_that_takes_longer_than_a_lease_succeeds(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("generator.publish.lease._RENEW", 0.3 / 20)  # of a second
+    monkeypatch.setattr("generator.publish.lease._STOP", 0.75 / 20)
     for number in OPEN:
         site.edit(number, question=f"Else {number}?")
     site.done("build", "--as-of", hour(1))
-    result = site.done("publish", "--dry-run", publish__lease="1 s")
+    result = site.done("publish", "--dry-run", publish__lease="20 s")
     assert "dry run, nothing was changed" in result.stdout
 
 

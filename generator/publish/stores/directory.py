@@ -22,7 +22,16 @@ from generator import filesystem
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.errors import StoreError
-from generator.publish.stores.store import Condition, ConditionFailedError, If, Listed, Stored, UnavailableError
+from generator.publish.stores.store import (
+    BeforeEach,
+    Condition,
+    ConditionFailedError,
+    If,
+    Listed,
+    Stored,
+    UnavailableError,
+    nothing,
+)
 from generator.tree import files
 
 _LOCK: Final = ".lock-publish"
@@ -32,6 +41,8 @@ _REMEDY: Final = "choose another directory with --set publish.target=…"
 _PARALLEL: Final = 8
 #: Another writer may delete a folder that it found empty, or our temporary file, while we are about to use it.
 _ATTEMPTS: Final = 10
+#: Files deleted between two looks at the lease.
+_DELETED_AT_ONCE: Final = 100
 _LOCK_WAIT_S: Final = 0.005
 _LOCK_ATTEMPTS: Final = 1_000
 
@@ -87,12 +98,14 @@ class Directory:
                         filesystem.fsync(path.parent)
         return self.etag_of(body)
 
-    def delete(self, keys: Sequence[str]) -> None:
-        """Delete objects, and the folders this leaves empty."""
-        if self._root.exists():
-            with _explained(self._root), self._lock():
-                for key in keys:
-                    self._delete(self._path(key))
+    def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:
+        """Delete objects, and the folders this leaves empty; `before_each` is called before each few."""
+        for start in range(0, len(keys), _DELETED_AT_ONCE):
+            before_each()
+            if self._root.exists():
+                with _explained(self._root), self._lock():
+                    for key in keys[start : start + _DELETED_AT_ONCE]:
+                        self._delete(self._path(key))
 
     def list(self, prefix: str) -> Iterator[Listed]:
         """Read every object whose key begins with `prefix`."""
@@ -103,7 +116,7 @@ class Directory:
                 if (found := self.get(key)) is not None:
                     yield Listed(key, len(found.body), found.etag)
 
-    def purge_versions(self, prefix: str) -> int:  # noqa: ARG002 - the protocol's
+    def purge_versions(self, prefix: str, before_each: BeforeEach = nothing) -> int:  # noqa: ARG002 - the protocol's
         """Do nothing: a directory keeps no old versions."""
         return 0
 

@@ -6,6 +6,7 @@ from typing import Final
 from generator.api import keys
 from generator.config.settings import Config
 from generator.errors import ConfigError
+from generator.publish.lease import longest_request
 from generator.publish.stores.directory import Directory
 from generator.publish.stores.store import SingleWriter, Store
 
@@ -28,8 +29,13 @@ def _open(config: Config) -> Store:
     # boto3 takes as long to import as everything else together, and most commands need no bucket.
     from generator.publish.stores.s3 import Bucket  # noqa: PLC0415
 
-    control = keys.immutable_control(config)
-    return Bucket(*bucket, endpoint_url=publish.endpoint_url, client=publish.client, immutable=control)
+    return Bucket(
+        *bucket,
+        endpoint_url=publish.endpoint_url,
+        client=publish.client,
+        immutable=keys.immutable_control(config),
+        longest_request=longest_request(publish.lease),
+    )
 
 
 def _outside_output(directory: Path, output: Path) -> Path:

@@ -7,16 +7,16 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Protocol
 
 from botocore.exceptions import ClientError
 
 from generator.api import keys
-from generator.publish.stores.s3_connection import Connection
+from generator.publish.stores.s3_connection import LONGEST_REQUEST, Connection
 from generator.publish.stores.s3_deletions import Deletions
 from generator.publish.stores.s3_errors import is_missing, status_of, translated
-from generator.publish.stores.store import Condition, ConditionFailedError, If, Listed, Stored
+from generator.publish.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
 
 _LOG: Final = logging.getLogger("public_markets")
 _REFUSED: Final = range(300, 500)
@@ -44,12 +44,13 @@ class Bucket:
         endpoint_url: str | None,
         client: Literal["obstore", "boto3"],
         immutable: str = keys.IMMUTABLE,
+        longest_request: timedelta = LONGEST_REQUEST,
     ) -> None:
         self.name = f"s3://{bucket}/{prefix}".rstrip("/")
         self._bucket = bucket
         self._prefix = prefix
         self._immutable = immutable
-        self._connection = Connection(self.name, bucket, endpoint_url)
+        self._connection = Connection(self.name, bucket, endpoint_url, longest_request)
         self._s3 = self._connection.client
         self._uploads = _uploads(client, self._connection)
         self._deletions = Deletions(self._connection)
@@ -100,9 +101,9 @@ class Bucket:
             self._is_md5 = etag == _md5(body)
         return etag
 
-    def delete(self, keys: Sequence[str]) -> None:
+    def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:
         """Delete objects, in bulk if the store supports it."""
-        self._deletions.delete([{"Key": self._prefix + key} for key in keys])
+        self._deletions.delete([{"Key": self._prefix + key} for key in keys], before_each)
 
     def list(self, prefix: str) -> Iterator[Listed]:
         """List objects, up to a thousand per request."""
@@ -114,9 +115,9 @@ class Bucket:
                 for found in page.get("Contents", []):
                     yield Listed(found["Key"].removeprefix(self._prefix), found["Size"], _unquoted(found["ETag"]))
 
-    def purge_versions(self, prefix: str) -> int:
+    def purge_versions(self, prefix: str, before_each: BeforeEach = nothing) -> int:
         """Delete the old versions that a versioned bucket keeps."""
-        return self._deletions.purge_versions(self._prefix + prefix)
+        return self._deletions.purge_versions(self._prefix + prefix, before_each)
 
     def is_versioned(self) -> bool:
         """Whether the bucket keeps old versions."""

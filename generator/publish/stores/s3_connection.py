@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from botocore.credentials import ReadOnlyCredentials
     from types_boto3_s3 import S3Client
 
-CONNECT_TIMEOUT_S: Final = 10
-READ_TIMEOUT_S: Final = 60
+#: The longest that a request may last, however long the lease is.
+LONGEST_REQUEST: Final = timedelta(seconds=70)
+#: The share of it for connecting.
+_CONNECT: Final = 1 / 4
 _REGION: Final = "us-east-1"
 _POOL: Final = 64
 #: Includes the time the machine is suspended, where there is such a clock.
@@ -34,10 +36,13 @@ _CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 class Connection:
     """The connection to a store; without `endpoint_url`, to Amazon S3."""
 
-    def __init__(self, name: str, bucket: str, endpoint_url: str | None) -> None:
+    def __init__(self, name: str, bucket: str, endpoint_url: str | None, longest_request: timedelta) -> None:
         self.name = name
         self.bucket = bucket
         self.requests = 0
+        self.timeout_s = min(longest_request, LONGEST_REQUEST).total_seconds()
+        self.connect_timeout_s = self.timeout_s * _CONNECT
+        self.read_timeout_s = self.timeout_s - self.connect_timeout_s
         self._endpoint_url = endpoint_url
         self._count_lock = threading.Lock()
         self._last_date: tuple[datetime, float] | None = None
@@ -85,8 +90,8 @@ class Connection:
 
     def _connected(self, config: Config) -> "S3Client":
         common = Config(
-            connect_timeout=CONNECT_TIMEOUT_S,
-            read_timeout=READ_TIMEOUT_S,
+            connect_timeout=self.connect_timeout_s,
+            read_timeout=self.read_timeout_s,
             max_pool_connections=_POOL,
             retries={"total_max_attempts": 1},
             s3={"addressing_style": "path" if self._endpoint_url else "auto"},

@@ -1,13 +1,14 @@
 """Deletes objects and their old versions from a bucket: in bulk if the store supports it, otherwise one by one."""
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
 from generator.errors import StoreError
+from generator.publish.stores.requests import parallel_map
 from generator.publish.stores.s3_connection import Connection
 from generator.publish.stores.s3_errors import DeniedError, is_transient, is_unsupported, of_answer, translated
+from generator.publish.stores.store import BeforeEach
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,21 +41,22 @@ class Deletions:
         self._supports_bulk = True
         self._supports_versions = True
 
-    def delete(self, objects: "Sequence[ObjectIdentifierTypeDef]") -> None:
+    def delete(self, objects: "Sequence[ObjectIdentifierTypeDef]", before_each: BeforeEach) -> None:
         """Delete objects, or the given versions of them, whether they exist or not."""
         for start in range(0, len(objects), _BATCH):
             batch = objects[start : start + _BATCH]
+            before_each()
             if not (self._supports_bulk and self._delete_batch(batch)):
                 self._supports_bulk = False
-                self._delete_singly(batch)
+                self._delete_singly(batch, before_each)
 
-    def purge_versions(self, prefix: str) -> int:
+    def purge_versions(self, prefix: str, before_each: BeforeEach) -> int:
         """Delete old versions and delete markers; return their number."""
         try:
             if not self.is_versioned():
                 return 0
             # In this order: without its delete marker, an old version would become current again.
-            return self._purge(prefix, _old_versions) + self._purge(prefix, _delete_markers)
+            return self._purge(prefix, _old_versions, before_each) + self._purge(prefix, _delete_markers, before_each)
         except DeniedError as error:
             raise StoreError(f"{self._name}: cannot delete old versions; {_PERMISSIONS}") from error
 
@@ -77,10 +79,13 @@ class Deletions:
                 what = f"s3://{self._bucket}/{error.get('Key', '')}"
                 raise of_answer(what, _OK, error.get("Code", ""), error.get("Message", ""))
 
-    def _delete_singly(self, objects: "Sequence[ObjectIdentifierTypeDef]") -> None:
-        with ThreadPoolExecutor(_PARALLEL) as pool:
-            for _ in pool.map(self._delete_one, objects):
-                pass
+    def _delete_singly(self, objects: "Sequence[ObjectIdentifierTypeDef]", before_each: BeforeEach) -> None:
+        def delete(identifier: "ObjectIdentifierTypeDef") -> None:
+            before_each()
+            self._delete_one(identifier)
+
+        for _ in parallel_map(delete, objects, _PARALLEL):
+            pass
 
     def _delete_one(self, identifier: "ObjectIdentifierTypeDef") -> None:
         with translated(f"s3://{self._bucket}/{identifier['Key']}"):
@@ -98,17 +103,18 @@ class Deletions:
                     self._supports_versions = False
         return False
 
-    def _purge(self, prefix: str, select: "_Select") -> int:
+    def _purge(self, prefix: str, select: "_Select", before_each: BeforeEach) -> int:
         count = 0
         found: list[ObjectIdentifierTypeDef] = []
         with translated(self._name):
             pages = self._s3.get_paginator("list_object_versions").paginate(Bucket=self._bucket, Prefix=prefix)
             for page in pages:
                 # One page behind: some stores continue only from a version that still exists.
-                self.delete(found)
+                self.delete(found, before_each)
+                before_each()
                 found = select(page)
                 count += len(found)
-            self.delete(found)
+            self.delete(found, before_each)
         return count
 
 

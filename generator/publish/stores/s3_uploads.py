@@ -14,7 +14,7 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from generator.publish.stores.s3_connection import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, Connection
+from generator.publish.stores.s3_connection import Connection
 from generator.publish.stores.s3_errors import of_obstore
 from generator.publish.stores.store import Condition, If
 
@@ -92,10 +92,14 @@ def _address(connection: Connection) -> tuple[str, bool]:
 def _client_options(connection: Connection) -> "ClientConfig":
     options: ClientConfig = {
         "allow_http": True,
-        "connect_timeout": f"{CONNECT_TIMEOUT_S}s",
-        "read_timeout": f"{READ_TIMEOUT_S}s",
-        "timeout": f"{CONNECT_TIMEOUT_S + READ_TIMEOUT_S}s",
+        "connect_timeout": _milliseconds(connection.connect_timeout_s),
+        "read_timeout": _milliseconds(connection.read_timeout_s),
+        "timeout": _milliseconds(connection.timeout_s),
     }
     if connection.ca_bundle:
         options["root_certificate"] = Path(connection.ca_bundle).read_bytes()
     return options
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.0f}ms"

@@ -3,7 +3,7 @@
 A store makes each request once and never retries, so the caller knows what a failure leaves unknown.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -19,6 +19,12 @@ class If(Enum):
 
 #: When a put may take effect; a string stands for: only while this is the object's ETag.
 Condition: TypeAlias = If | str
+#: Called before each request of a method that makes many, in any thread; an error it raises ends the method.
+BeforeEach: TypeAlias = Callable[[], object]
+
+
+def nothing() -> None:
+    """Do nothing before each request."""
 
 
 class ConditionFailedError(Exception):
@@ -76,13 +82,13 @@ class Store(Protocol):
     def put(self, key: str, body: bytes, condition: Condition) -> str:
         """Write an object and return its new ETag; raise ConditionFailedError if the condition does not hold."""
 
-    def delete(self, keys: Sequence[str]) -> None:
+    def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:
         """Delete objects, whether they exist or not."""
 
     def list(self, prefix: str) -> Iterator[Listed]:
         """Yield every object whose key begins with `prefix`, in order of keys."""
 
-    def purge_versions(self, prefix: str) -> int:
+    def purge_versions(self, prefix: str, before_each: BeforeEach = nothing) -> int:
         """Delete old versions of overwritten and deleted objects; return their number."""
 
     def etag_of(self, body: bytes) -> str | None:
@@ -127,17 +133,17 @@ class _Wrapper:
         """Write an object."""
         return self._store.put(key, body, condition)
 
-    def delete(self, keys: Sequence[str]) -> None:
+    def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:
         """Delete objects."""
-        self._store.delete(keys)
+        self._store.delete(keys, before_each)
 
     def list(self, prefix: str) -> Iterator[Listed]:
         """List objects."""
         return self._store.list(prefix)
 
-    def purge_versions(self, prefix: str) -> int:
+    def purge_versions(self, prefix: str, before_each: BeforeEach = nothing) -> int:
         """Delete old versions."""
-        return self._store.purge_versions(prefix)
+        return self._store.purge_versions(prefix, before_each)
 
     def etag_of(self, body: bytes) -> str | None:
         """Predict an ETag."""
@@ -176,10 +182,10 @@ class DryRun(_Wrapper):
         self._pretended.add(key)
         return _PRETENDED_ETAG
 
-    def delete(self, keys: Sequence[str]) -> None:
+    def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:
         """Delete nothing."""
 
-    def purge_versions(self, prefix: str) -> int:  # noqa: ARG002 - the protocol's
+    def purge_versions(self, prefix: str, before_each: BeforeEach = nothing) -> int:  # noqa: ARG002 - the protocol's
         """Delete nothing."""
         return 0
 

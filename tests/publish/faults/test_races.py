@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -183,9 +184,8 @@ def test_a_process_that_was_stopped_and_continues_does_no_harm(scene: Scene) -> 
     with closing(Victims(scene)) as victims:
         for number in range(stops):
             scene.reset(before)
-            arguments = [*scene.arguments("publish", "b"), "--set", "publish.lease=1 s"]
-            with victims.stopped(arguments, Strike(ANY, start + 1 + number * (total - start) // stops)) as ended:
-                time.sleep(1.1 if number % 2 else 0)  # the lease expires by its own clock, too
+            strike = Strike(ANY, start + 1 + number * (total - start) // stops)
+            with victims.stopped(scene.arguments("publish", "b"), strike) as ended:
                 scene.pass_time(LEASE_S + 2)
                 scene.publish(fast)
             assert ended() == 4
@@ -354,9 +354,8 @@ def test_when_three_of_ten_requests_fail_everything_is_published(scene: Scene, f
 
 def test_reading_the_record_does_not_extend_a_lease(scene: Scene) -> None:
     site = scene.site("a", 0)
-    config = scene.config("a", publish__lease="1 s")
     scene.publish(site)
-    lease = Lease(scene.store(config), config.publish.lease)
+    lease = Lease(scene.store(site.config), timedelta(seconds=1))
     published = lease.read()
     assert published
     lease.hold(published, ())
@@ -373,7 +372,8 @@ def test_a_takedown_that_prepares_for_longer_than_its_lease_succeeds(scene: Scen
     site = scene.site("a", 0)
     scene.publish(site)
     scene.server.behaviour.change({"latency_s": 0.45})  # several requests before the first put
-    config = scene.config("elsewhere", publish__lease="3 s")
+    config = scene.config("elsewhere")
+    config = config.model_copy(update={"publish": config.publish.model_copy(update={"lease": timedelta(seconds=3)})})
     blocked = BlockedList().decided([market_id(7)], is_blocked=True, now=NOW)
     messages: list[str] = []
 

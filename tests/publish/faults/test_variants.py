@@ -4,7 +4,7 @@ The real publisher passes the same rounds.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from generator.publish.content import BuiltFolder, Content
 from generator.publish.lease import Lease
 from generator.publish.plan import Plan
 from generator.publish.protocol import Extras, Publisher, Target
-from generator.publish.stores.store import Condition, If, Store, Stored, UnavailableError
+from generator.publish.stores.store import BeforeEach, Condition, If, Store, Stored, UnavailableError
 from generator.tree.blocklist import KEY, BlockedList
 from generator.tree.folder import locked
 from generator.tree.layouts import object_keys
@@ -185,6 +185,14 @@ class BelievesEveryDeadline(Lease):
             raise BusyError("busy")
 
 
+class DeletesWithoutLooking(Around):
+    """Begins to delete under the lease, and does not look at it again."""
+
+    def delete(self, keys: Sequence[str], before_each: BeforeEach) -> None:
+        before_each()
+        self.store.delete(keys)
+
+
 class CleansUpWhenUnsure(Around):
     """Treats an unanswered commit as failed, and deletes its uploads."""
 
@@ -214,8 +222,8 @@ class SweepsFirst(Publisher):
         return super()._carry_out(plan)
 
 
-class RetiresNothing(Publisher):
-    """Deletes replaced generations at once, in spite of walks."""
+class PurgesRetired(Publisher):
+    """Deletes retired generations at once, as `--purge-retired` does; where it was not given, in spite of walks."""
 
     def __init__(self, target: Target, content: Content, progress: Progress) -> None:
         super().__init__(target, content, progress, Extras(purges_retired=True))
@@ -333,6 +341,44 @@ def freeze(scene: Scene, variant: Variant) -> None:
         may_go_on.set()
         assert code.result() == 4
     check_whole(scene.objects(), fast)
+
+
+def freeze_while_deleting(scene: Scene, variant: Variant) -> None:
+    """A publisher's lease ends while it deletes one by one, and another publishes again what it was deleting."""
+    old, new = sites_of(scene)
+    scene.publish(new)
+    leases: list[Lease] = []
+
+    class Aging(variant.lease):  # type: ignore[name-defined,misc]
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            leases.append(self)
+
+    slow = replace(variant, lease=Aging, publisher=PurgesRetired)
+    is_frozen, may_go_on = threading.Event(), threading.Event()
+
+    def act() -> None:
+        leases[0]._held_since -= LEASE_S  # noqa: SLF001 - time passes
+        is_frozen.set()
+        assert may_go_on.wait(timeout=60)
+
+    watch = Watch(Strike("Delete page", 2, after=True), act)
+
+    def before(request: Request) -> Fault | None:
+        return Fault(501, "NotImplemented") if request.operation == "DeleteObjects" else watch.before(request)
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as pool:
+        patch.setattr("generator.publish.stores.s3_deletions._PARALLEL", 1)
+        scene.server.before, scene.server.after = before, watch.after
+        code = pool.submit(slow.publish, scene, new)
+        assert is_frozen.wait(timeout=60)
+        scene.pass_time(LEASE_S + 2)
+        assert REAL.publish(scene, old) == 0
+        may_go_on.set()
+        result = code.result()
+        scene.server.before = scene.server.after = None
+    check_whole(scene.objects(), old)
+    assert result == 4
 
 
 def die(scene: Scene, variant: Variant) -> None:
@@ -476,7 +522,8 @@ def void(_: object) -> None:
 
 
 ROUNDS = (
-    race, freeze, die, take_over, set_clock_right, take_down, take_down_first, put_late, leave_detail, lose_answer,
+    race, freeze, freeze_while_deleting, die, take_over, set_clock_right, take_down, take_down_first, put_late,
+    leave_detail, lose_answer,
     walk, look,
 )  # fmt: skip
 #: Every rule: the publisher that breaks it, the round that catches it, and the error.
@@ -491,6 +538,11 @@ BROKEN = {
     "the intent comes first": (Variant(SaysNothingOfItsIntent), die, "unknown to the record"),
     "a takeover trusts nothing": (Variant(ForgetsWhatWasTouched), take_over, "is stale"),
     "no lease is longer than the longest": (Variant(lease=BelievesEveryDeadline), set_clock_right, "4 == 0"),
+    "the lease is looked at every few deletions": (
+        Variant(DeletesWithoutLooking),
+        freeze_while_deleting,
+        "is missing",
+    ),
     "the blocked list is read after the commit": (Variant(LooksAtTheBlockedListOnce), take_down, "is there"),
     "the blocked list is read under the lease": (Variant(publisher=LooksBeforeItIntends), take_down_first, "is there"),
     "what a publisher may still put is remembered": (
@@ -505,7 +557,7 @@ BROKEN = {
     ),
     "a put without an answer is looked up": (Variant(NeverLooksBackAtAPut), lose_answer, "4 == 0"),
     "nothing is cleaned up while in doubt": (Variant(CleansUpWhenUnsure), lose_answer, "is missing"),
-    "what was replaced is kept for walks": (Variant(publisher=RetiresNothing), walk, "/1-0/1.json"),
+    "what was replaced is kept for walks": (Variant(publisher=PurgesRetired), walk, "/1-0/1.json"),
     "nothing is deleted that is led to": (Variant(publisher=SweepsFirst), look, "GoneError"),
     "pages come before first pages": (Variant(PutsPagesLast), look, "GoneError"),
 }

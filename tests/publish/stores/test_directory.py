@@ -11,7 +11,7 @@ import pytest
 
 from generator import filesystem
 from generator.api import keys
-from generator.errors import StoreError
+from generator.errors import BusyError, StoreError
 from generator.publish.stores.directory import Directory
 from generator.publish.stores.store import ConditionFailedError, If, UnavailableError
 from tests.support.builds import ROOT
@@ -239,6 +239,23 @@ def test_records_reach_the_disk_before_their_names_and_their_names_before_the_pu
         calls.clear()
         store.put(key, b"{}", If.ALWAYS)
         assert calls == [f"rename to {Path(key).name}"]
+
+
+def test_deletions_end_when_the_lease_is_lost(store: Directory, root: Path) -> None:
+    names = [f"v1/{number:03}.json" for number in range(250)]
+    for name in names:
+        store.put(name, b"1", If.ALWAYS)
+    calls: list[int] = []
+
+    def refuse_the_second() -> None:
+        store.put("manifest.json", b"1", If.ALWAYS)  # as a renewal does, which takes the lock
+        calls.append(1)
+        if len(calls) == 2:
+            raise BusyError("overtaken")
+
+    with pytest.raises(BusyError):
+        store.delete(names, refuse_the_second)
+    assert len(served(root)) == 150
 
 
 # The clock and permissions

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -10,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from generator.errors import StoreError
+from generator.errors import BusyError, StoreError
+from generator.publish.stores.factory import open_store
 from generator.publish.stores.s3 import Bucket
 from generator.publish.stores.store import ConditionFailedError, If, UnavailableError
-from tests.support.builds import ROOT
+from tests.support.builds import ROOT, make_config
 from tests.support.s3.behaviour import (
     APPLIED_BUT_DROPPED,
     APPLIED_BUT_FAILED,
@@ -95,6 +97,71 @@ def operations(server: S3Server) -> list[str]:
 
 def bodies(server: S3Server) -> dict[str, bytes]:
     return {key: body for key, (body, _) in server.objects().items()}
+
+
+class Limit:
+    """Called before each request; refuses all after the first few."""
+
+    def __init__(self, allowed: int) -> None:
+        self.calls = 0
+        self._allowed = allowed
+
+    def __call__(self) -> None:
+        self.calls += 1
+        if self.calls > self._allowed:
+            raise BusyError("overtaken")
+
+
+# Under a lease
+
+
+def test_single_deletions_end_when_the_lease_is_lost(
+    s3: S3Server, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("generator.publish.stores.s3_deletions._PARALLEL", 2)
+    s3.before = lambda request: Fault(501, "NotImplemented") if request.operation == "DeleteObjects" else None
+    with pytest.raises(BusyError):
+        bucket.delete([f"v1/{number}.json" for number in range(100)], Limit(4))
+    assert s3.count("DeleteObjects") == 1
+    assert s3.count("DeleteObject") == 3
+
+
+def test_the_lease_is_looked_at_before_each_page_of_old_versions(s3: S3Server, bucket: Bucket) -> None:
+    versioned(s3, bucket, "Enabled")
+    s3.behaviour.page_size = 2
+    s3.log.clear()
+    limit = Limit(1000)
+    bucket.purge_versions("v1/", limit)
+    requests = s3.count("ListObjectVersions") + s3.count("DeleteObjects")
+    assert requests >= 8
+    assert limit.calls >= requests
+    versioned(s3, bucket, "Enabled")
+    with pytest.raises(BusyError):
+        bucket.purge_versions("v1/", Limit(2))
+
+
+@pytest.mark.parametrize("name", ["put", "get", "delete"])
+def test_a_request_ends_in_time_for_the_lease(name: str, s3: S3Server, client: Client) -> None:
+    bucket = Bucket(s3.name, "", endpoint_url=s3.url, client=client, longest_request=timedelta(seconds=0.2))
+    bucket.head(KEY)
+    s3.behaviour.latency_s = 1
+    began = time.monotonic()
+    with pytest.raises(UnavailableError):
+        CALLS[name](bucket)
+    assert time.monotonic() - began < 0.9
+
+
+@pytest.mark.parametrize("lease", ["20 s", "1 min", "5 min", "1 d"])
+def test_the_longest_request_is_shorter_than_a_quarter_of_the_lease(lease: str, s3: S3Server, tmp_path: Path) -> None:
+    config = make_config(
+        tmp_path, publish__target=f"s3://{s3.name}/", publish__endpoint_url=s3.url, publish__lease=lease
+    )
+    opened = open_store(config)
+    assert isinstance(opened, Bucket)
+    connection = opened._connection  # noqa: SLF001 - boto3 does not show the timeouts it was given otherwise
+    assert 4 < connection.timeout_s <= 70
+    assert connection.timeout_s < config.publish.lease.total_seconds() / 4
+    assert connection.connect_timeout_s + connection.read_timeout_s == connection.timeout_s
 
 
 # Refusals and failures
