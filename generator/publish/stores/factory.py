@@ -27,15 +27,10 @@ def _open(config: Config) -> Store:
     if bucket is None:
         return Directory(_outside_output(Path(publish.target), config.output))
     # boto3 takes as long to import as everything else together, and most commands need no bucket.
-    from generator.publish.stores.s3 import Bucket  # noqa: PLC0415
+    from generator.publish.stores.s3 import Bucket, RequestOptions  # noqa: PLC0415
 
-    return Bucket(
-        *bucket,
-        endpoint_url=publish.endpoint_url,
-        client=publish.client,
-        immutable=keys.immutable_control(config),
-        longest_request=longest_request(publish.lease),
-    )
+    options = RequestOptions(keys.immutable_control(config), longest_request(publish.lease))
+    return Bucket(*bucket, endpoint_url=publish.endpoint_url, client=publish.client, options=options)
 
 
 def _outside_output(directory: Path, output: Path) -> Path:

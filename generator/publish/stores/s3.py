@@ -7,6 +7,7 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Protocol
 
@@ -30,6 +31,14 @@ class _Uploads(Protocol):
     def put(self, key: str, body: bytes, headers: Mapping[str, str], condition: Condition) -> str: ...
 
 
+@dataclass(frozen=True)
+class RequestOptions:
+    """The Cache-Control of immutable objects, and the longest that a request may last."""
+
+    immutable: str = keys.IMMUTABLE
+    longest: timedelta = LONGEST_REQUEST
+
+
 class Bucket:
     """Objects of the bucket whose keys begin with `prefix`; `immutable` is the Cache-Control of immutable ones.
 
@@ -43,14 +52,13 @@ class Bucket:
         *,
         endpoint_url: str | None,
         client: Literal["obstore", "boto3"],
-        immutable: str = keys.IMMUTABLE,
-        longest_request: timedelta = LONGEST_REQUEST,
+        options: RequestOptions = RequestOptions(),
     ) -> None:
         self.name = f"s3://{bucket}/{prefix}".rstrip("/")
         self._bucket = bucket
         self._prefix = prefix
-        self._immutable = immutable
-        self._connection = Connection(self.name, bucket, endpoint_url, longest_request)
+        self._immutable = options.immutable
+        self._connection = Connection(self.name, bucket, endpoint_url, options.longest)
         self._s3 = self._connection.client
         self._uploads = _uploads(client, self._connection)
         self._deletions = Deletions(self._connection)

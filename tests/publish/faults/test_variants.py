@@ -27,7 +27,16 @@ from generator.publish.stores.store import BeforeEach, Condition, If, Store, Sto
 from generator.tree.blocklist import KEY, BlockedList
 from generator.tree.folder import locked
 from generator.tree.layouts import object_keys
-from tests.publish.faults.scene import LEASE_S, PREFIX, Scene, check_hidden, check_known, check_lists, check_whole
+from tests.publish.faults.scene import (
+    LEASE_S,
+    PREFIX,
+    Scene,
+    check_hidden,
+    check_known,
+    check_lists,
+    check_whole,
+    stored_headers,
+)
 from tests.publish.faults.sites import LISTS, Site
 from tests.publish.faults.strikes import Strike, Watch, label
 from tests.support.builds import NOW, Silent
@@ -455,7 +464,7 @@ def put_late(scene: Scene, variant: Variant) -> None:
         scene.pass_time(LEASE_S + 2)
         assert variant.publish(scene, old) == 0
     for key, body in late:
-        scene.server.bucket.put(f"{PREFIX}{key}", body, keys.headers(key), Conditions())
+        scene.server.bucket.put(f"{PREFIX}{key}", body, stored_headers(key), Conditions())
     assert variant.publish(scene, old) == 0
     check_whole(scene.objects(), old)
 
@@ -468,7 +477,7 @@ def leave_detail(scene: Scene, variant: Variant) -> None:
     config = scene.config("elsewhere")
     blocked = BlockedList().decided([market_id(7)], is_blocked=True, now=NOW)
     takedown.from_store(scene.store(config), config, blocked, Silent(), void)
-    scene.server.bucket.put(f"{PREFIX}{key}", old.files[key], keys.headers(key), Conditions())
+    scene.server.bucket.put(f"{PREFIX}{key}", old.files[key], stored_headers(key), Conditions())
     assert variant.publish(scene, scene.site("d", 3, m7=None, m1={"question": "Later?"})) == 0
     check_hidden(scene.objects(), 7)
 

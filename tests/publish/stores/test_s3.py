@@ -13,7 +13,7 @@ import pytest
 
 from generator.errors import BusyError, StoreError
 from generator.publish.stores.factory import open_store
-from generator.publish.stores.s3 import Bucket
+from generator.publish.stores.s3 import Bucket, RequestOptions
 from generator.publish.stores.store import ConditionFailedError, If, UnavailableError
 from tests.support.builds import ROOT, make_config
 from tests.support.s3.behaviour import (
@@ -142,7 +142,8 @@ def test_the_lease_is_looked_at_before_each_page_of_old_versions(s3: S3Server, b
 
 @pytest.mark.parametrize("name", ["put", "get", "delete"])
 def test_a_request_ends_in_time_for_the_lease(name: str, s3: S3Server, client: Client) -> None:
-    bucket = Bucket(s3.name, "", endpoint_url=s3.url, client=client, longest_request=timedelta(seconds=0.2))
+    options = RequestOptions(longest=timedelta(seconds=0.2))
+    bucket = Bucket(s3.name, "", endpoint_url=s3.url, client=client, options=options)
     bucket.head(KEY)
     s3.behaviour.latency_s = 1
     began = time.monotonic()
