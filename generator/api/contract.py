@@ -3,12 +3,13 @@
 It knows nothing of databases, files or edges; all other modules take field names, bounds and enum values from here.
 """
 
-from datetime import date, datetime
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
+
+from generator.api.forms import Day, Timestamp, Uuid
 
 API_VERSION: Final = "v1"
 
@@ -48,35 +49,6 @@ PRICE_MAX: Final = 0.99
 #: Maximum length of a category's name and slug; the contract sets none.
 CATEGORY_LENGTH: Final = 100
 
-
-def _instant(text: str) -> str:
-    datetime.fromisoformat(text)
-    return text
-
-
-def _day(text: str) -> str:
-    date.fromisoformat(text)
-    return text
-
-
-Uuid = Annotated[
-    str,
-    StringConstraints(pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"),
-    WithJsonSchema({"type": "string", "format": "uuid"}),
-]
-#: RFC 3339 in UTC with milliseconds and `Z`: fixed width, so that text order is time order.
-Timestamp = Annotated[
-    str,
-    StringConstraints(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"),
-    AfterValidator(_instant),
-    WithJsonSchema({"type": "string", "format": "date-time"}),
-]
-Day = Annotated[
-    str,
-    StringConstraints(pattern=r"^\d{4}-\d\d-\d\d$"),
-    AfterValidator(_day),
-    WithJsonSchema({"type": "string", "format": "date"}),
-]
 Probability = Annotated[float, Field(ge=0, le=1)]
 Price = Annotated[float, Field(ge=PRICE_MIN, le=PRICE_MAX)]
 NonNegative = Annotated[float, Field(ge=0)]
@@ -263,11 +235,20 @@ class ErrorResponse(Closed):
     details: list[ErrorDetail] | None = Field(default=None, exclude_if=lambda details: details is None)
 
 
-#: The error bodies that do not depend on the request, by HTTP status.
+#: Seconds that a 503 asks readers to wait; most failures of a store are short.
+UNAVAILABLE_PAUSE: Final = 10
+
+#: Names the request itself in the details of a 400, where no parameter is at fault.
+_WHOLE_REQUEST: Final = ErrorDetail(
+    path=["request"], message="must be well-formed HTTP, with a shorter URL and without a body or a range"
+)
+#: The error bodies that do not depend on the request, by HTTP status. 400 is for what never reaches the router.
 FIXED_ERRORS: Final[dict[int, ErrorResponse]] = {
+    400: ErrorResponse(error="invalid request", details=[_WHOLE_REQUEST]),
     404: ErrorResponse(error="not found"),
     405: ErrorResponse(error="method not allowed"),
     429: ErrorResponse(error="too many requests"),
+    503: ErrorResponse(error="temporarily unavailable"),
 }
 
 _CURSOR_ERROR: Final = (
@@ -289,7 +270,7 @@ EXTENDED_ERRORS: Final[dict[str, str]] = {
     **{name: sentence for name, sentence in PARAMETER_ERRORS.items() if name != "marketId"},
     "cursor": _CURSOR_ERROR.format("status, sort and category"),
     "category": "must be the slug of a category that has lists here, given once",
-    "q": "search is not offered with lists that are made beforehand (layout pages); leave it out",
+    "q": "search is not offered with lists that are made beforehand; leave it out",
     "marketRef": "must be a UUID or a slug",
 }
 
@@ -305,10 +286,10 @@ def market_parameter(variant: Variant) -> str:
 
 
 def invalid(*names: str, variant: Variant = "core") -> ErrorResponse:
-    """The 400 body that names these parameters; none if the request could not be parsed."""
+    """The 400 body that names these parameters."""
     sentences = parameter_errors(variant)
     details = [ErrorDetail(path=[name], message=sentences[name]) for name in names]
-    return ErrorResponse(error="invalid request", details=details or None)
+    return ErrorResponse(error=FIXED_ERRORS[400].error, details=details)
 
 
 def encode(value: Any) -> bytes:

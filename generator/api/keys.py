@@ -47,6 +47,10 @@ UNPURGED_IMMUTABLE: Final = "public, max-age=60, s-maxage=300, immutable"
 #: Mutable objects: for some seconds readers may see the previous build.
 MUTABLE: Final = "public, max-age=10, s-maxage=30, stale-while-revalidate=60"
 
+#: Error bodies never change, and a CDN must have them when the store fails; browsers must not take one for an answer
+#: to the next request.
+ERROR: Final = "public, max-age=0, s-maxage=86400"
+
 #: Pages per folder: keeps directories small on every file system.
 PAGES_PER_FOLDER: Final = 100
 FIRST: Final = "first"
@@ -148,7 +152,8 @@ def immutable_control(config: Config) -> str:
 
 def headers(key: str, immutable: str = IMMUTABLE) -> dict[str, str]:
     """The HTTP headers stored with the object; `immutable` is the Cache-Control of immutable ones."""
-    return {"Content-Type": CONTENT_TYPE, "Cache-Control": immutable if is_immutable(key) else MUTABLE}
+    control = immutable if is_immutable(key) else ERROR if key.startswith(f"{ERRORS}/") else MUTABLE
+    return {"Content-Type": CONTENT_TYPE, "Cache-Control": control}
 
 
 def is_first_page(key: str) -> bool:

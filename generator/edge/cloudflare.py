@@ -30,13 +30,10 @@ _PERIODS: Final = (10, 60)
 def worker_values(config: Config, router: Mapping[str, Any]) -> dict[str, Any]:
     """Values of the Worker; `router` are those of the router core."""
     _, period = limit(config)
-    waits = {HTTPStatus.TOO_MANY_REQUESTS: str(period), HTTPStatus.SERVICE_UNAVAILABLE: str(_PERIODS[0])}
-    timed = {
-        status.value: responses.error_headers(status, config) | {"retry-after": wait} for status, wait in waits.items()
-    }
+    too_many = responses.error_headers(HTTPStatus.TOO_MANY_REQUESTS, config) | {"retry-after": str(period)}
     return {
         **router,
-        "fixed_headers": router["fixed_headers"] | timed,
+        "fixed_headers": router["fixed_headers"] | {HTTPStatus.TOO_MANY_REQUESTS: too_many},
         "root": _target(config)[1],
         "cache_root": f"{config.base_url}/",
         "content_type": keys.CONTENT_TYPE,

@@ -1,7 +1,7 @@
 """Values of the CloudFront templates: the bucket, its keys in URLs and policies, the rate limit for WAF. Pure."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
@@ -26,6 +26,12 @@ _RUNTIME: Final = "nodejs22.x"
 _WAF_WINDOWS: Final = (60, 120, 300, 600)
 _WAF_LIMITS: Final = (10, 2_000_000_000)
 _VERSION_LENGTH: Final = 16
+#: The errors of CloudFront itself, by the answer to them. Pages for 400 and 404 would replace the functions' answers.
+_OWN_ERRORS: Final = {
+    HTTPStatus.BAD_REQUEST: (403, 414, 416),
+    HTTPStatus.METHOD_NOT_ALLOWED: (405,),
+    HTTPStatus.SERVICE_UNAVAILABLE: (500, 501, 502, 503, 504),
+}
 
 
 def function_values(config: Config) -> dict[str, Any]:
@@ -36,14 +42,19 @@ def function_values(config: Config) -> dict[str, Any]:
 def origin_response_values(config: Config) -> dict[str, Any]:
     """Values of the Lambda@Edge function on the bucket's responses."""
     page_gone = contract.encode(contract.invalid("cursor", variant=config.variant)).decode()
+    unavailable = responses.error_bodies()[HTTPStatus.SERVICE_UNAVAILABLE]
     list_unknown = contract.encode(contract.invalid("category", variant=config.variant)).decode()
     return {
         "lists": f"{_root(config)}{keys.LISTS}/",
+        "markets": [f"{_root(config)}{folder}/" for folder in (keys.DETAILS, keys.SLUGS)],
+        "page": _root(config) + keys.error(HTTPStatus.SERVICE_UNAVAILABLE),
+        "of_category": keys.CATEGORY_SEPARATOR,
         "first": keys.FIRST,
         "cors": responses.CORS,
         "page_gone": _answer(HTTPStatus.BAD_REQUEST, page_gone, config),
         "list_unknown": _answer(HTTPStatus.BAD_REQUEST, list_unknown, config),
         "not_found": _answer(HTTPStatus.NOT_FOUND, responses.error_bodies()[HTTPStatus.NOT_FOUND], config),
+        "unavailable": _answer(HTTPStatus.SERVICE_UNAVAILABLE, unavailable, config),
     }
 
 
@@ -61,7 +72,7 @@ def origin_request_values(config: Config) -> dict[str, Any]:
         "gone_headers": responses.error_headers(bad, config),
         "page_gone": page_gone,
         "unavailable_headers": responses.error_headers(unavailable, config),
-        "unavailable": responses.UNAVAILABLE,
+        "unavailable": responses.error_bodies()[unavailable],
     }
 
 
@@ -77,7 +88,7 @@ def stack_values(config: Config, functions: Mapping[str, str]) -> dict[str, Any]
         "domain": _domain(config.base_url),
         "served": f"/{_in_policy(prefix)}{contract.API_VERSION}/*",
         "published": f"/{_in_policy(prefix)}*",
-        "error_page": _root(config) + keys.error(HTTPStatus.NOT_FOUND),
+        "error_pages": dict(_error_pages(config)),
         "methods": responses.METHODS.split(", "),
         "exposed": responses.CORS["access-control-expose-headers"].split(", "),
         "preflight_seconds": int(responses.PREFLIGHT["access-control-max-age"]),
@@ -95,6 +106,13 @@ def stack_values(config: Config, functions: Mapping[str, str]) -> dict[str, Any]
         "too_many_headers": too_many | {"retry-after": str(window)},
         "too_many_body": responses.error_bodies()[HTTPStatus.TOO_MANY_REQUESTS],
     }
+
+
+def _error_pages(config: Config) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Status and page of what CloudFront answers by itself, by CloudFront's status."""
+    for answer, statuses in _OWN_ERRORS.items():
+        for status in statuses:
+            yield status, {"status": answer.value, "page": _root(config) + keys.error(answer)}
 
 
 def waf_limit(requests: int, seconds: int) -> tuple[int, int]:
@@ -130,5 +148,5 @@ def _domain(base_url: str) -> str:
 
 
 def _answer(status: HTTPStatus, body: str, config: Config) -> Mapping[str, Any]:
-    headers = responses.error_headers(status, config) | responses.CORS
+    headers = responses.error_headers(status, config)
     return {"status": str(status.value), "statusDescription": status.phrase, "headers": headers, "body": body}

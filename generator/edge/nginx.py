@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-from generator.api import contract, keys
+from generator.api import keys
 from generator.config.settings import Config
 from generator.edge import responses
 
@@ -18,6 +18,12 @@ BUCKET: Final = "bucket.conf"
 
 #: Location through which the router reads objects; internal, so readers cannot reach it.
 OBJECTS: Final = "/-/objects/"
+#: What a bucket may answer besides an object, 304, or the 403 and 404 of one that it does not have.
+_FAILURES: Final = tuple(
+    status.value
+    for status in HTTPStatus
+    if status >= HTTPStatus.MULTIPLE_CHOICES and status not in {HTTPStatus.NOT_MODIFIED, 403, 404}
+)
 #: The largest object that the router reads; one has at most a hundred items.
 _LARGEST_OBJECT: Final = "16m"
 #: The port where something in front terminates TLS.
@@ -29,6 +35,11 @@ def configurations(config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
     yield LOCAL, _values(config) | {"name": LOCAL, "bucket": None}
     if bucket := _bucket(config):
         yield BUCKET, _values(config) | {"name": BUCKET, "bucket": bucket}
+
+
+def script_values() -> dict[str, Any]:
+    """Values of the script, in addition to those of the router core."""
+    return {"objects": OBJECTS, "always": keys.BUILD}
 
 
 def _values(config: Config) -> dict[str, Any]:
@@ -47,6 +58,7 @@ def _values(config: Config) -> dict[str, Any]:
         "mutable": keys.MUTABLE,
         "cors": responses.CORS,
         "errors": dict(_errors(config)),
+        "failures": _FAILURES,
     }
 
 
@@ -57,8 +69,7 @@ def rate_per_minute(requests: int, seconds: int) -> int:
 
 
 def _errors(config: Config) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    bodies = {HTTPStatus.BAD_REQUEST.value: contract.encode(contract.invalid()).decode()} | responses.error_bodies()
-    for status, body in bodies.items():
+    for status, body in responses.error_bodies().items():
         headers = responses.error_headers(status, config) | responses.CORS
         del headers["content-type"]  # the same as nginx's default_type and charset
         yield status, {"headers": headers, "body": body}

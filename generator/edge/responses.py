@@ -15,8 +15,6 @@ PREFLIGHT: Final = {
     "access-control-allow-headers": "*",
     "access-control-max-age": "86400",
 }
-#: Body of 503: the store failed, or an object in it is damaged.
-UNAVAILABLE: Final = contract.encode(contract.ErrorResponse(error="temporarily unavailable")).decode()
 #: A market may become public at any moment, so its 404 is cached only briefly.
 _BRIEFLY: Final = "public, max-age=10"
 _CACHED: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)
@@ -30,11 +28,13 @@ def error_headers(status: int, config: Config) -> dict[str, str]:
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         # After a whole window an address has its full limit again.
         headers["retry-after"] = str(window_seconds(config))
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        headers["retry-after"] = str(contract.UNAVAILABLE_PAUSE)
     return headers
 
 
 def error_bodies() -> dict[int, str]:
-    """Bodies of the errors that depend on the status only, by status."""
+    """Bodies of the errors that depend on the status only, by status; that of 400 for requests that are not HTTP."""
     return {status: contract.encode(body).decode() for status, body in contract.FIXED_ERRORS.items()}
 
 

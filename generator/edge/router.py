@@ -14,6 +14,8 @@ from generator.tree import chunks, layouts, pages
 
 #: What `encodeURIComponent` leaves alone besides letters, digits, `-` and `_` (ECMA-262).
 _UNRESERVED: Final = ".!~*'()"
+#: The errors that every router can answer, and that do not depend on the request.
+_FIXED: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 def render(config: Config) -> str:
@@ -48,7 +50,7 @@ def reader_values(config: Config) -> dict[str, Any]:
             "is_cut": layouts.is_cut(config.layout),
             "letters": layouts.LETTERS,
             "fixed_headers": values["fixed_headers"] | {unavailable: responses.error_headers(unavailable, config)},
-            "fixed_bodies": values["fixed_bodies"] | {unavailable: responses.UNAVAILABLE},
+            "fixed_bodies": values["fixed_bodies"] | {unavailable: responses.error_bodies()[unavailable]},
         }
     )
 
@@ -70,7 +72,8 @@ def window_values(config: Config) -> dict[str, Any]:
 def _values(config: Config) -> dict[str, Any]:
     """Constants of the contract, keys, cursors and layouts, and the paths of the API."""
     markets, documents = public_paths(config)
-    errors, sentences = responses.error_bodies(), contract.parameter_errors(config.variant)
+    errors = {status: responses.error_bodies()[status] for status in _FIXED}
+    sentences = contract.parameter_errors(config.variant)
     return {
         "is_extended": config.variant == "extended",
         "slugs": keys.SLUGS,

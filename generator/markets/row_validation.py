@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 
-from generator.api import contract, ids
+from generator.api import contract, forms, ids
 from generator.markets.quarantine import Quarantine, printable
 
 #: A probability or a price this far out of bounds is a rounding error, not a bad row.
@@ -131,9 +131,9 @@ def optional(convert: Any) -> BeforeValidator:
     return BeforeValidator(lambda value: None if value is None else convert(value))
 
 
-_Time = Annotated[contract.Timestamp, BeforeValidator(timestamp)]
-_Day = Annotated[contract.Day, BeforeValidator(day)]
-_Uuid = Annotated[contract.Uuid, BeforeValidator(ids.uuid)]
+_Time = Annotated[forms.Timestamp, BeforeValidator(timestamp)]
+_Day = Annotated[forms.Day, BeforeValidator(day)]
+_Uuid = Annotated[forms.Uuid, BeforeValidator(ids.uuid)]
 _Probability = Annotated[contract.Probability, BeforeValidator(probability)]
 _Amount = Annotated[contract.NonNegative, BeforeValidator(number)]
 _Text = Annotated[str, BeforeValidator(text)]
@@ -186,7 +186,7 @@ class MarketRow(contract.PublicMarketDetailMarket):
     volume: _Amount
     close_time: _Time
     created_at: _Time
-    resolved_at: Annotated[contract.Timestamp | None, optional(timestamp)]
+    resolved_at: Annotated[forms.Timestamp | None, optional(timestamp)]
     last_activity_at: _Time
     trader_count: Annotated[contract.Count, BeforeValidator(integer)]
     description: _OptionalText

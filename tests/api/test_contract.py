@@ -199,12 +199,15 @@ def test_an_fx_member_is_built_from_database_names_too() -> None:
     assert json.loads(contract.encode(contract.FxFamilyMember.model_validate(FX_MEMBER))) == FX
 
 
-def test_error_bodies_that_do_not_depend_on_the_request_have_no_details() -> None:
+def test_error_bodies_that_do_not_depend_on_the_request() -> None:
     bodies = {status: contract.encode(body) for status, body in contract.FIXED_ERRORS.items()}
     assert bodies == {
+        400: b'{"error":"invalid request","details":[{"path":["request"],'
+        b'"message":"must be well-formed HTTP, with a shorter URL and without a body or a range"}]}',
         404: b'{"error":"not found"}',
         405: b'{"error":"method not allowed"}',
         429: b'{"error":"too many requests"}',
+        503: b'{"error":"temporarily unavailable"}',
     }
 
 

@@ -56,13 +56,17 @@ def test_there_are_thirty_lists_with_prefixes_of_their_own() -> None:
     assert {keys.list_prefix(name) for name in names} == {f"v1/public/markets/lists/{name}" for name in names}
 
 
-@pytest.mark.parametrize("key", MUTABLE_KEYS)
+@pytest.mark.parametrize("key", [key for key in MUTABLE_KEYS if key != keys.error(404)])
 def test_what_a_build_overwrites_is_kept_shortly(key: str) -> None:
     assert not keys.is_immutable(key)
     assert keys.headers(key) == {
         "Content-Type": "application/json; charset=utf-8",
         "Cache-Control": "public, max-age=10, s-maxage=30, stale-while-revalidate=60",
     }
+
+
+def test_error_bodies_outlive_a_failure_of_the_store_in_the_cdn_and_no_request_in_browsers() -> None:
+    assert keys.headers(keys.error(503))["Cache-Control"] == "public, max-age=0, s-maxage=86400"
 
 
 def test_a_page_is_kept_long_by_the_cdn_and_shortly_by_browsers() -> None:

@@ -143,10 +143,10 @@ def test_operations_paths_and_statuses_are_the_contracts(document: dict[str, Any
         for path, item in document["paths"].items()
         for operation in item.values()
     } == {
-        ("/v1/public/markets", "listMarkets", ("200", "400", "405", "429")),
-        ("/v1/public/markets/snapshot", "getSnapshot", ("200", "405", "429")),
-        (f"/v1/public/markets/{reference}", "getMarket", ("200", "400", "404", "405", "429")),
-        ("/v1/build.json", "getBuild", ("200", "405", "429")),
+        ("/v1/public/markets", "listMarkets", ("200", "400", "405", "429", "503")),
+        ("/v1/public/markets/snapshot", "getSnapshot", ("200", "405", "429", "503")),
+        (f"/v1/public/markets/{reference}", "getMarket", ("200", "400", "404", "405", "429", "503")),
+        ("/v1/build.json", "getBuild", ("200", "405", "429", "503")),
     }
     assert document["security"] == []
 
@@ -238,7 +238,7 @@ def test_what_is_configured_is_said(tmp_path: Path) -> None:
         detail__order_book="false",
     )
     made = openapi.document(settings)
-    assert made["servers"] == [{"url": "https://api.example.org"}]
+    assert made["servers"][0] == {"url": "https://api.example.org"}
     assert "7 requests in 90 seconds" in made["info"]["description"]
     described = {name: operation["description"] for name, operation in operations(made).items()}
     assert "readable for 2 days at least" in described["listMarkets"]
@@ -261,7 +261,7 @@ def test_everything_has_examples_and_they_fit_their_schemas(
         for example in examples:
             validator(schema).validate(example)
             checked += 1
-    assert checked == {"core": 39, "extended": 43}[variant]
+    assert checked == {"core": 41, "extended": 45}[variant]
 
 
 def test_every_response_has_a_body_and_errors_have_the_edges_own(document: dict[str, Any], variant: Variant) -> None:
@@ -277,10 +277,33 @@ def test_every_response_has_a_body_and_errors_have_the_edges_own(document: dict[
                 assert error == (refusal if status == 400 else contract.FIXED_ERRORS[status])
 
 
+def test_every_operation_may_be_unavailable(document: dict[str, Any]) -> None:
+    for operation in operations(document).values():
+        assert operation["responses"]["503"] == {"$ref": "#/components/responses/Unavailable"}
+
+
+def test_limits_may_not_be_circumvented(document: dict[str, Any]) -> None:
+    assert "must not get around the limit" in document["info"]["description"]
+
+
+@pytest.mark.parametrize(
+    ("base_url", "urls"),
+    [
+        ("https://example.org/api", ["https://example.org/api", "http://127.0.0.1:8000/api"]),
+        ("http://127.0.0.1:8000", ["http://127.0.0.1:8000"]),
+    ],
+)
+def test_the_local_server_is_named(base_url: str, urls: list[str], tmp_path: Path) -> None:
+    servers = openapi.document(make_config(tmp_path, base_url=base_url))["servers"]
+    assert [server["url"] for server in servers] == urls
+    assert servers[-1]["description"] == "Local development server"
+
+
 def test_errors_promise_the_headers_that_come_with_them(document: dict[str, Any]) -> None:
     headers = {name: response.get("headers", {}) for name, response in document["components"]["responses"].items()}
     assert headers["MethodNotAllowed"]["Allow"]["example"] == "GET, HEAD, OPTIONS"
     assert headers["TooManyRequests"]["Retry-After"]["example"] == 60
+    assert headers["Unavailable"]["Retry-After"]["example"] == 10
     assert all(header["required"] for named in headers.values() for header in named.values())
 
 

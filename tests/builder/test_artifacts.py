@@ -131,7 +131,8 @@ def test_the_documents_are_the_snapshot_the_errors_and_the_interface_description
         artifact.key: json.loads(artifact.body)
         for artifact in artifacts.documents(made, make_config(tmp_path, snapshot__size=1))
     }
-    assert list(documents) == [keys.SNAPSHOT, keys.error(404), keys.error(405), keys.error(429), keys.OPENAPI]
+    errors = [keys.error(status) for status in (400, 404, 405, 429, 503)]
+    assert list(documents) == [keys.SNAPSHOT, *errors, keys.OPENAPI]
     groups = {name: [market["id"] for market in group] for name, group in documents[keys.SNAPSHOT].items()}
     assert groups == {"freshMarkets": [market_id(1)], "closingSoonMarkets": [market_id(1)]}
 

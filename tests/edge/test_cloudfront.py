@@ -42,6 +42,7 @@ CASES: Final[Mapping[Variant, int]] = {"core": 706, "extended": 880}
 PAGE_GONE: Final = contract.encode(contract.invalid("cursor")).decode()
 LIST_UNKNOWN: Final = contract.encode(contract.invalid("category")).decode()
 NOT_FOUND: Final = responses.error_bodies()[404]
+UNAVAILABLE: Final = responses.error_bodies()[503]
 GENERATION: Final = "p" + "0" * (cursors.GENERATION_LENGTH - 1)
 
 
@@ -123,12 +124,11 @@ def test_a_changed_rule_of_the_extended_function_turns_the_table_red(
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (".split('/')[2] === FIRST", ".split('/')[2] !== FIRST"),
-        ("status === '403'", "status === '402'"),
+        ("if (parts[2] !== FIRST) return PAGE_GONE;", ""),
+        ("status === '404'", "status === '402'"),
         ("if (!READ_ONLY.includes(name)) ", ""),
         ("add(response, CORS);", ""),
         ("add(response, answer.headers);", ""),
-        ("LIST_UNKNOWN : PAGE_GONE", "LIST_UNKNOWN : NOT_FOUND"),
     ],
 )
 def test_a_mutation_of_the_origin_response_turns_the_table_red(
@@ -173,6 +173,7 @@ def case(path: str, query: str = "") -> Case:
 # ── the origin's responses ────────────────────────────────────────────────────────────────────────────────────────
 
 FIRST_PAGE: Final = keys.first_page("open/popular", 20)
+FIRST_OF_CATEGORY: Final = keys.first_page("open.sports/popular", 20)
 PAGE: Final = keys.page("open/popular", GENERATION, 20, 40)
 DETAIL: Final = keys.detail(market_id(1))
 
@@ -186,14 +187,15 @@ def origin_response(
 
 
 @pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD])
-@pytest.mark.parametrize("found", [403, 404])
-@pytest.mark.parametrize("key", [PAGE, FIRST_PAGE, DETAIL, keys.SNAPSHOT, keys.OPENAPI, keys.error(404)])
-def test_an_object_that_is_missing(key: str, found: int, config: Config, tmp_path: Path) -> None:
-    _, phrase, headers = bucket_response(key, None)
-    if found == 404:  # deleted in a versioned bucket
+@pytest.mark.parametrize("state", ["missing", "deleted in a versioned bucket"])
+@pytest.mark.parametrize("key", [PAGE, FIRST_PAGE, FIRST_OF_CATEGORY, DETAIL, keys.SNAPSHOT, keys.error(404)])
+def test_an_object_that_is_missing(key: str, state: str, config: Config, tmp_path: Path) -> None:
+    found, phrase, headers = bucket_response(key, None)
+    if state != "missing":
         headers = {**headers, "x-amz-delete-marker": "true", "x-amz-version-id": "3", "Content-Length": "9"}
     response = origin_response(tmp_path, found, phrase, headers, uri=key, config=config)
-    status, body = {PAGE: (400, PAGE_GONE), FIRST_PAGE: (400, LIST_UNKNOWN)}.get(key, (404, NOT_FOUND))
+    gone, unknown, absent = (400, PAGE_GONE), (400, LIST_UNKNOWN), (404, NOT_FOUND)
+    status, body = {PAGE: gone, FIRST_OF_CATEGORY: unknown, DETAIL: absent}.get(key, (503, UNAVAILABLE))
     assert (response["status"], response["body"]) == (str(status), body)
     values = {name: value[0]["value"] for name, value in response["headers"].items()}
     assert values.pop("transfer-encoding") == "chunked"
@@ -209,7 +211,25 @@ def test_what_is_there_passes_without_the_buckets_own_headers(tmp_path: Path) ->
     assert {name: value[0]["value"] for name, value in response["headers"].items()} == kept | responses.CORS
 
 
-@pytest.mark.parametrize(("status", "phrase"), [(304, "Not Modified"), (416, "Range"), (500, "Error"), (503, "Slow")])
+@pytest.mark.parametrize("status", [301, 307, 400, 403, 412, 429, 500, 502, 503, 504])
+@pytest.mark.parametrize("key", [PAGE, FIRST_PAGE, DETAIL, keys.SNAPSHOT])
+def test_a_bucket_that_fails_or_refuses_is_unavailable(status: int, key: str, tmp_path: Path) -> None:
+    _, phrase, headers = bucket_response(key, None)
+    response = origin_response(tmp_path, status, phrase, {**headers, "Location": "https://example.com"}, uri=key)
+    assert (response["status"], response["body"]) == ("503", UNAVAILABLE)
+    values = {name: value[0]["value"] for name, value in response["headers"].items()}
+    del values["transfer-encoding"]
+    assert values == responses.error_headers(503, PLAIN) | responses.CORS
+
+
+def test_the_page_of_a_failure_says_when_to_try_again(tmp_path: Path) -> None:
+    status, phrase, headers = bucket_response(keys.error(503), b"{}")
+    shown = origin_response(tmp_path, status, phrase, headers, uri=keys.error(503))
+    assert shown["headers"]["retry-after"][0]["value"] == "10"
+    assert "retry-after" not in origin_response(tmp_path, status, phrase, headers, uri=keys.error(400))["headers"]
+
+
+@pytest.mark.parametrize(("status", "phrase"), [(304, "Not Modified"), (416, "Range")])
 def test_other_responses_of_the_bucket_pass(status: int, phrase: str, tmp_path: Path) -> None:
     headers = {"ETag": '"1"', "x-amz-delete-marker": "false", "Via": "1.1 x", "x-amz-id-2": "x"}
     response = origin_response(tmp_path, status, phrase, headers, uri=PAGE)

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
+from generator.api import contract
 from generator.config.settings import Config, Publish, RateLimit
 from generator.edge import cloudfront, deployment, responses
 from tests.support.cloudfront import AWKWARD, CHUNKED, EXTENDED, FOLDER, IN_BUCKET, PLAIN, rendered
 from tests.support.programs import require
-
-NOT_FOUND = responses.error_bodies()[404]
 
 
 class _Loader(yaml.SafeLoader):
@@ -96,10 +95,11 @@ def test_changed_code_makes_a_new_version() -> None:
 def test_in_chunks_a_function_before_the_bucket_may_read_lists_and_no_more() -> None:
     config = CHUNKED.model_copy(update={"publish": Publish(target="s3://markets-example/a*b")})
     (policy,) = properties(config, "OriginRequestRole")["Policies"]
-    (allowed,) = policy["PolicyDocument"]["Statement"]
+    allowed, listed = policy["PolicyDocument"]["Statement"]
     assert (allowed["Effect"], allowed["Action"]) == ("Allow", "s3:GetObject")
     lists = "/a${*}b/v1/public/markets/lists/*"
     assert allowed["Resource"] == {"Join": ["", [{"GetAtt": "Bucket.Arn"}, lists]]}
+    assert (listed["Action"], listed["Resource"]) == ("s3:ListBucket", {"GetAtt": "Bucket.Arn"})
     behavior = properties(config, "Distribution")["DistributionConfig"]["DefaultCacheBehavior"]
     (version,) = [name for name in stack(config)["Resources"] if name.startswith("OriginRequestVersion")]
     assert {"EventType": "origin-request", "LambdaFunctionARN": {"Ref": version}} in behavior[
@@ -147,10 +147,16 @@ def test_the_firewall_answers_as_the_contract_says() -> None:
 
 def test_the_bucket_shows_the_distribution_what_is_published_and_nothing_else() -> None:
     for config, prefix in ((PLAIN, ""), (IN_BUCKET, "read api/v1/")):
-        allowed, denied = properties(config, "BucketPolicy")["PolicyDocument"]["Statement"]
+        allowed, listed, denied = properties(config, "BucketPolicy")["PolicyDocument"]["Statement"]
         assert (allowed["Effect"], allowed["Action"]) == ("Allow", "s3:GetObject")
         assert allowed["Resource"] == {"Join": ["", [{"GetAtt": "Bucket.Arn"}, f"/{prefix}v1/*"]]}
-        assert allowed["Condition"]["StringEquals"].keys() == {"AWS:SourceArn"}
+        # Without it a missing object is a 403, like any refusal.
+        assert (listed["Effect"], listed["Action"], listed["Resource"]) == (
+            *("Allow", "s3:ListBucket"),
+            {"GetAtt": "Bucket.Arn"},
+        )
+        for statement in (allowed, listed):
+            assert statement["Condition"]["StringEquals"].keys() == {"AWS:SourceArn"}
         assert denied["Effect"] == "Deny"
     bucket = properties(PLAIN, "Bucket")
     assert all(bucket["PublicAccessBlockConfiguration"].values())
@@ -175,14 +181,18 @@ def test_the_distribution() -> None:
     assert (cached["MinTTL"], cached["MaxTTL"]) == (0, 31536000)
 
 
-def test_what_cloudfront_refuses_by_itself_is_the_jsons_404(demo_output: Path) -> None:
-    refused, kept = properties(PLAIN, "Distribution")["DistributionConfig"]["CustomErrorResponses"]
-    assert (refused["ErrorCode"], refused["ResponseCode"]) == (403, 404)
-    assert (demo_output / refused["ResponsePagePath"].removeprefix("/")).read_text("utf-8") == NOT_FOUND
-    # No page for 404: it would replace what the origin-response function answers.
-    assert kept == {"ErrorCode": 404, "ErrorCachingMinTTL": 10}
-    page = properties(AWKWARD, "Distribution")["DistributionConfig"]["CustomErrorResponses"][0]["ResponsePagePath"]
-    assert page.startswith("/it%27s%20%22%24")
+def test_what_cloudfront_answers_by_itself_is_the_contracts_json(demo_output: Path) -> None:
+    pages = properties(PLAIN, "Distribution")["DistributionConfig"]["CustomErrorResponses"]
+    answers = {page["ErrorCode"]: page.get("ResponseCode") for page in pages}
+    # No page for 400 and 404: it would replace what the origin-response function answers.
+    unchanged, refused = dict.fromkeys((400, 404)), dict.fromkeys((403, 414, 416), 400)
+    assert answers == {**unchanged, **refused, 405: 405, **dict.fromkeys((500, 501, 502, 503, 504), 503)}
+    for page in pages:
+        if page["ErrorCode"] not in unchanged:
+            body = (demo_output / page["ResponsePagePath"].removeprefix("/")).read_bytes()
+            assert body == contract.encode(contract.FIXED_ERRORS[page["ResponseCode"]])
+    pages = properties(AWKWARD, "Distribution")["DistributionConfig"]["CustomErrorResponses"]
+    assert all(page["ResponsePagePath"].startswith("/it%27s%20%22%24") for page in pages if "ResponseCode" in page)
 
 
 def test_headers_that_the_objects_lack() -> None:

@@ -88,7 +88,6 @@ def test_nginx_before_a_bucket_answers_every_case_alike(
     assert {path for path in asked if not path.startswith("/store/a%20prefix/v1/")} == set()
 
 
-@pytest.mark.usefixtures("few_limits")
 def test_nginx_before_a_bucket_decides_how_long_copies_are_kept_whatever_the_objects_say(objects: Path) -> None:
     with closing(create_database(objects / "markets.db")) as connection:
         for number in range(1, 4):

@@ -1,11 +1,13 @@
 """The router core, run on one table of requests in every available JavaScript engine."""
 
+import json
 from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Final, get_args
 
 import pytest
+import quickjs
 
 from generator.api import contract, cursors, keys
 from generator.api.contract import LIMIT_MAX, LIMIT_MIN, Variant
@@ -33,9 +35,9 @@ MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "ids keep their case": ("path.slice(MARKETS.length + 1).toLowerCase()", "path.slice(MARKETS.length + 1)"),
     "hyphens may stand anywhere": (" || text[13] !== '-'", ""),
     "any letter is a hex digit": ("if (parseInt(piece, 16).toString(16) !== piece) return false;", ""),
-    "a missing page is a 404": ("return refuse([kind === FIRST || kind === HEAD ? 'category' : 'cursor']);",
-                                "return fixed(404);"),
-    "a missing market is a 400": ("!== 0) return fixed(404);", "!== 0) return refuse(['cursor']);"),
+    "a missing page is a 404": ("!== HEAD) return refuse(['cursor']);", "!== HEAD) return fixed(404);"),
+    "a missing market is a 400": ("key.indexOf(DETAILS) === 0) return fixed(404);",
+                                  "key.indexOf(DETAILS) === 0) return refuse(['cursor']);"),
     "the last of repeated parameters wins": ("name in given || value === ''", "value === ''"),
     "empty parameters count as absent": ("given[name] = name in", "if (value !== '') given[name] = name in"),
     "names are not decoded": ("isPlain ? written : decode(written)", "written"),
@@ -101,7 +103,10 @@ OTHER: Final[Mapping[str, tuple[str, str]]] = {
     "a category may have 101 letters": ("isSlug(text, 100)", "isSlug(text, 101)"),
     "a category has 99 letters at most": ("isSlug(text, 100)", "isSlug(text, 99)"),
     "an empty category is none": ("if (text === undefined) return '';", "if (!text) return '';"),
-    "a list without any pointer has lost a page": ("kind === FIRST || kind === HEAD", "kind === FIRST"),
+    "a list without any pointer has lost a page": ("parts[2] !== FIRST && parts[2] !== HEAD", "parts[2] !== FIRST"),
+    "a missing category is a fault of the store": ("? fixed(503) : refuse(['category'])",
+                                                   "? fixed(503) : fixed(503)"),
+    "a missing slug is a fault of the store": ("if (key.indexOf(SLUGS) === 0) return fixed(404);", ""),
     "a wrong category leaves the cursor to be checked": ("!sort || category === null ?", "!sort ?"),
 }  # fmt: skip
 
@@ -223,5 +228,27 @@ def test_the_api_may_lie_below_a_path(tmp_path: Path) -> None:
 
 def test_the_core_answers_with_the_contracts_bytes() -> None:
     core = router.render(Config())
-    for body in contract.FIXED_ERRORS.values():
+    for status in (404, 405, 429, 503):
+        body = contract.FIXED_ERRORS[status]
         assert contract.encode(contract.encode(body).decode()).decode() in core
+
+
+@pytest.mark.parametrize(
+    ("key", "status"),
+    [
+        (keys.detail("3f0c8a52-6d1b-4c7e-9a34-5b8e2f7d1c60"), 404),
+        (keys.detail_by_slug("x"), 404),
+        (keys.page("open/new", "p" + "0" * 19, 20, 20), 400),
+        (keys.index("open/new", "c" + "0" * 19), 400),
+        (keys.first_page("open/new", 20), 503),
+        (keys.head("open/new"), 503),
+        (keys.first_page("open.sports/new", 20), 400),
+        (keys.head("open.sports/new"), 400),
+        (keys.SNAPSHOT, 503),
+        (keys.BUILD, 503),
+    ],
+)
+def test_only_what_may_be_absent_is_the_readers_mistake(key: str, status: int) -> None:
+    context = quickjs.Context()
+    context.eval(CORES["extended"])
+    assert json.loads(context.eval(f"JSON.stringify(missing({json.dumps(key)}))"))["status"] == status

@@ -2,17 +2,28 @@
 
 import hashlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import TypeAlias
 
 from generator.api import keys
 
+#: The status with which a request for this path fails, or None.
+Fault: TypeAlias = Callable[[str], int | None]
+
+
+def _healthy(path: str) -> None:
+    """No failure."""
+
 
 @contextmanager
-def bucket(output: Path, port: int) -> Iterator[list[str]]:
-    """A store that answers 403 for missing objects, as without permission to list; yields its requests."""
+def bucket(output: Path, port: int, fault: Fault = _healthy) -> Iterator[list[str]]:
+    """A store that answers 403 for missing objects, as without permission to list; yields its requests.
+
+    `fault` is asked before each answer for the status to fail with: None for no failure, 0 for a closed connection.
+    """
     asked: list[str] = []
 
     class Objects(BaseHTTPRequestHandler):
@@ -21,6 +32,10 @@ def bucket(output: Path, port: int) -> Iterator[list[str]]:
 
         def do_GET(self) -> None:
             asked.append(self.path)
+            failure = fault(self.path)
+            if failure is not None:
+                self._fail(failure)
+                return
             key = self.path.removeprefix("/store/a%20prefix/")
             found = (output / key).is_file() and key.startswith("v1/")
             body = (output / key).read_bytes() if found else b"<Error>AccessDenied</Error>"
@@ -34,6 +49,17 @@ def bucket(output: Path, port: int) -> Iterator[list[str]]:
             self.end_headers()
             if self.command == "GET" and not is_known:
                 self.wfile.write(body)
+
+        def _fail(self, status: int) -> None:
+            if status == 0:
+                self.close_connection = True
+                return
+            self.send_response(status)
+            self.send_header("Content-Type", "application/xml")
+            self.send_header("Location", "https://store.example.com/elsewhere")
+            self.send_header("Content-Length", "8")
+            self.end_headers()
+            self.wfile.write(b"" if self.command == "HEAD" else b"<Error/>")
 
         do_HEAD = do_GET  # noqa: N815 - the name is the library's
 

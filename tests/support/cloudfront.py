@@ -215,10 +215,10 @@ def origin_event(method: str, uri: str, status: int, phrase: str, headers: Mappi
 
 
 def bucket_response(key: str, body: bytes | None) -> tuple[int, str, Mapping[str, str]]:
-    """The response of a bucket without permission to list, with S3's headers."""
+    """The response of a bucket that may be listed, with S3's headers."""
     own = {"x-amz-request-id": "EXAMPLE", "x-amz-id-2": "EXAMPLE=", "Server": "AmazonS3"}
     if body is None:
-        return 403, "Forbidden", {**own, "Content-Type": "application/xml", "Transfer-Encoding": "chunked"}
+        return 404, "Not Found", {**own, "Content-Type": "application/xml", "Transfer-Encoding": "chunked"}
     etag = f'"{hashlib.md5(body, usedforsecurity=False).hexdigest()}"'
     stored = {"ETag": etag, "Content-Length": str(len(body)), **keys.headers(key)}
     return 200, "OK", {**own, **stored, "x-amz-server-side-encryption": "AES256", "x-amz-version-id": "null"}

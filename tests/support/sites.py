@@ -14,7 +14,7 @@ from generator.tree import pages
 from generator.tree.generation import ItemList
 from tests.support import cloudflare, lists
 from tests.support.bucket import bucket
-from tests.support.builds import make_config
+from tests.support.builds import NOW, make_config
 from tests.support.edges import change_rule
 from tests.support.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
 from tests.support.serving import MARKETS, UNLIMITED, served
@@ -85,7 +85,7 @@ def _settings(folder: Path, layout: str, port: int, **settings: object) -> Confi
     )
     for file in deployment.render(config):
         lists.write(config.output / file.name, file.text.encode())
-    (config.output / contract.API_VERSION).mkdir()
+    lists.write(config.output / keys.BUILD, contract.encode({"asOf": NOW}))
     return config
 
 

@@ -112,13 +112,15 @@ Public data of a prediction market, for reading: no key, no token, no cookies.
 body.
 
 **Rate limit.** One address may make {limit.requests} requests in {span(limit.window)}; cached answers count. Beyond \
-that the answer is 429; wait as long as `Retry-After` says.
+that the answer is 429; wait as long as `Retry-After` says. Clients must not get around the limit, neither by sending \
+from several addresses nor by polling aggressively.
 
 **Requests.** Methods are GET and HEAD, and OPTIONS for browsers; any other is answered 405. Unknown query parameters \
 are ignored. A known one that is empty, repeated or malformed is answered 400. Paths are exact: a trailing slash is a \
 404.
 
-**Errors.** Every error has the same JSON body, `ErrorResponse`."""
+**Errors.** Every error has the same JSON body, `ErrorResponse`. A 503 means that the data cannot be read for now: try \
+again, and do not take it for a market or page that is gone."""
 
 
 def listing(config: Config) -> str:

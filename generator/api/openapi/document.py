@@ -5,6 +5,7 @@ they would blur the types of the others.
 """
 
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from generator import __version__
 from generator.api import contract, keys, slugs
@@ -16,6 +17,8 @@ from generator.config.settings import Config
 
 #: Version of the interface (contract §9), not of this program.
 VERSION: Final = "1.0.0"
+#: Where `public-markets serve` listens, unless told otherwise.
+_LOCAL_SERVER: Final = "http://127.0.0.1:8000"
 
 
 def document(config: Config) -> Json:
@@ -28,7 +31,7 @@ def document(config: Config) -> Json:
             "description": texts.introduction(config),
             "version": VERSION,
         },
-        "servers": [{"url": config.base_url}],
+        "servers": _servers(config),
         "security": [],
         "tags": [
             {"name": "markets", "description": "Lists of markets, and what is public of each."},
@@ -42,6 +45,14 @@ def document(config: Config) -> Json:
         },
         "components": {"schemas": schemas(config.variant), "responses": _shared_errors(config)},
     }
+
+
+def _servers(config: Config) -> list[Json]:
+    """The public address, and that of `public-markets serve`."""
+    local = _LOCAL_SERVER + urlsplit(config.base_url).path
+    if config.base_url == local:
+        return [{"url": local, "description": "Local development server"}]
+    return [{"url": config.base_url}, {"url": local, "description": "Local development server"}]
 
 
 def _list_markets(config: Config) -> Json:
@@ -65,7 +76,7 @@ def _list_markets(config: Config) -> Json:
         "responses": {
             "200": _found("A page of the list.", "PublicMarketList", examples.lists(config.variant), links),
             "400": _invalid("A parameter is invalid; `details` names it.", _list_faults(config.variant)),
-            **_refused(405, 429),
+            **_refused(405, 429, 503),
         },
     }
 
@@ -90,7 +101,7 @@ def _get_snapshot(config: Config) -> Json:
         "tags": ["markets"],
         "responses": {
             "200": _found("The groups.", "PublicMarketSnapshot", examples.snapshots(), links),
-            **_refused(405, 429),
+            **_refused(405, 429, 503),
         },
     }
 
@@ -107,7 +118,7 @@ def _get_market(config: Config) -> Json:
         "responses": {
             "200": _found("The market.", "PublicMarketDetail", examples.details(config.variant), {}),
             "400": _invalid("The identifier is invalid.", faults),
-            **_refused(404, 405, 429),
+            **_refused(404, 405, 429, 503),
         },
     }
 
@@ -143,7 +154,7 @@ def _get_build(config: Config) -> Json:
         "tags": ["build"],
         "responses": {
             "200": _found("The record of what is published.", "BuildRecord", {"build": example}, {}),
-            **_refused(405, 429),
+            **_refused(405, 429, 503),
         },
     }
 
@@ -228,7 +239,7 @@ def _content(model: str, shown: Json) -> Json:
     return {"application/json": {"schema": ref(model), "examples": shown}}
 
 
-_SHARED: Final = {404: "NotFound", 405: "MethodNotAllowed", 429: "TooManyRequests"}
+_SHARED: Final = {404: "NotFound", 405: "MethodNotAllowed", 429: "TooManyRequests", 503: "Unavailable"}
 
 
 def _refused(*statuses: int) -> Json:
@@ -241,10 +252,13 @@ def _shared_errors(config: Config) -> Json:
         404: "There is no such market, or it is not public; the two look alike.",
         405: "The request's method is none of those that `Allow` names. GET is never answered so.",
         429: "The address has used up its requests for now.",
+        503: "The data cannot be read for now. It says nothing about whether a market or a page exists.",
     }
+    pause = {"type": "integer", "minimum": 1}
     headers: dict[int, Json] = {
         405: {"Allow": _required_header("The methods there are.", {"type": "string"}, "GET, HEAD, OPTIONS")},
-        429: {"Retry-After": _required_header("Seconds to wait.", {"type": "integer", "minimum": 1}, seconds)},
+        429: {"Retry-After": _required_header("Seconds to wait.", pause, seconds)},
+        503: {"Retry-After": _required_header("Seconds to wait.", pause, contract.UNAVAILABLE_PAUSE)},
     }
     return {
         name: {

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
-from generator.api import contract
+from generator.api import contract, forms
 from generator.api.openapi import descriptions
 
 Json: TypeAlias = dict[str, Any]
@@ -21,7 +21,7 @@ class Category(contract.Closed):
 class BuildRecord(contract.Closed):
     """What is published, and as of when."""
 
-    as_of: contract.Timestamp
+    as_of: forms.Timestamp
     generator: str
     variant: contract.Variant
     layout: Literal["pages", "chunks"]

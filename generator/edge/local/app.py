@@ -57,6 +57,7 @@ class LocalEdge:
         self._immutable = keys.immutable_control(config)
         self._router = router
         self._markets, self._documents = public_paths(config)
+        self._config = config
         self._limit = RateLimit(config.rate_limit.requests, config.rate_limit.window.total_seconds())
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
@@ -66,7 +67,7 @@ class LocalEdge:
             response = self._answer(environ)
         except Exception:
             LOGGER.exception("request failed:")
-            response = _error(HTTPStatus.INTERNAL_SERVER_ERROR, contract.ErrorResponse(error="internal error"))
+            response = self._error(HTTPStatus.SERVICE_UNAVAILABLE)
         chunks, _, headers = response.get_wsgi_response(environ)
         body, status = b"".join(chunks), HTTPStatus(response.status_code)
         request = _printable(f"{environ['REQUEST_METHOD']} {environ['RAW_URI']}")
@@ -78,7 +79,7 @@ class LocalEdge:
     def _answer(self, environ: "WSGIEnvironment") -> Response:
         method, target = environ["REQUEST_METHOD"], environ["RAW_URI"]
         if environ.get(MALFORMED) or any(letter <= " " or letter == "\x7f" for letter in target):
-            return _error(HTTPStatus.BAD_REQUEST, contract.invalid())
+            return self._error(HTTPStatus.BAD_REQUEST)
         authority, path, query = _split(target)
         page = self._page(path) if method in ("GET", "HEAD") else None
         if page:
@@ -86,6 +87,11 @@ class LocalEdge:
         if not self._limit.grants(environ["REMOTE_ADDR"], time.monotonic()):
             return _from_router(self._router.fixed(HTTPStatus.TOO_MANY_REQUESTS), environ)
         return self._carry_out(self._router.route(method, path, query), environ)
+
+    def _error(self, status: HTTPStatus) -> Response:
+        """The answer to a request that does not get as far as the router, or that fails."""
+        headers = responses.error_headers(status, self._config) | responses.CORS
+        return _Response(responses.error_bodies()[status], status, headers)
 
     def _carry_out(self, decision: Decision, environ: "WSGIEnvironment") -> Response:
         """Read the objects that the router names until there is an answer."""
@@ -166,12 +172,6 @@ def _foreign_host() -> Response:
     )
     headers = {"content-type": keys.CONTENT_TYPE, "cache-control": "no-store"}
     return _Response(contract.encode(body), HTTPStatus.MISDIRECTED_REQUEST, headers)
-
-
-def _error(status: int, body: contract.ErrorResponse) -> Response:
-    """The answer to a request that does not get as far as the router, or that fails."""
-    headers = {"content-type": keys.CONTENT_TYPE, "cache-control": "no-store", **responses.CORS}
-    return _Response(contract.encode(body), status, headers)
 
 
 def _links(markets: str, documents: Iterable[str]) -> bytes:

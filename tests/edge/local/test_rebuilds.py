@@ -57,11 +57,11 @@ def test_a_walk_whose_generation_was_purged_has_to_start_again(folder: Path) -> 
         assert walk(client, repeat(5)) == in_order(folder / "markets.db", "open", "popular")
 
 
-def test_a_list_without_a_first_page_is_unknown(folder: Path) -> None:
+def test_a_list_without_a_first_page_is_unavailable(folder: Path) -> None:
     (folder / "output" / keys.first_page("open/popular", 20)).unlink()
     with served(folder) as server, connected(server.port) as client:
-        unknown = client.send("GET", MARKETS)
-    assert (unknown.status, unknown.body) == (400, contract.encode(contract.invalid("category")))
+        broken = client.send("GET", MARKETS)
+    assert (broken.status, broken.body) == (503, contract.encode(contract.FIXED_ERRORS[503]))
 
 
 def test_a_router_that_was_built_anew_is_used_at_once(folder: Path) -> None:

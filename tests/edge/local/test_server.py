@@ -72,7 +72,7 @@ def test_what_is_no_http_gets_the_contracts_error(server: Served) -> None:
         head, _, body = received.partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 400 Bad Request"), line[:50]
         assert b"access-control-allow-origin: *" in head
-        assert body == contract.encode(contract.invalid())
+        assert body == contract.encode(contract.FIXED_ERRORS[400])
 
 
 def test_each_request_is_one_line_of_the_log_and_cannot_forge_another(folder: Path) -> None:

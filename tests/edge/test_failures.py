@@ -1,0 +1,193 @@
+"""What readers get when a store fails or refuses: the contract's 503, and never a 400 or 404 that blames them."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from generator.api import contract, cursors, keys
+from generator.config.settings import Config
+from generator.demo.database import seed
+from generator.edge import responses
+from generator.edge.local import js_router
+from generator.edge.local.app import LocalEdge
+from generator.edge.local.hosts import Hosts
+from tests.support.bucket import Fault, bucket
+from tests.support.builds import AS_OF, build_now, make_config
+from tests.support.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
+
+MARKETS = f"/{keys.MARKETS}"
+FIRST = keys.first_page("open/popular", 20)
+NOWHERE = f"{MARKETS}/00000000-0000-4000-8000-000000000000"
+
+
+@pytest.fixture(scope="module")
+def built() -> Iterator[Path]:
+    """A site for nginx before its files and before a bucket; `ports` names the port of nginx and that of the bucket."""
+    with folder_for_anybody() as folder:
+        seed(folder / "markets.db", as_of=AS_OF, markets=60)
+        port, store = free_port(), free_port()
+        settings = {
+            "base_url": f"http://127.0.0.1:{port}",
+            "rate_limit__requests": 1_000_000,
+            "publish__target": "s3://store/a prefix",
+            "publish__endpoint_url": f"http://127.0.0.1:{store}",
+        }
+        build_now(make_config(folder, **settings))
+        (folder / "ports").write_text(f"{port} {store}")
+        yield folder
+
+
+def ports(built: Path) -> tuple[int, int]:
+    port, store = (built / "ports").read_text().split()
+    return int(port), int(store)
+
+
+def is_json(answer: Answer, status: int) -> bool:
+    wanted = responses.error_headers(status, Config())
+    return (
+        answer.status == status
+        and wanted.items() | responses.CORS.items() <= answer.headers.items()
+        and answer.body == contract.encode(contract.FIXED_ERRORS[status])
+    )
+
+
+def later_page(output: Path) -> tuple[str, str]:
+    """The target and the key of a page in mid-walk."""
+    generation = json.loads((output / "manifest.json").read_text("utf-8"))["lists"]["all/new"]["generation"]
+    cursor = cursors.mint("all/new", generation, 20)
+    return f"{MARKETS}?status=all&sort=new&cursor={cursor}", keys.page("all/new", generation, 20, 20)
+
+
+def targets(output: Path) -> Mapping[str, str]:
+    """Requests for one object of each kind, and their keys."""
+    market = next((output / keys.DETAILS).rglob("*.json")).stem
+    return dict(
+        [
+            (MARKETS, FIRST),
+            later_page(output),
+            (f"{MARKETS}/{market}", keys.detail(market)),
+            (f"/{keys.SNAPSHOT.removesuffix('.json')}", keys.SNAPSHOT),
+            (f"/{keys.BUILD}", keys.BUILD),
+        ]
+    )
+
+
+# ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def files(built: Path) -> Iterator[Client]:
+    port, _ = ports(built)
+    with nginx(built / "output", port), connected(port) as client:
+        yield client
+
+
+@contextmanager
+def moved(path: Path) -> Iterator[None]:
+    aside = path.with_suffix(".aside")
+    path.rename(aside)
+    try:
+        yield
+    finally:
+        aside.rename(path)
+
+
+@contextmanager
+def unreadable(path: Path) -> Iterator[None]:
+    mode = path.stat().st_mode
+    path.chmod(0)
+    try:
+        yield
+    finally:
+        path.chmod(mode)
+
+
+def test_nginx_does_not_blame_readers_for_files_that_it_may_not_read(built: Path, files: Client) -> None:
+    output = built / "output"
+    for target, key in targets(output).items():
+        with unreadable(output / key):
+            assert is_json(files.send("GET", target), 503), key
+    with unreadable(output / keys.DETAILS):
+        assert is_json(files.send("GET", NOWHERE), 503), "whether it exists cannot be told"
+    assert is_json(files.send("GET", NOWHERE), 404)
+
+
+def test_nginx_without_an_object_that_is_always_published_is_unavailable(built: Path, files: Client) -> None:
+    for target, key in ((MARKETS, FIRST), (f"/{keys.BUILD}", keys.BUILD)):
+        with moved(built / "output" / key):
+            assert is_json(files.send("GET", target), 503), key
+
+
+# ── a bucket ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def before_bucket(built: Path, fault: Fault) -> Iterator[Client]:
+    port, store = ports(built)
+    with (
+        bucket(built / "output", store, fault),
+        nginx(built / "output", port, "bucket.conf"),
+        connected(port) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("failure", [0, 301, 307, 400, 403, 429, 500, 503])
+def test_nginx_shows_no_error_of_its_bucket(failure: int, built: Path) -> None:
+    with before_bucket(built, lambda _: failure) as client:
+        for target in (*targets(built / "output"), NOWHERE):
+            assert is_json(client.send("GET", target), 503), target
+        assert client.send("HEAD", MARKETS).status == 503
+
+
+def test_nginx_without_a_bucket_is_unavailable(built: Path) -> None:
+    port, _ = ports(built)
+    with nginx(built / "output", port, "bucket.conf"), connected(port) as client:
+        for target in (MARKETS, NOWHERE):
+            assert is_json(client.send("GET", target), 503), target
+
+
+@pytest.mark.parametrize("absent", [403, 404])
+def test_nginx_knows_what_its_bucket_does_not_have(absent: int, built: Path) -> None:
+    gone, page = later_page(built / "output")
+    missing = (keys.DETAILS, page, FIRST)
+
+    def lacks(path: str) -> int | None:
+        return absent if any(key in path for key in missing) else None
+
+    with before_bucket(built, lacks) as client:
+        assert is_json(client.send("GET", NOWHERE), 404)
+        assert is_json(client.send("GET", MARKETS), 503)
+        assert client.send("GET", gone).body == contract.encode(contract.invalid("cursor"))
+
+
+# ── the local server ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def asked(app: LocalEdge, target: str) -> tuple[int, Mapping[str, str], bytes]:
+    """The application's answer, in this process."""
+    given: list[tuple[str, list[tuple[str, str]]]] = []
+    environ = {"REQUEST_METHOD": "GET", "RAW_URI": target, "REMOTE_ADDR": "127.0.0.1"}
+    body = b"".join(app(environ, lambda status, headers, *_: given.append((status, headers))))  # type: ignore[arg-type]
+    status, headers = given[0]
+    return int(status.split()[0]), {name.lower(): value for name, value in headers}, body
+
+
+def test_serve_does_not_blame_readers_for_files_that_it_may_not_read(
+    built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = make_config(built)
+    app, output = LocalEdge(config, js_router.load(config), Hosts("127.0.0.1", "127.0.0.1")), config.output
+
+    def denied(path: Path) -> bytes:
+        raise PermissionError(path)
+
+    assert is_json(Answer(*asked(app, NOWHERE)), 404)
+    with moved(output / FIRST):
+        assert is_json(Answer(*asked(app, MARKETS)), 503)
+    monkeypatch.setattr(Path, "read_bytes", denied)
+    for target in targets(output):
+        assert is_json(Answer(*asked(app, target)), 503), target
