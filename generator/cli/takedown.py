@@ -9,8 +9,10 @@ from generator.cli.logs import LOG
 from generator.cli.parameters import Reference, Slug
 from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
+from generator.errors import PublicMarketsError
 from generator.publish import takedown
 from generator.publish.stores.factory import open_store
+from generator.publish.stores.store import Store
 from generator.publish.takedown import Request
 from generator.tree.blocklist import BlockedList
 
@@ -40,20 +42,29 @@ def _take_down(settings: Config, request: Request) -> BlockedList:
     if not settings.publish.target:
         blocked = takedown.from_folder_alone(settings, request, logs.notice)
     else:
-        blocked = _take_down_published(settings, request)
-        if not settings.output.exists():
-            return blocked
-        blocked = takedown.from_folder(settings, blocked, logs.notice)
+        target = open_store(settings)
+        blocked = takedown.blocked_by_store(target, settings, request)
+        try:
+            _take_down_published(target, settings, blocked)
+        except PublicMarketsError:
+            # The folder must not publish the markets again, whatever is wrong with the store.
+            _take_down_built(settings, blocked)
+            raise
+        return _take_down_built(settings, blocked)
     logs.notice(f"{settings.output}: holds no blocked markets")
     return blocked
 
 
-def _take_down_published(settings: Config, request: Request) -> BlockedList:
-    target = open_store(settings)
-    blocked = takedown.blocked_by_store(target, settings, request)
+def _take_down_built(settings: Config, blocked: BlockedList) -> BlockedList:
+    if settings.output.exists():
+        blocked = takedown.from_folder(settings, blocked, logs.notice)
+        logs.notice(f"{settings.output}: holds no blocked markets")
+    return blocked
+
+
+def _take_down_published(target: Store, settings: Config, blocked: BlockedList) -> None:
     with progress_bar("publishing") as bar:
         tally = takedown.from_store(target, settings, blocked, bar, logs.notice)
     for warning in tally.warnings:
         LOG.warning("%s", warning)
     logs.notice(f"{target.name}: holds no blocked markets ({tally.deleted} objects deleted, {tally.uploaded} replaced)")
-    return blocked

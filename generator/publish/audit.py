@@ -30,7 +30,9 @@ def audit(store: Store, published: Published | None, built: Manifest, folder: Ou
     # that only the folder retains are unknown: no takedown would find them.
     due = published.due_generations() if published else {}
     known = {key for pair, entry in (due | recorded | built.current()).items() for key in object_keys(pair[0], entry)}
-    return Doubts(frozenset(altered | (found.keys() - etags.keys() - known)), frozenset(broken))
+    doubted = frozenset(altered | (found.keys() - etags.keys() - known))
+    # Of what there is without a record, nobody knows what is public.
+    return Doubts(doubted, frozenset(broken), show_withdrawn=published is None and bool(doubted))
 
 
 def late(store: Store, published: Published, built: Manifest) -> Doubts:

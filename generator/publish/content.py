@@ -30,6 +30,14 @@ class Content(Protocol):
     def built(self) -> Manifest:
         """What is published from it."""
 
+    @property
+    def remaining(self) -> frozenset[str]:
+        """Markets that were taken out, but may still be in what could not be read."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What could not be read, as messages."""
+
     def without(self, ids: frozenset[str]) -> "Content":
         """Take markets out."""
 
@@ -45,6 +53,8 @@ class BuiltFolder:
     built: Manifest
     shape: Mapping[str, str]
     lifetime: timedelta
+    remaining: frozenset[str] = frozenset()
+    problems: tuple[str, ...] = ()
 
     @classmethod
     def opened(cls, folder: Output, shape: Mapping[str, str], lifetime: timedelta) -> Self:
@@ -92,7 +102,7 @@ class StoredSite:
     """What a store holds itself; `folder` receives what changes when markets are taken out.
 
     `gone` are the markets taken out so far: the store may show them still. `doubted` are objects that are not those of
-    the record.
+    the record. `problems` says what could not be read.
     """
 
     store: Store
@@ -102,6 +112,12 @@ class StoredSite:
     lifetime: timedelta
     gone: frozenset[str] = frozenset()
     doubted: frozenset[str] = frozenset()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def remaining(self) -> frozenset[str]:
+        """Markets that were taken out, but may still be in what could not be read."""
+        return self.gone if self.problems else frozenset()
 
     def without(self, ids: frozenset[str]) -> Self:
         """Take markets out of what the record says now."""
@@ -110,11 +126,11 @@ class StoredSite:
             raise OutputError(f"{self.store.name}: nothing is published there")
         gone = self.gone | ids
         state = withdrawal.StoredState(self.store, published, self.doubted)
-        withdrawal.from_store(state, gone, self.folder, self.lifetime)
+        problems = withdrawal.from_store(state, gone, self.folder, self.lifetime)
         built = self.folder.manifest()
         if built is None:
             raise OutputError(f"{self.folder.path('')}: another process deletes files there; stop it, then run again")
-        return replace(self, built=built, gone=gone)
+        return replace(self, built=built, gone=gone, problems=problems)
 
     def recovered(self, doubted: frozenset[str]) -> Self:
         """Hold these objects, too: as they are in the store, lists as readers find them."""

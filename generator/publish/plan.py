@@ -139,12 +139,16 @@ NO_DOUBTS: Final = Doubts()
 
 @dataclass(frozen=True)
 class Rules:
-    """Retired generations are due `lifetime` before `now`, or at once if `purges`; `doubts` are uploaded again."""
+    """Retired generations are due `lifetime` before `now`, or at once if `purges`; `doubts` are uploaded again.
+
+    `remaining` are markets withdrawn from everything but what could not be read; the manifest still names them.
+    """
 
     now: str
     lifetime: timedelta
     purges: bool = False
     doubts: Doubts = NO_DOUBTS
+    remaining: frozenset[str] = frozenset()
 
 
 def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
@@ -153,7 +157,7 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
     final = _final(built, before, rules)
     uncertain = record.unfinished() | rules.doubts.keys
     uploads = sorted(_uploads(built, before, uncertain), key=lambda step: (keys.rank(step.key), step.key))
-    withdrawn = before.markets.keys() - built.markets.keys()
+    withdrawn = before.markets.keys() - (built.markets.keys() - rules.remaining)
     details = {key for market_id in withdrawn for key in before.details(market_id)}
     deletions = [*_deletions(built, before, uncertain, details)]
     first = details | {step.key for step in deletions if keys.is_detail(step.key) and step.key not in before.objects}
@@ -163,18 +167,20 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
         generations=tuple(_generations(built, before, rules.doubts.generations)),
         uploads=tuple(uploads),
         deletions=tuple(step for step in deletions if step.key not in first),
-        due=tuple(_due(final, record, rules)),
+        due=tuple(_due(final, record, rules, withdrawn)),
         purges=bool(withdrawn) or rules.purges or rules.doubts.show_withdrawn or record.are_caches_stale,
     )
 
 
 def _final(built: Manifest, before: Manifest, rules: Rules) -> Manifest:
-    settled = manifest.settle(before, built, built.markets, rules.lifetime, rules.now)
+    shown = {market_id: states for market_id, states in built.markets.items() if market_id not in rules.remaining}
+    settled = manifest.settle(before, built, shown, rules.lifetime, rules.now)
     broken = rules.doubts.generations
     retained = tuple(
         entry for entry in settled.retired if not rules.purges and (entry.list, entry.generation) not in broken
     )
-    return settled.model_copy(update={"retired": retained})
+    named = {market_id: before.markets[market_id] for market_id in before.markets.keys() & rules.remaining}
+    return settled.model_copy(update={"retired": retained, "markets": {**settled.markets, **named}})
 
 
 def _uploads(built: Manifest, before: Manifest, uncertain: Collection[str]) -> Iterator[Step]:
@@ -210,8 +216,7 @@ def _generations(built: Manifest, before: Manifest, broken: Collection[tuple[str
             yield _step(pair[0], entry, Reason.UNFINISHED, stored_chunks)
 
 
-def _due(final: Manifest, record: Published, rules: Rules) -> Iterator[GenerationStep]:
-    gone = record.built.markets.keys() - final.markets.keys()
+def _due(final: Manifest, record: Published, rules: Rules, gone: Collection[str]) -> Iterator[GenerationStep]:
     withdrawn = manifest.lists_of(state for market_id in gone for state in record.built.markets[market_id])
     kept = final.generations()
     other_chunks = layouts.chunk_keys(kept)

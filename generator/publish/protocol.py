@@ -126,7 +126,8 @@ class Publisher:
         built = self.content.built
         # If the operator set the build's clock, use it; otherwise the store's, which all publishers share.
         now = built.as_of if built.is_clock_set else self._lease.now
-        rules = Rules(now, self._config.cursor.lifetime, self._extras.purges_retired, self._doubts)
+        is_purging, remaining = self._extras.purges_retired, self.content.remaining
+        rules = Rules(now, self._config.cursor.lifetime, is_purging, self._doubts, remaining)
         return planning.plan(built, self._record(), rules)
 
     def _audit(self) -> Doubts:
@@ -234,7 +235,7 @@ class Publisher:
         """The markets of the plan that were blocked since it was made."""
         if plan.shows_markets or self._blocked:
             self._blocked = blocklist.read(self._store).ids()
-        return self._blocked & plan.final.markets.keys()
+        return self._blocked & (plan.final.markets.keys() - self.content.remaining)
 
     def _blocked_details(self, plan: Plan) -> frozenset[str]:
         """Every detail of a blocked market: a late request may have put one of which the record knows nothing."""

@@ -7,22 +7,27 @@ out, including a takedown that was killed and runs again.
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
+from pydantic import BaseModel, ValidationError
+
+from generator.api import keys
+from generator.api.contract import API_VERSION
 from generator.config.settings import Config
-from generator.errors import BusyError, PublicMarketsError
+from generator.errors import BusyError, OutputError, PublicMarketsError, StoreError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
-from generator.publish import guards, withdrawal
+from generator.publish import guards, record, store_checks, withdrawal
 from generator.publish.apply import Tally
 from generator.publish.audit import stray_details
 from generator.publish.content import StoredSite
 from generator.publish.lease import Lease
 from generator.publish.protocol import Publisher, Target
-from generator.publish.stores.requests import explaining_outage
+from generator.publish.stores.requests import explaining_outage, with_retries
 from generator.publish.stores.store import Store
 from generator.tree import blocklist, shrink
 from generator.tree.blocklist import BlockedList
@@ -33,6 +38,8 @@ Result = TypeVar("Result")
 
 #: Seconds between two attempts at a store or folder that another run holds.
 _RETRY_S: Final = 0.5
+#: The most keys that one request deletes (S3 API, DeleteObjects).
+_BATCH: Final = 1_000
 
 #: Shows the operator a line.
 Notify = Callable[[str], None]
@@ -117,8 +124,9 @@ class _PublishedSite:
     def withdraw(self, blocked: frozenset[str], visible: frozenset[str] | None = None) -> Tally:
         """Publish the store's own state without markets that are blocked or, if it is known, not visible."""
         lease, config = self._target.lease, self._target.config
-        published = lease.read()
+        published = lease.read(is_doubted=True)
         if published is None:
+            self._withdraw_unrecorded(blocked)
             return Tally()
         ids = blocked | _hidden(published.built, blocked, visible, config.guards.max_shrink)
         is_settled = published.is_settled() and not published.are_caches_stale
@@ -132,7 +140,43 @@ class _PublishedSite:
         stored = StoredSite(self._target.store, lease, self._folder, published.built, config.cursor.lifetime)
         publisher = Publisher(self._target, stored.without(ids), self._progress, blocked=blocked)
         publisher.publish(publisher.plan())
+        _require_readable(publisher.content.problems)
         return publisher.tally
+
+    def _withdraw_unrecorded(self, blocked: frozenset[str]) -> None:
+        """Delete the details of blocked markets without a record; raise StoreError if other objects may show them."""
+        store = self._target.store
+        details = [key for market_id in sorted(blocked) for key in _stored_details(store, market_id)]
+        while details:
+            with_retries(partial(store.delete, details[:_BATCH]))
+            del details[:_BATCH]
+        found = with_retries(partial(store_checks.foreign_object, store))
+        if blocked and found:
+            raise StoreError(
+                f"{store.name}: holds {API_VERSION}/ but {record.KEY} is missing or damaged, so nobody knows what is "
+                "published; the details of blocked markets were deleted, but lists may still show them; run "
+                "`public-markets rebuild --verify`, which writes the record anew"
+            )
+
+
+def _stored_details(store: Store, market_id: str) -> Iterator[str]:
+    """The keys of a market's detail, as far as the detail itself tells them."""
+    yield keys.detail(market_id)
+    stored = with_retries(partial(store.get, keys.detail(market_id)))
+    with suppress(ValidationError):
+        yield keys.detail_by_slug(_Sluggish.model_validate_json(stored.body if stored else b"").slug)
+
+
+class _Sluggish(BaseModel):
+    """A detail that has a slug."""
+
+    slug: str
+
+
+def _require_readable(problems: tuple[str, ...]) -> None:
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise OutputError(f"{problems[0]}{more}; everything else was cleared of the markets that had to go")
 
 
 def _hidden(

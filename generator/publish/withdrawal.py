@@ -38,7 +38,10 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> No
     folder.discard_key(files.INSPECTION)
     # A killed build leaves objects that the manifest does not describe.
     doubted = set() if before.complete else {*before.objects, *folder.strangers(before)}
-    rendered = _Withdrawal(before, folder.read, frozenset(ids), frozenset(doubted)).rendered(folder, 1)
+    withdrawal = _Withdrawal(before, folder.read, frozenset(ids), frozenset(doubted))
+    rendered = withdrawal.rendered(folder, 1)
+    for problem in withdrawal.problems:
+        raise OutputError(problem)
     staging.place(folder, before, rendered, lifetime)
 
 
@@ -59,11 +62,24 @@ class StoredState:
         """The objects of unknown content that may belong to the state."""
         return self.published.unfinished() | (self.doubted & self.published.built.objects.keys())
 
+    def half_withdrawn(self) -> frozenset[str]:
+        """The markets whose details an interrupted run deleted already, or did not put yet: no list may show them."""
+        built, unknown = self.published.built, self.unknown()
+        details = {keys.detail(market_id): market_id for market_id in built.markets}
+        doubted = [key for key in details if key in unknown]
+        etags = parallel_map(lambda key: with_retries(partial(self.store.head, key)), doubted, self.store.parallel)
+        return frozenset(details[key] for key, etag in zip(doubted, etags, strict=True) if etag is None)
 
-def from_store(state: StoredState, ids: Collection[str], folder: Output, lifetime: timedelta) -> None:
-    """Put into `folder` whatever the store lacks of its own state without the markets."""
-    withdrawal = _Withdrawal(state.published.built, state.read, frozenset(ids), state.unknown())
+
+def from_store(state: StoredState, ids: Collection[str], folder: Output, lifetime: timedelta) -> tuple[str, ...]:
+    """Put into `folder` whatever the store lacks of its own state without the markets.
+
+    Returns what could not be read, as messages. It stays as it is, and the markets stay in the manifest.
+    """
+    gone = state.half_withdrawn() | frozenset(ids)
+    withdrawal = _Withdrawal(state.published.built, state.read, gone, state.unknown())
     staging.place(folder, folder.manifest(), withdrawal.rendered(folder, state.store.parallel), lifetime)
+    return tuple(withdrawal.problems)
 
 
 class _Withdrawal:
@@ -74,27 +90,29 @@ class _Withdrawal:
         self._read = read
         self._ids = ids
         self._doubted = doubted
+        #: What could not be read, as messages.
+        self.problems: list[str] = []
 
     def rendered(self, folder: Output, parallel: int) -> Rendered:
         """Stage what changes; `parallel` lists are read at once."""
         before = self._before
         staged = Staged(objects=self._kept_objects())
         lists = []
-        for name, items in zip(
-            before.lists, parallel_map(partial(list_reader.items, self._read), before.lists, parallel), strict=True
-        ):
+        for name, items in zip(before.lists, parallel_map(self._items, before.lists, parallel), strict=True):
             lists.append(self._staged_list(folder, name, items))
             staged.add(lists[-1].first_pages)
         for artifact in self._documents({staged_list.name: staged_list.current.count for staged_list in lists}):
             staged.put(folder, artifact)
-        markets = {market_id: states for market_id, states in before.markets.items() if market_id not in self._ids}
+        # Whatever could not be read may show any of them.
+        named = frozenset() if self.problems else self._ids
+        markets = {market_id: states for market_id, states in before.markets.items() if market_id not in named}
         update = {
             "complete": True,
             "lists": {staged_list.name: staged_list.current for staged_list in lists},
             "retired": (),
             "objects": dict(sorted(staged.objects.items())),
             "markets": {},
-            "slugs": {market_id: slugs for market_id, slugs in before.slugs.items() if market_id not in self._ids},
+            "slugs": {market_id: slugs for market_id, slugs in before.slugs.items() if market_id not in named},
         }
         return Rendered(lists, staged, before.model_copy(update=update), markets)
 
@@ -107,7 +125,17 @@ class _Withdrawal:
         """The keys of the details of the markets to remove."""
         return frozenset(key for market_id in self._ids for key in self._before.details(market_id))
 
-    def _staged_list(self, folder: Output, name: str, items: list[bytes]) -> StagedList:
+    def _items(self, list_name: str) -> list[bytes] | None:
+        """The items of a list; None if they cannot be read."""
+        try:
+            return list_reader.items(self._read, list_name)
+        except OutputError as error:
+            self.problems.append(str(error))
+            return None
+
+    def _staged_list(self, folder: Output, name: str, items: list[bytes] | None) -> StagedList:
+        if items is None:
+            return StagedList(name, self._before.lists[name], new=None, first_pages=Staged())
         kept = [item for item in items if _JSON.validate_json(item)["id"] not in self._ids]
         if len(kept) == len(items) and not self._is_doubted(name):
             return StagedList(name, self._before.lists[name], new=None, first_pages=Staged())
@@ -118,25 +146,27 @@ class _Withdrawal:
         return any(key.startswith(prefix) for key in self._doubted)
 
     def _documents(self, counts: dict[str, int]) -> Iterator[Artifact]:
-        yield Artifact(keys.SNAPSHOT, self._snapshot())
-        record = self._parsed(keys.BUILD)
-        remaining = sum(1 for market_id in self._before.markets if market_id not in self._ids)
-        changed = BuildRecord.model_validate({**record, "markets": remaining, "lists": counts})
-        yield Artifact(keys.BUILD, contract.encode(changed))
+        if (groups := self._parsed(keys.SNAPSHOT)) is not None:
+            yield Artifact(keys.SNAPSHOT, self._snapshot(groups))
+        if (record := self._parsed(keys.BUILD)) is not None:
+            remaining = sum(1 for market_id in self._before.markets if market_id not in self._ids)
+            changed = BuildRecord.model_validate({**record, "markets": remaining, "lists": counts})
+            yield Artifact(keys.BUILD, contract.encode(changed))
         for key in sorted(self._doubted - self._gone() - {keys.SNAPSHOT, keys.BUILD}):
             body = None if keys.is_first_page(key) else self._read(key)
             if body is not None:
                 yield Artifact(key, body)
 
-    def _snapshot(self) -> bytes:
-        groups = self._parsed(keys.SNAPSHOT)
+    def _snapshot(self, groups: dict[str, Any]) -> bytes:
         kept = {name: [item for item in group if item["id"] not in self._ids] for name, group in groups.items()}
         return contract.encode(contract.PublicMarketSnapshot.model_validate(kept))
 
-    def _parsed(self, key: str) -> dict[str, Any]:
+    def _parsed(self, key: str) -> dict[str, Any] | None:
+        """The document, or None if it cannot be read."""
         body = self._read(key)
         try:
             parsed: dict[str, Any] = _JSON.validate_json(body or b"")
-        except ValueError as error:
-            raise OutputError(f"{key}: missing or damaged; `public-markets rebuild --verify` repairs it") from error
+        except ValueError:
+            self.problems.append(f"{key}: missing or damaged; `public-markets rebuild --verify` repairs it")
+            return None
         return parsed

@@ -397,3 +397,59 @@ def test_the_site_has_markets_of_every_status(site: Site) -> None:
     assert states == {*MARKET_STATUSES}
     assert len(site.record().built.markets) == len(EVERY)
     assert CANCELLED in EVERY
+
+
+# Whatever else is broken
+
+
+@pytest.mark.parametrize("body", [None, b"{}{"])
+def test_without_a_record_details_go_and_the_takedown_says_what_remains(site: Site, body: bytes | None) -> None:
+    retire(site)
+    site.remove("manifest.json")
+    if body is not None:
+        site.put("manifest.json", body)
+    result = site.run("takedown", market_id(1))
+    assert result.exit_code == 1
+    assert "s3://markets/api: holds no blocked markets" not in result.stderr
+    assert (
+        "error: s3://markets/api: holds v1/ but manifest.json is missing or damaged, so nobody knows what is "
+        "published; the details of blocked markets were deleted, but lists may still show them; run `public-markets "
+        "rebuild --verify`, which writes the record anew\n"
+    ) in result.stderr
+    assert site.read(keys.detail(market_id(1))) is None
+    assert blocked_ids(site) == {market_id(1)}
+    assert site.run("takedown").exit_code == 1, "as long as there is no record"
+    result = site.done("rebuild", "--as-of", hour(2), "--verify")
+    assert "cached copies of withdrawn markets may remain" in result.stderr
+    assert site.traces(1) == []
+    site.check()
+    assert "s3://markets/api: holds no blocked markets (" in site.done("takedown").stderr
+
+
+def test_without_a_record_nothing_of_an_unblocked_market_is_deleted(site: Site) -> None:
+    site.remove("manifest.json")
+    before = site.objects()
+    assert site.done("takedown").stdout == "0 markets are kept out of every build\n"
+    assert site.objects() == before
+
+
+@pytest.mark.parametrize(
+    "key", [keys.first_page("cancelled/new", 100), keys.first_page("open/new", 100), keys.SNAPSHOT]
+)
+def test_what_can_be_read_is_cleared_even_if_something_else_cannot(site: Site, key: str) -> None:
+    retire(site)
+    site.remove(key)
+    result = site.run("takedown", market_id(1))
+    assert result.exit_code == 1
+    assert "`public-markets rebuild --verify` repairs it" in result.stderr
+    assert "s3://markets/api: holds no blocked markets" not in result.stderr
+    unread = key.rsplit("/", 2)[0] if key != keys.SNAPSHOT else key
+    assert [trace for trace in site.traces(1) if unread not in trace] == [], "the folder included"
+    published = site.record()
+    assert published.work is None
+    assert {entry.list for entry in published.built.retired} & {"open/popular", "open/new"} == set()
+    assert site.run("takedown").exit_code == 1, "as long as it cannot be read"
+    site.done("rebuild", "--as-of", hour(2), "--verify")
+    assert site.traces(1) == []
+    site.check()
+    site.done("takedown")

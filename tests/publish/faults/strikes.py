@@ -4,10 +4,10 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -15,6 +15,7 @@ from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.publish import record
 from generator.publish.stores.s3 import Bucket as BucketStore
+from generator.publish.stores.store import BeforeEach, Condition, Store, nothing
 from generator.tree.blocklist import KEY
 from tests.publish.faults.scene import PREFIX, Scene
 from tests.support.faults import Fault as FileFault
@@ -108,6 +109,36 @@ def places(counts: Mapping[str, int], few: int = 4) -> list[Strike]:
         for number in sorted({*range(1, count + 1)} if count <= few else {1, count // 2, count})
         for after in ((False,) if text == ANONYMOUS else (False, True))
     ]
+
+
+class DiedError(BaseException):
+    """Simulates the end of a process: nothing catches it."""
+
+
+class DiesAfter:
+    """A store that ends the process after a number of writes; it makes one request at a time."""
+
+    parallel: Final = 1
+
+    def __init__(self, store: Store, writes: int) -> None:
+        self._store = store
+        self._left = writes
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def put(self, key: str, body: bytes, condition: Condition) -> str:
+        self._count()
+        return self._store.put(key, body, condition)
+
+    def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:
+        self._count()
+        self._store.delete(keys, before_each)
+
+    def _count(self) -> None:
+        if self._left == 0:
+            raise DiedError
+        self._left -= 1
 
 
 def prepare() -> None:

@@ -8,12 +8,22 @@ from pathlib import Path
 
 import pytest
 
+from generator.api import keys
 from generator.publish import takedown
+from generator.tree import chunks
 from generator.tree.blocklist import BlockedList
 from tests.publish.faults.rounds import AT_ONCE, code_of, run_all
-from tests.publish.faults.scene import Scene, check_hidden, check_known, check_lists, record_of
+from tests.publish.faults.scene import (
+    LEASE_S,
+    Scene,
+    check_hidden,
+    check_known,
+    check_lists,
+    publish_site,
+    record_of,
+)
 from tests.publish.faults.sites import Site, without
-from tests.publish.faults.strikes import ANY, Strike, Watch, label
+from tests.publish.faults.strikes import ANY, DiedError, DiesAfter, Strike, Watch, label
 from tests.support.builds import NOW, Silent
 from tests.support.campaigns import sample
 from tests.support.rows import market_id
@@ -101,6 +111,22 @@ def test_a_takedown_that_completes_during_a_build_is_never_undone_not_even_for_a
     assert {key for key in shown if key.startswith("v1/")} == set()
     check_quiet_without(scene, HIDDEN)
     check_lists(scene, without(new.state, HIDDEN))
+
+
+@pytest.mark.parametrize("writes", [2, 14, 16])
+def test_after_a_killed_move_between_layouts_a_takedown_brings_no_withdrawn_market_back(
+    scene: Scene, writes: int
+) -> None:
+    scene.publish(scene.site("a", 0))
+    scene.layouts["b"] = chunks.LAYOUT
+    moved = scene.site("b", 1, m1={"question": "Edited?"}, m6=None)
+    with pytest.raises(DiedError):
+        publish_site(moved, DiesAfter(scene.store(moved.config), writes))
+    assert keys.detail(market_id(6)) not in scene.objects()
+    scene.pass_time(LEASE_S + 2)
+    take_down(scene, lambda _: None)
+    check_quiet_without(scene, HIDDEN)
+    check_quiet_without(scene, 6)
 
 
 def interrupted_publish(scene: Scene, site: Site, strike: Strike) -> None:

@@ -38,7 +38,7 @@ from tests.publish.faults.scene import (
     stored_headers,
 )
 from tests.publish.faults.sites import LISTS, Site
-from tests.publish.faults.strikes import Strike, Watch, label
+from tests.publish.faults.strikes import DiedError, Strike, Watch, label
 from tests.support.builds import NOW, Silent
 from tests.support.faults import GoneError
 from tests.support.rows import market_id
@@ -267,10 +267,6 @@ REAL = Variant()
 
 
 # ── the rounds ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class DiedError(BaseException):
-    """Simulates the end of a process: nothing catches it."""
 
 
 class Dies(Around):
