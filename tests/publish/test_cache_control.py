@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from generator.api import keys
 from generator.edge import deployment
 from generator.tree.layouts import LAYOUTS
 from tests.support.builds import make_config
@@ -22,7 +23,7 @@ def shared_ages(text: str) -> set[int]:
 
 def put_ages(site: Site) -> set[int]:
     objects = site.server.objects().items()
-    return {age for key, (_, headers) in objects if "/v1/" in key for age in shared_ages(headers["cache-control"])}
+    return {age for key, (_, headers) in objects if keys.LISTS in key for age in shared_ages(headers["cache-control"])}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -343,7 +343,6 @@ def test_a_link_in_place_of_the_lock_file_is_refused(tmp_path: Path) -> None:
     assert [path.name for path in output.iterdir()] == [".lock"]
 
 
-@pytest.mark.usefixtures("few_limits")
 @pytest.mark.parametrize("place", ["v1", keys.DETAILS, f"{keys.LISTS}/open/new/first", "edge/nginx"])
 def test_a_link_in_place_of_a_folder_is_refused_before_anything_is_written(
     world: World, output: Path, place: str
@@ -392,7 +391,6 @@ def modes(output: Path) -> dict[str, int]:
     return {name: stat.S_IMODE((output / name).stat().st_mode) for name in PRIVATE if (output / name).exists()}
 
 
-@pytest.mark.usefixtures("few_limits")
 def test_files_that_name_what_is_not_public_are_readable_by_the_operator_only(world: World, output: Path) -> None:
     taken_down = blocklist.BlockedList().decided([market_id(3)], is_blocked=True, now="2026-01-31T12:00:00.000Z")
     with locked(output) as folder:
@@ -408,7 +406,6 @@ def test_files_that_name_what_is_not_public_are_readable_by_the_operator_only(wo
     assert modes(output) == dict.fromkeys(PRIVATE, 0o600)
 
 
-@pytest.mark.usefixtures("few_limits")
 def test_everything_else_is_readable_by_a_web_server(output: Path) -> None:
     before = os.umask(0o022)
     os.umask(before)
