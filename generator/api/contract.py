@@ -269,7 +269,7 @@ PARAMETER_ERRORS: Final[dict[str, str]] = {
 EXTENDED_ERRORS: Final[dict[str, str]] = {
     **{name: sentence for name, sentence in PARAMETER_ERRORS.items() if name != "marketId"},
     "cursor": _CURSOR_ERROR.format("status, sort and category"),
-    "category": "must be the slug of a category that has lists here, given once",
+    "category": "must be the name, as items show it, or the slug of a category that has lists here, given once",
     "q": "search is not offered with lists that are made beforehand; leave it out",
     "marketRef": "must be a UUID or a slug",
 }

@@ -17,6 +17,7 @@ from generator.api.openapi import document as openapi
 from generator.api.openapi.schemas import BuildRecord, Category
 from generator.config.settings import Config
 from generator.markets.catalog import Catalog
+from generator.markets.categories import slug_of
 from generator.markets.detail import Detail
 from generator.tree.artifact import Artifact
 from generator.tree.generation import ItemList
@@ -24,9 +25,11 @@ from generator.tree.generation import ItemList
 
 def offered(catalog: Catalog, config: Config) -> dict[str, str]:
     """The categories that get lists: names by slug; empty in the core variant."""
-    wanted = config.categories
-    categories = catalog.categories().items()
-    return {slug: name for slug, name in categories if wanted is None or slug in wanted or name in wanted}
+    known = catalog.categories()
+    if config.categories is None:
+        return known
+    wanted = {slug_of(reference, known) for reference in config.categories}
+    return {slug: name for slug, name in known.items() if slug in wanted}
 
 
 def lists(catalog: Catalog, categories: Iterable[str]) -> list[ItemList]:

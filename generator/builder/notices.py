@@ -1,14 +1,15 @@
 """Notices about what is published differently than the operator may expect, for the report and stderr. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from generator.config.settings import Config
 from generator.markets.catalog import Catalog, Market
+from generator.markets.categories import slug_of
 from generator.markets.quarantine import printable
 
 
 def of(catalog: Catalog, config: Config) -> Iterator[str]:
-    """Outcomes too early or missing; in the extended variant unusable slugs, and configured categories without markets.
+    """Outcomes too early or missing; in the extended variant unusable slugs, merged categories and empty ones.
 
     An early outcome is the one secret a market has, so it is not quoted.
     """
@@ -18,10 +19,7 @@ def of(catalog: Catalog, config: Config) -> Iterator[str]:
         if reason:
             yield f"market {market.item.id} is found by its id only; its slug cannot be used: {reason}"
     if config.variant == "extended":
-        known = {name for pair in catalog.categories().items() for name in pair}
-        for wanted in config.categories or ():
-            if wanted not in known:
-                yield f"categories: no public market is in {printable(wanted)}, so it has no lists"
+        yield from _of_categories(catalog, config.categories or ())
 
 
 def _of_outcome(market: Market) -> Iterator[str]:
@@ -33,3 +31,15 @@ def _of_outcome(market: Market) -> Iterator[str]:
         )
     if item.status == "resolved" and item.resolution is None:
         yield f"market {item.id} is resolved but has no resolution; it is published as it stands"
+
+
+def _of_categories(catalog: Catalog, wanted: Iterable[str]) -> Iterator[str]:
+    for name, shown in sorted(catalog.spellings.items()):
+        yield (
+            f"category {printable(name)} is published as {printable(shown)}: the two names differ only in case, in "
+            "spaces or in Unicode form"
+        )
+    known = catalog.categories()
+    for reference in wanted:
+        if slug_of(reference, known) is None:
+            yield f"categories: no public market is in {printable(reference)}, so it has no lists"

@@ -110,6 +110,8 @@ def _listed(value: object) -> object:
 def _categories(names: list[str]) -> list[str]:
     if not all(name and name.isprintable() for name in names) or len({*names}) < len(names):
         raise ValueError("name each category once, in printable text, as a list or separated by commas")
+    if len({name.casefold() for name in names}) < len(names):
+        raise ValueError("name each category once: names that differ only in case are the same category")
     return names
 
 

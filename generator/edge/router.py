@@ -79,7 +79,11 @@ def _values(config: Config) -> dict[str, Any]:
         "slugs": keys.SLUGS,
         "slug_digest_length": keys.SLUG_DIGEST_LENGTH,
         "of_category": keys.CATEGORY_SEPARATOR,
-        "category_length": contract.CATEGORY_LENGTH,
+        # Some engines count a character beyond the basic plane twice.
+        "longest_category": 2 * contract.CATEGORY_LENGTH,
+        "words_length": slugs.WORDS_LENGTH,
+        "without_words": slugs.WITHOUT_WORDS,
+        "name_digest_length": slugs.DIGEST_LENGTH,
         "reference_length": slugs.REFERENCE_LENGTH,
         "unreserved": _UNRESERVED,
         "markets": markets,

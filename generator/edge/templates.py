@@ -53,10 +53,10 @@ def _yaml(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _uncommented(script: str) -> str:
-    """The script without comment lines, except the first, which names its template."""
-    first, *lines = script.splitlines(keepends=True)
-    return "".join([first, *(line for line in lines if not line.lstrip().startswith("//"))])
+def _compact(script: str) -> str:
+    """The script without indentation and comment lines, except the first, which names its template."""
+    first, *lines = (line.lstrip() for line in script.splitlines(keepends=True))
+    return "".join([first, *(line for line in lines if line and not line.startswith("//"))])
 
 
 def _environment(loader: jinja2.BaseLoader) -> jinja2.Environment:
@@ -75,7 +75,7 @@ def _environment(loader: jinja2.BaseLoader) -> jinja2.Environment:
         "yaml": _yaml,
         "shell": shlex.quote,
     }
-    environment.filters["uncommented"] = _uncommented
+    environment.filters["compact"] = _compact
     # Compact, as CloudFront counts bytes, and in the contract's order.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     return environment

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from generator.api import contract, slugs
 from generator.api.contract import PublicMarketListItem, PublicMarketSignal, PublicMarketSnapshot, Sort, StatusFilter
+from generator.markets.categories import ONE_SPELLING, Spellings
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +51,25 @@ _NO_REFUSALS: Final[Mapping[str, str]] = MappingProxyType({})
 class Catalog:
     """All public markets at one instant. `as_of` is an RFC 3339 UTC time, `hidden` the number of hidden markets.
 
-    `refused_slugs` maps market ids to the reason why the market's slug cannot be used in a path.
+    `refused_slugs` maps market ids to the reason why the market's slug cannot be used in a path, `spellings` other
+    spellings of categories to those that are shown.
     """
 
     def __init__(
-        self, markets: Iterable[Market], *, as_of: str, hidden: int, refused_slugs: Mapping[str, str] = _NO_REFUSALS
+        self,
+        markets: Iterable[Market],
+        *,
+        as_of: str,
+        hidden: int,
+        refused_slugs: Mapping[str, str] = _NO_REFUSALS,
+        spellings: Spellings = ONE_SPELLING,
     ) -> None:
         # Sorted by id once: later sorts are stable, so ties stay in this order.
         self.markets = sorted(markets, key=lambda market: market.item.id)
         self.as_of = as_of
         self.hidden = hidden
         self.refused_slugs = refused_slugs
+        self.spellings = spellings
 
     def ids(self) -> set[str]:
         """The ids of all markets."""
@@ -69,7 +78,13 @@ class Catalog:
     def without(self, ids: Collection[str]) -> "Catalog":
         """A copy without the given markets."""
         kept = (market for market in self.markets if market.item.id not in ids)
-        return Catalog(kept, as_of=self.as_of, hidden=self.hidden, refused_slugs=self.refused_slugs)
+        return Catalog(
+            kept,
+            as_of=self.as_of,
+            hidden=self.hidden,
+            refused_slugs=self.refused_slugs,
+            spellings=self.spellings,
+        )
 
     def listed(self) -> list[Market]:
         """The markets shown in lists and snapshot, by id: all except members of public FX families."""

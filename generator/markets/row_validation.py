@@ -5,7 +5,7 @@ enums come from `contract`; this module adds only what databases do differently.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from math import isfinite
@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 
 from generator.api import contract, forms, ids
-from generator.markets.quarantine import Quarantine, printable
+from generator.markets.quarantine import printable
 
 #: A probability or a price this far out of bounds is a rounding error, not a bad row.
 TOLERANCE: Final = 1e-9
@@ -198,13 +198,6 @@ class MarketRow(contract.PublicMarketDetailMarket):
     sponsor: Annotated[contract.ExtraText, optional(text)] = None
 
 
-class CategoryRow(contract.Closed):
-    """Validates a row of `market_categories`."""
-
-    category: Annotated[contract.CategoryName, BeforeValidator(text)]
-    position: Annotated[int, BeforeValidator(integer)]
-
-
 class FillRow(contract.PublicRecentFill):
     """Validates a row of `fills`."""
 
@@ -294,22 +287,6 @@ def with_detail(
 ) -> MarketRow:
     """Complete a validated market with DETAIL_COLUMNS of its row."""
     return MarketRow.model_validate({**dict(item), **row, "fx_family_member": fx})
-
-
-def categories(found: Iterable[Sequence[Any]], quarantine: Quarantine) -> list[str]:
-    """A market's categories by position, then name, from its rows: market id, category, position."""
-    kept: dict[str, int] = {}
-    for market_id, category, position in found:
-        try:
-            row = CategoryRow.model_validate({"category": category, "position": position})
-        except ValidationError as error:
-            quarantine.reject("market_categories", market_id, reason(error))
-            continue
-        if row.category in kept:
-            repeated = f"category: the market has it already ({printable(row.category)})"
-            quarantine.reject("market_categories", market_id, repeated)
-        kept[row.category] = min(row.position, kept.get(row.category, row.position))
-    return sorted(kept, key=lambda name: (kept[name], name))
 
 
 def fill(row: Sequence[Any]) -> FillRow:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from generator.config.settings import Config
-from generator.markets import row_validation, slugs
+from generator.markets import categories, row_validation, slugs
 from generator.markets.catalog import Catalog, Market
 from generator.markets.detail import MarketRows
 from generator.markets.fills import count_window
@@ -86,13 +86,14 @@ class Reader:
         """Read every visible market; those that break the contract are quarantined."""
         fx, fills24h, now = self._fx_members(), self._count_fills(as_of), row_validation.timestamp(as_of.isoformat())
         known = slugs.references(self._slugs() if self._is_extended else ())
-        categories = self._groups("market_categories", *_CATEGORIES, is_wanted=self._is_extended)
+        shown = categories.spellings(self._category_names() if self._is_extended else ())
+        categorised = self._groups("market_categories", *_CATEGORIES, is_wanted=self._is_extended)
         markets, ids = list[Market](), Counter[str]()
         for row in self._markets(self._market_columns):
             key = row["id"]
             plain = str(key).lower()
             ids[plain] += 1
-            own = row_validation.categories(categories.of(key), self._quarantine)
+            own = categories.of_market(categorised.of(key), shown, self._quarantine)
             extended = row_validation.ExtendedFields(known.usable.get(key), own) if self._is_extended else None
             try:
                 wire = row_validation.market(
@@ -103,9 +104,10 @@ class Reader:
             else:
                 markets.append(Market.of(wire, has_early_outcome=row_validation.has_early_outcome(row)))
                 self._spelled.append(key)
-        categories.finish()
+        categorised.finish()
         hidden = self._transaction.number(self._statements.count_markets()) - ids.total()
-        return Catalog(self._unique(markets, ids), as_of=now, hidden=hidden, refused_slugs=known.refused)
+        unique = self._unique(markets, ids)
+        return Catalog(unique, as_of=now, hidden=hidden, refused_slugs=known.refused, spellings=shown)
 
     def ranges(self, count: int) -> list[Range]:
         """Divide the markets of the catalog into at most `count` ranges, in the database's order."""
@@ -175,6 +177,10 @@ class Reader:
     def _slugs(self) -> Iterator[Sequence[Any]]:
         """Stream the id and the slug of every visible market."""
         return self._transaction.rows(self._statements.markets("id", "slug", in_order=False))
+
+    def _category_names(self) -> Iterator[Sequence[Any]]:
+        """Stream the market's id and the name for each category of every visible market."""
+        return self._transaction.rows(self._statements.of_visible("market_categories", "category"))
 
     def _groups(
         self, name: str, *columns: str, order: tuple[str, ...] = (), within: Range = EVERYTHING, is_wanted: bool = True

@@ -62,6 +62,21 @@ def test_a_made_slug_is_never_the_slug_of_the_name_it_looks_like() -> None:
     assert slugs.of_category(made) != made
 
 
+@given(names | wordlike)
+def test_a_name_and_its_slug_lead_to_the_same_category(name: str) -> None:
+    slug = slugs.of_category(name)
+    assert slugs.of_reference(slug) == slug
+    assert slugs.of_reference(name) == slug or slugs.is_derived(name)
+
+
+def test_what_has_the_form_of_a_made_slug_is_one() -> None:
+    made = slugs.of_category("Formula 1")
+    assert slugs.of_reference(made) == made
+    for other in (made.upper(), made[:-1], made + "0", "--" + made[-10:], f"a-{made[-12:]}", made.replace("--", "-")):
+        assert slugs.of_reference(other) == slugs.of_category(other)
+        assert not slugs.is_derived(other)
+
+
 def test_a_long_name_gets_a_slug_of_moderate_length() -> None:
     made = slugs.of_category(f"{'x' * 39} {'y' * 60}")
     assert made.startswith(f"{'x' * 39}--")

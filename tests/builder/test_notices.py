@@ -4,13 +4,9 @@ import json
 import sqlite3
 from pathlib import Path
 
-import pytest
-
 from generator.api import keys
 from tests.support.builds import build_now, files, make_config
 from tests.support.rows import insert_market, market_id
-
-pytestmark = pytest.mark.usefixtures("few_limits")
 
 #: When the markets of these tests were settled; no other time.
 SETTLED_AT = "2026-01-30T01:02:03.456Z"

@@ -53,6 +53,10 @@ WITH_PASSWORD = f"postgresql://reader:{SECRET}@db.example/markets"
         ("categories: {a: b}", "1:13 categories: write a list of texts, without YAML tags"),
         ("categories: [!!int 7]", "1:13 categories: write a list of texts, without YAML tags"),
         ("categories: [a, b, a]", f"1:13 categories: {CATEGORIES}"),
+        (
+            "categories: [a, b, A]",
+            "1:13 categories: name each category once: names that differ only in case are the same category",
+        ),
         ("categories: [a, '']", f"1:13 categories: {CATEGORIES}"),
         ("categories: a,,b", f"1:13 categories: {CATEGORIES}"),
         ('categories: ["a\\nb"]', f"1:13 categories: {CATEGORIES}"),

@@ -5,26 +5,29 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Final, get_args
+from urllib.parse import quote_plus
 
 import pytest
 import quickjs
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from generator.api import contract, cursors, keys
+from generator.api import contract, cursors, keys, slugs
 from generator.api.contract import LIMIT_MAX, LIMIT_MIN, Variant
 from generator.config.settings import Config
 from generator.edge import router
-from generator.markets import slugs
+from generator.markets import slugs as market_slugs
 from generator.tree import pages
 from generator.tree.layouts import LAYOUTS
 from tests.support.builds import Outputs
 from tests.support.edges import Case, full_tier, mismatch, requests
-from tests.support.engines import ENGINES, Request, in_quickjs
+from tests.support.engines import ENGINES, NOWHERE, Request, in_quickjs
 
 CORES: Final[Mapping[Variant, str]] = {variant: router.render(Config(variant=variant)) for variant in get_args(Variant)}
 CHUNKED: Final[Mapping[Variant, str]] = {
     variant: router.render(Config(variant=variant, layout="chunks")) for variant in get_args(Variant)
 }
-CASES: Final[Mapping[Variant, int]] = {"core": 720, "extended": 890}
+CASES: Final[Mapping[Variant, int]] = {"core": 720, "extended": 920}
 
 #: One rule of the core each, and what it is changed to.
 MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
@@ -98,10 +101,22 @@ OTHER: Final[Mapping[str, tuple[str, str]]] = {
     "a slug's digest is of what was written": ("digest(id).slice", "digest(reference).slice"),
     "categories are ignored": ("status + category + '/' + sort", "status + '/' + sort"),
     "a wrong category is not named": ("if (category === null) refused.push('category');", ""),
-    "categories have upper case": (" && text.toLowerCase() === text", ""),
-    "categories have underscores": ("text.indexOf('_') === -1 && ", ""),
-    "a category may have 101 letters": ("isSlug(text, 100)", "isSlug(text, 101)"),
-    "a category has 99 letters at most": ("isSlug(text, 100)", "isSlug(text, 99)"),
+    "a category is known by its slug only": ("+ slugOf(text, digest)", "+ text"),
+    "a category is known by its name only": ("words === text || (isDerived &&", "words === text || (false &&"),
+    "a name in lower case is its slug": ("if (words === text ||", "if (words === text.toLowerCase() ||"),
+    "any letter has a lower case": ("text[i] >= 'A' && text[i] <= 'Z' ?", "text[i] >= 'A' ?"),
+    "words keep their case": ("text[i].toLowerCase()", "text[i]"),
+    "digits are no words": ("(letter >= '0' && letter <= '9')", "false"),
+    "words may be empty": ("else if (words !== '') gap", "else gap"),
+    "a slug may end in anything": (" && isHex(text.slice(end));", ";"),
+    "a slug has one hyphen": ("=== '--' &&", "!== '' &&"),
+    "the words of a slug may be anything": ("(isDerived && words ===", "(isDerived || words ==="),
+    "words are not cut": ("words = words.slice(0, 40);", ""),
+    "cut words end in a hyphen": ("if (words[words.length - 1] === '-')", "if (false)"),
+    "a slug may have no words": ('(words || "category")', "words"),
+    "a digest is of the words": ("digest(text).slice(0, 10)", "digest(words).slice(0, 10)"),
+    "a category may have 201 letters": ("text.length > 200", "text.length > 201"),
+    "a category has 199 letters at most": ("text.length > 200", "text.length > 199"),
     "an empty category is none": ("if (text === undefined) return '';", "if (!text) return '';"),
     "a list without any pointer has lost a page": ("parts[2] !== FIRST && parts[2] !== HEAD", "parts[2] !== FIRST"),
     "a missing category is a fault of the store": ("? fixed(503) : refuse(['category'])",
@@ -164,11 +179,22 @@ def test_the_table_notices_every_changed_rule(
 def test_the_router_takes_the_slugs_that_a_build_publishes_and_no_others(tmp_path: Path) -> None:
     letters = [chr(code) for code in range(0x300)] + ["\u212a", "\u017f", "\ud800", "🙂"]
     given = [f"a{letter}" for letter in letters] + ["a" * 255, "a" * 256, "snapshots"]
-    usable = {slug for slug in given if slugs.references([("id", slug)]).usable}
+    usable = {slug for slug in given if market_slugs.references([("id", slug)]).usable}
     results = in_quickjs(CORES["extended"], [("GET", f"/{keys.MARKETS}/{slug}", "") for slug in given], tmp_path)
     assert {slug for slug, result in zip(given, results, strict=True) if "key" in result} == usable
     assert len(usable) == 66
     assert all(results[given.index(slug)]["key"] == keys.detail_by_slug(slug) for slug in usable)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.lists(st.text(min_size=1, max_size=100) | st.text("aZ09-. é", min_size=1, max_size=60), max_size=50))
+def test_the_router_finds_the_slug_of_every_name_that_a_build_publishes(names: list[str]) -> None:
+    found = [slugs.of_category(name) for name in names]
+    sent = [f"category={quote_plus(text)}" for text in names + found]
+    results = in_quickjs(CORES["extended"], [("GET", f"/{keys.MARKETS}", query) for query in sent], NOWHERE)
+    for name, slug, result in zip(names + found, found + found, results, strict=True):
+        if not slugs.is_derived(name) or name == slug:
+            assert result["key"] == keys.first_page(f"open.{slug}/popular", 20), name
 
 
 def _places() -> Iterator[tuple[int, int]]:

@@ -4,7 +4,6 @@ A result is an answer, or what the core said first (`key`), what an adapter make
 `key` of the object to answer with), and all that it reads for it (`asked`).
 """
 
-import hashlib
 import json
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import quickjs
 
+from generator.edge.local.js_router import provide_digest
 from tests.support.programs import require
 
 Request: TypeAlias = tuple[str, str, str]
@@ -57,10 +57,6 @@ fs.writeFileSync(%s, run(JSON.parse(fs.readFileSync(%s, 'utf8'))));
 """
 
 
-def sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 #: The result for a key without an object.
 NOWHERE: Final = Path("/nowhere")
 
@@ -72,7 +68,7 @@ def in_quickjs(core: str, requests: Sequence[Request], folder: Path, output: Pat
         return path.read_text("utf-8") if path.is_file() else None
 
     context = quickjs.Context()
-    context.add_callable("digest", sha256)
+    provide_digest(context)
     context.add_callable("readText", read)
     context.eval(core + _RUN)
     try:

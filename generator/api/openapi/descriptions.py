@@ -37,7 +37,7 @@ MEANINGS: Final[dict[str, str]] = {
     "categories": "Names of the market's categories, the primary one first.",
     "category": "Name of the market's primary category; absent if it has none.",
     "Category.name": "The name, as it stands in `category` and `categories`.",
-    "Category.slug": "What to pass as `category`.",
+    "Category.slug": "Its slug; `category` takes it or the name.",
     "closeTime": "When betting ends or ended.",
     "closingSoonMarkets": "Open markets whose `closeTime` is to come, soonest first.",
     "createdAt": "When the market was created.",
@@ -160,11 +160,12 @@ LIMIT: Final = """\
 How many markets a page holds at most. It may change during a walk; some pages are then shorter, so only a null \
 `nextCursor` means the end."""
 CATEGORY: Final = """\
-The slug of a category: only its markets are listed. `getBuild` names every category that has lists with its slug. A \
-category whose name is made of lower-case ASCII letters, digits and single hyphens between them is its own slug. Any \
-other slug is made of the name's runs of ASCII letters and digits, in lower case and joined by hyphens, cut to 40 \
-characters and freed of hyphens at its end (`category` if nothing is left), two hyphens, and the first 10 hexadecimal \
-digits of the SHA-256 of the name in UTF-8."""
+The name of a category as markets show it in `category` and `categories`, or its slug: only its markets are listed. \
+Both give the same pages and cursors; any other spelling is a 400. `getBuild` names every category that has lists, \
+with its slug. A category whose name is made of lower-case ASCII letters, digits and single hyphens between them is \
+its own slug. Any other slug is made of the name's runs of ASCII letters and digits, in lower case and joined by \
+hyphens, cut to 40 characters and freed of hyphens at its end (`category` if nothing is left), two hyphens, and the \
+first 10 hexadecimal digits of the SHA-256 of the name in UTF-8."""
 MARKET_ID: Final = "The market's UUID, in upper or lower case."
 MARKET_REF: Final = "The market's UUID or its slug, in upper or lower case. Both give the same answer."
 

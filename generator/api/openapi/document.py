@@ -184,10 +184,12 @@ def _list_parameters(variant: Variant) -> list[Json]:
 
 
 def _category_parameter() -> Json:
-    schema = {"type": "string", "pattern": f"^[a-z0-9-]{{1,{contract.CATEGORY_LENGTH}}}$"}
+    schema = {"type": "string", "minLength": 1, "maxLength": contract.CATEGORY_LENGTH}
     named = {
-        slugs.of_category(name): {"summary": name, "value": slugs.of_category(name)} for name in examples.CATEGORIES
+        slugs.of_category(name): {"summary": f"{name}, by its slug", "value": slugs.of_category(name)}
+        for name in examples.CATEGORIES
     }
+    named |= {"name": {"summary": "by its name", "value": examples.CATEGORIES[-1]}}
     return _query("category", texts.CATEGORY, schema, named)
 
 

@@ -4,11 +4,13 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
 from generator.api import cursors, keys, slugs
 from generator.api.contract import SORTS, STATES_OF_FILTER, STATUS_FILTERS
+from generator.edge.local import js_router
 from tests.acceptance.extended.site import ELECTIONS, POLITICS, Site, walk
 from tests.support.builds import files
 from tests.support.rows import insert_category, insert_fx_member, insert_market, market_id
@@ -94,6 +96,48 @@ def test_a_configured_category_that_no_market_has_gets_no_lists_and_is_told(site
     assert report.remarks == ["categories: no public market is in wether, so it has no lists"]
     assert json.loads((site.output / "report.json").read_bytes())["remarks"] == report.remarks
     assert [category["slug"] for category in site.read(keys.BUILD)["categories"]] == ["weather"]
+
+
+def test_names_that_differ_only_in_case_are_one_category_and_the_report_says_so(site: Site) -> None:
+    for number, category in enumerate(["Sports", "sports", "Sports", "SPORTS", "news"], 1):
+        insert_market(site.connection, number)
+        insert_category(site.connection, category, market_id=market_id(number))
+    report = site.build(categories="sPORTS")
+    slug = slugs.of_category("Sports")
+    assert site.read(keys.BUILD)["categories"] == [{"slug": slug, "name": "Sports"}]
+    assert {*site.listed(keys.list_name("all", "new", slug))} == {market_id(number) for number in range(1, 5)}
+    assert {site.item(number)["category"] for number in range(1, 5)} == {"Sports"}
+    assert site.market(4)["categories"] == ["Sports"]
+    assert report.remarks == [
+        f"category {name} is published as Sports: the two names differ only in case, in spaces or in Unicode form"
+        for name in ("SPORTS", "sports")
+    ]
+
+
+def test_what_an_item_shows_lists_its_category_on_every_page(site: Site) -> None:
+    names = ["A", "Sports", "u.s. elections", "Über & 🙂", " padded ", "</script>", "100% sure+more", "a,b&c=d#e"]
+    for number in range(1, 25):
+        insert_market(site.connection, number)
+        insert_category(site.connection, names[number % len(names)], market_id=market_id(number))
+    site.build()
+    router = js_router.load(site.settings())
+    for slug, name in ((slugs.of_category(name), name) for name in names):
+        assert site.item(names.index(name) or len(names))["category"] == name
+        query, walked = "status=all&sort=new&limit=1&", []
+        at: str | None = ""
+        while at is not None:
+            answers = [
+                router.route("GET", f"/{keys.MARKETS}", query + urlencode({"category": text}) + at)
+                for text in (name, slug)
+            ]
+            assert answers[0] == answers[1], name
+            page = site.read(answers[0]["key"])
+            walked += [item["category"] for item in page["items"]]
+            at = page["nextCursor"] and f"&cursor={page['nextCursor']}"
+        assert walked == [name] * 3
+        for other in {name.lower(), name.upper(), name.strip()} - {name}:
+            answer = router.route("GET", f"/{keys.MARKETS}", urlencode({"category": other}))
+            assert not (site.output / answer["key"]).exists(), "nothing leads silently elsewhere"
 
 
 def test_a_category_of_fx_members_alone_has_empty_lists(site: Site) -> None:

@@ -76,6 +76,7 @@ BAD_ROWS: Final = (
     ("a\nb", 0, "category: holds a control character"),
     ("a\x7f", 0, "category: holds a control character"),
     ("a\x85", 0, "category: holds a control character"),
+    ("a-b--0123456789", 0, "category: has the form of another category's slug"),
     ("x" * 101, 0, "category: string should have at most 100 characters"),
     (b"bytes", 0, "category: not a text"),
     ("fine", None, "position: must not be NULL"),

@@ -1,0 +1,82 @@
+"""A market's categories, by one spelling each: names that differ only in case are the same category. Pure."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, BeforeValidator, ValidationError
+
+from generator.api import contract, slugs
+from generator.markets import row_validation
+from generator.markets.quarantine import Quarantine, printable
+
+#: The spelling that is shown, for each other spelling of the same name.
+Spellings = Mapping[str, str]
+
+ONE_SPELLING: Final[Spellings] = MappingProxyType({})
+
+
+def _is_no_slug(name: str) -> str:
+    if slugs.is_derived(name):
+        raise ValueError("has the form of another category's slug")
+    return name
+
+
+class CategoryRow(contract.Closed):
+    """Validates a row of `market_categories`."""
+
+    category: Annotated[contract.CategoryName, BeforeValidator(row_validation.text), AfterValidator(_is_no_slug)]
+    position: Annotated[int, BeforeValidator(row_validation.integer)]
+
+
+def folded(name: str) -> str:
+    """What all spellings of a name have in common: they differ in case, spaces or Unicode form only."""
+    return " ".join(unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold()).split())
+
+
+def spellings(found: Iterable[Sequence[Any]]) -> Spellings:
+    """Choose the spelling of every category from all rows (market id, category): the most frequent, then the first."""
+    counts = Counter(category for _, category in found)
+    groups: dict[str, list[str]] = {}
+    for name in filter(_is_valid, counts):
+        groups.setdefault(folded(name), []).append(name)
+    shown: dict[str, str] = {}
+    for names in groups.values():
+        best = min(names, key=lambda name: (-counts[name], name))
+        shown |= {name: best for name in names if name != best}
+    return shown
+
+
+def slug_of(reference: str, known: Mapping[str, str]) -> str | None:
+    """The slug of one of the `known` categories (names by slug), given by its slug or by its name in any spelling."""
+    if reference in known:
+        return reference
+    same = folded(reference)
+    return next((slug for slug, name in known.items() if folded(name) == same), None)
+
+
+def _is_valid(name: Any) -> bool:
+    try:
+        CategoryRow.model_validate({"category": name, "position": 0})
+    except ValidationError:
+        return False
+    return True
+
+
+def of_market(found: Iterable[Sequence[Any]], shown: Spellings, quarantine: Quarantine) -> list[str]:
+    """A market's categories by position, then name, from its rows: market id, category, position."""
+    kept: dict[str, int] = {}
+    for market_id, category, position in found:
+        try:
+            row = CategoryRow.model_validate({"category": category, "position": position})
+        except ValidationError as error:
+            quarantine.reject("market_categories", market_id, row_validation.reason(error))
+            continue
+        name = shown.get(row.category, row.category)
+        if name in kept:
+            repeated = f"category: the market has it already ({printable(row.category)})"
+            quarantine.reject("market_categories", market_id, repeated)
+        kept[name] = min(row.position, kept.get(name, row.position))
+    return sorted(kept, key=lambda name: (kept[name], name))

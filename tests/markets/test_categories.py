@@ -1,0 +1,67 @@
+"""Names of categories that differ only in case, spaces or Unicode form are one category, in one spelling."""
+
+from typing import Any
+
+import pytest
+
+from generator.api import slugs
+from generator.markets import categories
+from generator.markets.quarantine import Quarantine
+
+
+def rows(*names: Any) -> list[tuple[str, Any]]:
+    return [("market", name) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["Sports", "sports", "sports"], {"Sports": "sports"}),
+        (["sports", "Sports"], {"sports": "Sports"}),
+        (["SPORTS", "Sports", "sports", "Sports"], {"SPORTS": "Sports", "sports": "Sports"}),
+        (["Über", "über", "über", "ÜBER"], {"Über": "über", "ÜBER": "über"}),
+        (["Straße", "STRASSE"], {"Straße": "STRASSE"}),
+        (["Caf\u00e9", "Cafe\u0301", "Cafe\u0301"], {"Caf\u00e9": "Cafe\u0301"}),
+        (["u.s.  polls", "U.S. polls", " u.s. polls"], {"u.s.  polls": " u.s. polls", "U.S. polls": " u.s. polls"}),
+        (["sports", "sport", "esports", "s ports"], {}),
+        (["sports", "sports"], {}),
+        ([], {}),
+    ],
+)
+def test_the_most_frequent_spelling_is_shown_and_then_the_first(names: list[str], shown: dict[str, str]) -> None:
+    assert categories.spellings(rows(*names)) == shown
+    assert categories.spellings(rows(*names[::-1])) == shown
+
+
+def test_no_spelling_that_is_quarantined_is_shown() -> None:
+    bad = ["FINE\n", "FINE\n", None, b"fine", "\ud800", "x" * 101, "X" * 101, "fine--0123456789", ""]
+    assert categories.spellings(rows(*bad, "fine")) == {}
+
+
+def test_a_market_has_a_category_once_however_it_is_spelled(quarantine: Quarantine) -> None:
+    found = [("m", "Sports", 3), ("m", "sports", 1), ("m", "news", 2)]
+    shown = categories.of_market(found, {"sports": "Sports"}, quarantine)
+    assert shown == ["Sports", "news"]
+    assert [row.reason for row, _ in quarantine] == ["category: the market has it already (sports)"]
+
+
+@pytest.mark.parametrize("name", ["sports--0123456789", "a-b--abcdef0123", slugs.of_category("Sports")])
+def test_a_name_that_could_be_the_slug_of_another_is_quarantined(quarantine: Quarantine, name: str) -> None:
+    assert categories.of_market([("m", name, 0), ("m", "Sports", 1)], {}, quarantine) == ["Sports"]
+    ((rejection, _),) = quarantine
+    assert rejection.reason.startswith("category: has the form of another category's slug")
+
+
+@pytest.mark.parametrize(
+    "name", ["sports-0123456789", "Sports--0123456789", "sports--012345678", "sports--012345678g", "--0123456789"]
+)
+def test_any_other_name_may_look_like_a_slug(quarantine: Quarantine, name: str) -> None:
+    assert categories.of_market([("m", name, 0)], {}, quarantine) == [name]
+
+
+def test_a_category_is_found_by_its_slug_and_by_its_name_in_any_spelling() -> None:
+    known = {slugs.of_category(name): name for name in ("Sports", "über", "u.s. 2024 elections")}
+    for reference in ("Sports", "sports", "SPORTS", " sports ", slugs.of_category("Sports")):
+        assert categories.slug_of(reference, known) == slugs.of_category("Sports")
+    assert categories.slug_of("ÜBER", known) == slugs.of_category("über")
+    assert categories.slug_of("sport", known) is None
