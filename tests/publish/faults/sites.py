@@ -65,17 +65,21 @@ class Site:
 
 def make(config: Config, shown: Mapping[int, Mapping[str, Any]], minute: int) -> Site:
     """Build a site of these markets in the folder, `minute` minutes after `AS_OF`."""
-    catalog = Catalog(
+    catalog = catalog_of(shown, minute)
+    with locked(config.output) as folder:
+        staging.place(folder, folder.manifest(), rendered(folder, catalog, config), config.cursor.lifetime)
+        manifest = folder.manifest()
+    assert manifest
+    return Site(config, manifest, files(config.output), state_of(catalog))
+
+
+def catalog_of(shown: Mapping[int, Mapping[str, Any]], minute: int) -> Catalog:
+    """The catalog of these markets, `minute` minutes after `AS_OF`."""
+    return Catalog(
         (public_market(number, **columns) for number, columns in shown.items()),
         as_of=contract_time(AS_OF + timedelta(minutes=minute)),
         hidden=0,
     )
-    with locked(config.output) as folder:
-        rendered = _rendered(folder, catalog, config)
-        staging.place(folder, folder.manifest(), rendered, config.cursor.lifetime)
-        manifest = folder.manifest()
-    assert manifest
-    return Site(config, manifest, files(config.output), _state(catalog))
 
 
 def contract_time(moment: datetime) -> str:
@@ -88,10 +92,11 @@ def without(state: State, *numbers: int) -> State:
     return {name: [seen for seen in items if seen[0] not in ids] for name, items in state.items()}
 
 
-def _rendered(folder: Output, catalog: Catalog, config: Config) -> Rendered:
+def rendered(folder: Output, catalog: Catalog, config: Config, names: tuple[str, ...] = LISTS) -> Rendered:
+    """Stage the details, the documents and the named lists."""
     before = folder.manifest()
     known = before.generations() if before else {}
-    chosen = [items for items in artifacts.lists(catalog, ()) if items.name in LISTS]
+    chosen = [items for items in artifacts.lists(catalog, ()) if items.name in names]
     lists = [_with_few_limits(staging.stage_list(folder, config.layout, known, items)) for items in chosen]
     staged = Staged()
     for market in catalog.markets:
@@ -134,9 +139,10 @@ def _record(catalog: Catalog, config: Config, lists: list[StagedList], staged: S
     )
 
 
-def _state(catalog: Catalog) -> State:
+def state_of(catalog: Catalog, names: tuple[str, ...] = LISTS) -> State:
+    """What the named lists show."""
     selected = {keys.list_name(status, sort): shown for _, status, sort, shown in catalog.lists()}
-    return {name: [_seen(market) for market in selected[name]] for name in LISTS}
+    return {name: [_seen(market) for market in selected[name]] for name in names}
 
 
 def _seen(market: Market) -> Seen:

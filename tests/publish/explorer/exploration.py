@@ -1,0 +1,198 @@
+"""Every placement of up to two strikes in a scenario, without those that can only repeat what others show.
+
+Two requests of different actors commute unless one writes what the other reads or writes. So a placement is left out if
+
+- the first actor stops before a request that commutes with everything the second does until it hands back: stopping
+  one request later comes to the same;
+- an actor that was struck before would have been killed, or a put would land, after a request that changed nothing of
+  it: one request earlier comes to the same;
+- the second stops before a read that commutes with everything the first still does.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tests.publish.explorer.actors import TAKEDOWNS, Role
+from tests.publish.explorer.invariants import Moment, Watch, check_settled, walk
+from tests.publish.explorer.scenarios import SCENARIOS, Scenario, made
+from tests.publish.explorer.scheduler import Actor, Fault, Game, Strike, arrive
+from tests.publish.explorer.world import Op, World
+
+
+class Placement(NamedTuple):
+    """Where the actors of a scenario are struck; `first` is the number of the role that begins."""
+
+    scenario: str
+    layout: str
+    first: int
+    strikes: tuple[Strike | None, Strike | None] = (None, None)
+
+    def __str__(self) -> str:
+        return "/".join((self.scenario, self.layout, str(self.first), *(str(strike or "-") for strike in self.strikes)))
+
+    @classmethod
+    def parsed(cls, text: str) -> "Placement":
+        """The placement of that name."""
+        scenario, layout, first, *strikes = text.split("/")
+        one, two = (_strike(text) for text in strikes)
+        return cls(scenario, layout, int(first), (one, two))
+
+
+def _strike(text: str) -> Strike | None:
+    at, _, fault = text.partition("-")
+    return Strike(int(at), Fault(fault)) if fault else None
+
+
+@dataclass(frozen=True)
+class Played:
+    """A placement after it was played: the actors, and what was broken."""
+
+    placement: Placement
+    actors: tuple[Actor, Actor]
+    broken: tuple[str, ...]
+    watch: Watch
+    in_flight: Callable[[World], Any] | None = None
+
+    def described(self) -> str:
+        """Its name, where the actors were struck, and what was broken."""
+        places = [
+            f"{actor.name}: {strike.fault} at {strike.at}, {actor.trace[strike.at] if strike.at < len(actor.trace) else 'its end'}"
+            for actor, strike in zip(self.actors, self.placement.strikes, strict=True)
+            if strike
+        ]
+        return f"{self.placement} ({'; '.join(places)}): {'; '.join(self.broken)}"
+
+
+@dataclass
+class Explorer:
+    """Explores scenarios; `nexts` remembers what the next runs make of a world."""
+
+    played: int = 0
+    nexts: dict[object, tuple[str, ...]] = field(default_factory=dict)
+
+    def play(
+        self, placement: Placement, tell: Callable[[str], None] = lambda _: None, *, keeps_trail: bool = False
+    ) -> Played | None:
+        """Play a placement, then the next runs; None if an actor ended before it was struck."""
+        scenario, layout = SCENARIOS[placement.scenario], placement.layout
+        world = made(scenario, layout).copy()
+        roles = (scenario.roles[placement.first], scenario.roles[1 - placement.first])
+        one, two = (role.actor(layout, f"m{number}") for number, role in enumerate(roles))
+        one.strike, two.strike = placement.strikes
+        watch = Watch(scenario, world, tell, keeps_trail=keeps_trail)
+        watch.begin()
+        game = Game(world, [one, two], watch)
+        if not game.play():
+            return None
+        self.played += 1
+        broken = dict.fromkeys((*watch.broken, *self.next(scenario, layout, watch.moment(two), tell)))
+        return Played(placement, (one, two), (*broken,), watch, game.sent)
+
+    def killed(self, base: Played) -> Iterator[Played]:
+        """The placements in which the second actor of a played one is killed, too, after each of its writes."""
+        for moment in base.watch.trail:
+            if moment.actor is base.actors[0]:
+                continue
+            self.played += 1
+            strikes = (base.placement.strikes[0], Strike(moment.requests, Fault.KILL))
+            if base.in_flight:
+                arrive(base.in_flight, moment.world)
+            broken = self.next(base.watch.scenario, base.placement.layout, moment)
+            yield Played(base.placement._replace(strikes=strikes), base.actors, broken, base.watch)
+
+    def next(
+        self, scenario: Scenario, layout: str, moment: Moment, tell: Callable[[str], None] = lambda _: None
+    ) -> tuple[str, ...]:
+        """What is broken in the runs that come next, each after this moment."""
+        site = moment.world.site()
+        held = frozenset((place, rest) for place, rest in moment.held if walk(site, *place) == rest)
+        key = (scenario.name, layout, frozenset(moment.world.objects.items()), held, moment.gone)
+        if key not in self.nexts:
+            ways: list[Role] = [Role("next", "publish", content=scenario.next)]
+            ways += [TAKEDOWNS[number] for number in sorted({role.hides for role in scenario.roles} & moment.gone)]
+            left = moment._replace(held=held)
+            self.nexts[key] = tuple(text for role in ways for text in _followed(scenario, left, layout, role, tell))
+        return self.nexts[key]
+
+
+def _followed(
+    scenario: Scenario, left: Moment, layout: str, role: Role, tell: Callable[[str], None]
+) -> Iterator[str]:
+    """What is broken while one more run of the role finishes, or after it."""
+    world = left.world.copy()
+    world.clock_s += 1000
+    watch = Watch(scenario, world, tell, held=left.held, gone={*left.gone}, is_soiled=True)
+    actor = role.actor(layout, "next")
+    Game(world, [actor], watch).play()
+    watch.is_soiled = False
+    watch.ended(actor)
+    broken = [*watch.broken]
+    if actor.code == 4:
+        broken.append("is refused")
+    elif role.command == "publish":
+        broken += check_settled(world, layout, role.content)
+    yield from (f"next {role.name}: {text}" for text in broken)
+
+
+def explore(explorer: Explorer, scenario: Scenario, layout: str, first: int) -> Iterator[Played]:
+    """Play every placement of the scenario in which that role begins."""
+    alone = explorer.play(Placement(scenario.name, layout, first))
+    assert alone
+    yield alone
+    trace = alone.actors[0].trace
+    for at in reversed(range(len(trace))):
+        for fault in _first_faults(trace, at):
+            is_dead = fault in (Fault.KILL, Fault.LATE)
+            placement = Placement(scenario.name, layout, first, (Strike(at, fault), None))
+            if base := explorer.play(placement, keeps_trail=is_dead):
+                yield base
+                yield from explorer.killed(base)
+                yield from _second(explorer, base, trace[at])
+
+
+def _first_faults(trace: list[Op], at: int) -> Iterator[Fault]:
+    yield Fault.STOP
+    if at and trace[at - 1].writes:
+        yield Fault.KILL
+    if trace[at].kind == "put":
+        yield Fault.LATE
+    if trace[at].writes:
+        yield Fault.LOST
+        yield Fault.STALL
+
+
+def _second(explorer: Explorer, base: Played, op: Op) -> Iterator[Played]:
+    """Play every strike of the second actor, the last ones first."""
+    one, two = base.actors
+    assert one.strike
+    trace = two.trace
+    until = len(trace) if two.handed_over_at is None else two.handed_over_at
+    rest = one.trace[one.strike.at :]
+    for at in reversed(range(until)):
+        for fault in _second_faults(one.strike.fault, op, trace, at):
+            if fault is Fault.STOP and not trace[at].writes and not any(trace[at].conflicts(other) for other in rest):
+                continue
+            played = explorer.play(base.placement._replace(strikes=(one.strike, Strike(at, fault))))
+            if played is None:
+                continue
+            if fault is Fault.STOP:
+                rest = played.actors[0].trace[one.strike.at :]
+            yield played
+
+
+def _second_faults(first: Fault, op: Op, trace: list[Op], at: int) -> Iterator[Fault]:
+    """The second actor's faults that cannot come to the same as others; it is `killed` for a first that is dead."""
+    done = trace[:at]
+    if first is Fault.LATE and (at == 0 or trace[at - 1].conflicts(op)):
+        yield Fault.LAND
+    if first is Fault.STALL and at and trace[at - 1].conflicts(op):
+        yield Fault.STOP
+    if first is Fault.LOST or (first is Fault.STOP and any(op.conflicts(other) for other in done)):
+        yield Fault.STOP
+        if at and trace[at - 1].writes:
+            yield Fault.KILL
+        if trace[at].kind == "put":
+            yield Fault.LATE
+        if trace[at].writes:
+            yield Fault.LOST

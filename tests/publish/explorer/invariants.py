@@ -1,0 +1,273 @@
+"""What readers and operators may see: after every write, when an actor ends, and after the next run."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Final, NamedTuple
+
+from generator.api import keys
+from generator.api.contract import API_VERSION
+from generator.publish import record
+from generator.tree import blocklist, manifest
+from generator.tree.layouts import object_keys
+from tests.publish.explorer.contents import CONTENTS, LIMITS, LISTS, built
+from tests.publish.explorer.scenarios import Scenario
+from tests.publish.explorer.scheduler import Actor
+from tests.publish.explorer.world import Op, World, label
+from tests.support.faults import GoneError, Reader, Seen, expected_keys
+from tests.support.rows import market_id
+
+NUMBERS: Final = (1, 2, 3)
+#: Everything under `v1/`.
+Site = frozenset[tuple[str, bytes]]
+#: A list, a limit and the cursor of the second page.
+Place = tuple[str, int, str]
+#: Walks, and what remains of each.
+Held = frozenset[tuple[Place, tuple[object, ...]]]
+GONE: Final = ("gone",)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What readers find: every walk by list and limit, the rest of the walks that begin now, and markets by number.
+
+    `shown` are those of which any object tells anything, `listed` those that a walk shows, `bare` the listed ones that
+    have no detail.
+    """
+
+    walks: Mapping[tuple[str, int], tuple[object, ...]]
+    begun: Mapping[Place, tuple[object, ...]]
+    shown: frozenset[int]
+    listed: frozenset[int]
+    bare: frozenset[int]
+
+
+@lru_cache(maxsize=200_000)
+def look(site: Site) -> Look:
+    objects = dict(site)
+    walks: dict[tuple[str, int], tuple[object, ...]] = {}
+    begun: dict[Place, tuple[object, ...]] = {}
+    for name in LISTS:
+        for limit in LIMITS:
+            walks[name, limit] = walk(site, name, limit)
+            cursor = _second(objects, name, limit)
+            if cursor:
+                begun[name, limit, cursor] = walk(site, name, limit, cursor)
+    seen = {item[0] for items in walks.values() for item in items if isinstance(item, tuple)}
+    listed = frozenset(number for number in NUMBERS if market_id(number) in seen)
+    shown = frozenset(number for number in NUMBERS if any(_shows(number, *item) for item in site))
+    bare = frozenset(number for number in listed if keys.detail(market_id(number)) not in objects)
+    return Look(walks, begun, shown, listed, bare)
+
+
+@lru_cache(maxsize=200_000)
+def walk(site: Site, name: str, limit: int, cursor: str | None = None) -> tuple[object, ...]:
+    """The items from the cursor on; GONE if an object is missing or damaged."""
+    try:
+        return (*Reader(dict(site).get).walk(name, limit, cursor),)
+    except (GoneError, ValueError, AssertionError):
+        return GONE
+
+
+def _second(objects: Mapping[str, bytes], name: str, limit: int) -> str | None:
+    try:
+        return Reader(objects.get).page(name, limit)[1]
+    except (GoneError, ValueError):
+        return None
+
+
+def _shows(number: int, key: str, body: bytes) -> bool:
+    return market_id(number) in key or market_id(number).encode() in body
+
+
+@cache
+def possible(contents: frozenset[str], hidden: frozenset[int], name: str) -> frozenset[tuple[Seen, ...]]:
+    """Whatever a list may show: any content, without any of the markets that a takedown hides."""
+    found: set[tuple[Seen, ...]] = set()
+    for content in contents:
+        for number in range(1 << len(hidden)):
+            left_out = {market_id(market) for bit, market in enumerate(sorted(hidden)) if number >> bit & 1}
+            found.add(tuple(seen for seen in built("pages", content).state[name] if seen[0] not in left_out))
+    return frozenset(found)
+
+
+@lru_cache(maxsize=200_000)
+def untruths(site: Site, content: bytes) -> tuple[str, ...]:
+    """How a record that nobody works on differs from the store."""
+    published = record.decoded(content)
+    if published.work:
+        return ()
+    objects, built_ = dict(site), published.built
+    wrong = [key for key, digest in built_.objects.items() if key not in objects or _digest(key, objects) != digest]
+    lost = [
+        key for (name, _), entry in built_.generations().items() for key in object_keys(name, entry)
+        if key not in objects and not getattr(entry, "partial", False)
+    ]  # fmt: skip
+    due = {key for entry in published.due for key in object_keys(entry.list, entry)}
+    unknown = objects.keys() - expected_keys(built_) - due
+    return (
+        *(f"{kind} differs from the record" for kind in kinds(wrong)),
+        *(f"{kind} is missing" for kind in kinds(lost)),
+        *(f"{kind} is unknown to the record" for kind in kinds(unknown)),
+    )
+
+
+def kinds(found: Iterable[str]) -> list[str]:
+    return sorted({label(key) for key in found})
+
+
+def _digest(key: str, objects: Mapping[str, bytes]) -> str:
+    return manifest.digest(key, objects[key])
+
+
+class Moment(NamedTuple):
+    """The world after a number of an actor's requests, the walks that readers are in, and the markets reported gone."""
+
+    actor: Actor
+    requests: int
+    world: World
+    held: Held
+    gone: frozenset[int]
+
+
+@lru_cache(maxsize=200_000)
+def readers(scenario: Scenario, site: Site, held: Held) -> tuple[tuple[str, ...], Held]:
+    """What is broken for readers who come now or are in a walk, and the walks they are in then."""
+    found, broken = look(site), []
+    for (name, limit), items in found.walks.items():
+        # A first page that is missing from the start is no torn walk.
+        if items not in possible(scenario.contents, scenario.hidden, name) and not scenario.damage:
+            broken.append(f"a walk of {name} by {limit} is torn")
+    for (name, limit, cursor), rest in held:
+        now = walk(site, name, limit, cursor)
+        if now != rest and not (now == GONE and scenario.withdrawn):
+            broken.append(f"a walk of {name} by {limit} was interrupted")
+    if found.bare - scenario.withdrawn:
+        broken.append(f"listed without a detail: {sorted(found.bare)}")
+    return tuple(broken), held | frozenset(found.begun.items())
+
+
+@dataclass
+class Watch:
+    """Checks one placement as it is played; `broken` are the violations so far."""
+
+    scenario: Scenario
+    world: World
+    #: Is told every step.
+    tell: Callable[[str], None] = lambda _: None
+    broken: list[str] = field(default_factory=list)
+    #: Markets that were reported gone.
+    gone: set[int] = field(default_factory=set)
+    #: Whether a dead actor's put arrived that no run could clean up yet.
+    is_soiled: bool = False
+    #: Whether to keep what every write of an actor leaves, for when it is killed right after that.
+    keeps_trail: bool = False
+    trail: list[Moment] = field(default_factory=list)
+    #: The walks that readers are in, and the rest of each.
+    held: Held = frozenset()
+
+    def begin(self) -> None:
+        """Look at the world before the first step."""
+        self.held |= frozenset(look(self.world.site()).begun.items())
+        self.gone |= {number for number in NUMBERS if market_id(number) in blocked(self.world)}
+
+    def moment(self, actor: Actor) -> Moment:
+        """How things are now, after an actor's requests."""
+        return Moment(actor, len(actor.trace), self.world.copy(), self.held, frozenset(self.gone))
+
+    # The watcher's part
+
+    def began(self, actor: Actor) -> None:
+        actor.blocked = blocked(self.world)
+
+    def wrote(self, actor: Actor, op: Op) -> None:
+        self.tell(f"{actor.name}: {op}")
+        if op.key.startswith(f"{API_VERSION}/"):
+            self._check_readers()
+        elif op.key == record.KEY:
+            self._check_record()
+        if self.keeps_trail:
+            self.trail.append(self.moment(actor))
+
+    def landed(self) -> None:
+        self.tell("the late put arrives")
+        self.is_soiled = True
+        self._check_readers()
+
+    def ended(self, actor: Actor) -> None:
+        self.tell(f"{actor.name} ends with {actor.code} {actor.error}")
+        is_takedown = actor.name.startswith(("takedown", "undo"))
+        if actor.code not in ((0,) if is_takedown else (0, 3, 4)):
+            self._say(f"{actor.name} ends with {actor.code}: {actor.error}")
+        if actor.code == 0 and actor.name.startswith("takedown"):
+            self.gone.add(int(actor.name[len("takedown")]))
+        if actor.code in (0, 3):
+            self._check_gone(f"{actor.name} ended with {actor.code}", actor.blocked & blocked(self.world))
+        self._check_gone("reported gone")
+        if actor.code == 0 and not is_takedown and actor.game.is_alone(actor):
+            self._check_published(actor)
+
+    # Checks
+
+    def _check_readers(self) -> None:
+        broken, self.held = readers(self.scenario, self.world.site(), self.held)
+        for sentence in broken:
+            self._say(sentence)
+        self._check_gone("reported gone")
+
+    def _check_gone(self, when: str, ids: frozenset[str] = frozenset()) -> None:
+        if not self.gone and not ids:
+            return
+        gone = self.gone | {number for number in NUMBERS if market_id(number) in ids}
+        if any(role.command == "undo" for role in self.scenario.roles):
+            now = blocked(self.world)
+            gone = {number for number in gone if market_id(number) in now}
+        back = look(self.world.site()).shown & gone
+        if back and not self.is_soiled:
+            self._say(f"market {min(back)} is public: {when}")
+
+    def _check_record(self) -> None:
+        found = untruths(self.world.site(), self.world.objects[record.KEY])
+        if found and not self.is_soiled:
+            self._say(f"the record is released, but {found[0]}")
+
+    def _check_published(self, actor: Actor) -> None:
+        found = look(self.world.site())
+        for (name, limit), items in found.walks.items():
+            if items not in possible(frozenset((actor.content,)), self.scenario.hidden, name):
+                self._say(f"{actor.name} reports success, but {name} by {limit} shows something else")
+
+    def _say(self, sentence: str) -> None:
+        self.tell(f"BROKEN {sentence}")
+        if sentence not in self.broken:
+            self.broken.append(sentence)
+
+
+def blocked(world: World) -> frozenset[str]:
+    content = world.objects.get(blocklist.KEY)
+    return blocklist.decode(content).ids() if content else frozenset()
+
+
+def check_settled(world: World, layout: str, content: str) -> list[str]:
+    """After a publish of the content that nobody disturbed: how the world differs from what a fresh publish leaves."""
+    made = built(layout, content, frozenset(blocked(world) & decoded_ids(layout, content)))
+    stored, found = world.objects.get(record.KEY), dict(world.site())
+    if stored is None:
+        return ["there is no record"]
+    published, broken = record.decoded(stored), [*untruths(world.site(), stored)]
+    if published.work or published.due or not published.built.complete:
+        broken.append("the record is not settled")
+    for key in made.manifest.objects:
+        if found.get(key) != made.files[key] and key != keys.BUILD:
+            broken.append(f"{label(key)} is not as built")
+    if published.built.lists != made.manifest.lists:
+        broken.append("the record has other lists")
+    back = look(world.site()).shown & {number for number in NUMBERS if market_id(number) in blocked(world)}
+    broken += [f"market {number} is public" for number in sorted(back)]
+    beside = {key for key in world.objects if not key.startswith(f"{API_VERSION}/")} - {record.KEY, blocklist.KEY}
+    return broken + [f"{kind} is left" for kind in kinds(beside)]
+
+
+@cache
+def decoded_ids(layout: str, content: str) -> frozenset[str]:
+    return frozenset(market_id(number) for number in CONTENTS[content][0])

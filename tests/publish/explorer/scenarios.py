@@ -1,0 +1,110 @@
+"""Which two actors meet, and on what. Every scenario is explored with either of them first, in both layouts."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Final
+
+from generator.api import keys
+from generator.publish import record
+from tests.publish.explorer.actors import GUARDED, MOVE, OTHER, PUBLISH, REBUILD, TAKEDOWNS, UNDO, VERIFY, Role
+from tests.publish.explorer.contents import CONTENTS, LISTS
+from tests.publish.explorer.scheduler import Actor, Game
+from tests.publish.explorer.world import Op, World
+
+#: Changes the world before the actors begin; gets the layout.
+Damage = Callable[[World, str], None]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Two actors; `before` are the roles that ran in turn to make the world, `next` the content of the next build."""
+
+    name: str
+    roles: tuple[Role, Role]
+    before: tuple[Role, ...] = ()
+    next: str = "new"
+    damage: Damage | None = None
+
+    @property
+    def layouts(self) -> tuple[str, ...]:
+        return ("pages", "chunks")
+
+    @cached_property
+    def hidden(self) -> frozenset[int]:
+        """The markets that a takedown may hide at some time."""
+        return frozenset(role.hides for role in (*self.before, *self.roles)) - {0}
+
+    @cached_property
+    def withdrawn(self) -> frozenset[int]:
+        """The markets that may cease to be public: hidden, or not part of every content."""
+        contents = [CONTENTS[role.content][0].keys() for role in self._builders()]
+        common = frozenset(contents[0]).intersection(*contents)
+        return self.hidden | (frozenset[int]().union(*contents) - common)
+
+    @cached_property
+    def contents(self) -> frozenset[str]:
+        """The contents that may be published."""
+        return frozenset(role.content for role in self._builders()) | {self.next}
+
+    def _builders(self) -> list[Role]:
+        return [FIRST, *(role for role in (*self.before, *self.roles) if role.command in ("publish", "rebuild"))]
+
+
+FIRST: Final = Role("first", "publish", content="old")
+
+
+class _Nobody:
+    """Watches nothing."""
+
+    def wrote(self, actor: Actor, op: Op) -> None: ...
+
+    def landed(self) -> None: ...
+
+    def began(self, actor: Actor) -> None: ...
+
+    def ended(self, actor: Actor) -> None: ...
+
+
+@cache
+def made(scenario: Scenario, layout: str) -> World:
+    """The world in which a scenario begins; play in copies of it."""
+    world = World()
+    for role in (FIRST, *scenario.before):
+        actor = role.actor(layout, role.name)
+        Game(world, [actor], _Nobody()).play()
+        assert actor.code == 0, actor.error
+    world.folders.clear()
+    if scenario.damage:
+        scenario.damage(world, layout)
+    return world
+
+
+def _lose_record(world: World, _: str) -> None:
+    del world.objects[record.KEY]
+
+
+def _lose_first_page(world: World, layout: str) -> None:
+    """Of the last list, which the takedown of a market reads after others."""
+    name = LISTS[-1]
+    del world.objects[keys.first_page(name, 100) if layout == "pages" else keys.head(name)]
+
+
+_ALL: Final = (
+    Scenario("publish-takedown1", (PUBLISH, TAKEDOWNS[1])),
+    Scenario("publish-takedown3", (PUBLISH, TAKEDOWNS[3])),
+    Scenario("rebuild-takedown2", (REBUILD, TAKEDOWNS[2])),
+    Scenario("rebuild-takedown3", (REBUILD, TAKEDOWNS[3])),
+    Scenario("publish-other", (PUBLISH, OTHER), next="other"),
+    Scenario("guarded-takedown1", (GUARDED, TAKEDOWNS[1]), before=(PUBLISH,)),
+    Scenario("takedown1-takedown2", (TAKEDOWNS[1], TAKEDOWNS[2])),
+    Scenario("takedown1-undo", (TAKEDOWNS[1], UNDO)),
+    Scenario("publish-undo", (PUBLISH, UNDO), before=(TAKEDOWNS[1],)),
+    Scenario("verify-takedown1", (VERIFY, TAKEDOWNS[1])),
+    Scenario("verify-publish", (VERIFY, OTHER), next="other"),
+    Scenario("move-takedown1", (MOVE, TAKEDOWNS[1])),
+    Scenario("move-publish", (MOVE, OTHER), next="other"),
+    Scenario("no-record", (PUBLISH, TAKEDOWNS[1]), damage=_lose_record),
+    Scenario("no-first-page", (PUBLISH, TAKEDOWNS[1]), damage=_lose_first_page),
+)
+SCENARIOS: Final[Mapping[str, Scenario]] = {scenario.name: scenario for scenario in _ALL}

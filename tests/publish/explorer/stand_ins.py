@@ -1,0 +1,134 @@
+"""Stand-ins for what actors would otherwise share with the real world: clock, processes, threads, disk and database."""
+
+import hashlib
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import lru_cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+
+import click
+import pytest
+
+from generator.cli import build as cli_build
+from generator.cli import command, logs
+from generator.cli import publish as cli_publish
+from generator.cli import takedown as cli_takedown
+from generator.publish import apply, audit, invalidation, process_identity, record, withdrawal
+from generator.publish.stores import factory, requests
+from generator.tree import blocklist, folder, pages
+from generator.tree.files import MANIFEST
+from tests.publish.explorer.contents import LIMITS, built
+from tests.publish.explorer.scheduler import CURRENT, current
+from tests.publish.explorer.world import BucketStore, Folder
+
+#: Modules whose names are replaced, wherever they were imported from.
+_PACKAGES: Final = ("generator.publish", "generator.cli", "generator.tree")
+#: Imported so that they are found there.
+_MODULES: Final = (apply, audit, withdrawal, cli_build, cli_publish, cli_takedown)
+
+
+class _Done:
+    """A future that is over."""
+
+    def __init__(self, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self._error: BaseException | None = None
+        try:
+            self._result = work(*arguments)
+        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+            self._error = error
+
+    def result(self) -> Any:
+        if self._error:
+            raise self._error
+        return self._result
+
+    def cancel(self) -> bool:
+        return False
+
+
+class InlineExecutor:
+    """Does in one thread, in order, what a pool does in several."""
+
+    def __init__(self, threads: int) -> None:
+        pass
+
+    def __enter__(self) -> "InlineExecutor":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> _Done:
+        return _Done(work, arguments)
+
+
+@contextmanager
+def in_place() -> Iterator[pytest.MonkeyPatch]:
+    """Replace everything for the length of the block; yields a patch for more."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pages, "LIMITS", LIMITS)
+        patch.setattr(logs.LOG, "disabled", True)
+        patch.setattr(click, "echo", lambda *_, **__: None)
+        patch.setattr(requests, "ThreadPoolExecutor", InlineExecutor)
+        patch.setattr(invalidation, "invalidate", lambda *_, **__: None)
+        patch.setattr(process_identity, "identity", lambda: current().name)
+        patch.setattr(process_identity, "has_ended", lambda name: current().game.has_ended(name))
+        _replace(patch, folder.locked, _locked)
+        _replace(patch, factory.open_store, _open_store)
+        _replace(patch, command.now, lambda: current().game.world.tick())
+        _replace(patch, cli_build.log_report, lambda _: None)
+        _replace(patch, record.decoded, lru_cache(maxsize=10_000)(record.decoded))
+        patch.setattr(record, "decoded", lru_cache(maxsize=10_000)(record.decoded))
+        patch.setattr(cli_publish, "build_into", _build_into)
+        for module, name, stand_in in (
+            (time, "sleep", lambda seconds: current().game.sleep(current(), seconds)),
+            (time, "monotonic", lambda: current().game.world.clock_s),
+            (time, "clock_gettime", lambda _: current().game.world.clock_s),
+            (secrets, "token_hex", _token),
+            (tempfile, "TemporaryDirectory", lambda: nullcontext(f"/scratch-{_token()}")),
+        ):
+            patch.setattr(module, name, _for_actors(stand_in, getattr(module, name)))
+        yield patch
+
+
+def _replace(patch: pytest.MonkeyPatch, original: Any, stand_in: Any) -> None:
+    """Replace a function in every module that imported it."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(_PACKAGES):
+            for attribute in [attribute for attribute, value in vars(module).items() if value is original]:
+                patch.setattr(module, attribute, stand_in)
+
+
+def _for_actors(stand_in: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
+    """The stand-in in the threads of actors, the original in all others."""
+    return lambda *arguments: (stand_in if CURRENT.actor else original)(*arguments)
+
+
+def _token(length: int | None = None) -> str:
+    actor = current()
+    actor.tokens += 1
+    return hashlib.sha256(f"{actor.name} {actor.tokens}".encode()).hexdigest()[: 2 * (length or 32)]
+
+
+def _locked(root: Path) -> Any:
+    return current().game.world.lock(root)
+
+
+def _open_store(_: object) -> BucketStore:
+    actor = current()
+    return BucketStore(actor.game.world, lambda op, carry_out: actor.game.request(actor, op, carry_out))
+
+
+def _build_into(output: Folder, settings: Any, *_: object, **__: object) -> Any:
+    """What the build of the actor's content leaves; it is another actor's machine, so nobody sees its steps."""
+    made = built(settings.layout, current().content, blocklist.load(output).ids())
+    for name in [name for name in output.files if name.startswith("v1/") or name == MANIFEST]:
+        del output.files[name]
+    output.files.update(made.files)
+    return SimpleNamespace(summary=lambda: "built")

@@ -1,0 +1,242 @@
+"""The world that actors share: a bucket and output folders in memory, and a clock that only moves when someone waits."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from generator.api import keys
+from generator.api.contract import API_VERSION
+from generator.errors import BusyError
+from generator.publish.stores.store import Condition, ConditionFailedError, If, Listed, Stored
+from generator.tree.files import MANIFEST
+from generator.tree.folder import Output
+from generator.tree.generation import PageFolder
+from generator.tree.layouts import chunk_keys
+from generator.tree.manifest import Manifest
+from tests.support.builds import AS_OF
+
+_SITE: Final = f"{API_VERSION}/"
+#: The clock starts an hour after the first build.
+START: Final = AS_OF.astimezone(UTC) + timedelta(hours=1)
+
+
+class Op(NamedTuple):
+    """A request: what it does, to which key (or prefix, for a listing)."""
+
+    kind: str
+    key: str
+
+    @property
+    def writes(self) -> bool:
+        return self.kind in ("put", "delete")
+
+    def conflicts(self, other: "Op") -> bool:
+        """Whether the order of the two can matter."""
+        if not (self.writes or other.writes):
+            return False
+        if "list" in (self.kind, other.kind):
+            return True
+        return not set(self.key.split()).isdisjoint(other.key.split())
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key}".strip()
+
+
+def label(key: str) -> str:
+    """The kind of an object, for what may happen to any of its kind."""
+    if not key.startswith(f"{API_VERSION}/"):
+        return "probe" if key.startswith("probe-") else key
+    if keys.is_immutable(key):
+        return "page" if keys.CHUNKS not in key and not key.endswith(keys.INDEX) else "chunk"
+    return ("detail", "snapshot", "first page", "build.json")[keys.rank(key)]
+
+
+#: Carries out a request on the world when it is the actor's turn.
+Gate = Callable[[Op, "Callable[[World], Any]"], Any]
+
+
+@lru_cache(maxsize=100_000)
+def etag_of(body: bytes) -> str:
+    return hashlib.md5(body, usedforsecurity=False).hexdigest()
+
+
+@dataclass
+class World:
+    """`objects` are those of the bucket by key, `folders` the files of every machine by the path of its folder."""
+
+    objects: dict[str, bytes] = field(default_factory=dict)
+    folders: dict[Path, dict[str, bytes]] = field(default_factory=dict)
+    clock_s: float = 0.0
+    locked: set[Path] = field(default_factory=set)
+    _site: frozenset[tuple[str, bytes]] | None = None
+
+    def copy(self) -> "World":
+        """A world that goes on by itself."""
+        folders = {root: dict(files) for root, files in self.folders.items()}
+        return World(dict(self.objects), folders, self.clock_s)
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.clock_s)
+
+    def tick(self) -> datetime:
+        """The time of the machines, which all agree; decisions are a millisecond apart."""
+        self.clock_s += 0.001
+        return self.now()
+
+    def site(self) -> frozenset[tuple[str, bytes]]:
+        """What readers can read."""
+        if self._site is None:
+            self._site = frozenset(item for item in self.objects.items() if item[0].startswith(_SITE))
+        return self._site
+
+    def put(self, key: str, body: bytes, condition: Condition) -> str:
+        found = self.objects.get(key)
+        if condition is If.ABSENT and found is not None:
+            raise ConditionFailedError(key)
+        if isinstance(condition, str) and (found is None or etag_of(found) != condition):
+            raise ConditionFailedError(key)
+        self.objects[key] = body
+        self._site = None
+        return etag_of(body)
+
+    def delete(self, key: str) -> None:
+        self.objects.pop(key, None)
+        self._site = None
+
+    @contextmanager
+    def lock(self, root: Path) -> Iterator["Folder"]:
+        """Stands in for `tree.folder.locked`."""
+        if root in self.locked:
+            raise BusyError(f"{root}: another run is at work there")
+        self.locked.add(root)
+        try:
+            yield Folder(root, self.folders.setdefault(root, {}))
+        finally:
+            self.locked.discard(root)
+
+
+class BucketStore:
+    """One actor's view of the bucket: every request waits at the gate."""
+
+    name: Final = "memory"
+    parallel: Final = 1
+    requests: Final = 0
+
+    def __init__(self, world: World, gate: Gate) -> None:
+        self._world = world
+        self._gate = gate
+
+    def now(self) -> datetime:
+        return self._world.now()
+
+    def get(self, key: str) -> Stored | None:
+        body: bytes | None = self._gate(Op("get", key), lambda world: world.objects.get(key))
+        return None if body is None else Stored(body, etag_of(body))
+
+    def head(self, key: str) -> str | None:
+        body: bytes | None = self._gate(Op("head", key), lambda world: world.objects.get(key))
+        return None if body is None else etag_of(body)
+
+    def put(self, key: str, body: bytes, condition: Condition) -> str:
+        etag: str = self._gate(Op("put", key), lambda world: world.put(key, body, condition))
+        return etag
+
+    def delete(self, keys: Sequence[str]) -> None:
+        # A service may delete the objects of one request one after the other, so each is a step of its own.
+        for key in keys:
+            self._gate(Op("delete", key), lambda world, key=key: world.delete(key))
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        objects: dict[str, bytes] = self._gate(Op("list", prefix), lambda world: dict(world.objects))
+        found = sorted(item for item in objects.items() if item[0].startswith(prefix))
+        return (Listed(key, len(body), etag_of(body)) for key, body in found)
+
+    def purge_versions(self, prefix: str) -> int:
+        return 0
+
+    def etag_of(self, body: bytes) -> str:
+        return etag_of(body)
+
+    def flush(self) -> None:
+        """Everything is durable."""
+
+    def is_open_to_everyone(self) -> bool:
+        return False
+
+    def is_versioned(self) -> bool:
+        return False
+
+
+class Folder(Output):
+    """An output folder in memory; nobody but its machine sees it, so its operations are no steps."""
+
+    def __init__(self, root: Path, files: dict[str, bytes]) -> None:
+        super().__init__(root, root / ".staging")
+        self.files = files
+        self._staged: dict[str, bytes] = {}
+
+    def manifest(self) -> Manifest | None:
+        content = self.files.get(MANIFEST)
+        return None if content is None else decoded(content)
+
+    def read(self, name: str) -> bytes | None:
+        return self.files.get(name)
+
+    def _size(self, key: str) -> int | None:
+        body = self.files.get(key)
+        return None if body is None else len(body)
+
+    def has(self, name: str) -> bool:
+        return name in self.files or any(key.startswith(f"{name}/") for key in self.files)
+
+    def put(self, key: str, body: bytes) -> bool:
+        if self.files.get(key) == body:
+            return False
+        self._staged[key] = body
+        return True
+
+    def put_pages(self, prefix: str, folders: Iterable[PageFolder]) -> int:
+        size = 0
+        for pages in folders:
+            for position, body in pages.pages:
+                self._staged[f"{prefix}/{pages.name}/{position}.json"] = body
+                size += len(body)
+        return size
+
+    def sync(self) -> None:
+        """Nothing is lost."""
+
+    def move(self, key: str) -> None:
+        for name in [name for name in self._staged if name == key or name.startswith(f"{key}/")]:
+            self.files[name] = self._staged.pop(name)
+
+    def save(self, name: str, content: bytes) -> None:
+        self.files[name] = content
+
+    def strangers(self, known: Manifest) -> set[str]:
+        return {self._key(path) for path in self.unknown(known)}
+
+    def unknown(self, known: Manifest) -> Iterator[Path]:
+        generations = known.generations()
+        prefixes = tuple(f"{keys.generation_prefix(*pair)}/" for pair in generations)
+        named = known.objects.keys() | chunk_keys(generations)
+        below = [key for key in self.files if key.startswith(f"{API_VERSION}/")]
+        return (self.path(key) for key in below if key not in named and not key.startswith(prefixes))
+
+    def discard(self, path: Path) -> None:
+        place = self._key(path)
+        for key in [key for key in self.files if key == place or key.startswith(f"{place}/")]:
+            del self.files[key]
+
+    def _key(self, path: Path) -> str:
+        return path.relative_to(self.path("")).as_posix()
+
+
+@lru_cache(maxsize=10_000)
+def decoded(content: bytes) -> Manifest:
+    return Manifest.model_validate_json(content)
