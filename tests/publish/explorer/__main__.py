@@ -7,7 +7,7 @@ import sys
 import time
 
 from tests.publish.explorer import stand_ins
-from tests.publish.explorer.exploration import Explorer, Placement, explore
+from tests.publish.explorer.exploration import Explorer, Placement, Played, explore
 from tests.publish.explorer.scenarios import SCENARIOS
 
 
@@ -25,17 +25,17 @@ def main(names: list[str]) -> None:
 
 def _explore(explorer: Explorer, name: str) -> None:
     scenario = SCENARIOS[name]
-    for layout in scenario.layouts:
-        for first in (0, 1):
-            begun, before, broken = time.perf_counter(), explorer.played, {}
-            for played in explore(explorer, scenario, layout, first):
-                for text in played.broken:
-                    broken.setdefault(text, []).append(played)
-            seconds = time.perf_counter() - begun
-            print(f"{name} {layout} {first}: {explorer.played - before} placements, {seconds:.1f} s")  # noqa: T201
-            for text, found in sorted(broken.items()):
-                shortest = min(found, key=lambda played: (-played.placement.strikes.count(None), str(played.placement)))
-                print(f"    {len(found)} × {text}: {shortest.described().partition('):')[0]})")  # noqa: T201
+    for layout, first in scenario.games:
+        begun, before = time.perf_counter(), explorer.played
+        broken: dict[str, list[Played]] = {}
+        for played in explore(explorer, scenario, layout, first):
+            for text in played.broken:
+                broken.setdefault(text, []).append(played)
+        seconds = time.perf_counter() - begun
+        print(f"{name} {layout} {first}: {explorer.played - before} placements, {seconds:.1f} s")  # noqa: T201
+        for text, found in sorted(broken.items()):
+            shortest = min(found, key=lambda played: (-played.placement.strikes.count(None), str(played.placement)))
+            print(f"    {len(found)} times: {text}: {shortest.described().partition('):')[0]})")  # noqa: T201
 
 
 if __name__ == "__main__":

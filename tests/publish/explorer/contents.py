@@ -54,8 +54,8 @@ def config(layout: str, machine: str) -> Config:
     folder = workplace() / f"{machine}-{layout}"
     folder.mkdir()
     return make_config(
-        folder, layout=layout, source__url="sqlite:///markets.db", publish__target="s3://bucket/", publish__lease=LEASE_S,
-        publish__cache_fill=0, publish__purge_command='["true"]',
+        folder, layout=layout, source__url="sqlite:///markets.db", publish__target="s3://bucket/",
+        publish__lease=LEASE_S, publish__cache_fill=0, publish__purge_command='["true"]',
     )  # fmt: skip
 
 

@@ -10,10 +10,12 @@ Two requests of different actors commute unless one writes what the other reads 
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tests.publish.explorer.actors import TAKEDOWNS, Role
+from tests.publish.explorer.directory import on_disk
 from tests.publish.explorer.invariants import Moment, Watch, check_settled, walk
 from tests.publish.explorer.scenarios import SCENARIOS, Scenario, made
 from tests.publish.explorer.scheduler import Actor, Fault, Game, Strike, arrive
@@ -57,7 +59,7 @@ class Played:
     def described(self) -> str:
         """Its name, where the actors were struck, and what was broken."""
         places = [
-            f"{actor.name}: {strike.fault} at {strike.at}, {actor.trace[strike.at] if strike.at < len(actor.trace) else 'its end'}"
+            f"{actor.name}: {strike.fault} at {strike.at}, {dict(enumerate(actor.trace)).get(strike.at, 'its end')}"
             for actor, strike in zip(self.actors, self.placement.strikes, strict=True)
             if strike
         ]
@@ -83,7 +85,9 @@ class Explorer:
         watch = Watch(scenario, world, tell, keeps_trail=keeps_trail)
         watch.begin()
         game = Game(world, [one, two], watch)
-        if not game.play():
+        with on_disk(game) if scenario.on_disk else nullcontext():
+            is_reached = game.play()
+        if not is_reached:
             return None
         self.played += 1
         broken = dict.fromkeys((*watch.broken, *self.next(scenario, layout, watch.moment(two), tell)))
@@ -116,9 +120,7 @@ class Explorer:
         return self.nexts[key]
 
 
-def _followed(
-    scenario: Scenario, left: Moment, layout: str, role: Role, tell: Callable[[str], None]
-) -> Iterator[str]:
+def _followed(scenario: Scenario, left: Moment, layout: str, role: Role, tell: Callable[[str], None]) -> Iterator[str]:
     """What is broken while one more run of the role finishes, or after it."""
     world = left.world.copy()
     world.clock_s += 1000
@@ -135,18 +137,22 @@ def _followed(
     yield from (f"next {role.name}: {text}" for text in broken)
 
 
-def explore(explorer: Explorer, scenario: Scenario, layout: str, first: int) -> Iterator[Played]:
-    """Play every placement of the scenario in which that role begins."""
+def explore(explorer: Explorer, scenario: Scenario, layout: str, first: int, strikes: int = 2) -> Iterator[Played]:
+    """Play every placement of up to so many strikes in which that role begins."""
     alone = explorer.play(Placement(scenario.name, layout, first))
     assert alone
     yield alone
     trace = alone.actors[0].trace
     for at in reversed(range(len(trace))):
         for fault in _first_faults(trace, at):
+            if scenario.on_disk and fault not in (Fault.STOP, Fault.KILL):
+                continue
             is_dead = fault in (Fault.KILL, Fault.LATE)
             placement = Placement(scenario.name, layout, first, (Strike(at, fault), None))
             if base := explorer.play(placement, keeps_trail=is_dead):
                 yield base
+                if strikes == 1:
+                    continue
                 yield from explorer.killed(base)
                 yield from _second(explorer, base, trace[at])
 
@@ -171,6 +177,8 @@ def _second(explorer: Explorer, base: Played, op: Op) -> Iterator[Played]:
     rest = one.trace[one.strike.at :]
     for at in reversed(range(until)):
         for fault in _second_faults(one.strike.fault, op, trace, at):
+            if base.watch.scenario.on_disk and fault not in (Fault.STOP, Fault.KILL):
+                continue
             if fault is Fault.STOP and not trace[at].writes and not any(trace[at].conflicts(other) for other in rest):
                 continue
             played = explorer.play(base.placement._replace(strikes=(one.strike, Strike(at, fault))))

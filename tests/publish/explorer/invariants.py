@@ -182,9 +182,9 @@ class Watch:
 
     def wrote(self, actor: Actor, op: Op) -> None:
         self.tell(f"{actor.name}: {op}")
-        if op.key.startswith(f"{API_VERSION}/"):
+        if op.place.startswith(f"{API_VERSION}/"):
             self._check_readers()
-        elif op.key == record.KEY:
+        elif op.place == record.KEY:
             self._check_record()
         if self.keeps_trail:
             self.trail.append(self.moment(actor))
@@ -250,16 +250,15 @@ def blocked(world: World) -> frozenset[str]:
 
 def check_settled(world: World, layout: str, content: str) -> list[str]:
     """After a publish of the content that nobody disturbed: how the world differs from what a fresh publish leaves."""
-    made = built(layout, content, frozenset(blocked(world) & decoded_ids(layout, content)))
+    made = built(layout, content, frozenset(blocked(world) & ids_of(layout, content)))
     stored, found = world.objects.get(record.KEY), dict(world.site())
     if stored is None:
         return ["there is no record"]
     published, broken = record.decoded(stored), [*untruths(world.site(), stored)]
     if published.work or published.due or not published.built.complete:
         broken.append("the record is not settled")
-    for key in made.manifest.objects:
-        if found.get(key) != made.files[key] and key != keys.BUILD:
-            broken.append(f"{label(key)} is not as built")
+    differing = [key for key in made.manifest.objects if found.get(key) != made.files[key] and key != keys.BUILD]
+    broken += [f"{kind} is not as built" for kind in kinds(differing)]
     if published.built.lists != made.manifest.lists:
         broken.append("the record has other lists")
     back = look(world.site()).shown & {number for number in NUMBERS if market_id(number) in blocked(world)}
@@ -269,5 +268,5 @@ def check_settled(world: World, layout: str, content: str) -> list[str]:
 
 
 @cache
-def decoded_ids(layout: str, content: str) -> frozenset[str]:
+def ids_of(layout: str, content: str) -> frozenset[str]:
     return frozenset(market_id(number) for number in CONTENTS[content][0])

@@ -25,10 +25,11 @@ class Scenario:
     before: tuple[Role, ...] = ()
     next: str = "new"
     damage: Damage | None = None
+    #: Whether the store is a directory; a file system answers, so there are only switches and kills.
+    on_disk: bool = False
 
-    @property
-    def layouts(self) -> tuple[str, ...]:
-        return ("pages", "chunks")
+    #: The layouts, each with the roles that begin, by number.
+    games: tuple[tuple[str, int], ...] = (("pages", 0), ("pages", 1), ("chunks", 0), ("chunks", 1))
 
     @cached_property
     def hidden(self) -> frozenset[int]:
@@ -90,6 +91,9 @@ def _lose_first_page(world: World, layout: str) -> None:
     del world.objects[keys.first_page(name, 100) if layout == "pages" else keys.head(name)]
 
 
+_PAGES: Final = (("pages", 0), ("pages", 1))
+#: For two actors that do the same.
+_FIRST: Final = (("pages", 0), ("chunks", 0))
 _ALL: Final = (
     Scenario("publish-takedown1", (PUBLISH, TAKEDOWNS[1])),
     Scenario("publish-takedown3", (PUBLISH, TAKEDOWNS[3])),
@@ -97,14 +101,17 @@ _ALL: Final = (
     Scenario("rebuild-takedown3", (REBUILD, TAKEDOWNS[3])),
     Scenario("publish-other", (PUBLISH, OTHER), next="other"),
     Scenario("guarded-takedown1", (GUARDED, TAKEDOWNS[1]), before=(PUBLISH,)),
-    Scenario("takedown1-takedown2", (TAKEDOWNS[1], TAKEDOWNS[2])),
+    Scenario("takedown1-takedown2", (TAKEDOWNS[1], TAKEDOWNS[2]), games=_FIRST),
     Scenario("takedown1-undo", (TAKEDOWNS[1], UNDO)),
-    Scenario("publish-undo", (PUBLISH, UNDO), before=(TAKEDOWNS[1],)),
-    Scenario("verify-takedown1", (VERIFY, TAKEDOWNS[1])),
-    Scenario("verify-publish", (VERIFY, OTHER), next="other"),
+    Scenario("publish-undo", (PUBLISH, UNDO), before=(TAKEDOWNS[1],), games=_PAGES),
+    Scenario("verify-takedown1", (VERIFY, TAKEDOWNS[1]), games=_PAGES),
+    Scenario("verify-publish", (VERIFY, OTHER), next="other", games=(("pages", 0),)),
     Scenario("move-takedown1", (MOVE, TAKEDOWNS[1])),
     Scenario("move-publish", (MOVE, OTHER), next="other"),
     Scenario("no-record", (PUBLISH, TAKEDOWNS[1]), damage=_lose_record),
     Scenario("no-first-page", (PUBLISH, TAKEDOWNS[1]), damage=_lose_first_page),
+    Scenario("disk-publish-publish", (PUBLISH, PUBLISH), on_disk=True, games=_FIRST),
+    Scenario("disk-publish-other", (PUBLISH, OTHER), next="other", on_disk=True, games=(("pages", 0),)),
+    Scenario("disk-publish-takedown3", (PUBLISH, TAKEDOWNS[3]), on_disk=True, games=(("pages", 0),)),
 )
 SCENARIOS: Final[Mapping[str, Scenario]] = {scenario.name: scenario for scenario in _ALL}

@@ -14,6 +14,8 @@ from tests.publish.explorer.world import Op, World
 
 #: An actor that waits longer than this for another one waits for its lease.
 _PATIENCE_S: Final = 0.4
+#: An actor that sleeps for less waits for a lock.
+_SHORT_S: Final = 0.05
 #: More naps or requests than any actor needs.
 _ENDLESS: Final = 40
 _ENDLESS_OPS: Final = 1_000
@@ -101,6 +103,8 @@ class Game:
         self.actors = actors
         self.watcher = watcher
         self.writes = 0
+        #: Where the store is a directory, that directory.
+        self.disk: Any = None
         #: The put that a dead actor sent, until it arrives.
         self.in_flight: Callable[[World], Any] | None = None
         #: The same, whether it arrived or not.
@@ -161,7 +165,9 @@ class Game:
         actor.naps += 1
         if actor.naps > _ENDLESS:
             raise EndlessError
-        if seconds < _PATIENCE_S:
+        if seconds < _SHORT_S:
+            self._hand_over(actor)
+        elif seconds < _PATIENCE_S:
             self.world.clock_s += seconds
         elif self._other(actor) is None or actor.naps % 5 == 0:
             self.world.clock_s += LEASE_S + 2

@@ -7,10 +7,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import click
 import pytest
@@ -21,8 +22,10 @@ from generator.cli import publish as cli_publish
 from generator.cli import takedown as cli_takedown
 from generator.publish import apply, audit, invalidation, process_identity, record, withdrawal
 from generator.publish.stores import factory, requests
+from generator.publish.stores.store import Store
 from generator.tree import blocklist, folder, pages
 from generator.tree.files import MANIFEST
+from tests.publish.explorer import directory
 from tests.publish.explorer.contents import LIMITS, built
 from tests.publish.explorer.scheduler import CURRENT, current
 from tests.publish.explorer.world import BucketStore, Folder
@@ -58,7 +61,7 @@ class InlineExecutor:
     def __init__(self, threads: int) -> None:
         pass
 
-    def __enter__(self) -> "InlineExecutor":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -78,14 +81,15 @@ def in_place() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(requests, "ThreadPoolExecutor", InlineExecutor)
         patch.setattr(invalidation, "invalidate", lambda *_, **__: None)
         patch.setattr(process_identity, "identity", lambda: current().name)
-        patch.setattr(process_identity, "has_ended", lambda name: current().game.has_ended(name))
+        patch.setattr(process_identity, "has_ended", _has_ended)
         _replace(patch, folder.locked, _locked)
         _replace(patch, factory.open_store, _open_store)
-        _replace(patch, command.now, lambda: current().game.world.tick())
+        _replace(patch, command.now, _now)
         _replace(patch, cli_build.log_report, lambda _: None)
         _replace(patch, record.decoded, lru_cache(maxsize=10_000)(record.decoded))
         patch.setattr(record, "decoded", lru_cache(maxsize=10_000)(record.decoded))
         patch.setattr(cli_publish, "build_into", _build_into)
+        directory.watch(patch)
         for module, name, stand_in in (
             (time, "sleep", lambda seconds: current().game.sleep(current(), seconds)),
             (time, "monotonic", lambda: current().game.world.clock_s),
@@ -107,7 +111,19 @@ def _replace(patch: pytest.MonkeyPatch, original: Any, stand_in: Any) -> None:
 
 def _for_actors(stand_in: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
     """The stand-in in the threads of actors, the original in all others."""
-    return lambda *arguments: (stand_in if CURRENT.actor else original)(*arguments)
+
+    def chosen(*arguments: Any) -> Any:
+        return (stand_in if CURRENT.actor else original)(*arguments)
+
+    return chosen
+
+
+def _has_ended(name: str) -> bool:
+    return current().game.has_ended(name)
+
+
+def _now() -> datetime:
+    return current().game.world.tick()
 
 
 def _token(length: int | None = None) -> str:
@@ -120,8 +136,10 @@ def _locked(root: Path) -> Any:
     return current().game.world.lock(root)
 
 
-def _open_store(_: object) -> BucketStore:
+def _open_store(_: object) -> Store:
     actor = current()
+    if actor.game.disk:
+        return directory.GatedDirectory(actor.game.disk.root, actor.game.world)
     return BucketStore(actor.game.world, lambda op, carry_out: actor.game.request(actor, op, carry_out))
 
 

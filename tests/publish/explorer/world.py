@@ -1,4 +1,4 @@
-"""The world that actors share: a bucket and output folders in memory, and a clock that only moves when someone waits."""
+"""The world that actors share: a bucket and output folders in memory, and a clock that moves when someone waits."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -26,14 +27,19 @@ START: Final = AS_OF.astimezone(UTC) + timedelta(hours=1)
 
 
 class Op(NamedTuple):
-    """A request: what it does, to which key (or prefix, for a listing)."""
+    """A request: what it does, to which key or prefix; for a rename, to which two keys, the new one first."""
 
     kind: str
     key: str
 
     @property
     def writes(self) -> bool:
-        return self.kind in ("put", "delete")
+        return self.kind in ("put", "delete", "folder")
+
+    @property
+    def place(self) -> str:
+        """The key that changes."""
+        return self.key.partition(" ")[0]
 
     def conflicts(self, other: "Op") -> bool:
         """Whether the order of the two can matter."""
@@ -41,6 +47,8 @@ class Op(NamedTuple):
             return False
         if "list" in (self.kind, other.kind):
             return True
+        if "folder" in (self.kind, other.kind):
+            return self.key.startswith(other.key) or other.key.startswith(self.key)
         return not set(self.key.split()).isdisjoint(other.key.split())
 
     def __str__(self) -> str:
@@ -62,7 +70,8 @@ Gate = Callable[[Op, "Callable[[World], Any]"], Any]
 
 @lru_cache(maxsize=100_000)
 def etag_of(body: bytes) -> str:
-    return hashlib.md5(body, usedforsecurity=False).hexdigest()
+    """As in a directory, so that a record of either store is right in the other."""
+    return hashlib.sha256(body).hexdigest()
 
 
 @dataclass
@@ -100,9 +109,12 @@ class World:
             raise ConditionFailedError(key)
         if isinstance(condition, str) and (found is None or etag_of(found) != condition):
             raise ConditionFailedError(key)
+        self.store(key, body)
+        return etag_of(body)
+
+    def store(self, key: str, body: bytes) -> None:
         self.objects[key] = body
         self._site = None
-        return etag_of(body)
 
     def delete(self, key: str) -> None:
         self.objects.pop(key, None)
@@ -149,14 +161,14 @@ class BucketStore:
     def delete(self, keys: Sequence[str]) -> None:
         # A service may delete the objects of one request one after the other, so each is a step of its own.
         for key in keys:
-            self._gate(Op("delete", key), lambda world, key=key: world.delete(key))
+            self._gate(Op("delete", key), methodcaller("delete", key))
 
     def list(self, prefix: str) -> Iterator[Listed]:
         objects: dict[str, bytes] = self._gate(Op("list", prefix), lambda world: dict(world.objects))
         found = sorted(item for item in objects.items() if item[0].startswith(prefix))
         return (Listed(key, len(body), etag_of(body)) for key, body in found)
 
-    def purge_versions(self, prefix: str) -> int:
+    def purge_versions(self, prefix: str) -> int:  # noqa: ARG002 - the protocol's
         return 0
 
     def etag_of(self, body: bytes) -> str:
