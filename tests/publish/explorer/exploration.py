@@ -100,9 +100,8 @@ class Explorer:
                 continue
             self.played += 1
             strikes = (base.placement.strikes[0], Strike(moment.requests, Fault.KILL))
-            if base.in_flight:
-                arrive(base.in_flight, moment.world)
-            broken = self.next(base.watch.scenario, base.placement.layout, moment)
+            is_soiled = bool(base.in_flight and arrive(base.in_flight, moment.world))
+            broken = self.next(base.watch.scenario, base.placement.layout, moment._replace(is_soiled=is_soiled))
             yield Played(base.placement._replace(strikes=strikes), base.actors, broken, base.watch)
 
     def next(
@@ -111,7 +110,7 @@ class Explorer:
         """What is broken in the runs that come next, each after this moment."""
         site = moment.world.site()
         held = frozenset((place, rest) for place, rest in moment.held if walk(site, *place) == rest)
-        key = (scenario.name, layout, frozenset(moment.world.objects.items()), held, moment.gone)
+        key = (scenario.name, layout, frozenset(moment.world.objects.items()), held, moment.gone, moment.is_soiled)
         if key not in self.nexts:
             ways: list[Role] = [Role("next", "publish", content=scenario.next)]
             ways += [TAKEDOWNS[number] for number in sorted({role.hides for role in scenario.roles} & moment.gone)]
@@ -124,7 +123,7 @@ def _followed(scenario: Scenario, left: Moment, layout: str, role: Role, tell: C
     """What is broken while one more run of the role finishes, or after it."""
     world = left.world.copy()
     world.clock_s += 1000
-    watch = Watch(scenario, world, tell, held=left.held, gone={*left.gone}, is_soiled=True)
+    watch = Watch(scenario, world, tell, held=left.held, gone={*left.gone}, is_soiled=left.is_soiled)
     actor = role.actor(layout, "next")
     Game(world, [actor], watch).play()
     watch.is_soiled = False
