@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tests.publish.explorer.actors import TAKEDOWNS, Role
 from tests.publish.explorer.directory import on_disk
-from tests.publish.explorer.invariants import Moment, Watch, check_settled, walk
+from tests.publish.explorer.invariants import Moment, Watch, check_settled, still_gone, walk
 from tests.publish.explorer.scenarios import SCENARIOS, Scenario, made
 from tests.publish.explorer.scheduler import Actor, Fault, Game, Strike, arrive
 from tests.publish.explorer.world import Op, World
@@ -109,6 +109,7 @@ class Explorer:
     ) -> tuple[str, ...]:
         """What is broken in the runs that come next, each after this moment."""
         site = moment.world.site()
+        moment = moment._replace(gone=still_gone(scenario, moment.world, moment.gone))
         held = frozenset((place, rest) for place, rest in moment.held if walk(site, *place) == rest)
         key = (scenario.name, layout, frozenset(moment.world.objects.items()), held, moment.gone, moment.is_soiled)
         if key not in self.nexts:

@@ -198,7 +198,7 @@ class Watch:
     def ended(self, actor: Actor) -> None:
         self.tell(f"{actor.name} ends with {actor.code} {actor.error}")
         is_takedown = actor.name.startswith(("takedown", "undo"))
-        if actor.code not in ((0,) if is_takedown else (0, 3, 4)):
+        if actor.code not in self._codes(actor):
             self._say(f"{actor.name} ends with {actor.code}: {actor.error}")
         if actor.code == 0 and actor.name.startswith("takedown"):
             self.gone.add(int(actor.name[len("takedown")]))
@@ -207,6 +207,16 @@ class Watch:
         self._check_readers()
         if actor.code == 0 and not is_takedown and actor.game.is_alone(actor):
             self._check_published(actor)
+
+    def _codes(self, actor: Actor) -> tuple[int, ...]:
+        """The exit codes it may have now."""
+        is_damaged = self.scenario.damage is not None or self.is_soiled
+        if not actor.name.startswith(("takedown", "undo")):
+            return (0, 1, 3, 4) if self.scenario.damage else (0, 3, 4)
+        # Whatever else is broken, nobody can read the details of what was taken down.
+        blocked_ = blocked(self.world)
+        is_private = not any(keys.detail(id_) in self.world.objects for id_ in blocked_)
+        return (0, 1) if is_damaged and (is_private or record.KEY not in self.world.objects) else (0,)
 
     # Checks
 
@@ -221,10 +231,7 @@ class Watch:
         if not self.gone and not ids:
             return
         gone = self.gone | {number for number in NUMBERS if market_id(number) in ids}
-        if any(role.command == "undo" for role in self.scenario.roles):
-            now = blocked(self.world)
-            gone = {number for number in gone if market_id(number) in now}
-        back = look(self.world.site()).shown & gone
+        back = look(self.world.site()).shown & still_gone(self.scenario, self.world, frozenset(gone))
         if back and not self.is_soiled:
             self._say(f"market {min(back)} is public: {when}")
 
@@ -248,6 +255,13 @@ class Watch:
 def blocked(world: World) -> frozenset[str]:
     content = world.objects.get(blocklist.KEY)
     return blocklist.decode(content).ids() if content else frozenset()
+
+
+def still_gone(scenario: Scenario, world: World, gone: frozenset[int]) -> frozenset[int]:
+    """The markets that were reported gone, except those that somebody unblocked since."""
+    if all(role.command != "undo" for role in scenario.roles):
+        return gone
+    return frozenset(number for number in gone if market_id(number) in blocked(world))
 
 
 def check_settled(world: World, layout: str, content: str) -> list[str]:

@@ -27,8 +27,7 @@ SHORT: Final = (
 #: What is known to be broken, as a pattern of what is said of a placement; to be emptied.
 KNOWN: Final = (
     r"probe is left",
-    r"-late",  # a put that arrives after a takeover
-    r"-stall",  # the same, of a publisher that was frozen
+    r"^move-",
     r"^no-record/",
     r"^no-first-page/",
 )

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.errors import BusyError
-from generator.publish.stores.store import Condition, ConditionFailedError, If, Listed, Stored
+from generator.publish.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
 from generator.tree.files import MANIFEST
 from generator.tree.folder import Output
 from generator.tree.generation import PageFolder
@@ -158,9 +158,10 @@ class BucketStore:
         etag: str = self._gate(Op("put", key), lambda world: world.put(key, body, condition))
         return etag
 
-    def delete(self, keys: Sequence[str]) -> None:
+    def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:
         # A service may delete the objects of one request one after the other, so each is a step of its own.
         for key in keys:
+            before_each()
             self._gate(Op("delete", key), methodcaller("delete", key))
 
     def list(self, prefix: str) -> Iterator[Listed]:
@@ -168,7 +169,7 @@ class BucketStore:
         found = sorted(item for item in objects.items() if item[0].startswith(prefix))
         return (Listed(key, len(body), etag_of(body)) for key, body in found)
 
-    def purge_versions(self, prefix: str) -> int:  # noqa: ARG002 - the protocol's
+    def purge_versions(self, prefix: str, before_each: BeforeEach = nothing) -> int:  # noqa: ARG002 - the protocol's
         return 0
 
     def etag_of(self, body: bytes) -> str:
