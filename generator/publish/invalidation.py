@@ -3,6 +3,9 @@
 import os
 import secrets
 import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from generator.api.contract import API_VERSION
@@ -11,8 +14,9 @@ from generator.errors import StoreError
 
 #: CloudFront caches by the rewritten path, which may have a prefix; one wildcard counts as one path.
 _EVERYTHING: Final = "/*"
-#: Shorter than a lease, which is not renewed in the meantime.
-_TIMEOUT_S: Final = 120
+#: The longest wait for CloudFront or the command, and how often the lease is looked at meanwhile.
+_PATIENCE_S: Final = 15 * 60
+_STEP_S: Final = 1.0
 #: What the purge command inherits: where things are, locale, proxies, and its own secrets. Never those of the database
 #: and the store, which a program that talks to a CDN has no use for.
 _INHERITED: Final = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -25,48 +29,128 @@ def is_configured(config: Config) -> bool:
     return bool(config.publish.cloudfront_distribution or config.publish.purge_command)
 
 
-def invalidate(config: Config) -> None:
-    """Invalidate all cached copies; raise StoreError if that fails."""
-    if config.publish.cloudfront_distribution:
-        _invalidate_cloudfront(config.publish.cloudfront_distribution)
-    if config.publish.purge_command:
-        _run([*config.publish.purge_command, f"{config.base_url}/{API_VERSION}/"])
+class Cdn:
+    """The configured CDN. `keep_lease` is called about every second while waiting; what it raises ends the wait."""
+
+    def __init__(self, config: Config, keep_lease: Callable[[], object]) -> None:
+        self._place = f"{config.base_url}/{API_VERSION}/"
+        self._command = config.publish.purge_command
+        self._keep_lease = keep_lease
+        distribution = config.publish.cloudfront_distribution
+        self._cloudfront = _CloudFront(distribution, self._place) if distribution else None
+
+    def invalidate(self) -> None:
+        """Ask for all cached copies to be removed, everywhere; raise StoreError if that fails anywhere."""
+        failures = []
+        for ask in (self._ask_cloudfront, self._run_command):
+            try:
+                ask()
+            except StoreError as error:
+                failures.append(str(error))
+        if failures:
+            raise StoreError("; ".join(failures))
+
+    def wait(self) -> None:
+        """Wait until the last invalidation is complete; raise StoreError if that takes too long."""
+        until = time.monotonic() + _PATIENCE_S
+        while self._cloudfront and not self._cloudfront.is_complete():
+            if time.monotonic() > until:
+                raise self._cloudfront.late()
+            time.sleep(_STEP_S)
+            self._keep_lease()
+
+    def _ask_cloudfront(self) -> None:
+        if self._cloudfront:
+            self._cloudfront.invalidate()
+
+    def _run_command(self) -> None:
+        if self._command:
+            _run([*self._command, self._place], self._keep_lease)
 
 
-def _invalidate_cloudfront(distribution: str) -> None:
-    # boto3 takes a third of a second to import, and most runs withdraw nothing.
-    import boto3  # noqa: PLC0415
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+class _CloudFront:
+    def __init__(self, distribution: str, place: str) -> None:
+        # boto3 takes a third of a second to import, and most runs withdraw nothing.
+        import boto3  # noqa: PLC0415
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
 
-    try:
-        # CloudFront is global, and its API is in this region.
-        boto3.client("cloudfront", region_name="us-east-1").create_invalidation(
-            DistributionId=distribution,
-            InvalidationBatch={
-                "Paths": {"Quantity": 1, "Items": [_EVERYTHING]},
-                "CallerReference": secrets.token_hex(16),
-            },
+        self._errors = (BotoCoreError, ClientError)
+        self._distribution = distribution
+        self._place = place
+        self._id = ""
+        with self._explained("cloudfront:CreateInvalidation"):
+            # CloudFront is global, and its API is in this region.
+            self._client = boto3.client("cloudfront", region_name="us-east-1")
+
+    def invalidate(self) -> None:
+        """Begin to remove all cached copies."""
+        with self._explained("cloudfront:CreateInvalidation"):
+            made = self._client.create_invalidation(
+                DistributionId=self._distribution,
+                InvalidationBatch={
+                    "Paths": {"Quantity": 1, "Items": [_EVERYTHING]},
+                    "CallerReference": secrets.token_hex(16),
+                },
+            )
+        self._id = made["Invalidation"]["Id"]
+
+    def is_complete(self) -> bool:
+        """Whether the last invalidation has reached every cache."""
+        with self._explained("cloudfront:GetInvalidation"):
+            found = self._client.get_invalidation(DistributionId=self._distribution, Id=self._id)
+        return found["Invalidation"]["Status"].lower() == "completed"
+
+    def late(self) -> StoreError:
+        """The error for an invalidation that is not complete in time."""
+        return self._failed(
+            f"invalidation {self._id} is not complete after {_PATIENCE_S / 60:.0f} minutes", "run publish again"
         )
-    except (BotoCoreError, ClientError) as error:
-        raise StoreError(
-            f"publish.cloudfront_distribution {distribution}: {error}; copies of withdrawn markets may remain there; "
-            "allow cloudfront:CreateInvalidation, then run publish again"
-        ) from error
+
+    @contextmanager
+    def _explained(self, permission: str) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
+            raise self._failed(str(error), f"allow {permission}, then run publish again") from error
+
+    def _failed(self, what: str, remedy: str) -> StoreError:
+        return StoreError(
+            f"publish.cloudfront_distribution {self._distribution}: {what}; copies of withdrawn markets under "
+            f"{self._place} may remain there; {remedy}"
+        )
 
 
-def _run(command: list[str]) -> None:
+def _run(command: list[str], keep_lease: Callable[[], object]) -> None:
     try:
-        subprocess.run(  # noqa: S603 - the operator's own
-            command, check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT_S,
-            env=_environment(),
-        )  # fmt: skip
-    except subprocess.CalledProcessError as error:
-        last = (error.stderr or error.stdout or "").strip().splitlines()[-1:] or ["no output"]
-        raise _failed(command, f" ended with {error.returncode} ({last[0]})") from error
-    except subprocess.TimeoutExpired as error:
-        raise _failed(command, f" did not end within {_TIMEOUT_S} s") from error
+        with subprocess.Popen(  # noqa: S603 - the operator's own
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            errors="replace", env=_environment(),
+        ) as process:  # fmt: skip
+            output = _awaited(process, command, keep_lease)
     except OSError as error:
         raise _failed(command, f": {(error.strerror or str(error)).lower()}") from error
+    if process.returncode:
+        last = output.strip().splitlines()[-1:] or ["no output"]
+        raise _failed(command, f" ended with {process.returncode} ({last[0]})")
+
+
+def _awaited(process: subprocess.Popen[str], command: list[str], keep_lease: Callable[[], object]) -> str:
+    """The errors that the process wrote, or else its output; it is killed if it takes too long or the lease is lost."""
+    try:
+        return _output(process, command, keep_lease)
+    except BaseException:
+        process.kill()
+        raise
+
+
+def _output(process: subprocess.Popen[str], command: list[str], keep_lease: Callable[[], object]) -> str:
+    until = time.monotonic() + _PATIENCE_S
+    while time.monotonic() <= until:
+        with suppress(subprocess.TimeoutExpired):
+            output, errors = process.communicate(timeout=_STEP_S)
+            return errors or output
+        keep_lease()
+    raise _failed(command, f" did not end within {_PATIENCE_S / 60:.0f} minutes")
 
 
 def _environment() -> dict[str, str]:

@@ -142,6 +142,7 @@ class Rules:
     """Retired generations are due `lifetime` before `now`, or at once if `purges`; `doubts` are uploaded again.
 
     `remaining` are markets withdrawn from everything but what could not be read; the manifest still names them.
+    `has_cdn` says that the settings name a CDN, which can be invalidated.
     """
 
     now: str
@@ -149,6 +150,7 @@ class Rules:
     purges: bool = False
     doubts: Doubts = NO_DOUBTS
     remaining: frozenset[str] = frozenset()
+    has_cdn: bool = False
 
 
 def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
@@ -168,8 +170,13 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
         uploads=tuple(uploads),
         deletions=tuple(step for step in deletions if step.key not in first),
         due=tuple(_due(final, record, rules, withdrawn)),
-        purges=bool(withdrawn) or rules.purges or rules.doubts.show_withdrawn or record.are_caches_stale,
+        purges=_purges(withdrawn, record, rules),
     )
+
+
+def _purges(withdrawn: Collection[str], record: Published, rules: Rules) -> bool:
+    is_asked = bool(withdrawn) or rules.purges or rules.doubts.show_withdrawn
+    return is_asked or record.holds_copies(has_cdn=rules.has_cdn)
 
 
 def _final(built: Manifest, before: Manifest, rules: Rules) -> Manifest:

@@ -12,13 +12,11 @@ A run that ends anywhere leaves a record from which the next one finishes the wo
 mutable object is conditional, so one of two concurrent publishers is refused.
 """
 
-import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from generator.api.contract import API_VERSION
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError, StoreError
 from generator.progress import Progress
@@ -27,6 +25,7 @@ from generator.publish import plan as planning
 from generator.publish.apply import Applier, Tally
 from generator.publish.audit import audit, late, stray_details
 from generator.publish.content import Content
+from generator.publish.copies import Copies
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Rules
 from generator.publish.record import Abandoned, Published
@@ -37,8 +36,6 @@ from generator.tree.manifest import Retired
 
 #: How long a store is trusted to honour conditional puts after it has proved it.
 _PROBE_LIFETIME: Final = timedelta(days=7)
-#: Between two looks at the lease while waiting for the second CDN invalidation.
-_WAIT_STEP_S: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -126,8 +123,14 @@ class Publisher:
         built = self.content.built
         # If the operator set the build's clock, use it; otherwise the store's, which all publishers share.
         now = built.as_of if built.is_clock_set else self._lease.now
-        is_purging, remaining = self._extras.purges_retired, self.content.remaining
-        rules = Rules(now, self._config.cursor.lifetime, is_purging, self._doubts, remaining)
+        rules = Rules(
+            now,
+            self._config.cursor.lifetime,
+            self._extras.purges_retired,
+            self._doubts,
+            remaining=self.content.remaining,
+            has_cdn=invalidation.is_configured(self._config),
+        )
         return planning.plan(built, self._record(), rules)
 
     def _audit(self) -> Doubts:
@@ -209,7 +212,8 @@ class Publisher:
                 "built": plan.final,
                 "etags": etags,
                 "due": tuple(_as_due(step, self._lease.now) for step in plan.due),
-                "are_caches_stale": plan.purges,
+                "are_caches_stale": plan.purges or published.are_caches_stale,
+                "are_versions_kept": plan.purges,
             }
         )
         if plan.shows_markets or plan.due or plan.purges or published.abandoned:
@@ -250,30 +254,16 @@ class Publisher:
         self._applier.sweep(plan)
         self._store.flush()  # or what was deleted might come back after a power failure, unknown to the record
         swept = published.model_copy(update={"due": ()})
+        copies = Copies(self._store, self._lease, self._config)
         try:
             if plan.purges:
-                self._end_copies()
+                swept = copies.end(swept)
         except PublicMarketsError:
             self._lease.release(swept)
             raise
-        self._lease.release(swept.model_copy(update={"are_caches_stale": False}))
-
-    def _end_copies(self) -> None:
-        """Delete old versions, and invalidate the CDN."""
-        with_retries(partial(self._store.purge_versions, f"{API_VERSION}/"))
-        if warning := store_checks.unnamed_cdn(self._config):
-            self.tally.warnings.append(warning)
-            return
-        invalidation.invalidate(self._config)
-        # The CDN may store an answer that it fetched just before the invalidation.
-        self._wait(self._config.publish.cache_fill)
-        invalidation.invalidate(self._config)
-
-    def _wait(self, duration: timedelta) -> None:
-        until = time.monotonic() + duration.total_seconds()
-        while time.monotonic() < until:
-            time.sleep(min(_WAIT_STEP_S, max(0.0, until - time.monotonic())))
-            self._lease.renew_if_needed()
+        self._lease.release(swept)
+        self.tally.warnings += copies.warnings
+        copies.require_ended()
 
 
 class Rehearsal(Publisher):

@@ -54,7 +54,8 @@ class Published(StoredModel):
 
     `built` is the manifest of what is published; it is incomplete while first pages are being replaced. `etags` are the
     store's ETags of the mutable objects. `due` are generations that are no longer retained and still to be deleted.
-    `are_caches_stale` until the CDN was invalidated after a withdrawal. `probed_at` is when the store last proved that
+    After a withdrawal, `are_caches_stale` until a CDN was invalidated, by whichever run first knows one, and
+    `are_versions_kept` until the old versions of objects were deleted. `probed_at` is when the store last proved that
     it honours conditional puts. `abandoned` is what publishers that were cut short may still put.
     """
 
@@ -68,6 +69,7 @@ class Published(StoredModel):
     are_caches_stale: bool = False
     probed_at: str = ""
     abandoned: tuple[Abandoned, ...] = Field(default=(), exclude_if=operator.not_)
+    are_versions_kept: bool = Field(default=False, exclude_if=operator.not_)
 
     def encoded(self) -> bytes:
         """The object's bytes."""
@@ -84,6 +86,13 @@ class Published(StoredModel):
     def is_settled(self) -> bool:
         """Whether nobody is at work, or left work behind."""
         return self.work is None and not self.abandoned
+
+    def holds_copies(self, *, has_cdn: bool) -> bool:
+        """Whether copies of withdrawn markets may remain that a run can end; `has_cdn` says that it knows a CDN.
+
+        A run without one that withdraws nothing has nothing to do, so that a site that has none stays cheap to publish.
+        """
+        return self.are_versions_kept or (self.are_caches_stale and has_cdn)
 
     def abandoned_at(self, now: str) -> Abandoned | None:
         """What the publisher at work will have abandoned if another takes over `now`; None if it has put everything."""

@@ -21,7 +21,7 @@ from generator.config.settings import Config
 from generator.errors import BusyError, OutputError, PublicMarketsError, StoreError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
-from generator.publish import guards, record, store_checks, withdrawal
+from generator.publish import guards, invalidation, record, store_checks, withdrawal
 from generator.publish.apply import Tally
 from generator.publish.audit import stray_details
 from generator.publish.content import StoredSite
@@ -129,7 +129,7 @@ class _PublishedSite:
             self._withdraw_unrecorded(blocked)
             return Tally()
         ids = blocked | _hidden(published.built, blocked, visible, config.guards.max_shrink)
-        is_settled = published.is_settled() and not published.are_caches_stale
+        is_settled = published.is_settled() and not published.holds_copies(has_cdn=invalidation.is_configured(config))
         if (
             is_settled
             and not ids & published.built.markets.keys()

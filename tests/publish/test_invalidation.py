@@ -4,19 +4,26 @@ import json
 import os
 import shlex
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 
-from generator.errors import StoreError
+from generator.errors import BusyError, StoreError
 from generator.publish import invalidation
+from generator.publish.invalidation import Cdn, is_configured
+from generator.publish.stores.store import nothing
 from tests.support.builds import make_config
 from tests.support.publishing import FX, Site, hour
 from tests.support.rows import market_id
+from tests.support.s3.behaviour import Fault
 from tests.support.s3.servers import Endpoint
+from tests.support.s3.wire import Request
 from tests.support.stores import use_credentials
 
 if TYPE_CHECKING:
@@ -107,6 +114,93 @@ def test_a_repeated_takedown_tries_again_too(site: Site, command: tuple[str, Pat
     assert not site.record().are_caches_stale
 
 
+def denying_versions(request: Request) -> Fault | None:
+    return Fault(403, "AccessDenied") if request.operation == "ListObjectVersions" else None
+
+
+def test_the_cdn_is_invalidated_although_old_versions_cannot_be_listed(site: Site, command: tuple[str, Path]) -> None:
+    site.server.bucket.versioning = "Enabled"
+    site.server.before = denying_versions
+    result = site.run("takedown", market_id(FX), publish__purge_command=command[0])
+    assert result.exit_code == 1
+    assert len(noted(command[1])) == 2
+    assert result.stderr.splitlines()[-1] == (
+        "error: s3://markets/api: cannot delete old versions; allow these credentials s3:GetBucketVersioning, "
+        "s3:ListBucketVersions and s3:DeleteObjectVersion, then run publish again"
+    )
+    assert (site.record().are_caches_stale, site.record().are_versions_kept) == (False, True)
+    assert site.record().work is None
+    assert site.run("publish").exit_code == 1
+    site.server.before = None
+    site.done("publish")
+    assert not site.record().are_versions_kept
+    versions, _ = site.server.bucket.list_versions("", ("", ""), 10_000)
+    assert not [version.key for version in versions if market_id(FX) in version.key]
+
+
+def test_whichever_run_first_knows_a_cdn_invalidates_it(site: Site, command: tuple[str, Path]) -> None:
+    result = site.done("takedown", market_id(FX))
+    assert NO_CDN in result.stderr
+    assert "the first run that knows a CDN invalidates it" in result.stderr
+    assert site.record().are_caches_stale
+    site.done("publish")
+    for run in (("publish",), ("takedown", market_id(FX))):
+        result = site.done(*run)
+        assert NO_CDN not in result.stderr, "nothing was withdrawn by this run"
+    requests = site.requests("publish")
+    assert not [request for request in requests if request.startswith("Put")], "a site without a CDN stays cheap"
+    assert site.record().are_caches_stale
+    site.done("takedown", market_id(FX), publish__purge_command=command[0])
+    assert len(noted(command[1])) == 2
+    assert not site.record().are_caches_stale
+    site.done("publish", publish__purge_command=command[0])
+    assert len(noted(command[1])) == 2
+
+
+def test_a_run_that_knows_no_cdn_leaves_a_failed_invalidation_to_others(site: Site, command: tuple[str, Path]) -> None:
+    assert site.run("takedown", market_id(FX), publish__purge_command="false").exit_code == 1
+    site.edit(10, question="Else?")
+    site.done("rebuild", "--as-of", hour(1))
+    site.done("publish", publish__purge_command=command[0])
+    assert len(noted(command[1])) == 2
+
+
+def test_the_lease_is_renewed_while_the_command_runs_and_versions_are_deleted(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("generator.publish.lease._RENEW", 0.00005)  # 15 ms
+    monkeypatch.setattr(invalidation, "_STEP_S", 0.02)
+    site.server.bucket.versioning = "Enabled"
+    site.server.behaviour.page_size = 25
+    slow = shlex.join([sys.executable, "-c", "import time; time.sleep(0.3)"])
+    requests = site.requests("takedown", market_id(FX), publish__purge_command=slow)
+    pages = [number for number, request in enumerate(requests) if request.startswith("ListObjectVersions")]
+    renewals = [number for number, request in enumerate(requests) if request == "PutObject manifest.json"]
+    assert len([number for number in renewals if number < pages[0]]) > 10, "while the command ran"
+    assert len([number for number in renewals if pages[0] < number < pages[-1]]) > 3, "between pages of versions"
+
+
+def test_a_command_is_ended_when_the_lease_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost() -> None:
+        raise BusyError("overtaken")
+
+    monkeypatch.setattr(invalidation, "_STEP_S", 0.02)
+    notes = tmp_path / "notes"
+    program = f"import time; time.sleep(0.5); open({str(notes)!r}, 'w')"
+    config = make_config(tmp_path, publish__purge_command=shlex.join([sys.executable, "-c", program]))
+    with pytest.raises(BusyError):
+        Cdn(config, lost).invalidate()
+    time.sleep(0.6)
+    assert not notes.exists()
+
+
+def test_a_command_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(invalidation, "_STEP_S", 0.02)
+    monkeypatch.setattr(invalidation, "_PATIENCE_S", 0.1)
+    with pytest.raises(StoreError, match="purge_command: sh did not end within 0 minutes; copies of withdrawn"):
+        Cdn(make_config(tmp_path, publish__purge_command="sh -c 'exec sleep 30'"), nothing).invalidate()
+
+
 def test_a_missing_command_is_reported(site: Site) -> None:
     site.edit(FX, is_listed=0)
     result = site.run("rebuild", "--as-of", hour(1), publish__purge_command="no-such-command --all")
@@ -124,7 +218,7 @@ def test_the_purge_command_gets_no_secrets_but_its_own(tmp_path: Path, monkeypat
     notes = tmp_path / "environment"
     program = f"import os, json; json.dump(dict(os.environ), open({str(notes)!r}, 'w'))"
     command = shlex.join([sys.executable, "-c", program])
-    invalidation.invalidate(make_config(tmp_path, publish__purge_command=command))
+    Cdn(make_config(tmp_path, publish__purge_command=command), nothing).invalidate()
     given = json.loads(notes.read_text("utf-8"))
     assert kept.items() <= given.items()
     assert given["PATH"] == os.environ["PATH"]
@@ -170,10 +264,84 @@ def test_cloudfront_invalidates_everything_with_one_path_each_time(site: Site, c
     site.check()
 
 
+class SlowCloudFront:
+    """A CloudFront whose invalidations take a number of questions to complete."""
+
+    def __init__(self, questions: int, denied: str = "") -> None:
+        self.asked = 0
+        self._questions = questions
+        self._denied = denied
+
+    def create_invalidation(self, **_: object) -> dict[str, dict[str, str]]:
+        return {"Invalidation": {"Id": "I1", "Status": "InProgress"}}
+
+    def get_invalidation(self, **_: object) -> dict[str, dict[str, str]]:
+        if self._denied:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": self._denied}}, "GetInvalidation")
+        self.asked += 1
+        return {"Invalidation": {"Id": "I1", "Status": "Completed" if self.asked > self._questions else "InProgress"}}
+
+
+@pytest.fixture
+def slow_cloudfront(monkeypatch: pytest.MonkeyPatch) -> Callable[[SlowCloudFront], SlowCloudFront]:
+    def use(fake: SlowCloudFront) -> SlowCloudFront:
+        monkeypatch.setattr("boto3.client", lambda *_, **__: fake)
+        monkeypatch.setattr(invalidation, "_STEP_S", 0.01)
+        return fake
+
+    return use
+
+
+def test_a_takedown_waits_until_cloudfront_has_invalidated_every_copy(
+    tmp_path: Path, slow_cloudfront: Callable[[SlowCloudFront], SlowCloudFront]
+) -> None:
+    fake, renewals = slow_cloudfront(SlowCloudFront(3)), []
+    cdn = Cdn(make_config(tmp_path, publish__cloudfront_distribution="E1"), lambda: renewals.append(1))
+    cdn.invalidate()
+    cdn.wait()
+    assert fake.asked == 4
+    assert len(renewals) == 3
+
+
+def test_an_invalidation_that_does_not_complete_is_an_error_and_stays_owed(
+    site: Site, slow_cloudfront: Callable[[SlowCloudFront], SlowCloudFront], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow_cloudfront(SlowCloudFront(10**9))
+    monkeypatch.setattr(invalidation, "_PATIENCE_S", 0.05)
+    result = site.run("takedown", market_id(FX), publish__cloudfront_distribution="E1")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1] == (
+        "error: publish.cloudfront_distribution E1: invalidation I1 is not complete after 0 minutes; copies of "
+        "withdrawn markets under http://127.0.0.1:8000/v1/ may remain there; run publish again"
+    )
+    assert site.record().are_caches_stale
+    slow_cloudfront(SlowCloudFront(0))
+    site.done("publish", publish__cloudfront_distribution="E1")
+    assert not site.record().are_caches_stale
+
+
+def test_the_missing_permission_to_ask_about_an_invalidation_is_named(
+    tmp_path: Path, slow_cloudfront: Callable[[SlowCloudFront], SlowCloudFront]
+) -> None:
+    slow_cloudfront(SlowCloudFront(0, denied="not authorized"))
+    cdn = Cdn(make_config(tmp_path, publish__cloudfront_distribution="E1"), nothing)
+    cdn.invalidate()
+    with pytest.raises(StoreError, match=r"not authorized; copies .* allow cloudfront:GetInvalidation, then"):
+        cdn.wait()
+
+
+@pytest.mark.usefixtures("cloudfront")
+def test_a_command_is_run_although_cloudfront_refuses(command: tuple[str, Path], tmp_path: Path) -> None:
+    config = make_config(tmp_path, publish__cloudfront_distribution="E0000000000000", publish__purge_command=command[0])
+    with pytest.raises(StoreError, match="E0000000000000"):
+        Cdn(config, nothing).invalidate()
+    assert len(noted(command[1])) == 1
+
+
 def test_a_missing_distribution_is_reported(cloudfront: str, tmp_path: Path) -> None:
     config = make_config(tmp_path, publish__cloudfront_distribution="E0000000000000")
     with pytest.raises(StoreError, match=r"publish\.cloudfront_distribution E0000000000000: .* run publish again"):
-        invalidation.invalidate(config)
+        Cdn(config, nothing).invalidate()
 
 
 def test_missing_credentials_are_reported(cloudfront: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,15 +350,15 @@ def test_missing_credentials_are_reported(cloudfront: str, tmp_path: Path, monke
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     config = make_config(tmp_path, publish__cloudfront_distribution=cloudfront)
     with pytest.raises(StoreError, match="allow cloudfront:CreateInvalidation"):
-        invalidation.invalidate(config)
+        Cdn(config, nothing).invalidate()
 
 
 def test_a_distribution_and_a_command_can_be_combined(
     cloudfront: str, command: tuple[str, Path], tmp_path: Path
 ) -> None:
     config = make_config(tmp_path, publish__cloudfront_distribution=cloudfront, publish__purge_command=command[0])
-    assert invalidation.is_configured(config)
-    assert not invalidation.is_configured(make_config(tmp_path))
-    invalidation.invalidate(config)
+    assert is_configured(config)
+    assert not is_configured(make_config(tmp_path))
+    Cdn(config, nothing).invalidate()
     assert len(noted(command[1])) == 1
     assert invalidations(cloudfront) == [["/*"]]

@@ -1,7 +1,7 @@
 """Plans, case by case, and applied to a model of a store left in any state."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
@@ -208,10 +208,17 @@ def test_nothing_to_do_is_an_empty_plan() -> None:
     assert (made.steps, list(made.lines()), made.final) == (0, [], built)
 
 
-def test_a_failed_invalidation_alone_makes_a_plan() -> None:
+def test_an_invalidation_that_nobody_could_make_is_no_work_without_a_cdn() -> None:
     built = manifest({LIST: "p1"}, {keys.BUILD: "1"})
     published = record(built).model_copy(update={"are_caches_stale": True})
-    made = plan(built, published, RULES)
+    assert plan(built, published, RULES).is_empty(published)
+
+
+@pytest.mark.parametrize("owed", ["are_caches_stale", "are_versions_kept"])
+def test_a_failed_invalidation_or_purge_of_versions_alone_makes_a_plan(owed: str) -> None:
+    built = manifest({LIST: "p1"}, {keys.BUILD: "1"})
+    published = record(built).model_copy(update={owed: True})
+    made = plan(built, published, replace(RULES, has_cdn=owed == "are_caches_stale"))
     assert made.steps == 0
     assert made.purges
     assert not made.is_empty(published)

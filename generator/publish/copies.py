@@ -1,0 +1,80 @@
+"""Ends the copies of withdrawn markets that outlive the objects: a CDN's, and old versions in a versioned bucket.
+
+The CDN comes first, as readers see it, and neither needs the other to succeed. What is left stays in the record, so
+that whichever run can end it next does so.
+"""
+
+import time
+from typing import Final
+
+from generator.api.contract import API_VERSION
+from generator.config.settings import Config
+from generator.errors import StoreError
+from generator.publish import invalidation, store_checks
+from generator.publish.lease import Lease
+from generator.publish.record import Published
+from generator.publish.stores.requests import with_retries
+from generator.publish.stores.store import Store, UnavailableError
+
+#: Between two looks at the lease while waiting for the second CDN invalidation.
+_WAIT_STEP_S: Final = 1.0
+
+
+class Copies:
+    """The copies of what a store held. `warnings` are for the operator."""
+
+    def __init__(self, store: Store, lease: Lease, config: Config) -> None:
+        self._store = store
+        self._lease = lease
+        self._config = config
+        self._failures: list[str] = []
+        self.warnings: list[str] = []
+
+    def end(self, published: Published) -> Published:
+        """End all copies; returns the record with those that are left. Raise BusyError if the lease was lost."""
+        are_caches_stale = not self._invalidate()
+        are_versions_kept = not self._purge_versions()
+        return published.model_copy(
+            update={"are_caches_stale": are_caches_stale, "are_versions_kept": are_versions_kept}
+        )
+
+    def require_ended(self) -> None:
+        """Raise StoreError, which names what is left and why, unless all copies could be ended."""
+        if self._failures:
+            raise StoreError("; ".join(self._failures))
+
+    def _invalidate(self) -> bool:
+        if warning := store_checks.unnamed_cdn(self._config):
+            self.warnings.append(f"{warning}; the first run that knows a CDN invalidates it")
+            return False
+        cdn = invalidation.Cdn(self._config, self._lease.renew_if_needed)
+        try:
+            cdn.invalidate()
+            # The CDN may store an answer that it fetched just before the invalidation.
+            self._wait(self._config.publish.cache_fill.total_seconds())
+            cdn.invalidate()
+            cdn.wait()
+        except StoreError as error:
+            self._failures.append(str(error))
+            return False
+        return True
+
+    def _purge_versions(self) -> bool:
+        try:
+            with_retries(lambda: self._store.purge_versions(f"{API_VERSION}/", self._lease.renew_if_needed))
+        except StoreError as error:
+            self._failures.append(f"{error}, then run publish again")
+            return False
+        except UnavailableError as error:
+            self._failures.append(
+                f"{self._store.name}: does not answer ({error}), so old versions of withdrawn markets may remain; run "
+                "publish again"
+            )
+            return False
+        return True
+
+    def _wait(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            time.sleep(min(_WAIT_STEP_S, left))
+            self._lease.renew_if_needed()
