@@ -52,6 +52,13 @@ def test_every_error_is_explained() -> None:
     assert row("503")[0].startswith(contract.FIXED_ERRORS[503].error)
 
 
+def test_the_messages_for_cursors_stand_in_the_guide() -> None:
+    faults = [fault for fault in contract.PARAMETER_ERRORS if fault.partition(".")[0] == "cursor"]
+    assert len(faults) == 3
+    for fault in faults:
+        assert f"| `{contract.PARAMETER_ERRORS[fault]}` |" in API
+
+
 def test_every_path_is_that_of_the_keys() -> None:
     shown = re.findall(r"^\| `GET /(\S+)` \|", API, re.MULTILINE)
     snapshot = keys.SNAPSHOT.removesuffix(".json")

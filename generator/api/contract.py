@@ -251,16 +251,17 @@ FIXED_ERRORS: Final[dict[int, ErrorResponse]] = {
     503: ErrorResponse(error="temporarily unavailable"),
 }
 
-_CURSOR_ERROR: Final = (
-    "must be a nextCursor of this very list, with its {}, that is still kept; "
-    "start again from the first page, without a cursor"
-)
-#: The 400 message for each parameter, in the order in which they are listed. None quotes the request.
+_START_AGAIN: Final = "; start again from the first page, without a cursor"
+_FOREIGN_CURSOR: Final = "is not a cursor of this list, with its {}" + _START_AGAIN
+#: The 400 message for each parameter, in the order in which they are listed, and by a suffix for each of its faults.
+#: None quotes the request. Readers may compare those for `cursor`.
 PARAMETER_ERRORS: Final[dict[str, str]] = {
     "status": f"must be one of {', '.join(STATUS_FILTERS)}, given once",
     "sort": f"must be one of {', '.join(SORTS)}, given once",
     "limit": f"must be an integer from {LIMIT_MIN} to {LIMIT_MAX}, given once",
-    "cursor": _CURSOR_ERROR.format("status and sort"),
+    "cursor": "must be a nextCursor exactly as it was given, once" + _START_AGAIN,
+    "cursor.foreign": _FOREIGN_CURSOR.format("status and sort"),
+    "cursor.gone": "has expired, or its pages were withdrawn" + _START_AGAIN,
     "category": "this deployment has no list for it; leave it out",
     "q": "is not offered by this deployment; leave it out",
     "marketId": "must be a UUID",
@@ -268,7 +269,7 @@ PARAMETER_ERRORS: Final[dict[str, str]] = {
 #: The same in the extended variant, whose path parameter has another name (contract §4.3).
 EXTENDED_ERRORS: Final[dict[str, str]] = {
     **{name: sentence for name, sentence in PARAMETER_ERRORS.items() if name != "marketId"},
-    "cursor": _CURSOR_ERROR.format("status, sort and category"),
+    "cursor.foreign": _FOREIGN_CURSOR.format("status, sort and category"),
     "category": "must be the name, as items show it, or the slug of a category that has lists here, given once",
     "q": "search is not offered with lists that are made beforehand; leave it out",
     "marketRef": "must be a UUID or a slug",
@@ -276,7 +277,7 @@ EXTENDED_ERRORS: Final[dict[str, str]] = {
 
 
 def parameter_errors(variant: Variant) -> dict[str, str]:
-    """The 400 message for each parameter of this variant."""
+    """The 400 message for each parameter of this variant, and for each `parameter.fault`."""
     return EXTENDED_ERRORS if variant == "extended" else PARAMETER_ERRORS
 
 
@@ -285,10 +286,10 @@ def market_parameter(variant: Variant) -> str:
     return "marketRef" if variant == "extended" else "marketId"
 
 
-def invalid(*names: str, variant: Variant = "core") -> ErrorResponse:
-    """The 400 body that names these parameters."""
+def invalid(*faults: str, variant: Variant = "core") -> ErrorResponse:
+    """The 400 body for these keys of `parameter_errors`."""
     sentences = parameter_errors(variant)
-    details = [ErrorDetail(path=[name], message=sentences[name]) for name in names]
+    details = [ErrorDetail(path=[fault.partition(".")[0]], message=sentences[fault]) for fault in faults]
     return ErrorResponse(error=FIXED_ERRORS[400].error, details=details)
 
 

@@ -41,7 +41,7 @@ def function_values(config: Config) -> dict[str, Any]:
 
 def origin_response_values(config: Config) -> dict[str, Any]:
     """Values of the Lambda@Edge function on the bucket's responses."""
-    page_gone = contract.encode(contract.invalid("cursor", variant=config.variant)).decode()
+    page_gone = contract.encode(contract.invalid("cursor.gone", variant=config.variant)).decode()
     unavailable = responses.error_bodies()[HTTPStatus.SERVICE_UNAVAILABLE]
     list_unknown = contract.encode(contract.invalid("category", variant=config.variant)).decode()
     return {
@@ -60,7 +60,7 @@ def origin_response_values(config: Config) -> dict[str, Any]:
 
 def origin_request_values(config: Config) -> dict[str, Any]:
     """Values of the Lambda@Edge function that cuts pages, in addition to `router.window_values`."""
-    page_gone = contract.encode(contract.invalid("cursor", variant=config.variant)).decode()
+    page_gone = contract.encode(contract.invalid("cursor.gone", variant=config.variant)).decode()
     bad, unavailable = HTTPStatus.BAD_REQUEST, HTTPStatus.SERVICE_UNAVAILABLE
     return {
         "region": _REGION,

@@ -35,7 +35,7 @@ def rewriter_values(config: Config) -> dict[str, Any]:
     values = _values(config)
     if layouts.is_cut(config.layout):
         # Behind the router, another function cuts the pages that it names.
-        values |= {"names_windows": True, "letters": layouts.LETTERS}
+        values |= {"names_windows": True}
     return values
 
 
@@ -48,7 +48,6 @@ def reader_values(config: Config) -> dict[str, Any]:
         | {
             "can_read": True,
             "is_cut": layouts.is_cut(config.layout),
-            "letters": layouts.LETTERS,
             "fixed_headers": values["fixed_headers"] | {unavailable: responses.error_headers(unavailable, config)},
             "fixed_bodies": values["fixed_bodies"] | {unavailable: responses.error_bodies()[unavailable]},
         }
@@ -92,7 +91,9 @@ def _values(config: Config) -> dict[str, Any]:
         "details": keys.DETAILS,
         "first": keys.FIRST,
         "pages_per_folder": keys.PAGES_PER_FOLDER,
-        "parameters": [name for name in sentences if name != contract.market_parameter(config.variant)],
+        "parameters": [
+            name for name in sentences if name != contract.market_parameter(config.variant) and "." not in name
+        ],
         "statuses": contract.STATUS_FILTERS,
         "default_status": contract.DEFAULT_STATUS,
         "sorts": contract.SORTS,
@@ -105,7 +106,7 @@ def _values(config: Config) -> dict[str, Any]:
         "position_length": cursors.POSITION_LENGTH,
         "can_read": False,
         "names_windows": False,
-        "letters": pages.LETTER,
+        "letters": layouts.LETTERS,
         "page_letter": pages.LETTER,
         "cors": responses.CORS,
         "sentences": sentences,

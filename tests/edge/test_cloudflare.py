@@ -204,7 +204,7 @@ def test_nothing_keeps_cloudflare_from_compressing(site: Site, demo_output: Path
 def test_a_missing_page_is_a_400_and_a_missing_market_a_404(site: Site, demo_output: Path) -> None:
     gone = cursors.mint(WALKED, generation(demo_output), 10**8 * WALK_LIMIT)
     withdrawn = site.ask(list_target(cursor=gone))
-    assert (withdrawn.status, error(withdrawn)) == (HTTPStatus.BAD_REQUEST, contract.invalid("cursor"))
+    assert (withdrawn.status, error(withdrawn)) == (HTTPStatus.BAD_REQUEST, contract.invalid("cursor.gone"))
     unknown = site.ask(f"/{keys.MARKETS}/{NOWHERE}")
     assert (unknown.status, error(unknown)) == (HTTPStatus.NOT_FOUND, contract.FIXED_ERRORS[404])
 

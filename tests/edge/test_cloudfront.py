@@ -39,7 +39,7 @@ from tests.support.router_lint import findings
 from tests.support.rows import market_id
 
 CASES: Final[Mapping[Variant, int]] = {"core": 706, "extended": 880}
-PAGE_GONE: Final = contract.encode(contract.invalid("cursor")).decode()
+PAGE_GONE: Final = contract.encode(contract.invalid("cursor.gone")).decode()
 LIST_UNKNOWN: Final = contract.encode(contract.invalid("category")).decode()
 NOT_FOUND: Final = responses.error_bodies()[404]
 UNAVAILABLE: Final = responses.error_bodies()[503]

@@ -153,7 +153,7 @@ def test_what_is_gone_is_a_400_and_what_is_damaged_a_503(store: S3Server, tmp_pa
     found = ask(edge, *asked, ("all/volume", 20, None), ("all/ended", 20, None))
     assert [answer.status for answer in found] == [*wanted, 503, 503]
     refusals = [answer.body for answer in found if answer.status == 400]
-    assert refusals == [contract.encode(contract.invalid("cursor"))] * 2
+    assert refusals == [contract.encode(contract.invalid("cursor.gone"))] * 2
     assert {answer.headers["cache-control"] for answer in found if answer.status == 503} == {"no-store"}
 
 

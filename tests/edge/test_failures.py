@@ -161,7 +161,7 @@ def test_nginx_knows_what_its_bucket_does_not_have(absent: int, built: Path) -> 
     with before_bucket(built, lacks) as client:
         assert is_json(client.send("GET", NOWHERE), 404)
         assert is_json(client.send("GET", MARKETS), 503)
-        assert client.send("GET", gone).body == contract.encode(contract.invalid("cursor"))
+        assert client.send("GET", gone).body == contract.encode(contract.invalid("cursor.gone"))
 
 
 # ── the local server ──────────────────────────────────────────────────────────────────────────────────────────────

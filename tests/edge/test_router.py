@@ -38,7 +38,7 @@ MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "ids keep their case": ("path.slice(MARKETS.length + 1).toLowerCase()", "path.slice(MARKETS.length + 1)"),
     "hyphens may stand anywhere": (" || text[13] !== '-'", ""),
     "any letter is a hex digit": ("if (parseInt(piece, 16).toString(16) !== piece) return false;", ""),
-    "a missing page is a 404": ("!== HEAD) return refuse(['cursor']);", "!== HEAD) return fixed(404);"),
+    "a missing page is a 404": ("!== HEAD) return refuse(['cursor.gone']);", "!== HEAD) return fixed(404);"),
     "a missing market is a 400": ("key.indexOf(DETAILS) === 0) return fixed(404);",
                                   "key.indexOf(DETAILS) === 0) return refuse(['cursor']);"),
     "the last of repeated parameters wins": ("name in given || value === ''", "value === ''"),

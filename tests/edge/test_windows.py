@@ -100,7 +100,7 @@ def test_a_place_at_or_behind_the_end_is_no_place(edge: Site, generations: dict[
         count = len(one.items)
         for position in (max(1, count), count + 1, count + 100, 999_999_999):
             place = cursors.mint(name, generations[name], position)
-            assert refused(edge.ask(name, 20, place)) == ("cursor",), (name, position)
+            assert refused(edge.ask(name, 20, place)) == ("cursor.gone",), (name, position)
 
 
 def test_a_list_without_a_head_is_unavailable(edge: Site) -> None:
@@ -118,7 +118,7 @@ def test_a_generation_that_was_taken_down_is_gone_and_so_is_what_lacks_a_chunk(e
 
     def is_gone(limit: int, place: str) -> bool:
         answer = edge.ask(one.name, limit, place)
-        return answer.status != HTTPStatus.OK and refused(answer) == ("cursor",)
+        return answer.status != HTTPStatus.OK and refused(answer) == ("cursor.gone",)
 
     wait_until(lambda: is_gone(50, across), 10)
     assert is_gone(100, across)

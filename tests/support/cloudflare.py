@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from generator.api import keys
+from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.edge import cloudflare, deployment
 from tests.support.builds import ROOT
-from tests.support.edges import Case, http_mismatch
+from tests.support.edges import Case, faults, http_mismatch
 from tests.support.engines import in_quickjs
 from tests.support.programs import require, unavailable
 from tests.support.servers import Answer, Client
@@ -140,8 +140,8 @@ def _as_found(case: Case, result: Any) -> Case:
     if result["status"] == HTTPStatus.OK:
         is_first = result["headers"]["cache-control"] == keys.MUTABLE
         return replace(case, status=200, statuses=frozenset([200]), page=result["body"].encode(), is_first=is_first)
-    details = json.loads(result["body"]).get("details", []) if result["body"] else []
-    named = tuple(detail["path"][0] for detail in details)
+    error = contract.ErrorResponse.model_validate_json(result["body"] or '{"error":""}')
+    named = faults(error, case.variant)
     return replace(case, status=result["status"], statuses=frozenset([result["status"]]), key=None, invalid=named)
 
 

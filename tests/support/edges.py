@@ -220,6 +220,12 @@ def _page_headers(case: Case) -> Mapping[str, str]:
     return {"content-type": keys.CONTENT_TYPE, "cache-control": control, **responses.CORS}
 
 
+def faults(error: contract.ErrorResponse, variant: Variant = "core") -> tuple[str, ...]:
+    """What the error says is wrong, as keys of `contract.parameter_errors`."""
+    by_message = {sentence: fault for fault, sentence in contract.parameter_errors(variant).items()}
+    return tuple(by_message[one.message] for one in error.details or ())
+
+
 def expected_body(case: Case) -> str:
     """The body of the case's error, as the contract encodes it."""
     body = (

@@ -11,6 +11,7 @@ from generator.edge import responses
 from generator.tree import chunks
 from generator.tree.generation import ItemList
 from tests.support import lists
+from tests.support.edges import faults
 from tests.support.servers import Answer
 from tests.support.sites import Site
 
@@ -76,7 +77,7 @@ def walk(at: Site, one: ItemList, limits: Iterator[int], cursor: str | None = No
 def refused(answer: Answer) -> tuple[str, ...]:
     assert answer.status == HTTPStatus.BAD_REQUEST, answer
     assert responses.CORS.items() <= answer.headers.items()
-    return tuple(one.path[0] for one in contract.ErrorResponse.model_validate_json(answer.body).details or ())
+    return faults(contract.ErrorResponse.model_validate_json(answer.body))
 
 
 def damaged_heads(made: chunks.Generation) -> list[bytes]:

@@ -135,7 +135,7 @@ To read a whole list, ask without `cursor`, then pass each `nextCursor` on until
 list as it was when the walk began, however often new data is published meanwhile: nothing is missing, nothing comes \
 twice. A list that has been replaced stays readable for {span(config.cursor.lifetime)} at least, unless something in \
 it had to be withdrawn; after that its cursors are answered 400, and the walk has to start again from the first \
-page.{search}"""
+page. The messages for `cursor` tell that from a cursor of another list and from one that is none.{search}"""
 
 
 def sorting() -> str:

@@ -82,7 +82,13 @@ def _list_markets(config: Config) -> Json:
 
 
 def _list_faults(variant: Variant) -> Json:
-    faults: dict[str, tuple[str, ...]] = {"limit": ("limit",), "cursor": ("cursor",), "several": ("status", "limit")}
+    faults: dict[str, tuple[str, ...]] = {
+        "limit": ("limit",),
+        "cursor": ("cursor",),
+        "foreignCursor": ("cursor.foreign",),
+        "expiredCursor": ("cursor.gone",),
+        "several": ("status", "limit"),
+    }
     if variant == "extended":
         faults["category"] = ("category",)
     return examples.rejections(variant, **faults)

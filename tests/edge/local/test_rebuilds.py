@@ -53,7 +53,7 @@ def test_a_walk_whose_generation_was_purged_has_to_start_again(folder: Path) -> 
             change(folder, *REORDER)
             build_now(make_config(folder), AS_OF + timedelta(hours=hours))
         gone = client.send("GET", target(limit=5, cursor=cursor))
-        assert (gone.status, gone.body) == (400, contract.encode(contract.invalid("cursor")))
+        assert (gone.status, gone.body) == (400, contract.encode(contract.invalid("cursor.gone")))
         assert walk(client, repeat(5)) == in_order(folder / "markets.db", "open", "popular")
 
 
