@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
+from generator.api.times import instant
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError, StoreError
 from generator.progress import Progress
@@ -78,6 +79,7 @@ class Publisher:
         self._blocked = blocked
         #: When the store was last searched for what late requests left.
         self._searched_at = self._lease.now
+        self._planned_at = ""
         self._has_intended = False
         self._is_audited = False
         self.content = content
@@ -122,7 +124,7 @@ class Publisher:
     def _plan(self) -> Plan:
         built = self.content.built
         # If the operator set the build's clock, use it; otherwise the store's, which all publishers share.
-        now = built.as_of if built.is_clock_set else self._lease.now
+        self._planned_at = now = built.as_of if built.is_clock_set else self._lease.now
         rules = Rules(
             now,
             self._config.cursor.lifetime,
@@ -207,9 +209,13 @@ class Publisher:
 
     def _commit(self, plan: Plan, etags: dict[str, str]) -> None:
         published = self._record()
+        built = plan.final
+        if not built.is_clock_set:
+            # Until now, walks have begun in what this run replaced.
+            built = manifest.retired_at(built, self._planned_at, instant(self._store.now()))
         committed = published.model_copy(
             update={
-                "built": plan.final,
+                "built": built,
                 "etags": etags,
                 "due": tuple(_as_due(step, self._lease.now) for step in plan.due),
                 "are_caches_stale": plan.purges or published.are_caches_stale,

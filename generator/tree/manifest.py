@@ -165,6 +165,15 @@ def settle(previous: Manifest, built: Manifest, memberships: Memberships, lifeti
     return built.model_copy(update={"complete": True, "retired": retired, "markets": _sorted(held)})
 
 
+def retired_at(built: Manifest, planned: str, now: str) -> Manifest:
+    """The manifest with `now` as the time of all retirements that were `planned` for another."""
+    retired = tuple(
+        entry.model_copy(update={"retired_at": now}) if entry.retired_at == planned else entry
+        for entry in built.retired
+    )
+    return built.model_copy(update={"retired": retired})
+
+
 def _retirements(previous: Manifest, built: Manifest, memberships: Memberships, now: str) -> Iterator[Retired]:
     gone = previous.markets.keys() - memberships.keys()
     withdrawn = lists_of(membership for market_id in gone for membership in previous.markets[market_id])

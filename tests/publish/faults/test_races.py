@@ -21,6 +21,7 @@ from generator.tree.blocklist import BlockedList
 from tests.publish.faults.rounds import AT_ONCE, code_of, run_all
 from tests.publish.faults.scene import (
     LEASE_S,
+    LIFETIME_S,
     Scene,
     Walkers,
     check_hidden,
@@ -33,7 +34,7 @@ from tests.publish.faults.sites import Site
 from tests.publish.faults.strikes import ANY, Strike, Victims, Watch, label
 from tests.support.builds import NOW, Silent
 from tests.support.campaigns import rounds
-from tests.support.faults import fast_folder
+from tests.support.faults import GoneError, fast_folder
 from tests.support.rows import market_id
 from tests.support.s3.behaviour import (
     APPLIED_BUT_DROPPED,
@@ -251,6 +252,31 @@ def test_what_publishers_that_were_cut_short_may_still_put_is_forgotten_after_an
     done = len(scene.server.log)
     scene.publish(old)
     assert len(scene.server.log) - done == 2
+
+
+# ── long ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_long_publish_does_not_shorten_the_lifetime_of_cursors(scene: Scene) -> None:
+    """A generation is retired when first pages lead to another, not when that was planned."""
+    old, new = scene.site("a", 0), scene.site("b", 1, m1={"question": "New?"})
+    scene.publish(old)
+    begun = []
+
+    def act() -> None:
+        scene.pass_time(LIFETIME_S - 60)
+        scene.store(new.config).head("any")  # or the publisher would go by its own clock since the last answer
+        begun.append(scene.reader.begin("all/popular", 2))
+
+    with Watch(Strike("Put page", 1), act).over(scene.server):
+        scene.publish(new)
+    scene.pass_time(120)
+    scene.publish(scene.site("c", 2, m1={"question": "Newer?"}))
+    scene.reader.finish(begun[0])
+    scene.pass_time(LIFETIME_S)
+    scene.publish(new)
+    with pytest.raises(GoneError):
+        scene.reader.finish(begun[0])
 
 
 # ── lost responses ────────────────────────────────────────────────────────────────────────────────────────────────
