@@ -17,6 +17,8 @@ from pydantic.fields import FieldInfo
 ENVIRONMENT_PREFIX: Final = "PUBLIC_MARKETS_"
 DEMO_DATABASE: Final = "sqlite:///demo.db"
 LONGEST_LEASE: Final = timedelta(days=1)
+#: By `api.keys.MUTABLE`: in a shared cache, fresh and then stale, and after that in a browser, fresh and then stale.
+FIRST_PAGE_CACHED: Final = timedelta(seconds=30 + 60 + 10 + 60)
 
 _SOURCE_SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
 # Splits a URL as SQLAlchemy does: a password may hold `/`, `?` and `#`, where urllib would end the host.
@@ -78,6 +80,12 @@ def _history_points(count: int) -> int:
     if count == 1:
         raise ValueError("write 0, or at least 2, as the first and the last point are always kept")
     return count
+
+
+def _lifetime(duration: timedelta) -> timedelta:
+    if duration < FIRST_PAGE_CACHED:
+        raise ValueError("write at least 160 s: caches keep a first page that long, and its cursor must be valid")
+    return duration
 
 
 def _target(text: str) -> str:
@@ -177,9 +185,8 @@ class Detail(Section):
 class Cursor(Section):
     """Paging through a list."""
 
-    lifetime: Duration = Field(
+    lifetime: Annotated[Duration, AfterValidator(_lifetime)] = Field(
         timedelta(hours=6),
-        ge=timedelta(seconds=1),
         le=timedelta(days=366),
         description="How long a replaced list stays readable for walks in progress.",
     )

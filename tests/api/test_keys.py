@@ -1,11 +1,14 @@
 """Keys: the grammar of everything under v1/, and the headers that go with each."""
 
+import re
+from datetime import timedelta
 from itertools import product
 
 import pytest
 
 from generator.api import keys
 from generator.api.contract import SORTS, STATUS_FILTERS
+from generator.config import settings
 from generator.tree.pages import LIMITS
 from tests.support.rows import market_id
 
@@ -125,3 +128,13 @@ def test_a_walk_begins_at_first_pages_only() -> None:
     }
     assert not [key for key in others if keys.is_first_page(key)]
     assert not keys.is_first_page("elsewhere/first/20.json")
+
+
+def test_cursor_lifetime_cannot_be_shorter_than_caches_keep_a_first_page() -> None:
+    directives = {name: int(value) for name, value in re.findall(r"([a-z-]+)=(\d+)", keys.MUTABLE)}
+    stale = directives["stale-while-revalidate"]
+    longest = timedelta(seconds=directives["s-maxage"] + stale + directives["max-age"] + stale)
+    assert longest == settings.FIRST_PAGE_CACHED
+    settings.Cursor(lifetime=longest)
+    with pytest.raises(ValueError, match=rf"at least {longest.total_seconds():.0f} s: caches keep a first page"):
+        settings.Cursor(lifetime=longest - timedelta(seconds=1))

@@ -45,7 +45,7 @@ from tests.support.rows import market_id
 
 #: Walks begun before a build that is killed, finished after it and again after the repair.
 HELD = (("all/new", 7), ("open/popular", 20), ("archive/ended", 1), ("closed/volume", 7))
-LIFETIME = timedelta(seconds=60)
+LIFETIME = timedelta(minutes=3)
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_between_any_two_renames_every_walk_is_exact(world: World, builds: Build
     old, walks = world.state(), hold(reader)
     world.advance()
     new = world.state()
-    builds.as_of += timedelta(seconds=20)
+    builds.as_of += timedelta(seconds=60)
     pid = builds.begin(Fault("first", 1, signal=signal.SIGSTOP, every=30))
     stops = 0
     mixed = 0
@@ -277,7 +277,7 @@ def test_a_build_killed_from_outside_leaves_the_old_state_or_the_new(
         walks = hold(reader)
         world.advance()
         states.append(world.state())
-        builds.as_of += timedelta(seconds=20)
+        builds.as_of += timedelta(seconds=60)
         builds.layout = rng.choice(layouts.LAYOUTS)
         pid = builds.begin()
         time.sleep(rng.uniform(0, 0.9 * duration))
@@ -314,7 +314,7 @@ def test_the_command_itself_killed_from_outside(world: World, builds: Builds, re
 
 
 def spawn(builds: Builds) -> subprocess.Popen[bytes]:
-    builds.as_of += timedelta(seconds=5)
+    builds.as_of += timedelta(seconds=15)
     command = [sys.executable, "-m", "generator", *builds.arguments(builds.output, builds.as_of)]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
@@ -393,7 +393,7 @@ def test_a_walk_ends_exact_page_by_page_between_builds(world: World, builds: Bui
     rounds = 0
     while at is not None:
         world.advance()
-        builds.build(later=timedelta(seconds=5))
+        builds.build(later=timedelta(seconds=15))
         more, at = reader.page("all/new", 7, at)
         seen += more
         rounds += 1
@@ -435,10 +435,10 @@ def test_a_market_that_moved_between_lists_is_withdrawn_from_the_lists_it_left(
     walks = [reader.begin(name, 1) for name in ("open/new", "closed/new", "resolved/new")]
     for status in ("closed", "resolved"):
         world.edit(6, status=status, question=f"Is it {status}?", resolution="YES", resolved_at="2026-01-20 00:00:00")
-        builds.build(later=timedelta(seconds=10))
+        builds.build(later=timedelta(seconds=30))
     assert finish(reader, walks) == 3
     world.withdraw(6)
-    builds.build(later=timedelta(seconds=10))
+    builds.build(later=timedelta(seconds=30))
     assert all(market_id(6).encode() not in body for body in files(builds.output).values())
     check_whole(builds.output)
 

@@ -335,7 +335,7 @@ class Builds:
     def arguments(self, output: Path, as_of: datetime) -> list[str]:
         (self.world.folder / "config.yaml").touch()
         settings = {"source.url": f"sqlite:///{self.world.folder / 'markets.db'}", "output": output}
-        settings |= {"cursor.lifetime": 60, "layout": self.layout}
+        settings |= {"cursor.lifetime": 180, "layout": self.layout}
         overrides = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
         config = str(self.world.folder / "config.yaml")
         return ["build", "--config", config, "--as-of", as_of.isoformat(), *overrides]
@@ -350,13 +350,13 @@ class Builds:
     def log(self) -> str:
         return self._runner.log()
 
-    def build(self, output: Path | None = None, *, later: timedelta = timedelta(seconds=20)) -> None:
+    def build(self, output: Path | None = None, *, later: timedelta = timedelta(minutes=1)) -> None:
         """Build to completion."""
         self.as_of += later
         self.begin(output=output)
         assert self.end() == 0, self.log()
 
-    def die(self, fault: Fault, *, later: timedelta = timedelta(seconds=20)) -> None:
+    def die(self, fault: Fault, *, later: timedelta = timedelta(minutes=1)) -> None:
         """Build until the main process is killed."""
         self.as_of += later
         self.begin(fault)
