@@ -84,7 +84,7 @@ def _history_points(count: int) -> int:
 
 def _lifetime(duration: timedelta) -> timedelta:
     if duration < FIRST_PAGE_CACHED:
-        raise ValueError("write at least 160 s: caches keep a first page that long, and its cursor must be valid")
+        raise ValueError("write at least 160 s: caches keep a first page that long, and its cursor must work")
     return duration
 
 

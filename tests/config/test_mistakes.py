@@ -80,7 +80,7 @@ WITH_PASSWORD = f"postgresql://reader:{SECRET}@db.example/markets"
         ("detail: {history_points: 10001}", "1:26 detail.history_points: input should be less than or equal to 10000"),
         (
             "cursor: {lifetime: 159}",
-            "1:20 cursor.lifetime: write at least 160 s: caches keep a first page that long, and its cursor must be valid",
+            "1:20 cursor.lifetime: write at least 160 s: caches keep a first page that long, and its cursor must work",
         ),
         ("cursor: {lifetime: 367 d}", "1:20 cursor.lifetime: input should be less than or equal to 366 days"),
         ("rate_limit: {window: 0}", "1:22 rate_limit.window: input should be greater than or equal to 1 second"),
