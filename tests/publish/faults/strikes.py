@@ -5,7 +5,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.publish import record
 from generator.publish.stores.s3 import Bucket as BucketStore
-from generator.publish.stores.store import BeforeEach, Condition, Store, nothing
+from generator.publish.stores.store import BeforeEach, Condition, ConditionFailedError, Store, nothing
 from generator.tree.blocklist import KEY
 from tests.publish.faults.scene import PREFIX, Scene
 from tests.support.faults import Fault as FileFault
@@ -116,18 +116,30 @@ class DiedError(BaseException):
 
 
 class DiesAfter:
-    """A store that ends the process after a number of writes; it makes one request at a time."""
+    """A store that ends the process after a number of writes; it makes one request at a time.
+
+    If the last request was a put, it is under way: it takes effect when it is told to `arrive`.
+    """
 
     parallel: Final = 1
 
     def __init__(self, store: Store, writes: int) -> None:
         self._store = store
         self._left = writes
+        self._in_flight: tuple[str, bytes, Condition] | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
+    def arrive(self) -> None:
+        """Let the put take effect that was under way when the process ended."""
+        if self._in_flight:
+            with suppress(ConditionFailedError):
+                self._store.put(*self._in_flight)
+
     def put(self, key: str, body: bytes, condition: Condition) -> str:
+        if self._left == 0:
+            self._in_flight = key, body, condition
         self._count()
         return self._store.put(key, body, condition)
 

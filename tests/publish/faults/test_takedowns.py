@@ -4,21 +4,24 @@ import shutil
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from generator.api import keys
-from generator.publish import takedown
+from generator.publish import record, takedown
 from generator.tree import chunks
 from generator.tree.blocklist import BlockedList
 from tests.publish.faults.rounds import AT_ONCE, code_of, run_all
 from tests.publish.faults.scene import (
     LEASE_S,
+    PREFIX,
     Scene,
     check_hidden,
     check_known,
     check_lists,
+    check_whole,
     publish_site,
     record_of,
 )
@@ -76,6 +79,39 @@ def test_a_takedown_during_a_publish_wins_three_hundred_times(tmp_path: Path) ->
     assert tries == sum(number % EVERY == 0 for number in chosen) > 0
 
 
+@pytest.mark.campaign
+def test_two_hundred_publishers_killed_with_a_put_in_flight_leave_nothing_for_long(tmp_path: Path) -> None:
+    """It arrives when another run has taken over: a publish, or the takedown of a market it would have shown."""
+
+    def play(scene: Scene, rounds: Sequence[int]) -> None:
+        scene.layouts["b"] = chunks.LAYOUT
+        old = scene.site("a", 0)
+        slow = [scene.site(name, 1, m10={"trader_count": 99}, m1={"question": "Slow?"}, m4=None) for name in "bc"]
+        scene.publish(old)
+        before = scene.objects()
+        for number in rounds:
+            scene.reset(before)
+            site = slow[number % 2]
+            store = DiesAfter(scene.store(site.config), 1 + number // 4)
+            with suppress(DiedError):
+                publish_site(site, store)
+            scene.pass_time(LEASE_S + 2)
+            is_taken_down = number % 4 < 2
+            for _ in range(2):
+                if is_taken_down:
+                    take_down(scene, lambda _: None, 10)
+                else:
+                    scene.publish(old)
+                check_known(scene.objects())
+                store.arrive()
+            scene.publish(old)
+            check_whole(scene.objects(), old)
+            check_lists(scene, old.state)
+
+    chosen = sample(range(200), 9)
+    run_all(tmp_path, [chosen[start::AT_ONCE] for start in range(AT_ONCE)], play)
+
+
 def check_quiet_without(scene: Scene, number: int) -> None:
     objects = scene.objects()
     published = record_of(objects)
@@ -86,8 +122,8 @@ def check_quiet_without(scene: Scene, number: int) -> None:
     check_hidden(objects, number)
 
 
-def take_down(scene: Scene, tell: Callable[[str], None]) -> None:
-    blocked = BlockedList().decided([market_id(HIDDEN)], is_blocked=True, now=NOW)
+def take_down(scene: Scene, tell: Callable[[str], None], number: int = HIDDEN) -> None:
+    blocked = BlockedList().decided([market_id(number)], is_blocked=True, now=NOW)
     config = scene.config("elsewhere")
     takedown.from_store(scene.store(config), config, blocked, Silent(), tell)
 
@@ -129,14 +165,38 @@ def test_after_a_killed_move_between_layouts_a_takedown_brings_no_withdrawn_mark
     check_quiet_without(scene, 6)
 
 
+def test_what_cannot_be_read_keeps_no_detail_from_being_deleted(scene: Scene) -> None:
+    scene.publish(scene.site("a", 0))
+    scene.server.bucket.delete(PREFIX + keys.first_page("open/new", 100))
+    assert code_of(lambda: take_down(scene, lambda _: None)) == 1
+    assert keys.detail(market_id(HIDDEN)) not in scene.objects()
+
+
+def test_without_a_record_no_success_is_reported(scene: Scene) -> None:
+    scene.publish(scene.site("a", 0))
+    scene.server.bucket.delete(PREFIX + record.KEY)
+    assert code_of(lambda: take_down(scene, lambda _: None)) == 1
+    assert keys.detail(market_id(HIDDEN)) not in scene.objects()
+
+
 def interrupted_publish(scene: Scene, site: Site, strike: Strike) -> None:
-    """Hold a publish at a request until a takedown is done, or waits for it."""
-    is_waiting_or_done = threading.Event()
+    """Hold a publish at a request until a takedown is done, or waits for it; if it is done, nothing may undo it."""
+    is_waiting_or_done, is_done = threading.Event(), threading.Event()
+    shown: list[AssertionError] = []
+
+    def look(request: Request, _: Answer) -> None:
+        if request.operation == "PutObject":
+            try:
+                check_hidden(scene.objects(), HIDDEN)
+            except AssertionError as error:
+                shown.append(error)
+
     with ThreadPoolExecutor(1) as pool:
 
         def run() -> None:
             try:
                 take_down(scene, lambda _: is_waiting_or_done.set())
+                is_done.set()
             finally:
                 is_waiting_or_done.set()
 
@@ -145,12 +205,15 @@ def interrupted_publish(scene: Scene, site: Site, strike: Strike) -> None:
         def act() -> None:
             started.append(pool.submit(run))
             assert is_waiting_or_done.wait(timeout=60)
+            if is_done.is_set():
+                scene.server.after = look
 
         with Watch(strike, act).over(scene.server):
             code = code_of(lambda: scene.publish(site))
         for future in started or [pool.submit(run)]:
             future.result()
     assert code in (0, 4)
+    assert not shown, f"{strike}: {shown[0]}"
 
 
 def interrupted_takedown(scene: Scene, site: Site, strike: Strike) -> None:

@@ -1,0 +1,56 @@
+"""Rules that the publisher does not keep by itself, each taken away: the test that is about it notices."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import pytest
+
+from generator.tree import list_reader
+from tests.publish.faults import test_races, test_takedowns
+from tests.publish.faults.scene import Scene
+from tests.support.faults import GoneError
+
+
+def read_strictly(withdrawal: Any, list_name: str) -> list[bytes]:
+    return list_reader.items(withdrawal._read, list_name)  # noqa: SLF001 - as the real one
+
+
+moved_and_killed = partial(
+    test_takedowns.test_after_a_killed_move_between_layouts_a_takedown_brings_no_withdrawn_market_back, writes=14
+)
+#: Every rule: what keeps it, what breaks it, the test that notices, and the error.
+REMOVED: Final[dict[str, tuple[str, Callable[..., Any], Callable[[Scene], None], str]]] = {
+    "no list shows a market whose detail is gone": (
+        "generator.publish.withdrawal.StoredState.half_withdrawn",
+        lambda _: frozenset(),
+        moved_and_killed,
+        "shows market 6",
+    ),
+    "what cannot be read does not stop a takedown": (
+        "generator.publish.withdrawal._Withdrawal._items",
+        read_strictly,
+        test_takedowns.test_what_cannot_be_read_keeps_no_detail_from_being_deleted,
+        "00000007",
+    ),
+    "without a record nothing is known": (
+        "generator.publish.takedown._PublishedSite._withdraw_unrecorded",
+        lambda *_: None,
+        test_takedowns.test_without_a_record_no_success_is_reported,
+        "0 == 1",
+    ),
+    "the age of what is replaced counts from the commit": (
+        "generator.tree.manifest.retired_at",
+        lambda built, *_: built,
+        test_races.test_a_long_publish_does_not_shorten_the_lifetime_of_cursors,
+        "2-0/2.json",
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", REMOVED)
+def test_without_a_rule_its_test_fails(scene: Scene, monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
+    kept_by, broken, notices, error = REMOVED[rule]
+    monkeypatch.setattr(kept_by, broken)
+    with pytest.raises((AssertionError, GoneError), match=error):
+        notices(scene)
