@@ -127,12 +127,14 @@ def _followed(scenario: Scenario, left: Moment, layout: str, role: Role, tell: C
     watch = Watch(scenario, world, tell, held=left.held, gone={*left.gone}, is_soiled=left.is_soiled)
     actor = role.actor(layout, "next")
     Game(world, [actor], watch).play()
-    watch.is_soiled = False
-    watch.ended(actor)
+    if actor.code == 0:
+        # What a run reports to have finished is as if nothing had ever been late.
+        watch.is_soiled = False
+        watch.ended(actor)
     broken = [*watch.broken]
     if actor.code == 4:
         broken.append("is refused")
-    elif role.command == "publish":
+    elif role.command == "publish" and not (actor.code and scenario.damage):
         broken += check_settled(world, layout, role.content)
     yield from (f"next {role.name}: {text}" for text in broken)
 

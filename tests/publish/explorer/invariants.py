@@ -51,8 +51,8 @@ def look(site: Site) -> Look:
         for limit in LIMITS:
             walks[name, limit] = walk(site, name, limit)
             cursor = _second(objects, name, limit)
-            if cursor:
-                begun[name, limit, cursor] = walk(site, name, limit, cursor)
+            if cursor and (rest := walk(site, name, limit, cursor)) != GONE:
+                begun[name, limit, cursor] = rest
     seen = {item[0] for items in walks.values() for item in items if isinstance(item, tuple)}
     listed = frozenset(number for number in NUMBERS if market_id(number) in seen)
     shown = frozenset(number for number in NUMBERS if any(_shows(number, *item) for item in site))
@@ -237,7 +237,7 @@ class Watch:
 
     def _check_record(self) -> None:
         found = untruths(self.world.site(), self.world.objects[record.KEY])
-        if found and not self.is_soiled:
+        if found and not self.is_soiled and not self.scenario.damage:
             self._say(f"the record is released, but {found[0]}")
 
     def _check_published(self, actor: Actor) -> None:

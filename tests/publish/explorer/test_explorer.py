@@ -25,12 +25,7 @@ SHORT: Final = (
     ("disk-publish-publish", "pages", 0),
 )
 #: What is known to be broken, as a pattern of what is said of a placement; to be emptied.
-KNOWN: Final = (
-    r"probe is left",
-    r"^move-",
-    r"^no-record/",
-    r"^no-first-page/",
-)
+KNOWN: Final = (r"probe is left",)
 
 
 @pytest.fixture(scope="module")

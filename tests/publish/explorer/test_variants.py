@@ -1,0 +1,158 @@
+"""The explorer catches every rule that is taken away: each variant is explored until its first violation."""
+
+import inspect
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from generator.cli import publish as cli_publish
+from generator.publish import protocol, takedown
+from generator.publish.apply import Applier, Tally
+from generator.publish.plan import NO_DOUBTS
+from generator.publish.protocol import Publisher
+from generator.publish.record import Published
+from generator.publish.stores.directory import Directory
+from tests.publish.explorer import stand_ins
+from tests.publish.explorer.exploration import Explorer, Played, explore
+from tests.publish.explorer.scenarios import SCENARIOS, made
+
+Patch = pytest.MonkeyPatch
+
+
+# ── the broken parts ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def reads_the_blocked_list_only_at_the_end(patch: Patch) -> None:
+    blocked_since = Publisher._blocked_since  # noqa: SLF001 - the rule that is removed
+
+    def only_when_done(self: Publisher, plan: Any) -> frozenset[str]:
+        caller = inspect.stack(0)[1].function
+        return frozenset() if caller == "_carry_out" else blocked_since(self, plan)
+
+    patch.setattr(Publisher, "_blocked_since", only_when_done)
+
+
+def never_reads_the_blocked_list_again(patch: Patch) -> None:
+    patch.setattr(Publisher, "_blocked_since", lambda *_: frozenset())
+
+
+def forgets_what_the_dead_may_still_put(patch: Patch) -> None:
+    patch.setattr(protocol, "late", lambda *_: NO_DOUBTS)
+
+
+def trusts_what_the_dead_touched(patch: Patch) -> None:
+    patch.setattr(Published, "unfinished", lambda _: frozenset())
+    forgets_what_the_dead_may_still_put(patch)
+
+
+def withdraws_nothing_when_refused(patch: Patch) -> None:
+    patch.setattr(cli_publish, "_withdraw_hidden", lambda *_: None)
+
+
+def takes_a_missing_record_for_an_empty_store(patch: Patch) -> None:
+    patch.setattr(takedown._PublishedSite, "_withdraw_unrecorded", lambda *_: None)  # noqa: SLF001
+
+
+def leaves_stray_details(patch: Patch) -> None:
+    """Both rules find them: details of blocked markets are looked for always, what the dead may put for an hour."""
+    patch.setattr(Publisher, "_blocked_details", lambda *_: frozenset())
+    for module in (protocol, takedown):
+        patch.setattr(module, "stray_details", lambda *_: NO_DOUBTS)
+    forgets_what_the_dead_may_still_put(patch)
+
+
+def reports_a_takedown_that_is_not_done(patch: Patch) -> None:
+    patch.setattr(takedown, "_retried_while_busy", lambda *_: Tally())
+
+
+def deletes_what_it_replaces_at_once(patch: Patch) -> None:
+    upload = Applier.upload_generations
+
+    def and_delete(self: Applier, plan: Any) -> None:
+        upload(self, plan)
+        self.sweep(plan)
+
+    patch.setattr(Applier, "upload_generations", and_delete)
+
+
+def truncates_files_in_place(patch: Patch) -> None:
+    replace = Directory._replace
+
+    def write(self: Directory, path: Path, body: bytes) -> None:
+        if "/lists/" not in str(path):
+            replace(self, path, body)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.write(handle, body)
+        os.close(handle)
+
+    patch.setattr(Directory, "_replace", write)
+    patch.setattr("generator.filesystem.holds", lambda *_: False)
+
+
+# ── where each shows ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Game(NamedTuple):
+    """A variant, the game that catches it, and what is said then."""
+
+    variant: Callable[[Patch], None]
+    scenario: str
+    layout: str
+    first: int
+    said: str
+    strikes: int = 1
+
+
+BROKEN: Final[Mapping[str, Game]] = {
+    "the blocked list is read again under the lease": Game(
+        reads_the_blocked_list_only_at_the_end, "rebuild-takedown3", "pages", 0, "market 3 is public"
+    ),
+    "the blocked list is read again at all": Game(
+        never_reads_the_blocked_list_again, "rebuild-takedown2", "chunks", 0, "market 2 is public"
+    ),
+    "what the dead may still put is looked for": Game(
+        forgets_what_the_dead_may_still_put, "publish-other", "pages", 0, "unknown to the record"
+    ),
+    "what the dead touched is put again": Game(
+        trusts_what_the_dead_touched, "publish-other", "pages", 0, "not as built|differs from the record"
+    ),
+    "details of what is blocked are deleted again": Game(
+        leaves_stray_details, "publish-takedown3", "pages", 0, "detail is unknown to the record"
+    ),
+    "a refused publish withdraws what is blocked": Game(
+        withdraws_nothing_when_refused, "guarded-takedown1", "pages", 1, "ended with 3"
+    ),
+    "a takedown needs a record to succeed": Game(
+        takes_a_missing_record_for_an_empty_store, "no-record", "pages", 1, "market 1 is public"
+    ),
+    "a takedown waits for whoever holds the lease": Game(
+        reports_a_takedown_that_is_not_done, "rebuild-takedown3", "pages", 0, "market 3 is public"
+    ),
+    "retired generations go last": Game(deletes_what_it_replaces_at_once, "takedown1-undo", "pages", 0, "torn"),
+    "files are replaced, never written in place": Game(
+        truncates_files_in_place, "disk-publish-publish", "pages", 0, "torn|interrupted"
+    ),
+}
+
+
+@contextmanager
+def explored(game: Game) -> Iterator[Iterator[Played]]:
+    made.cache_clear()
+    with stand_ins.in_place() as patch:
+        scenario = SCENARIOS[game.scenario]
+        made(scenario, game.layout)
+        game.variant(patch)
+        yield explore(Explorer(), scenario, game.layout, game.first, game.strikes)
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+def test_a_rule_that_is_taken_away_is_missed(rule: str) -> None:
+    with explored(BROKEN[rule]) as found:
+        said = (text for played in found for text in played.broken)
+        assert any(part in text for text in said for part in BROKEN[rule].said.split("|")), "no placement shows it"
