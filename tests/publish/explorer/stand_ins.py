@@ -79,7 +79,7 @@ def in_place() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(logs.LOG, "disabled", True)
         patch.setattr(click, "echo", lambda *_, **__: None)
         patch.setattr(requests, "ThreadPoolExecutor", InlineExecutor)
-        patch.setattr(invalidation, "invalidate", lambda *_, **__: None)
+        patch.setattr(invalidation.Cdn, "invalidate", lambda _: None)
         patch.setattr(process_identity, "identity", lambda: current().name)
         patch.setattr(process_identity, "has_ended", _has_ended)
         _replace(patch, folder.locked, _locked)
