@@ -1,14 +1,18 @@
 """What can be wrong with a store, each with its message; `check` reports all of them, a publish the grave ones."""
 
+from functools import partial
+
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
 from generator.publish import invalidation
-from generator.publish.stores.requests import probe
+from generator.publish.stores import probes
+from generator.publish.stores.requests import probe, with_retries
 from generator.publish.stores.store import Store
 
 
 def ignored_conditions(store: Store) -> str | None:
-    """Whether the store ignores the conditions of puts. Writes an object and deletes it again."""
+    """Whether the store ignores the conditions of puts. Deletes what it writes, and what others left."""
+    with_retries(partial(probes.sweep, store))
     if probe(store):
         return None
     return (

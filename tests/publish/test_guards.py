@@ -261,6 +261,12 @@ def test_a_store_that_ignores_conditions_is_refused_without_single_writer(empty:
     empty.check()
 
 
+def test_a_probe_that_a_killed_run_left_is_deleted_by_the_next_probe(empty: Site) -> None:
+    empty.put("probe-0123456789abcdef.json", b"1")
+    empty.done("publish")
+    assert not [key for key in empty.stored() if key.startswith("probe")]
+
+
 def test_a_store_is_probed_again_after_a_week(site: Site) -> None:
     site.server.behaviour.clock_offset_s = 6 * 86_400
     assert not [request for request in site.requests("rebuild") if "probe" in request]

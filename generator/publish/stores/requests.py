@@ -1,6 +1,5 @@
 """Requests to a store: repeated until they are answered, and many at once, with every result consumed."""
 
-import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +12,7 @@ from typing import Final, TypeVar
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from generator.errors import StoreError
+from generator.publish.stores import probes
 from generator.publish.stores.store import Condition, ConditionFailedError, If, Store, UnavailableError
 
 Item = TypeVar("Item")
@@ -79,12 +79,12 @@ def put_until_answered(
 
 def probe(store: Store) -> bool:
     """Whether the store honours the conditions of puts; tried with an object that is deleted afterwards."""
-    key = f"probe-{secrets.token_hex(16)}.json"
+    key = probes.new_key()
     try:
-        etag = put_until_answered(store, key, b"1", If.ABSENT)
+        etag = put_until_answered(store, key, probes.body(store, 1), If.ABSENT)
         if not _refuses(store, key, If.ABSENT):
             return False
-        latest = put_until_answered(store, key, b"2", etag)
+        latest = put_until_answered(store, key, probes.body(store, 2), etag)
         return _refuses(store, key, etag) and with_retries(partial(store.head, key)) == latest
     except ConditionFailedError:  # the current ETag was refused
         return False
@@ -94,7 +94,7 @@ def probe(store: Store) -> bool:
 
 def _refuses(store: Store, key: str, condition: Condition) -> bool:
     try:
-        with_retries(partial(store.put, key, b"3", condition))
+        with_retries(partial(store.put, key, probes.body(store, 3), condition))
     except ConditionFailedError:
         return True
     return False

@@ -5,7 +5,6 @@ Where other stores differ from Amazon S3, it detects the difference and remember
 
 import hashlib
 import logging
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,6 +13,7 @@ from typing import Any, Final, Literal, Protocol
 from botocore.exceptions import ClientError
 
 from generator.api import keys
+from generator.publish.stores import probes
 from generator.publish.stores.s3_connection import LONGEST_REQUEST, Connection
 from generator.publish.stores.s3_deletions import Deletions
 from generator.publish.stores.s3_errors import is_missing, status_of, translated
@@ -140,7 +140,7 @@ class Bucket:
 
     def is_open_to_everyone(self) -> bool:
         """Try to write an object without credentials, and delete it again."""
-        key = f"probe-{secrets.token_hex(16)}.json"
+        key = probes.new_key()
         with translated(self._url(key)):
             try:
                 self._connection.anonymous().put_object(

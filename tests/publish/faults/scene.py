@@ -176,6 +176,7 @@ def check_whole(objects: Objects, site: Site) -> None:
     assert published.work is None, "the lease is still held"
     assert published.built.complete
     assert not published.due
+    assert not [key for key in objects if key.startswith("probe-")], "a probe was left"
     assert published.built.lists == site.manifest.lists, "the record is of another site"
     assert published.built.objects == site.manifest.objects, "the record lists other objects"
     check_known(objects)

@@ -1,0 +1,65 @@
+"""Probes that killed runs left are deleted by the next run that probes; those of live runs are left alone."""
+
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+
+from generator.publish import process_identity
+from generator.publish.stores import probes
+from generator.publish.stores.store import If
+from tests.support.builds import ROOT
+from tests.support.s3.server import S3Server
+from tests.support.stores import open_bucket, use_credentials
+
+HOUR_S = timedelta(hours=1).total_seconds()
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_credentials(monkeypatch)
+
+
+def ended() -> str:
+    program = "from generator.publish import process_identity; print(process_identity.identity())"
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def left_by(s3: S3Server, identity: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave a probe of the process with this identity, and an object of somebody else's."""
+    store = open_bucket(s3, "obstore")
+    with monkeypatch.context() as patch:
+        patch.setattr(process_identity, "identity", lambda: identity)
+        store.put(probes.new_key(), probes.body(store, 1), If.ABSENT)
+    store.put("v1/build.json", b"{}", If.ABSENT)
+
+
+def swept(s3: S3Server) -> int:
+    """The probes that remain."""
+    probes.sweep(open_bucket(s3, "obstore"))
+    assert "v1/build.json" in s3.objects()
+    return len(s3.objects()) - 1
+
+
+def test_the_probe_of_a_killed_run_is_deleted(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    left_by(s3, ended(), monkeypatch)
+    assert swept(s3) == 0
+
+
+@pytest.mark.parametrize("identity", [process_identity.identity(), "another-boot/4026531836 1 1", "0123456789abcdef"])
+def test_a_probe_that_may_be_in_use_is_left_alone_for_an_hour(
+    identity: str, s3: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_by(s3, identity, monkeypatch)
+    s3.behaviour.clock_offset_s = HOUR_S - 60
+    assert swept(s3) == 1
+    s3.behaviour.clock_offset_s = HOUR_S + 60
+    assert swept(s3) == 0
+
+
+def test_a_probe_of_an_earlier_release_is_deleted(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    left_by(s3, ended(), monkeypatch)
+    open_bucket(s3, "obstore").put("probe-0123.json", b"1", If.ABSENT)
+    assert swept(s3) == 0
