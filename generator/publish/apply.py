@@ -82,10 +82,17 @@ class Applier:
         self.store.flush()
         return etags
 
-    def sweep(self, plan: Plan) -> None:
-        """Delete the generations that are due; nothing links to them any more."""
-        for step in plan.due:
+    def sweep_leftovers(self, plan: Plan) -> None:
+        """Delete what earlier runs left behind and nothing links to."""
+        for step in plan.leftovers:
             self._delete(step.object_keys())
+
+    def sweep(self, plan: Plan) -> None:
+        """Delete the generations that are due, or what is left of them; nothing links to them any more."""
+        remains = {step.place_of(): step.shared for step in plan.leftovers}
+        for step in plan.due:
+            shared = remains.get(step.place_of())
+            self._delete(key for key in step.object_keys() if shared is None or key in shared)
 
     def _each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         for result in parallel_map(work, items, self.store.parallel):

@@ -64,6 +64,10 @@ class GenerationStep:
     reason: Reason
     shared: frozenset[str] = frozenset()
 
+    def place_of(self) -> tuple[str, str]:
+        """The list and the generation's name."""
+        return self.list_name, self.entry.generation
+
     def object_keys(self) -> Iterator[str]:
         """The objects to upload or delete."""
         return (key for key in layouts.object_keys(self.list_name, self.entry) if key not in self.shared)
@@ -83,7 +87,8 @@ class GenerationStep:
 class Plan:
     """Everything a publish will do, in groups carried out one after the other; `final` is the resulting manifest.
 
-    `due` generations are deleted last. `purges` says that cached copies must be invalidated.
+    `due` generations are deleted last; those of them into which nothing leads already, the `leftovers`, also first, or
+    runs that are always cut short would fill the store. `purges` says that cached copies must be invalidated.
     """
 
     final: Manifest
@@ -93,6 +98,7 @@ class Plan:
     deletions: tuple[Step, ...]
     due: tuple[GenerationStep, ...]
     purges: bool
+    leftovers: tuple[GenerationStep, ...] = ()
 
     def touched(self) -> tuple[str, ...]:
         """Every mutable object that is uploaded or deleted."""
@@ -142,7 +148,8 @@ class Rules:
     """Retired generations are due `lifetime` before `now`, or at once if `purges`; `doubts` are uploaded again.
 
     `remaining` are markets withdrawn from everything but what could not be read; the manifest still names them.
-    `has_cdn` says that the settings name a CDN, which can be invalidated.
+    `has_cdn` says that the settings name a CDN, which can be invalidated. `unreached` are generations of runs that were
+    cut short into which no first page leads.
     """
 
     now: str
@@ -151,6 +158,7 @@ class Rules:
     doubts: Doubts = NO_DOUBTS
     remaining: frozenset[str] = frozenset()
     has_cdn: bool = False
+    unreached: frozenset[tuple[str, str]] = frozenset()
 
 
 def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
@@ -171,6 +179,7 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
         deletions=tuple(step for step in deletions if step.key not in first),
         due=tuple(_due(final, record, rules, withdrawn)),
         purges=_purges(withdrawn, record, rules),
+        leftovers=tuple(_leftovers(final, record, rules)),
     )
 
 
@@ -182,7 +191,7 @@ def _purges(withdrawn: Collection[str], record: Published, rules: Rules) -> bool
 def _final(built: Manifest, before: Manifest, rules: Rules) -> Manifest:
     shown = {market_id: states for market_id, states in built.markets.items() if market_id not in rules.remaining}
     settled = manifest.settle(before, built, shown, rules.lifetime, rules.now)
-    broken = rules.doubts.generations
+    broken = rules.doubts.generations | rules.unreached
     retained = tuple(
         entry for entry in settled.retired if not rules.purges and (entry.list, entry.generation) not in broken
     )
@@ -233,6 +242,18 @@ def _due(final: Manifest, record: Published, rules: Rules, gone: Collection[str]
             reason = Reason.WITHDRAWN if pair[0] in withdrawn else _reason(entry, rules)
             yield _step(pair[0], entry, reason, other_chunks)
             other_chunks |= layouts.chunk_keys({pair: entry})  # deleted once, by the first generation that has them
+
+
+def _leftovers(final: Manifest, record: Published, rules: Rules) -> Iterator[GenerationStep]:
+    """What is due although nothing leads there; chunks that other generations have, whether due or not, are left."""
+    kept = final.generations()
+    known = record.due_generations() | record.built.generations()
+    unlinked = record.due_generations().keys() | rules.unreached
+    early = {pair: entry for pair, entry in known.items() if pair in unlinked and pair not in kept}
+    other_chunks = layouts.chunk_keys({**{pair: known[pair] for pair in known.keys() - early.keys()}, **kept})
+    for (list_name, generation), entry in early.items():
+        yield _step(list_name, entry, Reason.UNFINISHED, other_chunks)
+        other_chunks |= layouts.chunk_keys({(list_name, generation): entry})
 
 
 def _reason(entry: Current, rules: Rules) -> Reason:

@@ -24,7 +24,7 @@ from generator.progress import Progress
 from generator.publish import blocklist, invalidation, store_checks
 from generator.publish import plan as planning
 from generator.publish.apply import Applier, Tally
-from generator.publish.audit import audit, late, stray_details
+from generator.publish.audit import audit, late, stray_details, unreached
 from generator.publish.content import Content
 from generator.publish.copies import Copies
 from generator.publish.lease import Lease
@@ -80,6 +80,8 @@ class Publisher:
         #: When the store was last searched for what late requests left.
         self._searched_at = self._lease.now
         self._planned_at = ""
+        #: Generations of killed runs into which no first page led when this run began.
+        self._unreached: frozenset[tuple[str, str]] = frozenset()
         self._has_intended = False
         self._is_audited = False
         self.content = content
@@ -114,6 +116,8 @@ class Publisher:
             self._doubts = self._audit()
         else:
             self._doubt(self._late())
+        if published := self._lease.published:
+            self._unreached = unreached(self._store, published, self._lease.now)
         plan = self._plan()
         if plan.is_empty(self._record()):
             self._doubt(self._stray_details())
@@ -132,6 +136,7 @@ class Publisher:
             self._doubts,
             remaining=self.content.remaining,
             has_cdn=invalidation.is_configured(self._config),
+            unreached=self._unreached,
         )
         return planning.plan(built, self._record(), rules)
 
@@ -185,16 +190,29 @@ class Publisher:
             self.content = self.content.without(blocked)
             return self._carry_out(self._plan())
         self._applier.withdraw(plan, self._blocked_details(plan))
+        self._sweep_leftovers(plan)
         self._applier.upload_generations(plan)
         etags = {**before.etags, **self._applier.replace(plan)}
         self._commit(plan, {key: etags[key] for key in plan.final.objects})
+        self._unreached = frozenset()
         return plan
+
+    def _sweep_leftovers(self, plan: Plan) -> None:
+        if plan.leftovers:
+            self._applier.sweep_leftovers(plan)
+            swept = {step.place_of() for step in plan.leftovers}
+            published = self._record()
+            due = tuple(entry for entry in published.due if (entry.list, entry.generation) not in swept)
+            self._lease.hold(published.model_copy(update={"due": due}), plan.touched())
 
     def _intend(self, plan: Plan, before: Published) -> None:
         new = {step.list_name: step.entry for step in plan.generations}
         intended = manifest.intend(before.built, new, plan.final.markets, self._lease.now, plan.final.slugs)
         uploading = {(step.list_name, step.entry.generation) for step in plan.generations}
-        due = tuple(entry for entry in before.due if (entry.list, entry.generation) not in uploading)
+        leftovers = {step.place_of() for step in plan.leftovers}
+        moved = [entry for entry in intended.retired if (entry.list, entry.generation) in leftovers]
+        intended = intended.model_copy(update={"retired": tuple(e for e in intended.retired if e not in moved)})
+        due = tuple(entry for entry in (*before.due, *moved) if (entry.list, entry.generation) not in uploading)
         probed_at = self._probed_at or before.probed_at
         abandoned = self._abandoned(before)
         update = {"built": intended, "due": due, "probed_at": probed_at, "abandoned": abandoned}

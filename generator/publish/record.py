@@ -83,6 +83,12 @@ class Published(StoredModel):
         """The mutable objects of unknown content: a publisher that is at work or was interrupted may replace them."""
         return frozenset(self.work.touched) if self.work else frozenset()
 
+    def incomplete(self, now: str) -> tuple[Retired, ...]:
+        """The generations that runs cut short had begun so long ago that no request of theirs is under way."""
+        if self.work is None or self.built.complete:
+            return ()
+        return tuple(entry for entry in self.built.retired if entry.partial and entry.is_due(now, _IN_FLIGHT))
+
     def is_settled(self) -> bool:
         """Whether nobody is at work, or left work behind."""
         return self.work is None and not self.abandoned

@@ -28,10 +28,11 @@ from tests.publish.faults.scene import (
     check_known,
     check_lists,
     check_whole,
+    publish_site,
     record_of,
 )
 from tests.publish.faults.sites import Site
-from tests.publish.faults.strikes import ANY, Strike, Victims, Watch, label
+from tests.publish.faults.strikes import ANY, DiedError, DiesAfter, Strike, Victims, Watch, label
 from tests.support.builds import NOW, Silent
 from tests.support.campaigns import rounds
 from tests.support.faults import GoneError, fast_folder
@@ -277,6 +278,23 @@ def test_a_long_publish_does_not_shorten_the_lifetime_of_cursors(scene: Scene) -
     scene.publish(new)
     with pytest.raises(GoneError):
         scene.reader.finish(begun[0])
+
+
+@pytest.mark.parametrize("layout", layouts.LAYOUTS)
+def test_runs_that_are_always_killed_do_not_fill_the_bucket(scene: Scene, layout: str) -> None:
+    scene.layouts = dict.fromkeys("ab", layout)
+    scene.publish(scene.site("a", 0))
+    sizes = []
+    for number in range(1, 7):
+        site = scene.site("b", number, m1={"question": f"Edition {number}?"}, m4=None)
+        with pytest.raises(DiedError):
+            publish_site(site, DiesAfter(scene.store(site.config), 8))
+        check_known(scene.objects())
+        sizes.append(len(scene.objects()))
+        scene.pass_time(3_700)
+    assert sizes[-1] <= sizes[1], sizes
+    scene.publish(site)
+    check_whole(scene.objects(), site)
 
 
 # ── lost responses ────────────────────────────────────────────────────────────────────────────────────────────────

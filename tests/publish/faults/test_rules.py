@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from generator.tree import list_reader
+from generator.tree import list_reader, pages
 from tests.publish.faults import test_races, test_takedowns
 from tests.publish.faults.scene import Scene
 from tests.support.faults import GoneError
@@ -38,6 +38,12 @@ REMOVED: Final[dict[str, tuple[str, Callable[..., Any], Callable[[Scene], None],
         lambda *_: None,
         test_takedowns.test_without_a_record_no_success_is_reported,
         "0 == 1",
+    ),
+    "what nothing leads to is deleted first": (
+        "generator.publish.protocol.unreached",
+        lambda *_: frozenset(),
+        partial(test_races.test_runs_that_are_always_killed_do_not_fill_the_bucket, layout=pages.LAYOUT),
+        "assert \\d+ <= \\d+",
     ),
     "the age of what is replaced counts from the commit": (
         "generator.tree.manifest.retired_at",
