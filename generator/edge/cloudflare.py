@@ -34,6 +34,7 @@ def worker_values(config: Config, router: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **router,
         "fixed_headers": router["fixed_headers"] | {HTTPStatus.TOO_MANY_REQUESTS: too_many},
+        "build": keys.BUILD,
         "root": _target(config)[1],
         "cache_root": f"{config.base_url}/",
         "content_type": keys.CONTENT_TYPE,

@@ -44,7 +44,7 @@ def _nginx(config: Config) -> Iterator[EdgeFile]:
     folder = f"{FOLDER}/{nginx.FOLDER}"
     yield EdgeFile(
         f"{folder}/{nginx.SCRIPT}",
-        templates.rendered("edge/nginx/nginx.js.j2", router.reader_values(config) | nginx.script_values()),
+        templates.rendered("edge/nginx/nginx.js.j2", router.reader_values(config) | nginx.script_values(config)),
     )
     for name, values in nginx.configurations(config):
         yield EdgeFile(f"{folder}/{name}", templates.rendered("edge/nginx/nginx.conf.j2", values))

@@ -37,9 +37,15 @@ def configurations(config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield BUCKET, _values(config) | {"name": BUCKET, "bucket": bucket}
 
 
-def script_values() -> dict[str, Any]:
+def script_values(config: Config) -> dict[str, Any]:
     """Values of the script, in addition to those of the router core."""
-    return {"objects": OBJECTS, "always": keys.BUILD}
+    output = config.output.absolute()
+    return {
+        "objects": OBJECTS,
+        "always": keys.BUILD,
+        "output": f"{output}/",
+        "pid": str(output / "edge" / FOLDER / "nginx.pid"),
+    }
 
 
 def _values(config: Config) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from generator.config.settings import Config
 
 METHODS: Final = "GET, HEAD, OPTIONS"
 #: The API is public and takes no credentials, so any page may read its answers and these headers of them.
-CORS: Final = {"access-control-allow-origin": "*", "access-control-expose-headers": "ETag, Retry-After"}
+CORS: Final = {"access-control-allow-origin": "*", "access-control-expose-headers": "ETag, Link, Retry-After, X-As-Of"}
 PREFLIGHT: Final = {
     "allow": METHODS,
     "access-control-allow-methods": METHODS,

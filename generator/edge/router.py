@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from generator.api import contract, cursors, keys, slugs
+from generator.api import contract, cursors, keys, slugs, times
 from generator.config.settings import Config
 from generator.edge import responses, templates
 from generator.tree import chunks, layouts, pages
@@ -48,6 +48,7 @@ def reader_values(config: Config) -> dict[str, Any]:
         | {
             "can_read": True,
             "is_cut": layouts.is_cut(config.layout),
+            "instant_length": times.LENGTH,
             "fixed_headers": values["fixed_headers"] | {unavailable: responses.error_headers(unavailable, config)},
             "fixed_bodies": values["fixed_bodies"] | {unavailable: responses.error_bodies()[unavailable]},
         }
@@ -63,6 +64,7 @@ def window_values(config: Config) -> dict[str, Any]:
         "chunks": keys.CHUNKS,
         "chunk_size": chunks.SIZE,
         "check_length": cursors.CHECK_LENGTH,
+        "of_category": keys.CATEGORY_SEPARATOR,
         "first_headers": {"content-type": keys.CONTENT_TYPE, "cache-control": keys.MUTABLE},
         "later_headers": {"content-type": keys.CONTENT_TYPE, "cache-control": keys.immutable_control(config)},
     }

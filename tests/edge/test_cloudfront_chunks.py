@@ -126,7 +126,7 @@ def test_every_window_is_the_page_that_it_must_be(config: Config, store: S3Serve
     for (name, limit, position), answer in zip(windows, found, strict=True):
         assert answer.status == HTTPStatus.OK, (name, limit, position, answer)
         assert answer.body == lists.page(LISTS[name], generations[name], position, limit), (name, limit, position)
-        assert answer.headers["cache-control"] == (keys.IMMUTABLE if position else keys.MUTABLE)
+        assert answer.headers["cache-control"] == (keys.immutable_control(config) if position else keys.MUTABLE)
     assert len({answer.headers["etag"] for answer in found}) == len(found)
     assert store.count("GetObject") <= MOST_READS * len(found)
 

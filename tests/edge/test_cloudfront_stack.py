@@ -199,7 +199,7 @@ def test_headers_that_the_objects_lack() -> None:
     policy = properties(PLAIN, "ResponseHeadersPolicy")["ResponseHeadersPolicyConfig"]
     cors = policy["CorsConfig"]
     assert cors["AccessControlAllowOrigins"]["Items"] == ["*"]
-    assert cors["AccessControlExposeHeaders"]["Items"] == ["ETag", "Retry-After"]
+    assert cors["AccessControlExposeHeaders"]["Items"] == ["ETag", "Link", "Retry-After", "X-As-Of"]
     assert cors["AccessControlAllowMethods"]["Items"] == ["GET", "HEAD", "OPTIONS"]
     assert policy["SecurityHeadersConfig"] == {"ContentTypeOptions": {"Override": True}}
 

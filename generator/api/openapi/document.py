@@ -234,9 +234,33 @@ def _found(description: str, model: str, shown: Json, links: Json) -> Json:
             "schema": {"type": "string"},
             "example": '"5d41402abc4b2a76b9719d911017c592"',
         },
+        **_descriptive_headers(model),
     }
     response = {"description": description, "headers": headers, "content": _content(model, shown)}
     return {**response, "links": links} if links else response
+
+
+def _descriptive_headers(model: str) -> Json:
+    """Headers that not every edge can tell."""
+    headers: Json = {
+        "Last-Modified": {
+            "description": "When these bytes last changed.",
+            "schema": {"type": "string"},
+            "example": "Sat, 31 Jan 2026 12:00:04 GMT",
+        },
+        "X-As-Of": {
+            "description": "The instant whose data it is, or an earlier one. Later pages of a walk lack it.",
+            "schema": {"type": "string", "format": "date-time"},
+            "example": "2026-01-31T12:00:00.000Z",
+        },
+    }
+    if model == "PublicMarketList":
+        headers["Link"] = {
+            "description": "The next page, relative to this one.",
+            "schema": {"type": "string"},
+            "example": f'<?status=open&sort=popular&limit=2&cursor={examples.CURSOR}>; rel="next"',
+        }
+    return headers
 
 
 def _invalid(description: str, shown: Json) -> Json:

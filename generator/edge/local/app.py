@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from werkzeug.datastructures import Accept
-from werkzeug.http import parse_accept_header
+from werkzeug.http import http_date, parse_accept_header
 from werkzeug.wrappers import Response
 
 from generator.api import contract, keys
@@ -40,6 +40,8 @@ _KEY: Final = re.compile(rf"{contract.API_VERSION}/[a-z0-9/._-]{{1,200}}")
 LOGGER: Final = logging.getLogger("public_markets.requests")
 #: Characters of a request target that a log line shows.
 _LOGGED: Final = 1000
+#: Bytes in which as-of begins build.json, and in which a page's cursor ends it.
+_ENDS: Final = 64
 #: Where the server marks a request that is not HTTP, in the WSGI environment.
 MALFORMED: Final = "public_markets.malformed"
 
@@ -95,15 +97,25 @@ class LocalEdge:
 
     def _carry_out(self, decision: Decision, environ: "WSGIEnvironment") -> Response:
         """Read the objects that the router names until there is an answer."""
+        # Read first: the data is never older than it says.
+        as_of = self._router.as_of_in((self._read(keys.BUILD) or b"")[:_ENDS].decode())
         while "status" not in decision:
             if "read" in decision:
+                decision = {"asOf": as_of, "modified": self._modified(decision["read"][0]), **decision}
                 bodies = [self._read(key) for key in decision["read"]]
                 decision = self._router.cut(decision, [body if body is None else body.decode() for body in bodies])
                 continue
             key = decision["key"]
             if (body := self._read(key)) is not None:
                 etag = hashlib.sha256(body).hexdigest()[:32]
-                return _from_object(body, etag, {**keys.headers(key, self._immutable), **self._router.cors()}, environ)
+                link = self._router.link_in(decision, body[-_ENDS:].decode(errors="replace"))
+                own = {
+                    "last-modified": self._modified(key),
+                    "link": link,
+                    "x-as-of": "" if keys.is_immutable(key) else as_of,
+                }
+                headers = {**keys.headers(key, self._immutable), **self._router.cors(), **own}
+                return _from_object(body, etag, {name: value for name, value in headers.items() if value}, environ)
             decision = decision.get("otherwise") or self._router.missing(key)
         return _from_router(decision, environ)
 
@@ -115,6 +127,12 @@ class LocalEdge:
             return path.read_bytes() if is_published else None
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
+
+    def _modified(self, key: str) -> str:
+        try:
+            return http_date((self._output / key).stat().st_mtime)
+        except OSError:
+            return ""
 
     def _page(self, path: str) -> Response | None:
         """A page for people, or a file that it links to. No CORS headers: no other site needs to read it."""

@@ -26,6 +26,7 @@ class Router:
 
     _CALLS: Final = """
         const CALLS = { route: route, cut: cut, missing: missing, fixed: fixed, cors: cors };
+        Object.assign(CALLS, { asOfIn: asOfIn, linkIn: linkIn });
         function call(name, values) {
           return JSON.stringify(CALLS[name].apply(null, JSON.parse(values).concat(digest)));
         }
@@ -52,6 +53,14 @@ class Router:
     def fixed(self, status: int) -> Decision:
         """The answer that depends on the status only."""
         return self._call("fixed", status)
+
+    def as_of_in(self, build: str) -> str:
+        """The as-of in the beginning of build.json; empty if there is none."""
+        return str(self._call("asOfIn", build))
+
+    def link_in(self, decision: Decision, end: str) -> str:
+        """The Link header of the page that ends so; empty for the last page and what is no page."""
+        return str(self._call("linkIn", decision, end))
 
     def cors(self) -> Mapping[str, str]:
         """The headers to add to an object."""
