@@ -2,11 +2,15 @@
 
 Two requests of different actors commute unless one writes what the other reads or writes. So a placement is left out if
 
-- the first actor stops before a request that commutes with everything the second does until it hands back: stopping
-  one request later comes to the same;
-- an actor that was struck before would have been killed, or a put would land, after a request that changed nothing of
-  it: one request earlier comes to the same;
-- the second stops before a read that commutes with everything the first still does.
+- the first actor stops before a request that commutes with everything the second does until it hands back, or loses
+  the answer to one: stopping one request later comes to the same;
+- an actor is killed, or a late put arrives, after a request that changed nothing that matters for it: one request
+  earlier comes to the same;
+- the second stops before a read, loses an answer, or dies with a put on its way, and this commutes with everything the
+  first still does: a stop, or a kill, one request later comes to the same.
+
+When the first was killed, the second meets nobody, so it is only killed, too. A file system loses no answers, and a
+process that was killed has no writes under way.
 """
 
 from collections.abc import Callable, Iterator
@@ -113,7 +117,7 @@ class Explorer:
         held = frozenset((place, rest) for place, rest in moment.held if walk(site, *place) == rest)
         key = (scenario.name, layout, frozenset(moment.world.objects.items()), held, moment.gone, moment.is_soiled)
         if key not in self.nexts:
-            ways: list[Role] = [Role("next", "publish", content=scenario.next)]
+            ways: list[Role] = [Role("next", "rebuild", content=scenario.next)]
             ways += [TAKEDOWNS[number] for number in sorted({role.hides for role in scenario.roles} & moment.gone)]
             left = moment._replace(held=held)
             self.nexts[key] = tuple(text for role in ways for text in _followed(scenario, left, layout, role, tell))
@@ -134,7 +138,7 @@ def _followed(scenario: Scenario, left: Moment, layout: str, role: Role, tell: C
     broken = [*watch.broken]
     if actor.code == 4:
         broken.append("is refused")
-    elif role.command == "publish" and not (actor.code and scenario.damage):
+    elif role.command == "rebuild" and not (actor.code and scenario.damage):
         broken += check_settled(world, layout, role.content)
     yield from (f"next {role.name}: {text}" for text in broken)
 
@@ -178,10 +182,11 @@ def _second(explorer: Explorer, base: Played, op: Op) -> Iterator[Played]:
     until = len(trace) if two.handed_over_at is None else two.handed_over_at
     rest = one.trace[one.strike.at :]
     for at in reversed(range(until)):
+        after = rest
         for fault in _second_faults(one.strike.fault, op, trace, at):
             if base.watch.scenario.on_disk and fault not in (Fault.STOP, Fault.KILL):
                 continue
-            if fault is Fault.STOP and not trace[at].writes and not any(trace[at].conflicts(other) for other in rest):
+            if not _matters(fault, trace[at], rest if fault is Fault.LATE else after):
                 continue
             played = explorer.play(base.placement._replace(strikes=(one.strike, Strike(at, fault))))
             if played is None:
@@ -191,6 +196,13 @@ def _second(explorer: Explorer, base: Played, op: Op) -> Iterator[Played]:
             yield played
 
 
+def _matters(fault: Fault, op: Op, rest: list[Op]) -> bool:
+    """Whether a fault of the second actor at a request can show in what the first still does."""
+    if fault in (Fault.KILL, Fault.LAND) or (fault is Fault.STOP and op.writes):
+        return True
+    return any(op.conflicts(other) for other in rest)
+
+
 def _second_faults(first: Fault, op: Op, trace: list[Op], at: int) -> Iterator[Fault]:
     """The second actor's faults that cannot come to the same as others; it is `killed` for a first that is dead."""
     done = trace[:at]
@@ -198,7 +210,7 @@ def _second_faults(first: Fault, op: Op, trace: list[Op], at: int) -> Iterator[F
         yield Fault.LAND
     if first is Fault.STALL and at and trace[at - 1].conflicts(op):
         yield Fault.STOP
-    if first is Fault.LOST or (first is Fault.STOP and any(op.conflicts(other) for other in done)):
+    if first in (Fault.LOST, Fault.STOP) and any(op.conflicts(other) for other in done):
         yield Fault.STOP
         if at and trace[at - 1].writes:
             yield Fault.KILL

@@ -116,7 +116,12 @@ class Game:
 
     def play(self) -> bool:
         """Play to the end; returns whether every strike was reached."""
-        self._begin(self.actors[0])
+        if len(self.actors) == 1:
+            # Nobody takes turns with it, so it needs no thread.
+            self._run(self.actors[0])
+            CURRENT.actor = None
+        else:
+            self._begin(self.actors[0])
         self._is_over.acquire()
         for actor in self.actors:
             if actor.thread:
