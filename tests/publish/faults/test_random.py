@@ -26,6 +26,7 @@ from tests.publish.faults.strikes import ANY, Strike, Victims
 from tests.support.builds import files
 from tests.support.campaigns import rounds, sample
 from tests.support.faults import Fault, Reader
+from tests.support.rows import market_id
 
 # ── at random requests ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -69,6 +70,36 @@ def edited(scene: Scene, rng: random.Random, minute: int, hidden: int) -> Site:
     name = f"m{rng.randrange(3)}"
     scene.layouts[name] = rng.choice(layouts.LAYOUTS)
     return scene.site(name, minute, **changes | ({f"m{hidden}": None} if hidden else {}))
+
+
+@pytest.mark.campaign
+def test_a_store_that_denies_listing_versions_never_keeps_the_cdn_from_being_invalidated(
+    scene: Scene, victims: Victims
+) -> None:
+    rng, notes = random.Random(3), scene.folder / "notes"
+    old, new = scene.site("a", 0), scene.site("b", 1, m1={"question": "Edited?"}, m3=None)
+    scene.publish(old)
+    before = scene.objects()
+    settings = (f"publish.purge_command=sh -c 'echo done >> {notes}'", "publish.cache_fill=0")
+    overrides = [part for setting in settings for part in ("--set", setting)]
+    arguments = scene.arguments("publish", "b", "--allow-shrink", *overrides)
+    for _ in range(rounds(2, 30)):
+        scene.reset(before)
+        scene.server.bucket.versioning = "Enabled"
+        scene.server.behaviour.refuses_versions = True
+        notes.unlink(missing_ok=True)
+        victims.kill(arguments, Strike(ANY, rng.randint(3, 40), after=rng.random() < 0.5))
+        code, output = victims.end(arguments)
+        assert code == 1
+        assert "cannot delete old versions; allow these credentials" in output
+        assert notes.read_text("utf-8").count("done") >= 2
+        check_known(scene.objects())
+        check_lists(scene, new.state)
+        check_hidden(scene.objects(), 3)
+        scene.server.behaviour.refuses_versions = False
+        victims.finish(arguments)
+        versions, _ = scene.server.bucket.list_versions("", ("", ""), 100_000)
+        assert not [found.key for found in versions if "/v1/" in found.key and market_id(3).encode() in found.body]
 
 
 # ── at file calls ─────────────────────────────────────────────────────────────────────────────────────────────────

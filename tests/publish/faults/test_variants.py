@@ -8,12 +8,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from generator.api import keys
+from generator.api.contract import API_VERSION
 from generator.builder.render import shape
 from generator.errors import BusyError, PublicMarketsError
 from generator.progress import Progress
@@ -229,6 +232,22 @@ class SweepsFirst(Publisher):
         for name, current in old.items():
             self._store.delete([*object_keys(name, current)])
         return super()._carry_out(plan)
+
+
+class InvalidatesLast(Publisher):
+    """Deletes old versions before it invalidates the CDN."""
+
+    def _finish(self, plan: Plan) -> None:
+        self._store.purge_versions(API_VERSION)
+        super()._finish(plan)
+
+
+class ForgetsTheCdn(Publisher):
+    """Counts an invalidation as made where it knows no CDN."""
+
+    def _finish(self, plan: Plan) -> None:
+        super()._finish(plan)
+        self._lease.release(self._record().model_copy(update={"are_caches_stale": False}))
 
 
 class PurgesRetired(Publisher):
@@ -522,6 +541,35 @@ def look(scene: Scene, variant: Variant) -> None:
     assert not broken
 
 
+def behind_cdn(scene: Scene, site: Site) -> tuple[Site, Path]:
+    """The site with a CDN in its settings, and the file that gets a line for every invalidation."""
+    notes = scene.folder / "notes"
+    cdn = {"purge_command": ("sh", "-c", f"echo done >> {notes}"), "cache_fill": timedelta(0)}
+    publish = site.config.publish.model_copy(update=cdn)
+    return replace(site, config=site.config.model_copy(update={"publish": publish})), notes
+
+
+def deny_versions(scene: Scene, variant: Variant) -> None:
+    """A market is withdrawn from a store that denies listing versions."""
+    scene.publish(scene.site("a", 0))
+    site, notes = behind_cdn(scene, scene.site("b", 1, m3=None))
+    scene.server.bucket.versioning = "Enabled"
+    scene.server.behaviour.change({"refuses_versions": True})
+    assert variant.publish(scene, site) == 1
+    scene.server.behaviour.change({"refuses_versions": False})
+    assert notes.exists(), "the CDN was not invalidated"
+
+
+def name_cdn_later(scene: Scene, variant: Variant) -> None:
+    """A market is withdrawn before the settings name a CDN."""
+    scene.publish(scene.site("a", 0))
+    new = scene.site("b", 1, m3=None)
+    assert variant.publish(scene, new) == 0
+    site, notes = behind_cdn(scene, new)
+    assert REAL.publish(scene, site) == 0
+    assert notes.exists(), "the CDN was not invalidated"
+
+
 def void(_: object) -> None:
     """Discard a result."""
 
@@ -529,7 +577,7 @@ def void(_: object) -> None:
 ROUNDS = (
     race, freeze, freeze_while_deleting, die, take_over, set_clock_right, take_down, take_down_first, put_late,
     leave_detail, lose_answer,
-    walk, look,
+    walk, look, deny_versions, name_cdn_later,
 )  # fmt: skip
 #: Every rule: the publisher that breaks it, the round that catches it, and the error.
 BROKEN = {
@@ -564,6 +612,12 @@ BROKEN = {
     "nothing is cleaned up while in doubt": (Variant(CleansUpWhenUnsure), lose_answer, "is missing"),
     "what was replaced is kept for walks": (Variant(publisher=PurgesRetired), walk, "/1-0/1.json"),
     "nothing is deleted that is led to": (Variant(publisher=SweepsFirst), look, "GoneError"),
+    "the CDN comes before old versions": (Variant(publisher=InvalidatesLast), deny_versions, "was not invalidated"),
+    "an invalidation is owed until a CDN is known": (
+        Variant(publisher=ForgetsTheCdn),
+        name_cdn_later,
+        "was not invalidated",
+    ),
     "pages come before first pages": (Variant(PutsPagesLast), look, "GoneError"),
 }
 

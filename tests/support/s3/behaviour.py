@@ -65,6 +65,8 @@ class Behaviour:
     wants_content_md5: bool = False
     #: Listing is not permitted.
     refuses_lists: bool = False
+    #: Listing the versions of objects is not permitted.
+    refuses_versions: bool = False
     #: The most entries on one page of a listing.
     page_size: int = 1000
     #: Requests without a signature are served.

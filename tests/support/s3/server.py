@@ -170,7 +170,8 @@ class S3Server:
         if limit is not None and self._requests_by_key_id[key_id] > limit:
             return Fault(400, "ExpiredToken")
         operation = request.operation
-        if self.behaviour.refuses_lists and operation.startswith("List"):
+        is_of_versions = self.behaviour.refuses_versions and operation == "ListObjectVersions"
+        if is_of_versions or (self.behaviour.refuses_lists and operation.startswith("List")):
             return Fault(403, "AccessDenied")
         if self.behaviour.wants_content_md5 and operation == "DeleteObjects" and "content-md5" not in request.headers:
             return Fault(400, "MissingContentMD5")
