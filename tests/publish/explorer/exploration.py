@@ -15,10 +15,10 @@ process that was killed has no writes under way.
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from tests.publish.explorer.actors import TAKEDOWNS, Role
+from tests.publish.explorer.actors import TAKEDOWNS, VERIFY, Role
 from tests.publish.explorer.directory import on_disk
 from tests.publish.explorer.invariants import Moment, Watch, check_settled, still_gone, walk
 from tests.publish.explorer.scenarios import SCENARIOS, Scenario, made
@@ -118,6 +118,8 @@ class Explorer:
         key = (scenario.name, layout, frozenset(moment.world.objects.items()), held, moment.gone, moment.is_soiled)
         if key not in self.nexts:
             ways: list[Role] = [Role("next", "rebuild", content=scenario.next)]
+            if VERIFY in scenario.roles:
+                ways.append(replace(VERIFY, content=scenario.next))
             ways += [TAKEDOWNS[number] for number in sorted({role.hides for role in scenario.roles} & moment.gone)]
             left = moment._replace(held=held)
             self.nexts[key] = tuple(text for role in ways for text in _followed(scenario, left, layout, role, tell))
@@ -138,8 +140,9 @@ def _followed(scenario: Scenario, left: Moment, layout: str, role: Role, tell: C
     broken = [*watch.broken]
     if actor.code == 4:
         broken.append("is refused")
-    elif role.command == "rebuild" and not (actor.code and scenario.damage):
-        broken += check_settled(world, layout, role.content)
+    elif not role.hides and not (actor.code and scenario.damage):
+        # Only a run that probes the store looks for the probes of others.
+        broken += check_settled(world, layout, role.content, may_have_probes=not role.options)
     yield from (f"next {role.name}: {text}" for text in broken)
 
 
