@@ -63,8 +63,7 @@ def test_answers_say_when_they_last_changed(edge: Site) -> None:
 
 
 def test_the_link_to_the_next_page_leads_through_the_whole_list(edge: Site) -> None:
-    if edge.edge == "bucket":
-        assert "link" not in edge.ask(PAGES.name, 20).headers, "its pages are passed on unread"
+    # The second page of PAGES passes an nginx before a bucket unread.
     for one in (LISTS["all/new"], *([] if edge.edge == "bucket" else [PAGES])):
         target: str | None = f"{MARKETS}?sort={one.name.split('/')[1]}&status={one.name.split('/')[0]}&limit=20"
         items = 0

@@ -39,6 +39,8 @@ MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "hyphens may stand anywhere": (" || text[13] !== '-'", ""),
     "any letter is a hex digit": ("if (parseInt(piece, 16).toString(16) !== piece) return false;", ""),
     "a missing page is a 404": ("!== HEAD) return refuse(['cursor.gone']);", "!== HEAD) return fixed(404);"),
+    "a cursor that has expired is a foreign one": ("refuse(['cursor.gone'])", "refuse(['cursor.foreign'])"),
+    "a foreign cursor is none": ("!== check) return false;", "!== check) return null;"),
     "a missing market is a 400": ("key.indexOf(DETAILS) === 0) return fixed(404);",
                                   "key.indexOf(DETAILS) === 0) return refuse(['cursor']);"),
     "the last of repeated parameters wins": ("name in given || value === ''", "value === ''"),

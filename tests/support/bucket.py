@@ -4,6 +4,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TypeAlias
@@ -46,6 +47,8 @@ def bucket(output: Path, port: int, fault: Fault = _healthy) -> Iterator[list[st
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(body)))
             self.send_header("ETag", etag)
+            if found:
+                self.send_header("Last-Modified", formatdate((output / key).stat().st_mtime, usegmt=True))
             self.end_headers()
             if self.command == "GET" and not is_known:
                 self.wfile.write(body)
