@@ -116,11 +116,11 @@ class Publisher:
             self._doubts = self._audit()
         else:
             self._doubt(self._late())
-        if published := self._lease.published:
-            self._unreached = unreached(self._store, published, self._lease.now)
+        self._unreached = unreached(self._store, self._record(), self._lease.now)
         plan = self._plan()
         if plan.is_empty(self._record()):
-            self._doubt(self._stray_details())
+            # Any other plan deletes the details of all blocked markets, which takes one request.
+            self._doubt(stray_details(self._store, self._record(), self._blocked))
             plan = self._plan()
         self.tally.retained = layouts.total(plan.final.generations()) - layouts.total(plan.final.current())
         return plan
@@ -145,15 +145,7 @@ class Publisher:
         return audit(self._store, self._lease.published, self.content.built, self.content.folder)
 
     def _late(self) -> Doubts:
-        published = self._lease.published
-        if published is None or not published.abandoned:
-            return NO_DOUBTS
-        return late(self._store, published, self.content.built)
-
-    def _stray_details(self) -> Doubts:
-        published = self._lease.published
-        # A plan with anything to do deletes the details of all blocked markets, which takes one request.
-        return stray_details(self._store, published, self._blocked) if published else NO_DOUBTS
+        return late(self._store, self._record(), self.content.built)
 
     def _doubt(self, doubts: Doubts) -> None:
         self._doubts = doubts
@@ -253,7 +245,7 @@ class Publisher:
         elif self.tally.found_altered and not self._is_audited:
             # Somebody altered objects, so the record may be wrong about others, too.
             self._doubts = self._audit()
-        elif self._lease.published and self._lease.published.work and (doubts := self._late()) != NO_DOUBTS:
+        elif self._record().work and (doubts := self._late()) != NO_DOUBTS:
             self._doubt(doubts)
         else:
             return None
