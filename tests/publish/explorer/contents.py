@@ -1,5 +1,7 @@
 """What is published in the explorer: two lists of two or three markets, with pages for two limits, in both layouts."""
 
+import atexit
+import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,7 +47,9 @@ class Built:
 @cache
 def workplace() -> Path:
     """For the files of configuration; outputs are in memory."""
-    return Path(tempfile.mkdtemp(prefix="explorer-"))
+    folder = Path(tempfile.mkdtemp(prefix="explorer-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 @cache

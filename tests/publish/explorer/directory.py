@@ -38,7 +38,7 @@ class Disk:
     """The directory of one game. The objects of the world follow it, operation by operation."""
 
     def __init__(self, world: World) -> None:
-        self.root = Path(os.path.realpath(tempfile.mkdtemp(dir=_PLACE)))
+        self.root = Path(os.path.realpath(tempfile.mkdtemp(prefix="explorer-", dir=_PLACE)))
         self.open: dict[int, str] = {}
         for key, body in world.objects.items():
             path = self.root / key

@@ -257,6 +257,12 @@ def blocked(world: World) -> frozenset[str]:
     return blocklist.decode(content).ids() if content else frozenset()
 
 
+def forget() -> None:
+    """Free what was remembered of worlds: those of other games are others."""
+    for remembered in (look, walk, untruths, readers):
+        remembered.cache_clear()
+
+
 def still_gone(scenario: Scenario, world: World, gone: frozenset[int]) -> frozenset[int]:
     """The markets that were reported gone, except those that somebody unblocked since."""
     if all(role.command != "undo" for role in scenario.roles):

@@ -7,6 +7,7 @@ import pytest
 
 from tests.publish.explorer import stand_ins
 from tests.publish.explorer.exploration import Explorer, Played, explore
+from tests.publish.explorer.invariants import forget
 from tests.publish.explorer.scenarios import SCENARIOS
 
 #: Every game: scenario, layout, and the role that begins.
@@ -25,10 +26,11 @@ SHORT: Final = (
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def explorer() -> Iterator[Explorer]:
     with stand_ins.in_place():
         yield Explorer()
+    forget()
 
 
 def violations(found: Iterator[Played]) -> tuple[int, list[str]]:
