@@ -48,7 +48,11 @@ def test_the_probe_of_a_killed_run_is_deleted(s3: S3Server, monkeypatch: pytest.
     assert swept(s3) == 0
 
 
-@pytest.mark.parametrize("identity", [process_identity.identity(), "another-boot/4026531836 1 1", "0123456789abcdef"])
+@pytest.mark.parametrize(
+    "identity",
+    [process_identity.identity(), "another-boot/4026531836 1 1", "0123456789abcdef"],
+    ids=["alive", "another boot", "unknown"],
+)
 def test_a_probe_that_may_be_in_use_is_left_alone_for_an_hour(
     identity: str, s3: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
