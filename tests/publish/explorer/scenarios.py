@@ -1,8 +1,9 @@
 """Which two actors meet, and on what; most with either of them first, and in both layouts.
 
-Bounded, because others show the same: verification, a publish after `--undo`, refusals, a missing first page and a
-directory in one layout; two takedowns, and the same publish twice, in one order. All processes are on one machine,
-where a dead one is taken over from at once; elsewhere a run waits for the lease first, and then does the same.
+Bounded, because others show the same: takedowns of a new market, verification, a publish after `--undo`, refusals, a
+missing first page and a directory in one layout; two takedowns, the same publish twice, and a missing first page in one
+order. All processes are on one machine, where a dead one is taken over from at once; elsewhere a run waits for the
+lease first, and then does the same.
 """
 
 from collections.abc import Callable, Mapping
@@ -103,7 +104,7 @@ _ALL: Final = (
     Scenario("publish-takedown1", (PUBLISH, TAKEDOWNS[1])),
     Scenario("publish-takedown3", (PUBLISH, TAKEDOWNS[3]), games=_PAGES),
     Scenario("rebuild-takedown2", (REBUILD, TAKEDOWNS[2])),
-    Scenario("rebuild-takedown3", (REBUILD, TAKEDOWNS[3])),
+    Scenario("rebuild-takedown3", (REBUILD, TAKEDOWNS[3]), games=_PAGES),
     Scenario("publish-other", (PUBLISH, OTHER), next="other"),
     Scenario("guarded-takedown1", (GUARDED, TAKEDOWNS[1]), before=(PUBLISH,), games=_PAGES),
     Scenario("takedown1-takedown2", (TAKEDOWNS[1], TAKEDOWNS[2]), games=_FIRST),
@@ -114,7 +115,7 @@ _ALL: Final = (
     Scenario("move-takedown1", (MOVE, TAKEDOWNS[1])),
     Scenario("move-publish", (MOVE, OTHER), next="other"),
     Scenario("no-record", (PUBLISH, TAKEDOWNS[1]), damage=_lose_record),
-    Scenario("no-first-page", (PUBLISH, TAKEDOWNS[1]), damage=_lose_first_page, games=_PAGES),
+    Scenario("no-first-page", (PUBLISH, TAKEDOWNS[1]), damage=_lose_first_page, games=(("pages", 1),)),
     Scenario("disk-publish-publish", (PUBLISH, PUBLISH), on_disk=True, games=_FIRST),
     Scenario("disk-publish-other", (PUBLISH, OTHER), next="other", on_disk=True, games=(("pages", 0),)),
     Scenario("disk-publish-takedown3", (PUBLISH, TAKEDOWNS[3]), on_disk=True, games=(("pages", 0),)),
