@@ -151,7 +151,7 @@ def test_a_build_killed_at_any_call_leaves_the_old_state_or_the_new(
     world: World, builds: Builds, reader: Reader
 ) -> None:
     # In random order, so that most killed builds follow one killed at another call.
-    faults = chosen([*COMMIT, *PRUNING, *CLEARING, *STAGING], 12)
+    faults = chosen([*COMMIT, *PRUNING, *CLEARING, *STAGING], 8)
     random.Random(7).shuffle(faults)
     builds.build()
     states, is_withdrawn = [world.state()], False
@@ -170,7 +170,7 @@ def test_a_build_killed_at_any_call_leaves_the_old_state_or_the_new(
             repair(builds, reader, is_fresh_compared=repairs % 5 == 0)
             exact += finish(reader, walks, may_be_gone=is_withdrawn)
             states, is_withdrawn = [world.state()], False
-    assert builds.kills == len(faults) >= rounds(12, 150)
+    assert builds.kills == len(faults) >= rounds(8, 150)
     assert exact > 3 * builds.kills
 
 
@@ -231,7 +231,7 @@ def test_a_first_build_killed_at_any_call_leaves_whole_lists_or_none(world: Worl
         *(Fault("first", number) for number in (1, 150, 1500, 3030)),
         Fault("create", 700, who="worker", victim="main"),
     ]
-    faults = chosen(faults, 5)
+    faults = chosen(faults, 3)
     state, found = world.state(), 0
     for number, fault in enumerate(faults):
         builds.output = world.folder / f"output-{number}"
@@ -241,7 +241,7 @@ def test_a_first_build_killed_at_any_call_leaves_whole_lists_or_none(world: Worl
         repair(builds, reader)
         shutil.rmtree(builds.output)
     assert builds.kills == len(faults)
-    assert found > rounds(60, 240)
+    assert found > rounds(30, 240)
 
 
 def check_existing_lists(reader: Reader, state: State) -> int:

@@ -19,12 +19,12 @@ PLAN = """\
 sqlite:///markets.db as of 2024-02-01T01:00:00.000Z: 11 markets in 30 lists, 0 rows quarantined; nothing was written
 
                                                              pages   chunks
-objects of a build                                           3,217      107
+objects of a build                                           3,219      109
 bytes
 objects changed since 2024-01-31T12:00:00.000Z                   1        1
 objects in the store, retired ones kept for 360 minutes      4,617      527
 bytes
-PUT requests per publish                                     3,220      110
+PUT requests per publish                                     3,222      112
 PUT requests per month, with a publish every 60 minutes  2,350,600   80,300
 USD per month at S3 + CloudFront                             11.75     0.40
 USD per month at R2                                          10.58     0.36
@@ -134,7 +134,7 @@ def test_plan_says_what_is_missing_in_the_database(site: Site) -> None:
 def test_what_costs_too_much_is_not_published(charged: Site) -> None:
     refusal = charged.refused(3, "publish", guards__max_monthly_cost="10")
     assert refusal == (
-        "3,220 PUT requests every 60 minutes would cost about 11.75 USD a month at S3 + CloudFront (prices of "
+        "3,222 PUT requests every 60 minutes would cost about 11.76 USD a month at S3 + CloudFront (prices of "
         "2026-03-08), more than guards.max_monthly_cost (10) allows; nothing was uploaded. set schedule: 120 "
         "(5.88 USD) or layout: chunks (0.40 USD), or pass --allow-cost"
     )

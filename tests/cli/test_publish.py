@@ -40,7 +40,7 @@ def test_a_rebuild_ends_with_two_lines(site: Site) -> None:
         f"built 11 markets as of 2024-02-01T01:00:00.000Z: 2 files written ({size} bytes), {objects - 2} unchanged, "
         "0 deleted, 0 rows quarantined, TIME\n"
         f"published 11 markets as of 2024-02-01T01:00:00.000Z to s3://markets/api: 2 objects uploaded ({size} bytes), "
-        f"{objects - 2} unchanged, 0 deleted, 0 retained, 8 requests\n"
+        f"{objects - 2} unchanged, 0 deleted, 0 retained, 9 requests\n"
     )
     site.check()
 

@@ -287,6 +287,7 @@ def test_a_takedown_before_the_first_publish_succeeds(empty: Site) -> None:
     empty.check()
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"items":[', b'{"items":[],"nextCursor":"p1"}'])
 def test_an_unreadable_list_is_an_error_and_the_market_is_still_blocked(site: Site, body: bytes) -> None:
     site.put(keys.first_page("open/new", 100), body)
@@ -402,6 +403,7 @@ def test_the_site_has_markets_of_every_status(site: Site) -> None:
 # Whatever else is broken
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("body", [None, b"{}{"])
 def test_without_a_record_details_go_and_the_takedown_says_what_remains(site: Site, body: bytes | None) -> None:
     retire(site)
@@ -433,6 +435,7 @@ def test_without_a_record_nothing_of_an_unblocked_market_is_deleted(site: Site) 
     assert site.objects() == before
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     "key", [keys.first_page("cancelled/new", 100), keys.first_page("open/new", 100), keys.SNAPSHOT]
 )
