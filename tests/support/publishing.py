@@ -4,20 +4,22 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import pytest
 from click.testing import CliRunner, Result
 
 from generator.api import keys
 from generator.api.contract import SORTS, STATES_OF_FILTER
+from generator.builder import worker_pool
 from generator.cli.main import main
 from generator.publish import record
 from generator.publish.record import Published
+from generator.publish.stores.s3_uploads import Uploads
 from generator.publish.stores.store import Store
 from generator.tree.layouts import object_keys
 from tests.support import limits
@@ -214,6 +216,30 @@ def _within(folder: Path) -> Iterator[None]:
         os.chdir(before)
 
 
+class _NoWorkers:
+    """Builds in this process: few markets take longer to share among several than to build."""
+
+    def __init__(
+        self,
+        work: Callable[[Any], Any],
+        units: Sequence[Any],
+        cost: Callable[[Any], float],
+        count: int,
+        at_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        del cost, count
+        self._work, self._units, self._at_end = work, units, at_end
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._at_end()
+
+    def results(self) -> Iterator[Any]:
+        return map(self._work, self._units)
+
+
 @dataclass(frozen=True)
 class Original:
     """The first publish, made once."""
@@ -288,6 +314,8 @@ def copied(original: Original, server: S3Server, patch: pytest.MonkeyPatch) -> I
         for key, (body, headers) in original.objects.items():
             server.bucket.put(key, body, headers, Conditions())
         patch.chdir(folder)
+        patch.setattr(worker_pool, "WorkerPool", _NoWorkers)
+        patch.setattr(Uploads, "parallel", 8)
         with closing(sqlite3.connect(folder / "markets.db", isolation_level=None)) as database:
             yield Site(folder, server, database)
 
