@@ -99,7 +99,7 @@ def repair(scene: Scene) -> Case:
 CASES = (first, change, move, withdrawal, expiry, purge, withdrawn_by_command, repair)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_a_run_killed_at_any_request_loses_nothing(
     scene: Scene, victims: Victims, case: Callable[[Scene], Case]

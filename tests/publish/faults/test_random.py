@@ -33,7 +33,7 @@ from tests.support.rows import market_id
 
 @pytest.mark.campaign
 def test_two_hundred_random_kills_leave_nothing_behind(scene: Scene, victims: Victims) -> None:
-    rng, most = random.Random(5), rounds(8, 200)
+    rng, most = random.Random(5), rounds(5, 200)
     site = scene.site("m0", 0)
     with Walkers(scene, site.state) as walkers:
         scene.publish(site)
@@ -83,7 +83,7 @@ def test_a_store_that_denies_listing_versions_never_keeps_the_cdn_from_being_inv
     settings = (f"publish.purge_command=sh -c 'echo done >> {notes}'", "publish.cache_fill=0")
     overrides = [part for setting in settings for part in ("--set", setting)]
     arguments = scene.arguments("publish", "b", "--allow-shrink", *overrides)
-    for _ in range(rounds(2, 30)):
+    for _ in range(rounds(1, 30)):
         scene.reset(before)
         scene.server.bucket.versioning = "Enabled"
         scene.server.behaviour.refuses_versions = True

@@ -74,7 +74,7 @@ def test_a_takedown_during_a_publish_wins_three_hundred_times(tmp_path: Path) ->
                 check_lists(scene, without(again.state, HIDDEN))
                 tries += 1
 
-    chosen = sample(range(300), 10)
+    chosen = sample(range(300), 6)
     run_all(tmp_path, [chosen[start::AT_ONCE] for start in range(AT_ONCE)], play)
     assert tries == sum(number % EVERY == 0 for number in chosen) > 0
 
@@ -108,7 +108,7 @@ def test_two_hundred_publishers_killed_with_a_put_in_flight_leave_nothing_for_lo
             check_whole(scene.objects(), old)
             check_lists(scene, old.state)
 
-    chosen = sample(range(200), 5)
+    chosen = sample(range(200), 4)
     run_all(tmp_path, [chosen[start::AT_ONCE] for start in range(AT_ONCE)], play)
 
 

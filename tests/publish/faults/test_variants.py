@@ -627,7 +627,7 @@ def test_the_protocol_passes_every_round(scene: Scene, play: Callable[[Scene, Va
     play(scene, REAL)
 
 
-@pytest.mark.campaign(short=4)
+@pytest.mark.campaign(short=3)
 @pytest.mark.parametrize("rule", BROKEN)
 def test_a_publisher_that_breaks_a_rule_is_caught(scene: Scene, rule: str) -> None:
     variant, play, caught = BROKEN[rule]
