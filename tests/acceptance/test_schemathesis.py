@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
+from tests.support import limits
 from tests.support.builds import VARIANTS, build_now, make_config
 from tests.support.programs import require
 from tests.support.servers import folder_for_anybody, free_port, nginx
@@ -42,7 +43,8 @@ def address(request: pytest.FixtureRequest, demo_folder: Path) -> Iterator[str]:
         server, variant, layout = request.param
         url = f"http://127.0.0.1:{port}"
         settings = {"layout": layout, **VARIANTS[variant]}
-        build_now(make_config(folder, base_url=url, rate_limit__requests=1_000_000, **settings))
+        with limits.every():
+            build_now(make_config(folder, base_url=url, rate_limit__requests=1_000_000, **settings))
         if server == "nginx":
             stack.enter_context(nginx(folder / "output", port))
         else:

@@ -145,6 +145,7 @@ def test_a_dry_run_that_is_refused_withdraws_nothing(site: Site) -> None:
 # Damaged or incomplete builds
 
 
+@pytest.mark.campaign(short=4)
 @pytest.mark.parametrize("step", ["detail", "page", "document", "first page"])
 @pytest.mark.parametrize("harm", ["missing", "altered"])
 def test_a_file_altered_since_the_build_is_refused(site: Site, step: str, harm: str) -> None:

@@ -100,7 +100,12 @@ def _nginx(layout: str, folder: Path) -> Iterator[Site]:
 @contextmanager
 def _bucket(layout: str, folder: Path) -> Iterator[Site]:
     port, store = free_port(), free_port()
-    place = {"publish__target": "s3://store/a prefix", "publish__endpoint_url": f"http://127.0.0.1:{store}"}
+    place = {
+        "publish__target": "s3://store/a prefix",
+        "publish__endpoint_url": f"http://127.0.0.1:{store}",
+        # Where nothing purged the copies, they would be kept for minutes only.
+        "publish__cloudfront_distribution": "E2EXAMPLE",
+    }
     output = _settings(folder, layout, port, **place).output
     with bucket(output, store), nginx(output, port, "bucket.conf"), connected(port) as client:
         yield Site("bucket", layout, output, client, _nothing)

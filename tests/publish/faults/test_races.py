@@ -133,7 +133,7 @@ def test_a_publisher_frozen_past_its_lease_does_no_harm_fifty_times(scene: Scene
     scene.publish(old)
     before = scene.objects()
     start, total = span_of_work(scene, slow)
-    freezes = rounds(5, 50)
+    freezes = rounds(3, 50)
     with Walkers(scene, old.state, slow.state, fast.state) as walkers:
         for number in range(freezes):
             scene.reset(before)
@@ -319,7 +319,7 @@ def test_two_hundred_commits_with_lost_responses_are_neither_lost_nor_repeated(t
         assert sequence_of(scene) == sequence + 3, "a record was put twice"
         scene.reset({})
 
-    number = rounds(18, 200)
+    number = rounds(8, 200)
     assert run_all(tmp_path, range(number), play) == number
     assert codes == [0] * number
 
