@@ -89,9 +89,9 @@ class Applier:
 
     def sweep(self, plan: Plan) -> None:
         """Delete the generations that are due, or what is left of them; nothing links to them any more."""
-        remains = {step.place_of(): step.shared for step in plan.leftovers}
+        remains = {step.pair: step.shared for step in plan.leftovers}
         for step in plan.due:
-            shared = remains.get(step.place_of())
+            shared = remains.get(step.pair)
             self._delete(key for key in step.object_keys() if shared is None or key in shared)
 
     def _each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:

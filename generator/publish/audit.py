@@ -11,7 +11,7 @@ from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.publish.plan import Doubts
 from generator.publish.record import Published
-from generator.publish.stores.requests import parallel_map, with_retries
+from generator.publish.stores.requests import etags_of, parallel_map, with_retries
 from generator.publish.stores.store import Listed, Store
 from generator.tree import layouts
 from generator.tree.folder import Output
@@ -38,13 +38,13 @@ def audit(store: Store, published: Published | None, built: Manifest, folder: Ou
 def late(store: Store, published: Published, built: Manifest) -> Doubts:
     """Find what publishers that were cut short have put since."""
     suspects = {key for entry in published.abandoned for key in entry.touched} - published.unfinished()
-    altered = {key for key, etag in _etags(store, suspects).items() if etag != published.etags.get(key)}
+    altered = {key for key, etag in etags_of(store, suspects).items() if etag != published.etags.get(key)}
     known = published.due_generations() | published.built.generations() | built.current()
     gone = {
-        (entry.list, entry.generation): entry.as_current()
+        entry.pair: entry.as_current()
         for abandoned in published.abandoned
         for entry in abandoned.generations
-        if (entry.list, entry.generation) not in known
+        if entry.pair not in known
     }
     chunks = layouts.chunk_keys(gone) - layouts.chunk_keys(known)
     found = altered | _existing(store, chunks) | _objects_of(store, gone)
@@ -59,18 +59,17 @@ def unreached(store: Store, published: Published, now: str) -> frozenset[tuple[s
         name: {key for key in published.unfinished() if keys.is_first_page(key) and key.startswith(prefix)}
         for name, prefix in prefixes.items()
     }
-    etags = _etags(store, set().union(*touched.values()))
+    etags = etags_of(store, set().union(*touched.values()))
     unmoved = {
         name for name, pages in touched.items()
         if pages and all(etags[key] == published.etags.get(key) for key in pages)
     }  # fmt: skip
-    return frozenset((entry.list, entry.generation) for entry in begun if entry.list in unmoved)
+    return frozenset(entry.pair for entry in begun if entry.list in unmoved)
 
 
 def stray_details(store: Store, published: Published, ids: Collection[str]) -> Doubts:
     """Find details of these markets that the store holds, although the record knows of none."""
-    details = {key for market_id in ids for key in published.built.details(market_id)}
-    found = _existing(store, details - published.built.objects.keys())
+    found = _existing(store, published.built.all_details(ids) - published.built.objects.keys())
     return Doubts(frozenset(found), show_withdrawn=bool(found))
 
 
@@ -85,13 +84,7 @@ def _objects_of(store: Store, generations: Iterable[tuple[str, str]]) -> set[str
 
 
 def _existing(store: Store, object_keys: Collection[str]) -> set[str]:
-    return {key for key, etag in _etags(store, object_keys).items() if etag is not None}
-
-
-def _etags(store: Store, object_keys: Collection[str]) -> dict[str, str | None]:
-    wanted = sorted(object_keys)
-    etags = parallel_map(lambda key: with_retries(partial(store.head, key)), wanted, store.parallel)
-    return dict(zip(wanted, etags, strict=True))
+    return {key for key, etag in etags_of(store, object_keys).items() if etag is not None}
 
 
 def _is_whole(store: Store, folder: Output, pair: tuple[str, str], entry: Current, found: Mapping[str, Listed]) -> bool:

@@ -64,7 +64,8 @@ class GenerationStep:
     reason: Reason
     shared: frozenset[str] = frozenset()
 
-    def place_of(self) -> tuple[str, str]:
+    @property
+    def pair(self) -> tuple[str, str]:
         """The list and the generation's name."""
         return self.list_name, self.entry.generation
 
@@ -168,7 +169,7 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
     uncertain = record.unfinished() | rules.doubts.keys
     uploads = sorted(_uploads(built, before, uncertain), key=lambda step: (keys.rank(step.key), step.key))
     withdrawn = before.markets.keys() - (built.markets.keys() - rules.remaining)
-    details = {key for market_id in withdrawn for key in before.details(market_id)}
+    details = before.all_details(withdrawn)
     deletions = [*_deletions(built, before, uncertain, details)]
     first = details | {step.key for step in deletions if keys.is_detail(step.key) and step.key not in before.objects}
     return Plan(
@@ -192,9 +193,7 @@ def _final(built: Manifest, before: Manifest, rules: Rules) -> Manifest:
     shown = {market_id: states for market_id, states in built.markets.items() if market_id not in rules.remaining}
     settled = manifest.settle(before, built, shown, rules.lifetime, rules.now)
     broken = rules.doubts.generations | rules.unreached
-    retained = tuple(
-        entry for entry in settled.retired if not rules.purges and (entry.list, entry.generation) not in broken
-    )
+    retained = tuple(entry for entry in settled.retired if not rules.purges and entry.pair not in broken)
     named = {market_id: before.markets[market_id] for market_id in before.markets.keys() & rules.remaining}
     return settled.model_copy(update={"retired": retained, "markets": {**settled.markets, **named}})
 
@@ -222,7 +221,7 @@ def _deletions(
 
 def _generations(built: Manifest, before: Manifest, broken: Collection[tuple[str, str]]) -> Iterator[GenerationStep]:
     known = before.generations()
-    partial = {(entry.list, entry.generation) for entry in before.retired if entry.partial}
+    partial = {entry.pair for entry in before.retired if entry.partial}
     whole = {pair: entry for pair, entry in known.items() if pair not in partial and pair not in broken}
     stored_chunks = layouts.chunk_keys(whole)
     for pair, entry in built.current().items():

@@ -192,19 +192,19 @@ class Publisher:
     def _sweep_leftovers(self, plan: Plan) -> None:
         if plan.leftovers:
             self._applier.sweep_leftovers(plan)
-            swept = {step.place_of() for step in plan.leftovers}
+            swept = {step.pair for step in plan.leftovers}
             published = self._record()
-            due = tuple(entry for entry in published.due if (entry.list, entry.generation) not in swept)
+            due = tuple(entry for entry in published.due if entry.pair not in swept)
             self._lease.hold(published.model_copy(update={"due": due}), plan.touched())
 
     def _intend(self, plan: Plan, before: Published) -> None:
         new = {step.list_name: step.entry for step in plan.generations}
         intended = manifest.intend(before.built, new, plan.final.markets, self._lease.now, plan.final.slugs)
-        uploading = {(step.list_name, step.entry.generation) for step in plan.generations}
-        leftovers = {step.place_of() for step in plan.leftovers}
-        moved = [entry for entry in intended.retired if (entry.list, entry.generation) in leftovers]
+        uploading = {step.pair for step in plan.generations}
+        leftovers = {step.pair for step in plan.leftovers}
+        moved = [entry for entry in intended.retired if entry.pair in leftovers]
         intended = intended.model_copy(update={"retired": tuple(e for e in intended.retired if e not in moved)})
-        due = tuple(entry for entry in (*before.due, *moved) if (entry.list, entry.generation) not in uploading)
+        due = tuple(entry for entry in (*before.due, *moved) if entry.pair not in uploading)
         probed_at = self._probed_at or before.probed_at
         abandoned = self._abandoned(before)
         update = {"built": intended, "due": due, "probed_at": probed_at, "abandoned": abandoned}
@@ -259,9 +259,7 @@ class Publisher:
 
     def _blocked_details(self, plan: Plan) -> frozenset[str]:
         """Every detail of a blocked market: a late request may have put one of which the record knows nothing."""
-        built = self._record().built
-        details = {key for market_id in self._blocked for key in built.details(market_id)}
-        return frozenset(details - plan.final.objects.keys())
+        return frozenset(self._record().built.all_details(self._blocked) - plan.final.objects.keys())
 
     def _finish(self, plan: Plan) -> None:
         published = self._record()

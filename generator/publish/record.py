@@ -77,7 +77,7 @@ class Published(StoredModel):
 
     def due_generations(self) -> dict[tuple[str, str], Current]:
         """The generations that are due, by list and name."""
-        return {(entry.list, entry.generation): entry for entry in self.due}
+        return {entry.pair: entry for entry in self.due}
 
     def unfinished(self) -> frozenset[str]:
         """The mutable objects of unknown content: a publisher that is at work or was interrupted may replace them."""

@@ -38,8 +38,6 @@ Result = TypeVar("Result")
 
 #: Seconds between two attempts at a store or folder that another run holds.
 _RETRY_S: Final = 0.5
-#: The most keys that one request deletes (S3 API, DeleteObjects).
-_BATCH: Final = 1_000
 
 #: Shows the operator a line.
 Notify = Callable[[str], None]
@@ -147,9 +145,7 @@ class _PublishedSite:
         """Delete the details of blocked markets without a record; raise StoreError if other objects may show them."""
         store = self._target.store
         details = [key for market_id in sorted(blocked) for key in _stored_details(store, market_id)]
-        while details:
-            with_retries(partial(store.delete, details[:_BATCH]))
-            del details[:_BATCH]
+        with_retries(partial(store.delete, details))
         found = with_retries(partial(store_checks.foreign_object, store))
         if blocked and found:
             raise StoreError(

@@ -16,7 +16,7 @@ from generator.api import contract, keys
 from generator.api.openapi.schemas import BuildRecord
 from generator.errors import OutputError
 from generator.publish.record import Published
-from generator.publish.stores.requests import parallel_map, with_retries
+from generator.publish.stores.requests import etags_of, parallel_map, with_retries
 from generator.publish.stores.store import Store
 from generator.tree import files, list_reader, staging
 from generator.tree.artifact import Artifact
@@ -66,9 +66,8 @@ class StoredState:
         """The markets whose details an interrupted run deleted already, or did not put yet: no list may show them."""
         built, unknown = self.published.built, self.unknown()
         details = {keys.detail(market_id): market_id for market_id in built.markets}
-        doubted = [key for key in details if key in unknown]
-        etags = parallel_map(lambda key: with_retries(partial(self.store.head, key)), doubted, self.store.parallel)
-        return frozenset(details[key] for key, etag in zip(doubted, etags, strict=True) if etag is None)
+        etags = etags_of(self.store, details.keys() & unknown)
+        return frozenset(details[key] for key, etag in etags.items() if etag is None)
 
 
 def from_store(state: StoredState, ids: Collection[str], folder: Output, lifetime: timedelta) -> tuple[str, ...]:
@@ -123,7 +122,7 @@ class _Withdrawal:
 
     def _gone(self) -> frozenset[str]:
         """The keys of the details of the markets to remove."""
-        return frozenset(key for market_id in self._ids for key in self._before.details(market_id))
+        return frozenset(self._before.all_details(self._ids))
 
     def _items(self, list_name: str) -> list[bytes] | None:
         """The items of a list; None if they cannot be read."""

@@ -67,6 +67,11 @@ class Retired(Current):
     withdrawn: bool = False
     partial: bool = False
 
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The list and the generation's name."""
+        return self.list, self.generation
+
     def is_due(self, now: str, lifetime: timedelta) -> bool:
         """Whether the generation may be deleted: retired for longer than the lifetime of cursors, or withdrawn."""
         age = datetime.fromisoformat(now) - datetime.fromisoformat(self.retired_at)
@@ -109,15 +114,17 @@ class Manifest(StoredModel):
         yield keys.detail(market_id)
         yield from (keys.detail_by_slug(slug) for slug in self.slugs.get(market_id, ()))
 
+    def all_details(self, ids: Iterable[str]) -> set[str]:
+        """Every key of the details of these markets."""
+        return {key for market_id in ids for key in self.details(market_id)}
+
     def current(self) -> dict[tuple[str, str], Current]:
         """Every current generation, by list and name."""
         return {(name, current.generation): current for name, current in self.lists.items()}
 
     def generations(self) -> dict[tuple[str, str], Current]:
         """Every generation that exists, by list and name."""
-        retired: dict[tuple[str, str], Current] = {
-            (generation.list, generation.generation): generation for generation in self.retired
-        }
+        retired: dict[tuple[str, str], Current] = {generation.pair: generation for generation in self.retired}
         return retired | self.current()
 
     def encoded(self) -> bytes:
@@ -179,7 +186,7 @@ def _retirements(previous: Manifest, built: Manifest, memberships: Memberships, 
     withdrawn = lists_of(membership for market_id in gone for membership in previous.markets[market_id])
     current = built.current()
     for retired in (*_earlier(previous, built, now), *_retired(previous.lists, now)):
-        if (retired.list, retired.generation) not in current:
+        if retired.pair not in current:
             yield retired.model_copy(update={"withdrawn": True}) if retired.list in withdrawn else retired
 
 

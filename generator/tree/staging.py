@@ -106,7 +106,7 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
         if before is None:
             # Mark what lies under v1/ as ours, in case this first build is killed.
             folder.save(files.MANIFEST, previous.encoded())
-        for key in (key for market_id in withdrawn for key in previous.details(market_id)):
+        for key in previous.all_details(withdrawn):
             folder.discard_key(key)
         _move(folder, previous, rendered)
         folder.save(files.MANIFEST, final.encoded())

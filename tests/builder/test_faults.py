@@ -56,9 +56,8 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 @pytest.fixture
 def builds(request: pytest.FixtureRequest, world: World) -> Iterator[Builds]:
-    """Builds with few limits; with all of them in campaigns at full length, and for tests that ask for every limit."""
-    is_marked = request.node.get_closest_marker("every_limit") is not None
-    is_whole = is_marked or (IS_FULL and request.node.get_closest_marker("campaign") is not None)
+    """Builds with the test's limits; with all of them in campaigns at full length."""
+    is_whole = IS_FULL and request.node.get_closest_marker("campaign") is not None
     with (
         limits.every() if is_whole else nullcontext(),
         closing(Builds(world, world.folder / "output")) as builds,

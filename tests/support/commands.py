@@ -21,8 +21,8 @@ import psycopg  # noqa: F401 - as boto3
 
 from generator.cli.main import main
 from tests.support import limits
+from tests.support.builds import ROOT
 
-ROOT: Final = Path(__file__).parents[2]
 #: What takes longer hangs.
 _TIMEOUT_S: Final = 120
 

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -115,6 +115,13 @@ def parallel_map(work: Callable[[Item], Result], items: Iterable[Item], threads:
             # After an error, or when the caller stops early, do not begin what is queued.
             for future in pending:
                 future.cancel()
+
+
+def etags_of(store: Store, object_keys: Collection[str]) -> dict[str, str | None]:
+    """The ETags of these objects by key; None for an object that does not exist."""
+    wanted = sorted(object_keys)
+    etags = parallel_map(lambda key: with_retries(partial(store.head, key)), wanted, store.parallel)
+    return dict(zip(wanted, etags, strict=True))
 
 
 def _tasks(items: Iterator[Item], threads: int) -> Iterator[list[Item]]:

@@ -167,6 +167,13 @@ def explore(explorer: Explorer, scenario: Scenario, layout: str, first: int, str
 
 
 def _first_faults(trace: list[Op], at: int) -> Iterator[Fault]:
+    yield from _faults_of_any(trace, at)
+    if trace[at].writes:
+        yield Fault.STALL
+
+
+def _faults_of_any(trace: list[Op], at: int) -> Iterator[Fault]:
+    """The faults that either actor may meet at a request."""
     yield Fault.STOP
     if at and trace[at - 1].writes:
         yield Fault.KILL
@@ -174,7 +181,6 @@ def _first_faults(trace: list[Op], at: int) -> Iterator[Fault]:
         yield Fault.LATE
     if trace[at].writes:
         yield Fault.LOST
-        yield Fault.STALL
 
 
 def _second(explorer: Explorer, base: Played, op: Op) -> Iterator[Played]:
@@ -214,10 +220,4 @@ def _second_faults(first: Fault, op: Op, trace: list[Op], at: int) -> Iterator[F
     if first is Fault.STALL and at and trace[at - 1].conflicts(op):
         yield Fault.STOP
     if first in (Fault.LOST, Fault.STOP) and any(op.conflicts(other) for other in done):
-        yield Fault.STOP
-        if at and trace[at - 1].writes:
-            yield Fault.KILL
-        if trace[at].kind == "put":
-            yield Fault.LATE
-        if trace[at].writes:
-            yield Fault.LOST
+        yield from _faults_of_any(trace, at)
