@@ -17,10 +17,10 @@ from generator.source.reader import Reader, open_reader
 from generator.tree.folder import Output
 from generator.tree.staging import Staged
 
-#: The most ranges, and so the most connections: each worker that reads has its own.
-_RANGES: Final = 8
+#: The most ranges, and so the most workers that read. Each has a connection of its own, besides the build's.
+RANGES: Final = 8
 #: Markets that make a range worth a worker and a connection.
-_LEAST: Final = 50
+LEAST: Final = 50
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Details:
         self._catalog = catalog
         self._excerpts = excerpts
         self._reader = reader
-        self._in_order = reader.ranges(min(_RANGES, -(-len(catalog.markets) // _LEAST)))
+        self._in_order = reader.ranges(min(RANGES, -(-len(catalog.markets) // LEAST)))
         self._instant = reader.instant() if len(self._in_order) > 1 else None
         self._own: Reader | None = None
         self._opened = ExitStack()

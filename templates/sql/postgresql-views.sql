@@ -8,10 +8,14 @@
 --     PUBLIC_MARKETS_SOURCE__URL='postgresql://public_markets_reader:…@host/your_database'        for the job only
 --     public-markets check --set source.schema=public_api                 lists every column that does not fit
 --
--- The file is idempotent and runs in one transaction; after an error, nothing has changed.
+-- Run it again after every change to it, whatever changed: it replaces the views and grants their rights anew, in one
+-- transaction, so that readers see the old views or the new ones. After an error, nothing has changed. It waits five
+-- seconds for a build that is under way, then gives up ("lock timeout") and leaves the build alone: run it again later.
 -- PostgreSQL 13 or later. The test of this file builds from it and asserts every restriction it promises.
 
 BEGIN;
+-- Shorter than the reader's (below): the workers of a build queue behind this file, and must not be the ones to give up.
+SET LOCAL lock_timeout = '5s';
 
 CREATE SCHEMA IF NOT EXISTS public_api;
 COMMENT ON SCHEMA public_api IS 'What public-markets publishes: every row of these views is public.';
@@ -24,8 +28,21 @@ COMMENT ON SCHEMA public_api IS 'What public-markets publishes: every row of the
 --
 -- The views exclude hidden rows, so that the reader's password gives access to public data only. This first view defines
 -- which markets are visible, and the key on which the tables are joined; the reader cannot read it.
+--
+-- All of them are dropped first, because CREATE OR REPLACE can neither change the type of a column nor remove one. Name
+-- them in this order, in which a build reads them: otherwise the two can wait for each other. No CASCADE: if a view of
+-- yours depends on these, the file fails and says which.
 
-CREATE OR REPLACE VIEW public_api.visible_contracts WITH (security_barrier) AS
+DROP VIEW IF EXISTS
+    public_api.markets,
+    public_api.market_categories,
+    public_api.fx_members,
+    public_api.orders,
+    public_api.fills,
+    public_api.probabilities,
+    public_api.visible_contracts;
+
+CREATE VIEW public_api.visible_contracts WITH (security_barrier) AS
 SELECT
     c.contract_id,
     c.public_ref AS market_id,  -- a UUID: the public address of a market
@@ -34,7 +51,7 @@ FROM app.contracts AS c
 JOIN app.moderation AS m USING (contract_id)
 WHERE m.verdict = 'passed' AND c.is_searchable AND c.deleted_at IS NULL AND c.state <> 'draft';
 
-CREATE OR REPLACE VIEW public_api.markets WITH (security_barrier) AS
+CREATE VIEW public_api.markets WITH (security_barrier) AS
 SELECT
     v.market_id                                                  AS id,
     c.url_name                                                   AS slug,         -- may be NULL
@@ -70,13 +87,13 @@ SELECT
 FROM public_api.visible_contracts AS v
 JOIN app.contracts AS c USING (contract_id);
 
-CREATE OR REPLACE VIEW public_api.market_categories WITH (security_barrier) AS
+CREATE VIEW public_api.market_categories WITH (security_barrier) AS
 SELECT v.market_id, t.label AS category, ct.rank::integer AS position  -- the lowest position is the primary category
 FROM public_api.visible_contracts AS v
 JOIN app.contract_topics AS ct USING (contract_id)
 JOIN app.topics AS t USING (topic_id);
 
-CREATE OR REPLACE VIEW public_api.fx_members WITH (security_barrier) AS
+CREATE VIEW public_api.fx_members WITH (security_barrier) AS
 SELECT
     v.market_id,
     s.name              AS title,
@@ -92,7 +109,7 @@ JOIN app.currency_legs AS l USING (contract_id)
 JOIN app.currency_series AS s USING (series_id)
 WHERE s.is_published;
 
-CREATE OR REPLACE VIEW public_api.orders WITH (security_barrier) AS
+CREATE VIEW public_api.orders WITH (security_barrier) AS
 SELECT
     v.market_id,
     CASE o.direction WHEN 'buy' THEN 'bid' WHEN 'sell' THEN 'ask' END AS side,
@@ -112,7 +129,7 @@ INSERT INTO public_api.fill_id_key
 SELECT sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
 WHERE NOT EXISTS (SELECT FROM public_api.fill_id_key);
 
-CREATE OR REPLACE VIEW public_api.fills WITH (security_barrier) AS
+CREATE VIEW public_api.fills WITH (security_barrier) AS
 SELECT
     overlay(overlay(
         left(encode(sha256((SELECT key FROM public_api.fill_id_key) || uuid_send(b.bet_id)), 'hex'), 32)
@@ -127,7 +144,7 @@ FROM public_api.visible_contracts AS v
 JOIN app.bets AS b USING (contract_id)
 WHERE b.undone_at IS NULL;
 
-CREATE OR REPLACE VIEW public_api.probabilities WITH (security_barrier) AS
+CREATE VIEW public_api.probabilities WITH (security_barrier) AS
 SELECT v.market_id, h.seen_at AS recorded_at, h.chance_bp * 0.0001 AS prob
 FROM public_api.visible_contracts AS v
 JOIN app.price_history AS h USING (contract_id);
@@ -142,8 +159,10 @@ BEGIN
 END
 $$;
 
--- A build opens a connection per worker process, but needs only one: a lower limit just slows it down.
-ALTER ROLE public_markets_reader LOGIN NOINHERIT NOCREATEDB NOCREATEROLE CONNECTION LIMIT 4;
+-- A build opens up to nine connections: its own, and one for each process that reads details (one per processor and per
+-- 50 markets, at most eight). The tenth is for `check`. CONNECTION LIMIT is the bound: with a lower one, processes that
+-- are refused leave their part to the others, so a build is slower and the same. It needs one.
+ALTER ROLE public_markets_reader LOGIN NOINHERIT NOCREATEDB NOCREATEROLE CONNECTION LIMIT 10;
 
 -- Defaults, not protection: the role can change them for a session. The privileges below protect.
 -- A build is one transaction, and VACUUM must keep the rows it may still see. On a busy primary, read from a standby
@@ -157,6 +176,7 @@ ALTER ROLE public_markets_reader SET lock_timeout = '10s';
 
 -- ── its privileges: connect, and read six views ──────────────────────────────────────────────────────────────────────
 
+-- Dropping the views dropped their rights: if other roles read them, grant that here.
 REVOKE ALL ON SCHEMA public_api FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA public_api FROM PUBLIC, public_markets_reader;
 REVOKE ALL ON SCHEMA app, public FROM public_markets_reader;

@@ -1,7 +1,9 @@
 """The example views over an existing schema: what is published through them, and what its role is refused."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +13,10 @@ import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege
 
+from generator.builder import detail_workers, worker_pool
+from generator.source.reader import open_reader as real_open_reader
 from generator.source.relations import RELATIONS
-from tests.support.builds import ROOT
+from tests.support.builds import ROOT, build_now, files, make_config
 from tests.support.commands import run
 from tests.support.postgres import PASSWORD, Server
 
@@ -231,6 +235,64 @@ def test_a_fill_has_the_same_surrogate_at_every_run_of_the_example(site: Site, r
     assert reader.execute("SELECT id::text FROM fills ORDER BY id").fetchall() == before
 
 
+def granted(site: Site) -> Any:
+    with site.server.connect(site.name) as connection:
+        return connection.execute(
+            """
+            SELECT c.relname, c.relacl::text, array_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod))
+            FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+            WHERE c.relnamespace = 'public_api'::regnamespace GROUP BY 1, 2 ORDER BY 1
+            """
+        ).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("now", "then"),
+    [
+        ("c.chance_bp * 0.0001   ", "(c.chance_bp / 1e4)::real"),
+        ("    b.shares,\n", "    b.shares::double precision,\n"),
+        ("c.sponsored_by                                               AS sponsor", "NULL::varchar AS funder"),
+        (",\n    c.sponsored_by                                               AS sponsor", ""),
+    ],
+    ids=["a cast", "another cast", "a name", "fewer columns"],
+)
+def test_the_example_can_be_run_again_whatever_changed_in_it(site: Site, reader: Any, now: str, then: str) -> None:
+    before, views = granted(site), VIEWS.read_text()
+    assert now in views
+    with site.server.connect(site.name) as connection:
+        for script in (views.replace(now, then), views):
+            connection.execute(script)
+            assert len(reader.execute("SELECT id FROM markets").fetchall()) == 8
+    assert granted(site) == before
+
+
+def test_running_the_example_again_disturbs_no_build_that_is_under_way(site: Site) -> None:
+    views = VIEWS.read_text().replace("SET LOCAL lock_timeout = '5s'", "SET LOCAL lock_timeout = '300ms'")
+    with (
+        closing(site.as_reader()) as build,
+        closing(site.as_reader()) as worker,
+        closing(site.server.connect(site.name)) as owner,
+        ThreadPoolExecutor() as threads,
+        build.transaction(),
+    ):
+        build.execute("SELECT id FROM markets")
+        rerun = threads.submit(owner.execute, views)
+        while not build.execute("SELECT FROM pg_locks WHERE NOT granted").fetchall():
+            assert not rerun.done()
+        build.execute("SET LOCAL lock_timeout = '50ms'")
+        for view in RELATIONS:
+            build.execute(f"SELECT * FROM {view}")
+        worker.execute("SELECT id FROM markets")  # waits behind the example, until that gives up
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            rerun.result()
+
+
+def test_the_example_gives_up_before_a_build_that_waits_for_it(reader: Any) -> None:
+    (waits,) = re.findall(r"SET LOCAL lock_timeout = '(\d+)s'", VIEWS.read_text())
+    (allowed,) = reader.execute("SHOW lock_timeout").fetchone()
+    assert int(waits) < int(allowed.removesuffix("s"))
+
+
 def test_without_the_key_a_fill_does_not_lead_to_its_bet(site: Site, reader: Any) -> None:
     (known,) = reader.execute("SELECT array_agg(id::text) FROM fills").fetchone()
     with site.server.connect(site.name) as connection:
@@ -387,6 +449,38 @@ def test_a_condition_that_fails_on_purpose_sees_no_hidden_row(reader: Any, site:
         owner.execute(f"SELECT count(*) FROM app.contracts WHERE {trap.format('title', 'title')}")
     seen = reader.execute(f"SELECT count(*) FROM markets WHERE {trap.format('question', 'question')}").fetchone()
     assert seen == (8,)
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_fewer_connections_than_a_build_wants_make_the_same_build(
+    site: Site, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    opened = tmp_path / "opened"
+
+    def open_reader(*arguments: Any) -> Any:
+        with opened.open("a") as file:
+            file.write(".")
+        return real_open_reader(*arguments)
+
+    monkeypatch.setattr(detail_workers, "LEAST", 1)
+    monkeypatch.setattr(detail_workers, "open_reader", open_reader)
+    monkeypatch.setattr(worker_pool, "available", lambda: 16)
+    with site.server.connect(site.name) as connection:
+        connection.execute(f"ALTER ROLE {READER} CONNECTION LIMIT {most}")
+        build_now(make_config(tmp_path, source__url=site.url, source__schema="public_api"))
+        connection.execute(f"ALTER ROLE {READER} CONNECTION LIMIT 10")
+    assert 1 < len(opened.read_text()) <= detail_workers.RANGES, "besides the build's own"
+    details = "v1/public/markets/detail"
+    assert files(tmp_path / "output", details) == files(published, details) != {}
+
+
+def test_the_number_of_connections_is_the_one_that_is_stated(site: Site) -> None:
+    names = {9: "nine"}
+    assert f"up to {names[detail_workers.RANGES + 1]} connections" in VIEWS.read_text()
+    assert f"up to {names[detail_workers.RANGES + 1]} connections" in (ROOT / "docs" / "your-database.md").read_text()
+    with site.server.connect(site.name) as connection:
+        limit = connection.execute("SELECT rolconnlimit FROM pg_roles WHERE rolname = %s", [READER]).fetchone()
+    assert limit == (detail_workers.RANGES + 1 + 1,), "one more, for `check`"
 
 
 def test_without_the_schema_check_says_which_relations_it_misses(
