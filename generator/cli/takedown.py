@@ -11,9 +11,9 @@ from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError
 from generator.publish import takedown
+from generator.publish.decisions import Change, Request
 from generator.publish.stores.factory import open_store
 from generator.publish.stores.store import Store
-from generator.publish.takedown import Request
 from generator.tree.blocklist import BlockedList
 
 
@@ -38,28 +38,34 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool) 
 
 
 def _take_down(settings: Config, request: Request) -> BlockedList:
-    """Carry out the request in the store, if there is one, and in the output folder."""
-    if not settings.publish.target:
-        blocked = takedown.from_folder_alone(settings, request, logs.notice)
-    else:
-        target = open_store(settings)
-        blocked = takedown.blocked_by_store(target, settings, request)
-        try:
-            _take_down_published(target, settings, blocked)
-        except PublicMarketsError:
-            # The folder must not publish the markets again, whatever is wrong with the store.
-            _take_down_built(settings, blocked)
-            raise
-        return _take_down_built(settings, blocked)
+    """Carry out the request in the store, if there is one, and in the output folder; say what it means."""
+    target = open_store(settings) if settings.publish.target else None
+    known = takedown.known(settings, target, request)
+    request = request.resolved(known)
+    change = _take_down_everywhere(target, settings, request) if target else _take_down_built(settings, request)
+    for sentence in request.consequences(change, has_target=target is not None):
+        logs.notice(sentence)
+    for sentence in request.doubts(change, known):
+        LOG.warning("%s", sentence)
+    return change.after
+
+
+def _take_down_everywhere(target: Store, settings: Config, request: Request) -> Change:
+    change = takedown.blocked_by_store(target, request)
+    try:
+        _take_down_published(target, settings, change.after)
+    except PublicMarketsError:
+        # Whatever is wrong with the store, the folder must not publish the markets again.
+        if settings.output.exists():
+            _take_down_built(settings, request, change)
+        raise
+    return _take_down_built(settings, request, change) if settings.output.exists() else change
+
+
+def _take_down_built(settings: Config, request: Request, stored: Change | None = None) -> Change:
+    change = takedown.from_folder(settings, request, logs.notice, stored)
     logs.notice(f"{settings.output}: holds no blocked markets")
-    return blocked
-
-
-def _take_down_built(settings: Config, blocked: BlockedList) -> BlockedList:
-    if settings.output.exists():
-        blocked = takedown.from_folder(settings, blocked, logs.notice)
-        logs.notice(f"{settings.output}: holds no blocked markets")
-    return blocked
+    return change
 
 
 def _take_down_published(target: Store, settings: Config, blocked: BlockedList) -> None:

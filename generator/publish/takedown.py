@@ -7,8 +7,7 @@ out, including a takedown that was killed and runs again.
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -18,21 +17,23 @@ from pydantic import BaseModel, ValidationError
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
-from generator.errors import BusyError, OutputError, PublicMarketsError, StoreError
+from generator.errors import BusyError, OutputError, StoreError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
 from generator.publish import guards, invalidation, record, store_checks, withdrawal
 from generator.publish.apply import Tally
 from generator.publish.audit import stray_details
 from generator.publish.content import StoredSite
+from generator.publish.decisions import Change, Known, Request
 from generator.publish.lease import Lease
 from generator.publish.protocol import Publisher, Target
 from generator.publish.stores.requests import explaining_outage, with_retries
 from generator.publish.stores.store import Store
 from generator.tree import blocklist, shrink
 from generator.tree.blocklist import BlockedList
-from generator.tree.folder import Output, locked
-from generator.tree.manifest import Manifest, Slugs
+from generator.tree.files import MANIFEST
+from generator.tree.folder import Output, locked, read_only
+from generator.tree.manifest import Manifest
 
 Result = TypeVar("Result")
 
@@ -43,41 +44,29 @@ _RETRY_S: Final = 0.5
 Notify = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Request:
-    """What the operator asks for: markets, by id or slug, to block or unblock at an instant."""
+def known(config: Config, store: Store | None, request: Request) -> Known:
+    """The published markets, as far as the store and the folder can tell; nothing is asked without markets to look up.
 
-    ids: tuple[str, ...]
-    slugs: tuple[str, ...]
-    is_blocked: bool
-    at: str
-
-    def applied_to(self, blocked: BlockedList, published: Slugs) -> BlockedList:
-        """The blocked list with this decision; `published` are the slugs of the published markets."""
-        ids = (*self.ids, *(_owner(slug, published) for slug in self.slugs))
-        return blocked.decided(ids, is_blocked=self.is_blocked, now=self.at) if ids else blocked
-
-
-def _owner(slug: str, published: Slugs) -> str:
-    for market_id, slugs in published.items():
-        if slug.lower() in map(str.lower, slugs):
-            return market_id
-    raise PublicMarketsError(f"{slug}: no published market has this slug; name the market by its id")
+    A record that cannot be read keeps no id from being blocked; but without it, nobody knows whose a slug is.
+    """
+    manifests: list[tuple[str, Manifest]] = []
+    if store and (request.ids or request.slugs):
+        with explaining_outage(store), nullcontext() if request.slugs else suppress(StoreError):
+            if published := Lease(store, config.publish.lease).read():
+                manifests.append((f"the record of {store.name}", published.built))
+    with suppress(OutputError), read_only(config.output) as folder:
+        if built := folder.manifest():
+            manifests.append((str(folder.path(MANIFEST)), built))
+    return Known(tuple(manifests))
 
 
 # In the store
 
 
-def blocked_by_store(store: Store, config: Config, request: Request) -> BlockedList:
-    """The store's blocked list with the decision of the request; nothing is written yet."""
+def blocked_by_store(store: Store, request: Request) -> Change:
+    """The change of the store's blocked list that the request makes; nothing is written yet."""
     with explaining_outage(store):
-        blocked = store_blocklist.read(store)
-        return request.applied_to(blocked, _published_slugs(store, config) if request.slugs else {})
-
-
-def _published_slugs(store: Store, config: Config) -> Slugs:
-    published = Lease(store, config.publish.lease).read()
-    return published.built.slugs if published else {}
+        return request.applied_to(store_blocklist.read(store))
 
 
 def from_store(store: Store, config: Config, blocked: BlockedList, progress: Progress, notify: Notify) -> Tally:
@@ -189,23 +178,17 @@ def _hidden(
 # In the output folder
 
 
-def from_folder(config: Config, blocked: BlockedList, notify: Notify) -> BlockedList:
-    """Merge `blocked` into the folder's list, and remove all its markets from the folder, after any other run."""
+def from_folder(config: Config, request: Request, notify: Notify, stored: Change | None = None) -> Change:
+    """Carry out the request on the folder, after any other run, and remove all blocked markets from it.
+
+    `stored` is the change of the store's list, which then belongs to the folder's, too.
+    """
     with _folder_in_turn(config.output, notify) as folder:
-        return _withdrawn(folder, config, blocklist.load(folder).merged(blocked))
-
-
-def from_folder_alone(config: Config, request: Request, notify: Notify) -> BlockedList:
-    """Carry out the request on the folder, where no store is configured."""
-    with _folder_in_turn(config.output, notify) as folder:
-        built = folder.manifest() if request.slugs else None
-        return _withdrawn(folder, config, request.applied_to(blocklist.load(folder), built.slugs if built else {}))
-
-
-def _withdrawn(folder: Output, config: Config, blocked: BlockedList) -> BlockedList:
-    folder.save(blocklist.KEY, blocked.encoded())
-    withdrawal.from_folder(folder, blocked.ids(), config.cursor.lifetime)
-    return blocked
+        copy = blocklist.load(folder)
+        change = request.enforced_on(copy, stored) if stored else request.applied_to(copy)
+        folder.save(blocklist.KEY, change.after.encoded())
+        withdrawal.from_folder(folder, change.after.ids(), config.cursor.lifetime)
+    return change
 
 
 @contextmanager

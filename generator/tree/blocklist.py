@@ -4,11 +4,12 @@ It is kept in the store, outside what is served, and as a copy in the output fol
 counts, so copies that were changed apart can be merged.
 """
 
+import operator
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from generator.api.times import instant
 from generator.errors import OutputError
@@ -21,10 +22,19 @@ FORMAT: Final = 1
 
 
 class Decision(StoredModel):
-    """The latest decision on a market: whether it is blocked, and when that was decided (RFC 3339, UTC)."""
+    """The latest decision on a market: whether it is blocked, when that was decided, and last repeated (RFC 3339, UTC).
+
+    A repetition does not change since when a market is blocked, but outranks an undo that another copy knows.
+    """
 
     at: str
     is_blocked: bool
+    repeated_at: str = Field(default="", exclude_if=operator.not_)
+
+    @property
+    def latest(self) -> str:
+        """The instant by which it outranks others."""
+        return self.repeated_at or self.at
 
 
 class BlockedList(StoredModel):
@@ -39,17 +49,24 @@ class BlockedList(StoredModel):
 
     def decided(self, ids: Iterable[str], *, is_blocked: bool, now: str) -> "BlockedList":
         """The list after these markets are blocked, or unblocked, at `now`."""
-        latest = max((decision.at for decision in self.markets.values()), default=now)
+        latest = max((decision.latest for decision in self.markets.values()), default=now)
         # If the clock was set back, the new decision must still be the later one.
         at = now if now > latest else instant(datetime.fromisoformat(latest) + timedelta(milliseconds=1))
-        return BlockedList(markets={**self.markets, **dict.fromkeys(ids, Decision(at=at, is_blocked=is_blocked))})
+        decisions = {market_id: self._decision(market_id, at, is_blocked=is_blocked) for market_id in ids}
+        return BlockedList(markets={**self.markets, **decisions})
+
+    def _decision(self, market_id: str, at: str, *, is_blocked: bool) -> Decision:
+        before = self.markets.get(market_id)
+        if before and before.is_blocked and is_blocked:
+            return Decision(at=before.at, is_blocked=True, repeated_at=at)
+        return Decision(at=at, is_blocked=is_blocked)
 
     def merged(self, other: "BlockedList") -> "BlockedList":
         """Both copies merged; of two decisions at the same instant, the one that blocks wins."""
         decisions = dict(self.markets)
         for market_id, theirs in other.markets.items():
-            ours = decisions.get(market_id, theirs)
-            decisions[market_id] = max(ours, theirs, key=lambda decision: (decision.at, decision.is_blocked))
+            candidates = sorted((decisions.get(market_id, theirs), theirs), key=lambda decision: decision.at)
+            decisions[market_id] = max(candidates, key=lambda decision: (decision.latest, decision.is_blocked))
         return BlockedList(markets=decisions)
 
     def encoded(self) -> bytes:

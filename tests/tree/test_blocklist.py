@@ -12,8 +12,12 @@ from generator.tree.blocklist import KEY, BlockedList, Decision, decode, load
 from generator.tree.folder import locked
 
 T1, T2, T3 = (f"2026-01-31T12:00:0{second}.000Z" for second in (1, 2, 3))
-DECISIONS = st.builds(
-    lambda at, is_blocked: Decision(at=at, is_blocked=is_blocked), st.sampled_from([T1, T2, T3]), st.booleans()
+DECISIONS = st.one_of(
+    st.builds(
+        lambda at, is_blocked: Decision(at=at, is_blocked=is_blocked), st.sampled_from([T1, T2, T3]), st.booleans()
+    ),
+    st.just(Decision(at=T1, is_blocked=True, repeated_at=T2)),
+    st.just(Decision(at=T2, is_blocked=True, repeated_at=T3)),
 )
 LISTS = st.builds(lambda decisions: BlockedList(markets=decisions), st.dictionaries(st.sampled_from("abc"), DECISIONS))
 
@@ -28,6 +32,15 @@ def test_a_market_is_blocked_until_it_is_unblocked() -> None:
     undone = blocked.decided(["a"], is_blocked=False, now=T2)
     assert undone.ids() == {"b"}
     assert undone.decided(["a"], is_blocked=True, now=T3).ids() == {"a", "b"}
+
+
+def test_a_repetition_keeps_the_time_and_outranks_an_undo_that_another_copy_knows() -> None:
+    first = decided(T1, "a")
+    repeated = first.decided(["a"], is_blocked=True, now=T3)
+    assert repeated.markets["a"].at == first.markets["a"].at
+    assert repeated.merged(first.decided(["a"], is_blocked=False, now=T2)).ids() == {"a"}
+    assert repeated.decided(["a"], is_blocked=False, now=T3).ids() == frozenset()
+    assert b"repeatedAt" not in first.encoded(), "so that earlier versions read the list"
 
 
 def test_the_latest_decision_counts_in_whatever_order_copies_are_merged() -> None:
