@@ -8,7 +8,8 @@
     ├── CheckError         `check` found errors
     ├── PreviewError       the local server has nothing to serve, or cannot listen
     ├── GuardError         exit 3: a safety guard refused; nothing was replaced
-    │   └── CostError      publishing would exceed guards.max_monthly_cost
+    │   ├── CostError      publishing would exceed guards.max_monthly_cost
+    │   └── OtherSiteError     publish.target holds the site of another base_url
     ├── BusyError          exit 4: another run holds the folder or the store
     └── OutcomeUnknownError    exit 5: the store did not say whether a write took effect
 
@@ -63,6 +64,10 @@ class GuardError(PublicMarketsError):
 
 class CostError(GuardError):
     """Publishing would exceed guards.max_monthly_cost."""
+
+
+class OtherSiteError(GuardError):
+    """The target of a publish holds the site of another base_url; nothing in it or of it may be used."""
 
 
 class BusyError(PublicMarketsError):

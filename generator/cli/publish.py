@@ -18,12 +18,12 @@ from generator.cli.logs import LOG
 from generator.cli.parameters import as_of_option
 from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
-from generator.errors import GuardError, PublicMarketsError
+from generator.errors import GuardError, OtherSiteError, PublicMarketsError
 from generator.publish import takedown
 from generator.publish.content import merge_blocked, sync_blocked
 from generator.publish.guards import LiftedGuards
 from generator.publish.protocol import Extras
-from generator.publish.run import Options, Outcome, Publication
+from generator.publish.run import Options, Outcome, Publication, refuse_other_site
 from generator.publish.stores.factory import open_store
 from generator.publish.stores.requests import explaining_outage
 from generator.publish.stores.store import DryRun, Store
@@ -69,8 +69,9 @@ def rebuild_command(settings: Config, as_of: datetime | None, *, allow_invalid: 
     target = open_store(settings)
     overrides = BuildOverrides(shrink=options["allow_shrink"], invalid=allow_invalid)
     workplace = _scratch_folder if options["dry_run"] else _output_folder
-    with workplace(settings, target) as (folder, blocked):
-        publication = Publication(folder, target, settings, shape(settings), _options(options), blocked)
+    chosen = _options(options)
+    with workplace(settings, target, chosen.lifted) as (folder, blocked):
+        publication = Publication(folder, target, settings, shape(settings), chosen, blocked)
         try:
             with progress_bar("rendering") as bar:
                 report = build_into(folder, settings, clock(as_of), overrides=overrides, progress=bar)
@@ -88,18 +89,20 @@ def _options(given: dict[str, bool]) -> Options:
 
 
 @contextmanager
-def _output_folder(settings: Config, target: Store) -> Iterator[tuple[Output, frozenset[str]]]:
+def _output_folder(settings: Config, target: Store, lifted: LiftedGuards) -> Iterator[tuple[Output, frozenset[str]]]:
     """The folder to build in, and the blocked markets."""
     with locked(settings.output) as folder:
+        refuse_other_site(folder, target, settings, lifted)
         with explaining_outage(target):
             blocked = sync_blocked(folder, target)
         yield folder, blocked.ids()
 
 
 @contextmanager
-def _scratch_folder(settings: Config, target: Store) -> Iterator[tuple[Output, frozenset[str]]]:
+def _scratch_folder(settings: Config, target: Store, lifted: LiftedGuards) -> Iterator[tuple[Output, frozenset[str]]]:
     """A folder that is deleted afterwards, for a dry run to build in, and the blocked markets."""
     with locked(settings.output) as folder:
+        refuse_other_site(folder, target, settings, lifted)
         with explaining_outage(target):
             blocked = merge_blocked(folder, DryRun(target))
         with locked(folder.scratch()) as scratch:
@@ -124,6 +127,8 @@ def _publish(publication: Publication) -> None:
     try:
         with progress_bar("publishing") as bar:
             outcome = publication.plan(bar).carry_out()
+    except OtherSiteError:
+        raise
     except GuardError as error:
         _withdraw_hidden(publication, error)
         raise

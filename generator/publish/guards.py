@@ -8,7 +8,7 @@ from generator.config.settings import Config
 from generator.cost import estimate, prices
 from generator.cost.estimate import Cost
 from generator.cost.prices import Place, Prices
-from generator.errors import CostError, GuardError
+from generator.errors import CostError, GuardError, OtherSiteError
 from generator.publish.plan import Plan
 from generator.publish.record import Published
 from generator.tree import layouts, manifest, shrink
@@ -44,10 +44,8 @@ def require_fit(folder: Output, shape: Mapping[str, str]) -> Manifest:
 def refuse_accidents(
     built: Manifest, published: Published, config: Config, lifted: LiftedGuards, blocked: frozenset[str]
 ) -> None:
-    """Raise GuardError for another site's bucket, an older build, or the loss of too many markets."""
+    """Raise GuardError for an older build, or the loss of too many markets."""
     before = published.built
-    if not lifted.other_site:
-        _refuse_other_site(before, config)
     if not lifted.older:
         _refuse_older(built, before)
     if not lifted.shrink:
@@ -59,9 +57,11 @@ def is_other_site(before: Manifest, config: Config) -> bool:
     return before.settings.get("base_url", config.base_url) != config.base_url
 
 
-def _refuse_other_site(before: Manifest, config: Config) -> None:
-    if is_other_site(before, config):
-        raise GuardError(
+def refuse_other_site(published: Published | None, config: Config, lifted: LiftedGuards) -> None:
+    """Raise OtherSiteError if the store holds the site of another base_url, unless the operator accepts that."""
+    before = published.built if published else None
+    if before and not lifted.other_site and is_other_site(before, config):
+        raise OtherSiteError(
             f"publish.target holds the site {before.settings['base_url']}, but base_url is {config.base_url}; if it is "
             "the right target, pass --allow-other-site"
         )

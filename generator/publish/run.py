@@ -66,6 +66,20 @@ class Outcome:
         }
 
 
+def refuse_other_site(folder: Output, store: Store, config: Config, lifted: LiftedGuards) -> None:
+    """Raise OtherSiteError if the store holds the site of another base_url, before a build for it begins.
+
+    A folder that holds this site already takes no harm from a build, so `Publication.plan` asks the store in time: an
+    unchanged rebuild stays as cheap as it is.
+    """
+    built = folder.manifest()
+    if lifted.other_site or (built and not guards.is_other_site(built, config)):
+        return
+    with explaining_outage(store):
+        published = Lease(store, config.publish.lease).read(is_doubted=True)
+    guards.refuse_other_site(published, config, lifted)
+
+
 @dataclass(frozen=True)
 class Publication:
     """One publish from a locked folder to a store. `shape` are the settings that shape what a build makes now.
@@ -90,9 +104,12 @@ class Publication:
 
         built = folder_type.opened(self.folder, self.shape, self.config.cursor.lifetime)
         with explaining_outage(store):
+            lease = self._opened_lease(store)
+            # Only now: another site's blocked list is none of this one's business.
             blocked = built.sync_blocked(store).ids() if self.blocked is None else self.blocked
             content = self._content(built, blocked)
-            target = Target(store, self._opened_lease(store, content.built, blocked), self.config)
+            self._refuse_accidents(content.built, lease, blocked)
+            target = Target(store, lease, self.config)
             publisher = publisher_type(target, content, progress, self.options.extras, blocked)
             publisher.prepare()
             plan = publisher.plan()
@@ -112,14 +129,18 @@ class Publication:
         cost = estimate.of_report(self.folder.read(files.REPORT))
         guards.refuse_costly(cost, self.config, prices.load(self.config), frozenset(built.markets))
 
-    def _opened_lease(self, store: Store, built: Manifest, blocked: frozenset[str]) -> Lease:
-        """The store's record, read; raise BusyError if another publisher holds it, GuardError for an accident."""
+    def _opened_lease(self, store: Store) -> Lease:
+        """The store's record, read; raise OtherSiteError if it is another site's."""
         lease = Lease(store, self.config.publish.lease)
         published = lease.read(is_doubted=self.options.extras.is_verifying)
-        lease.refuse_if_busy()
-        if published:
-            guards.refuse_accidents(built, published, self.config, self.options.lifted, blocked)
+        guards.refuse_other_site(published, self.config, self.options.lifted)
         return lease
+
+    def _refuse_accidents(self, built: Manifest, lease: Lease, blocked: frozenset[str]) -> None:
+        """Raise BusyError if another publisher holds the record, GuardError for what looks like an accident."""
+        lease.refuse_if_busy()
+        if lease.published:
+            guards.refuse_accidents(built, lease.published, self.config, self.options.lifted, blocked)
 
 
 @dataclass(frozen=True)

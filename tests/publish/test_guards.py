@@ -8,8 +8,15 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
+from tests.support.builds import files
 from tests.support.publishing import FX, OPEN, Site, hour, tamper
 from tests.support.rows import market_id
+
+
+def contents(site: Site) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """What the output folder and the store hold."""
+    built = files(site.folder / "output", "")
+    return {name: body for name, body in built.items() if name != ".lock"}, site.stored()
 
 
 def hide(site: Site, *numbers: int) -> None:
@@ -219,10 +226,28 @@ def test_another_sites_bucket_is_refused(site: Site) -> None:
         "publish.target holds the site http://127.0.0.1:8000, but base_url is https://other.example; if it is the "
         "right target, pass --allow-other-site"
     )
-    site.done("publish", "--allow-other-site", base_url=other)
+    site.done("rebuild", "--as-of", hour(1), "--allow-other-site", base_url=other)
     assert site.record().built.settings["base_url"] == other
     site.check()
     site.done("publish", base_url=other)
+
+
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_another_sites_bucket_is_refused_before_anything_is_built(site: Site, options: tuple[str, ...]) -> None:
+    blocked_elsewhere(site, 1)
+    before = contents(site)
+    sentence = site.refused(3, "rebuild", "--as-of", hour(1), *options, base_url="https://other.example")
+    assert "publish.target holds the site" in sentence
+    assert contents(site) == before
+
+
+def test_a_publish_to_another_sites_bucket_leaves_both_blocked_lists_alone(site: Site) -> None:
+    other = "https://other.example"
+    blocked_elsewhere(site, 1)
+    site.done("build", "--as-of", hour(1), base_url=other)
+    before = contents(site)
+    assert "publish.target holds the site" in site.refused(3, "publish", base_url=other)
+    assert contents(site) == before
 
 
 # Unknown objects, and unreliable stores

@@ -116,7 +116,7 @@ def test_both_clients_publish_the_same(site: Site, client: str) -> None:
 
 def test_an_unchanged_publish_makes_two_requests(site: Site) -> None:
     before = site.stored()
-    assert site.requests("publish") == ["GetObject blocked.json", "GetObject manifest.json"]
+    assert site.requests("publish") == ["GetObject manifest.json", "GetObject blocked.json"]
     assert site.stored() == before
 
 
