@@ -209,6 +209,14 @@ def test_a_missing_page_is_a_400_and_a_missing_market_a_404(site: Site, demo_out
     assert (unknown.status, error(unknown)) == (HTTPStatus.NOT_FOUND, contract.FIXED_ERRORS[404])
 
 
+def test_what_a_bucket_without_a_build_lacks_is_no_mistake_of_the_reader(strict: Site, demo_output: Path) -> None:
+    gone = cursors.mint(WALKED, generation(demo_output), 10**8 * WALK_LIMIT)
+    for target in (list_target(cursor=gone), f"/{keys.MARKETS}/{NOWHERE}"):
+        answer = strict.ask(target, cf_connecting_ip="192.0.2.3")
+        assert (answer.status, answer.headers["cache-control"]) == (HTTPStatus.SERVICE_UNAVAILABLE, "no-store")
+        assert error(answer) == contract.FIXED_ERRORS[503]
+
+
 def test_the_cache_knows_objects_by_their_key_and_no_missing_ones(site: Site, demo_output: Path) -> None:
     market = next(path for path in (demo_output / keys.DETAILS).glob("*/*.json") if path.stem != NOWHERE)
     key, target = market.relative_to(demo_output).as_posix(), f"/{keys.MARKETS}/{market.stem}"

@@ -1,8 +1,8 @@
 """What readers get when a store fails or refuses: the contract's 503, and never a 400 or 404 that blames them."""
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,8 @@ from tests.support.servers import Answer, Client, connected, folder_for_anybody,
 MARKETS = f"/{keys.MARKETS}"
 FIRST = keys.first_page("open/popular", 20)
 NOWHERE = f"{MARKETS}/00000000-0000-4000-8000-000000000000"
+NO_SLUG = f"{MARKETS}/no-such-market"
+NO_CATEGORY = f"{MARKETS}?category=no-such-category"
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +32,7 @@ def built() -> Iterator[Path]:
         seed(folder / "markets.db", as_of=AS_OF, markets=60)
         port, store = free_port(), free_port()
         settings = {
+            "variant": "extended",
             "base_url": f"http://127.0.0.1:{port}",
             "rate_limit__requests": 1_000_000,
             "publish__target": "s3://store/a prefix",
@@ -115,6 +118,19 @@ def test_nginx_does_not_blame_readers_for_files_that_it_may_not_read(built: Path
     assert is_json(files.send("GET", NOWHERE), 404)
 
 
+@pytest.mark.parametrize("lost", [moved, unreadable])
+def test_nginx_blames_no_reader_when_all_that_is_published_is_missing_or_closed_to_it(
+    lost: Callable[[Path], AbstractContextManager[None]], built: Path, files: Client
+) -> None:
+    output = built / "output"
+    asked = (*targets(output), NOWHERE, NO_CATEGORY, NO_SLUG)
+    with lost(output / contract.API_VERSION):
+        for target in asked:
+            assert is_json(files.send("GET", target), 503), target
+    assert files.send("GET", NO_CATEGORY).body == contract.encode(contract.invalid("category", variant="extended"))
+    assert is_json(files.send("GET", NO_SLUG), 404)
+
+
 def test_nginx_without_an_object_that_is_always_published_is_unavailable(built: Path, files: Client) -> None:
     for target, key in ((MARKETS, FIRST), (f"/{keys.BUILD}", keys.BUILD)):
         with moved(built / "output" / key):
@@ -147,6 +163,12 @@ def test_nginx_without_a_bucket_is_unavailable(built: Path) -> None:
     port, _ = ports(built)
     with nginx(built / "output", port, "bucket.conf"), connected(port) as client:
         for target in (MARKETS, NOWHERE):
+            assert is_json(client.send("GET", target), 503), target
+
+
+def test_nginx_before_an_empty_bucket_is_unavailable(built: Path) -> None:
+    with before_bucket(built, lambda _: 404) as client:
+        for target in (*targets(built / "output"), NOWHERE, NO_CATEGORY, NO_SLUG):
             assert is_json(client.send("GET", target), 503), target
 
 
@@ -183,8 +205,8 @@ def changed(path: Path, rule: str, instead: str) -> Iterator[None]:
     ("name", "rule", "instead", "failure"),
     [
         ("bucket.conf", "proxy_intercept_errors on;", "", 500),
-        ("nginx.js", "upstream_status === '404'", "upstream_status !== ''", 403),
         ("nginx.js", "if (reply.status === 200) use();\n    else", "use();\n    if (false)", 403),
+        ("nginx.js", "if (reply.status === 200) use();\n    else", "use();\n    if (false)", 404),
     ],
 )
 def test_a_rule_about_failing_buckets_that_is_removed_is_noticed(
@@ -204,6 +226,7 @@ def test_a_rule_about_failing_buckets_that_is_removed_is_noticed(
     [
         ("nginx.conf", "error_page 403 500 502", "error_page 500 502"),
         ("nginx.js", "proceed(r, decide(r));\n}", "send(r, missing(decide(r).key));\n}"),
+        ("nginx.js", "found.isMiss = true;", ""),
     ],
 )
 def test_a_rule_about_unreadable_files_that_is_removed_is_noticed(
@@ -215,8 +238,10 @@ def test_a_rule_about_unreadable_files_that_is_removed_is_noticed(
         with unreadable(output / FIRST):
             page = client.send("GET", MARKETS)
         with unreadable(output / keys.DETAILS):
-            detail = client.send("GET", NOWHERE)
-    assert not (is_json(page, 503) and is_json(detail, 503))
+            closed = client.send("GET", NOWHERE)
+        with moved(output / contract.API_VERSION):
+            gone = client.send("GET", NOWHERE)
+    assert not all(is_json(answer, 503) for answer in (page, closed, gone))
 
 
 # ── the local server ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -240,9 +265,13 @@ def test_serve_does_not_blame_readers_for_files_that_it_may_not_read(
     def denied(path: Path) -> bytes:
         raise PermissionError(path)
 
+    gone = targets(output)
     assert is_json(Answer(*asked(app, NOWHERE)), 404)
     with moved(output / FIRST):
         assert is_json(Answer(*asked(app, MARKETS)), 503)
+    with moved(output / contract.API_VERSION):
+        for target in (*gone, NOWHERE, NO_CATEGORY, NO_SLUG):
+            assert is_json(Answer(*asked(app, target)), 503), target
     monkeypatch.setattr(Path, "read_bytes", denied)
     for target in targets(output):
         assert is_json(Answer(*asked(app, target)), 503), target

@@ -132,6 +132,7 @@ def _worker(layout: str, folder: Path) -> Iterator[Site]:
             for key in (key for key, exists in known if not exists):
                 worker.delete(key)
 
+        upload([keys.BUILD])
         yield Site("worker", layout, config.output, worker.client, upload)
 
 

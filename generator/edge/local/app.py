@@ -117,6 +117,9 @@ class LocalEdge:
                 headers = {**keys.headers(key, self._immutable), **self._router.cors(), **own}
                 return _from_object(body, etag, {name: value for name, value in headers.items() if value}, environ)
             decision = decision.get("otherwise") or self._router.missing(key)
+        if decision.get("isMiss") and not as_of:
+            LOGGER.error("%s: missing or empty; build again", self._output / keys.BUILD)
+            return self._error(HTTPStatus.SERVICE_UNAVAILABLE)
         return _from_router(decision, environ)
 
     def _read(self, key: str) -> bytes | None:
