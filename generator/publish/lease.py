@@ -57,7 +57,7 @@ class Lease:
         except ValueError as error:
             # A record of a newer program is not damaged.
             if not is_doubted or not isinstance(error, ValidationError):
-                raise StoreError(f"{self._store.name}: {record.KEY}: {_problem(error)}") from error
+                raise StoreError(f"{self._store.name}: {record.KEY}: {record.fault(error)}") from error
             self.published = None
         return self.published
 
@@ -151,12 +151,3 @@ def is_running(work: Work, now: str) -> bool:
 
 def _elapsed() -> float:
     return time.clock_gettime(_CLOCK)
-
-
-def _problem(error: ValueError) -> str:
-    if isinstance(error, ValidationError):
-        return (
-            f"damaged or not this program's ({error.error_count()} errors); if the target is right, "
-            "`public-markets publish --verify` checks every object and writes the record anew"
-        )
-    return f"{error}; upgrade this program"

@@ -140,10 +140,7 @@ def _published(store: Store) -> Published | None:
     try:
         return record.decoded(stored.body) if stored else None
     except ValueError as problem:
-        raise StoreError(
-            f"{store.name}: {record.KEY}: damaged, or written by another version of this program; upgrade it, or "
-            "run `public-markets publish --verify`, which writes it anew"
-        ) from problem
+        raise StoreError(f"{store.name}: {record.KEY}: {record.fault(problem)}") from problem
 
 
 def _age(published: Published, now: str) -> float:

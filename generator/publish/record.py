@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from generator.api.times import instant
 from generator.tree import manifest
@@ -117,3 +117,16 @@ def decoded(content: bytes) -> Published:
     if found != FORMAT:
         raise ValueError(f"format {found}, this program knows {FORMAT}")
     return Published.model_validate_json(content)
+
+
+def fault(error: ValueError) -> str:
+    """What is wrong with a record that cannot be parsed, and what to do."""
+    if not isinstance(error, ValidationError):
+        return f"{error}; upgrade this program"
+    remedy = "`public-markets publish --verify` checks every object and writes the record anew"
+    if unknown := manifest.unknown_fields(error):
+        return (
+            f"written by a newer version of this program (unknown: {unknown}); run that version, or stay with this "
+            f"one: {remedy}"
+        )
+    return f"damaged or not this program's ({error.error_count()} errors); if the target is right, {remedy}"

@@ -93,6 +93,14 @@ def _mode(name: str) -> int:
     return filesystem.PRIVATE if name in files.PRIVATE else filesystem.PUBLIC
 
 
+def _fault(error: ValidationError) -> str:
+    """What is wrong with a manifest that cannot be read, and what to do."""
+    remedy = "move the folder away and build again"
+    if unknown := manifest.unknown_fields(error):
+        return f"written by a newer version of this program (unknown: {unknown}); run that version, or {remedy}"
+    return f"damaged ({error.error_count()} errors); {remedy}"
+
+
 class Output:
     """The locked folder: `put…` stages what is new, `move` puts it into place, `discard…` deletes.
 
@@ -123,9 +131,7 @@ class Output:
                 raise OutputError(f"{path}: format {found}, this program reads {manifest.FORMAT}; upgrade it")
             return Manifest.model_validate_json(content)
         except ValidationError as error:
-            raise OutputError(
-                f"{path}: damaged ({error.error_count()} errors); move the folder away and build again"
-            ) from error
+            raise OutputError(f"{path}: {_fault(error)}; keep its {files.BLOCKED}") from error
 
     def read(self, name: str) -> bytes | None:
         """The bytes of a file, by its name or key; None when it is missing."""

@@ -11,7 +11,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Final, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic.alias_generators import to_camel
 
 from generator.api import keys
@@ -135,6 +135,16 @@ class Manifest(StoredModel):
 def format_of(content: bytes) -> int:
     """The format of a file, whatever else a newer format holds; raise ValidationError when it has none."""
     return _Format.model_validate_json(content).format
+
+
+def unknown_fields(error: ValidationError) -> str:
+    """The fields for which a file was refused, comma-separated; empty if anything else is wrong with it.
+
+    Fields are added without a new format, so a newer version wrote such a file.
+    """
+    found = error.errors(include_url=False, include_input=False)
+    is_newer = all(entry["type"] == "extra_forbidden" for entry in found)
+    return ", ".join(dict.fromkeys(str(entry["loc"][-1]) for entry in found)) if is_newer else ""
 
 
 def digest(key: str, body: bytes) -> str:

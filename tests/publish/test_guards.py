@@ -330,6 +330,17 @@ def test_a_foreign_record_is_refused(site: Site, option: tuple[str, ...]) -> Non
     )
 
 
+def test_a_record_with_fields_of_a_newer_version_is_not_called_damaged(site: Site) -> None:
+    site.put("manifest.json", json.dumps(json.loads(site.stored()["manifest.json"]) | {"shards": 7}).encode())
+    assert site.refused(1, "publish") == (
+        "s3://markets/api: manifest.json: written by a newer version of this program (unknown: shards); run that "
+        "version, or stay with this one: `public-markets publish --verify` checks every object and writes the record "
+        "anew"
+    )
+    site.done("publish", "--verify")
+    site.check()
+
+
 @pytest.mark.parametrize("option", [(), ("--verify",)])
 def test_a_record_of_a_newer_format_is_refused(site: Site, option: tuple[str, ...]) -> None:
     future = json.loads(site.stored()["manifest.json"]) | {"format": 2, "shards": 7}

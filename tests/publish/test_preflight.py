@@ -1,5 +1,6 @@
 """What `check` reports about a store, and how a monitor notices that cron has stalled."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -116,9 +117,14 @@ def test_a_running_publisher_is_reported(site: Site) -> None:
 def test_an_unreadable_record_is_reported(site: Site) -> None:
     site.put(record.KEY, b"{}")
     (line,) = [line for line in found(site, 1) if line.startswith("error")]
-    assert line.startswith(
-        f"error: s3://markets/api: {record.KEY}: damaged, or written by another version of this program"
-    )
+    assert line.startswith(f"error: s3://markets/api: {record.KEY}: damaged or not this program's (1 errors); if the")
+
+
+def test_a_record_of_a_newer_format_is_reported_as_a_publish_reports_it(site: Site) -> None:
+    site.put(record.KEY, json.dumps(json.loads(site.stored()[record.KEY]) | {"format": 2}).encode())
+    (line,) = [line for line in found(site, 1) if line.startswith("error")]
+    assert line == f"error: {site.refused(1, 'publish')}"
+    assert line.endswith("format 2, this program knows 1; upgrade this program")
 
 
 def test_a_store_that_does_not_answer_is_asked_once(site: Site) -> None:

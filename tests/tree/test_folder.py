@@ -241,6 +241,19 @@ def test_a_truncated_manifest_is_refused(world: World, output: Path) -> None:
             build_now(make_config(world.folder))
 
 
+def test_a_manifest_of_a_newer_version_is_not_called_damaged_and_the_blocked_list_is_not_moved_away(
+    world: World, output: Path
+) -> None:
+    content = json.loads((output / "manifest.json").read_bytes())
+    (output / "manifest.json").write_text(json.dumps(content | {"shards": 7}))
+    with pytest.raises(
+        OutputError,
+        match=r"manifest\.json: written by a newer version of this program \(unknown: shards\); run that version, or "
+        r"move the folder away and build again; keep its blocked\.json$",
+    ):
+        build_now(make_config(world.folder))
+
+
 # ── tampering ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
