@@ -4,6 +4,7 @@ import ctypes
 import errno
 import os
 import secrets
+import stat
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +16,9 @@ _SYNCFS: Final = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
 #: Permissions of new files, before the umask: those of everybody, and of the owner alone.
 PUBLIC: Final = 0o666
 PRIVATE: Final = 0o600
+#: Of group and others: what they need to read files and to list and enter folders.
+_TO_READ: Final = 0o055
+_FOR_OTHERS_TO_ENTER: Final = stat.S_IXGRP | stat.S_IXOTH
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -94,6 +98,19 @@ def create(path: str | Path, body: bytes, folder: int | None = None, mode: int =
 def open_no_link(path: str, flags: int) -> int:
     """Open a file, created with public permissions if `flags` say so; raise OSError if the path is a link."""
     return os.open(path, flags | os.O_NOFOLLOW, PUBLIC)
+
+
+def let_others_read() -> None:
+    """Take the rights to read and to enter out of this process's umask: what we write is public, or PRIVATE."""
+    before = os.umask(0)
+    os.umask(before & ~_TO_READ)
+
+
+def closed_folders(path: Path) -> list[Path]:
+    """The folders on the way to a path, links resolved, that only their owner may enter; the outermost first."""
+    real = Path(os.path.realpath(path))
+    existing = [folder for folder in (*reversed(real.parents), real) if folder.is_dir()]
+    return [folder for folder in existing if not folder.stat().st_mode & _FOR_OTHERS_TO_ENTER]
 
 
 def make_private(path: Path) -> None:

@@ -1,5 +1,6 @@
 """Lists every problem that would fail a build, in the order to fix it. Reads the database, and writes nothing."""
 
+import stat
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from generator import filesystem
+from generator.api.contract import API_VERSION
 from generator.builder import disk_space, guards
 from generator.builder.disk_space import Need
 from generator.builder.dry_build import DryBuild, DryBuilder, LastBuild
@@ -85,7 +87,19 @@ class BuildCheck:
             yield error(f"{existing}: {filesystem.sentence(problem, _ELSEWHERE)}")
             return
         LastBuild.within(root)
+        yield from self._closed()
         yield from self._room(existing)
+
+    def _closed(self) -> Iterator[Finding]:
+        """Whether a web server here, which runs as another user, can reach what it has to serve."""
+        if self._config.is_local or self._config.publish.bucket():
+            return
+        served = Path(self._config.publish.target or self._config.output)
+        for folder in filesystem.closed_folders(served / API_VERSION):
+            yield warning(
+                f"{folder}: only its owner may enter (mode {stat.S_IMODE(folder.stat().st_mode):04o}), so a web server "
+                f"of another user cannot serve {served}; run `chmod o+x {folder}`, or choose another folder"
+            )
 
     def _room(self, place: Path) -> Iterator[Finding]:
         lacking = self._need().lacking(place)

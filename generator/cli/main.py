@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from generator import __version__
+from generator import __version__, filesystem
 
 #: The module of each command, which defines it as `<name>_command`.
 _MODULES: Final[Mapping[str, str]] = MappingProxyType(
@@ -53,3 +53,4 @@ class Commands(click.Group):
 @click.version_option(__version__, prog_name="public-markets")
 def main() -> None:
     """Render a prediction market's public read API as static files."""
+    filesystem.let_others_read()
