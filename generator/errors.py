@@ -3,6 +3,7 @@
     PublicMarketsError     exit 1: one sentence that names the thing and the remedy
     ├── ConfigError        a setting is missing, mistyped or contradicts another
     ├── SourceError        the database cannot be reached or lacks what we read
+    │   └── ReadError      a query failed
     ├── OutputError        the output folder cannot be read or written
     ├── StoreError         the store does not exist, or refuses a request
     ├── CheckError         `check` found errors
@@ -31,6 +32,17 @@ class ConfigError(PublicMarketsError):
 
 class SourceError(PublicMarketsError):
     """The database cannot be read as configured."""
+
+
+class ReadError(SourceError):
+    """A query failed, for example because a view divides by zero. `failed` is the message without the remedy."""
+
+    def __init__(self, failed: str, remedy: str) -> None:
+        super().__init__(failed, remedy)
+        self.failed = failed
+
+    def __str__(self) -> str:
+        return "; ".join(self.args)
 
 
 class OutputError(PublicMarketsError):

@@ -16,7 +16,7 @@ from generator.builder.disk_space import Need
 from generator.builder.dry_build import DryBuild, DryBuilder, LastBuild
 from generator.config.settings import Config
 from generator.cost import prices
-from generator.errors import PublicMarketsError
+from generator.errors import PublicMarketsError, ReadError
 from generator.findings import Finding, error, fine, refused, warning
 from generator.markets.quarantine import Quarantine, Rejection
 from generator.progress import Progress
@@ -50,6 +50,12 @@ class BuildCheck:
 
     def database(self) -> Iterator[Finding]:
         """Whether the database can be reached and fits, then what a build would make of its rows."""
+        try:
+            yield from self._database()
+        except ReadError as failure:
+            yield from self._failures(failure)
+
+    def _database(self) -> Iterator[Finding]:
         name = display_url(self._config)
         with open_reader(self._config, self._quarantine) as reader:
             found = reader.schema_problems()
@@ -57,6 +63,12 @@ class BuildCheck:
             if not found:
                 yield fine(f"{name}: all relations and columns found")
                 yield from self._rows(reader)
+
+    def _failures(self, failure: ReadError) -> Iterator[Finding]:
+        """What made a query fail; a failure that is not repeated, such as a lost connection, as it is."""
+        with open_reader(self._config, Quarantine()) as reader:
+            found = reader.failures()
+        yield from map(error, found or [f"{failure.failed}; run `check` again"])
 
     def _rows(self, reader: Reader) -> Iterator[Finding]:
         last = self._last_build()

@@ -4,7 +4,7 @@ It knows what each driver needs and none of our relations. Rows are returned as 
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice
@@ -18,7 +18,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchTableError, SQLAlche
 from sqlalchemy.pool import NullPool
 
 from generator.config.settings import Config
-from generator.errors import SourceError
+from generator.errors import ReadError, SourceError
 
 #: Rows per fetch: enough to amortise the round trip, few enough to keep memory low.
 _BATCH: Final = 2_000
@@ -44,11 +44,11 @@ def transaction(config: Config, instant: str | None = None) -> Iterator["Transac
     try:
         with engine.connect() as connection:
             _begin(connection, instant)
-            remedy = "run `public-markets check` for details"
+            remedy = "run again"
             is_in_place = file == _file(config)
             if instant and not (is_in_place and file in {None, instant}):
                 raise SourceError(f"{display_url(config)}: the file was replaced during the build; run again")
-            yield Transaction(connection, instant or (_instant(connection, file) if is_in_place else None))
+            yield Transaction(connection, config, instant or (_instant(connection, file) if is_in_place else None))
     except (SQLAlchemyError, driver.Error) as error:
         raise SourceError(f"{display_url(config)}: {_cause(error, config)}; {remedy}") from error
     finally:
@@ -166,17 +166,34 @@ def _cause(error: Exception, config: Config) -> str:
 class Transaction:
     """An open transaction."""
 
-    def __init__(self, connection: sa.Connection, instant: str | None) -> None:
+    def __init__(self, connection: sa.Connection, config: Config, instant: str | None) -> None:
         self._connection = connection
+        self._config = config
         self.dialect = connection.dialect.name
         #: Lets another process see the same instant while this transaction is open; None if impossible.
         self.instant = instant
 
-    def rows(self, statement: sa.Select[Any]) -> Iterator[Row]:
-        """Stream the driver's own rows: building SQLAlchemy's would double the time to read."""
-        return chain.from_iterable(self._readable(statement))
+    def rows(self, statement: sa.Select[Any] | sa.TextClause, relation: str) -> Iterator[Row]:
+        """Stream the driver's own rows: building SQLAlchemy's would double the time to read.
 
-    def _readable(self, statement: sa.Select[Any]) -> Iterator[Iterable[Row]]:
+        Raises ReadError, which names the relation.
+        """
+        return chain.from_iterable(self._named(statement, relation))
+
+    def _named(self, statement: sa.Select[Any] | sa.TextClause, relation: str) -> Iterator[list[Row]]:
+        with self._reading(relation):
+            yield from self._readable(statement)
+
+    @contextmanager
+    def _reading(self, relation: str) -> Iterator[None]:
+        driver: Any = self._connection.dialect.loaded_dbapi
+        try:
+            yield
+        except (SQLAlchemyError, driver.Error) as error:
+            failed = f"{display_url(self._config)}: relation {relation} cannot be read: {_cause(error, self._config)}"
+            raise ReadError(failed, "run `public-markets check`, which looks for the column") from error
+
+    def _readable(self, statement: sa.Select[Any] | sa.TextClause) -> Iterator[list[Row]]:
         done = 0
         try:
             for batch in self._batches(statement):
@@ -189,9 +206,11 @@ class Transaction:
             # rejects. Decoding this way doubles the time to read, so only on demand.
             driver: Any = self._connection.connection.dbapi_connection
             driver.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
-            yield islice(chain.from_iterable(self._batches(statement)), done, None)
+            remaining = islice(chain.from_iterable(self._batches(statement)), done, None)
+            while batch := list(islice(remaining, _BATCH)):
+                yield batch
 
-    def _batches(self, statement: sa.Select[Any]) -> Iterator[list[Row]]:
+    def _batches(self, statement: sa.Select[Any] | sa.TextClause) -> Iterator[list[Row]]:
         result = self._connection.execute(statement, execution_options={"stream_results": True})
         # SQLAlchemy has already fetched the first row from the cursor.
         yield [tuple(row) for row in result.fetchmany(1)]
@@ -200,9 +219,10 @@ class Transaction:
             yield batch
         result.close()
 
-    def number(self, statement: sa.Select[Any]) -> int:
-        """The single number that the statement selects."""
-        return int(self._connection.execute(statement).scalar_one())
+    def number(self, statement: sa.Select[Any], relation: str) -> int:
+        """The single number that the statement selects. Raises ReadError, which names the relation."""
+        with self._reading(relation):
+            return int(self._connection.execute(statement).scalar_one())
 
     def columns(self, relation: str, schema: str | None) -> dict[str, sa.types.TypeEngine[Any]] | None:
         """The type of each column; None if the relation does not exist."""
@@ -213,10 +233,10 @@ class Transaction:
         return {column["name"]: column["type"] for column in columns}
 
     def refusal(self, statement: sa.Select[Any]) -> str | None:
-        """Why the database refuses to run the statement; None if it runs."""
+        """Why the database refuses to run the statement; None if it runs. The transaction survives."""
         try:
             with self._connection.begin_nested():
                 self._connection.execute(statement)
         except DBAPIError as error:
-            return " ".join(str(error.orig).split())
+            return _cause(error, self._config)
         return None

@@ -14,6 +14,16 @@ from generator.source.relations import RELATIONS, Kind
 
 #: A type that leaves the comparison of ids to the database, in its own sort order.
 _AS_GIVEN: Final = sa.types.NullType()
+#: The search path is taken apart, because `current_schemas()` leaves out what the user may not use.
+_RIGHTS: Final = """
+    SELECT c.relname, quote_ident(n.nspname), quote_ident(current_user),
+        has_schema_privilege(n.oid, 'USAGE'), has_any_column_privilege(c.oid, 'SELECT')
+    FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.relname = ANY(:relations) AND c.relkind IN ('r', 'v', 'm', 'p', 'f')
+        AND CASE WHEN CAST(:schema AS text) IS NOT NULL THEN n.nspname = :schema ELSE n.nspname = ANY(string_to_array(
+            replace(translate(current_setting('search_path'), '" ', ''), '$user', CAST(current_user AS text)), ','
+        )) END
+"""
 
 
 @dataclass(frozen=True)
@@ -37,6 +47,13 @@ class Statements:
     dialect: str
     schema: str | None
 
+    def rights(self) -> sa.TextClause:
+        """Select what this user may do with each of our relations, in every schema that is meant. PostgreSQL only.
+
+        A row is: relation; schema and user, both quoted for SQL; may it use the schema; may it read the relation.
+        """
+        return sa.text(_RIGHTS).bindparams(relations=[*RELATIONS], schema=self.schema)
+
     def any_row(self, relation: str) -> sa.Select[Any]:
         """Select every column we need of the relation, and no row: tests the right to read it."""
         table = self._relation(relation)
@@ -45,6 +62,17 @@ class Statements:
     def count_markets(self) -> sa.Select[Any]:
         """Count all markets, hidden ones included."""
         return sa.select(sa.func.count()).select_from(self._relation("markets"))
+
+    def count_values(self, name: str, *columns: str, within: Range = EVERYTHING) -> sa.Select[Any]:
+        """Count the public rows, or the values that each of the columns has in them: this computes every value."""
+        rows = (
+            self.markets(*columns, within=within)
+            if name == "markets"
+            else self.of_visible(name, *columns, within=within)
+        )
+        selected = rows.selected_columns[-len(columns) :] if columns else ()
+        counts: list[sa.ColumnElement[Any]] = [sa.func.count(value) for value in selected] or [sa.func.count()]
+        return rows.order_by(None).with_only_columns(*counts)
 
     def markets(self, *columns: str, within: Range = EVERYTHING, in_order: bool = True) -> sa.Select[Any]:
         """Select the visible markets, by id."""

@@ -22,9 +22,11 @@ from generator.markets.fills import count_window
 from generator.markets.quarantine import Quarantine
 from generator.source import connection, queries, schema_check
 from generator.source.connection import Transaction
+from generator.source.failures import Failures
 from generator.source.grouping import Groups
 from generator.source.queries import EVERYTHING, Range, Statements
 from generator.source.relations import Kind
+from generator.source.rights import Barred
 
 _DAY: Final = timedelta(days=1)
 
@@ -66,11 +68,15 @@ class Reader:
 
     def schema_problems(self) -> list[str]:
         """Every reason why a build cannot read this database; empty if it can."""
-        return schema_check.problems(self._offered, self._refusal)
+        return schema_check.problems(self._offered, self._refusal, self._barred)
 
     def require_schema(self) -> None:
         """Raise SourceError unless the database has every relation and column we read."""
-        schema_check.require(self._offered, self._refusal)
+        schema_check.require(self._offered, self._refusal, self._barred)
+
+    def failures(self) -> list[str]:
+        """Every column that the database fails to compute, as sentences. May take longer than a build."""
+        return list(Failures(self._transaction, self._statements).found())
 
     def _offered(self, relation: str) -> dict[str, tuple[str, frozenset[Kind]]] | None:
         columns = self._transaction.columns(relation, self._schema)
@@ -81,6 +87,11 @@ class Reader:
 
     def _refusal(self, relation: str) -> str | None:
         return self._transaction.refusal(self._statements.any_row(relation))
+
+    def _barred(self) -> Barred:
+        if self._transaction.dialect == "sqlite":
+            return Barred()
+        return Barred.of(self._transaction.rows(self._statements.rights(), "pg_class"))
 
     def catalog(self, as_of: datetime) -> Catalog:
         """Read every visible market; those that break the contract are quarantined."""
@@ -105,7 +116,7 @@ class Reader:
                 markets.append(Market.of(wire, has_early_outcome=row_validation.has_early_outcome(row)))
                 self._spelled.append(key)
         categorised.finish()
-        hidden = self._transaction.number(self._statements.count_markets()) - ids.total()
+        hidden = self._transaction.number(self._statements.count_markets(), "markets") - ids.total()
         unique = self._unique(markets, ids)
         return Catalog(unique, as_of=now, hidden=hidden, refused_slugs=known.refused, spellings=shown)
 
@@ -147,7 +158,7 @@ class Reader:
         """
         members: dict[str, Mapping[str, Any]] = {}
         for row in self._transaction.rows(
-            self._statements.of_visible_in_any_case("fx_members", *_FX, order=("week_start", "title"))
+            self._statements.of_visible_in_any_case("fx_members", *_FX, order=("week_start", "title")), "fx_members"
         ):
             if row[0] in members:
                 self._quarantine.reject("fx_members", row[0], "market_id: the market is a member of a family already")
@@ -161,7 +172,8 @@ class Reader:
         # Query a day more on either side, as SQLite's times are text with any offset; `count_window` is exact.
         window = ("created_at", self._bound(as_of - 2 * _DAY), self._bound(as_of + 2 * _DAY))
         fills = groupby(
-            self._transaction.rows(self._statements.of_visible("fills", *_FILLS, window=window)), key=itemgetter(0)
+            self._transaction.rows(self._statements.of_visible("fills", *_FILLS, window=window), "fills"),
+            key=itemgetter(0),
         )
         return {owner: count_window(group, start, end) for owner, group in fills}
 
@@ -171,19 +183,20 @@ class Reader:
         )
 
     def _markets(self, columns: tuple[str, ...], within: Range = EVERYTHING) -> Iterator[Mapping[str, Any]]:
-        found = self._transaction.rows(self._statements.markets(*columns, within=within))
+        found = self._transaction.rows(self._statements.markets(*columns, within=within), "markets")
         return (dict(zip(columns, row, strict=True)) for row in found)
 
     def _slugs(self) -> Iterator[Sequence[Any]]:
         """Stream the id and the slug of every visible market."""
-        return self._transaction.rows(self._statements.markets("id", "slug", in_order=False))
+        return self._transaction.rows(self._statements.markets("id", "slug", in_order=False), "markets")
 
     def _category_names(self) -> Iterator[Sequence[Any]]:
         """Stream the market's id and the name for each category of every visible market."""
-        return self._transaction.rows(self._statements.of_visible("market_categories", "category"))
+        statement = self._statements.of_visible("market_categories", "category")
+        return self._transaction.rows(statement, "market_categories")
 
     def _groups(
         self, name: str, *columns: str, order: tuple[str, ...] = (), within: Range = EVERYTHING, is_wanted: bool = True
     ) -> Groups:
         statement = self._statements.of_visible(name, *columns, order=order, within=within)
-        return Groups(name, self._transaction.rows(statement) if is_wanted else ())
+        return Groups(name, self._transaction.rows(statement, name) if is_wanted else ())

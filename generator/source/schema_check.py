@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from generator.errors import SourceError
 from generator.source.relations import RELATIONS, Kind
+from generator.source.rights import Barred
 
 #: The type name of each column, and the kinds it can hold.
 Offered: TypeAlias = Mapping[str, tuple[str, frozenset[Kind]]]
@@ -12,26 +13,34 @@ Offered: TypeAlias = Mapping[str, tuple[str, frozenset[Kind]]]
 Columns: TypeAlias = Callable[[str], Offered | None]
 #: Why a relation with all its columns cannot be read; None if it can.
 Refusal: TypeAlias = Callable[[str], str | None]
+#: What this user may not read; asked for only if a relation is missing or refused.
+Rights: TypeAlias = Callable[[], Barred]
 
 
-def problems(columns: Columns, refusal: Refusal) -> list[str]:
+def problems(columns: Columns, refusal: Refusal, rights: Rights) -> list[str]:
     """Every reason why a build cannot read this database; empty if it can."""
-    return [problem for name in RELATIONS for problem in _problems(name, columns(name), refusal)]
+    offered = {name: columns(name) for name in RELATIONS}
+    unfit = {name: list(_unfit(name, found)) for name, found in offered.items() if found is not None}
+    refused = {name: reason for name, found in unfit.items() if not found and (reason := refusal(name))}
+    barred = rights() if refused or len(unfit) < len(RELATIONS) else Barred()
+    if barred.schemas:
+        return list(barred.sentences())  # the rest cannot be known
+    missing = {name: [_missing(name)] for name in RELATIONS if name not in unfit}
+    broken = {name: [unreadable(name, reason)] for name, reason in refused.items() if name not in barred.relations}
+    found = unfit | missing | broken
+    return [*barred.sentences(), *(problem for name in RELATIONS for problem in found[name])]
 
 
-def require(columns: Columns, refusal: Refusal) -> None:
+def require(columns: Columns, refusal: Refusal, rights: Rights) -> None:
     """Raise SourceError with all problems."""
-    found = problems(columns, refusal)
+    found = problems(columns, refusal, rights)
     if found:
         raise SourceError("\n  ".join(["the database schema does not fit; fix these problems:", *found]))
 
 
-def _problems(name: str, offered: Offered | None, refusal: Refusal) -> list[str]:
-    if offered is None:
-        return [_missing(name)]
-    unfit = list(_unfit(name, offered))
-    reason = None if unfit else refusal(name)
-    return [f"relation {name} cannot be read: {reason}; grant this user SELECT, or repair it"] if reason else unfit
+def unreadable(name: str, reason: str) -> str:
+    """The sentence for a relation that the database refuses to read, whichever columns are asked for."""
+    return f"relation {name} cannot be read: {reason}; correct the view, or give its owner the rights it lacks"
 
 
 def _missing(name: str) -> str:

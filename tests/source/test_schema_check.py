@@ -8,6 +8,7 @@ import pytest
 
 from generator.source import schema_check
 from generator.source.relations import RELATIONS, Kind
+from generator.source.rights import Barred
 from tests.support.commands import run
 from tests.support.rows import create_database, fill_id, insert_fill, insert_market, market_id
 
@@ -15,7 +16,7 @@ Offered = dict[str, dict[str, tuple[str, frozenset[Kind]]]]
 
 
 def findings(offered: Offered, **refusals: str) -> list[str]:
-    return schema_check.problems(offered.get, refusals.get)
+    return schema_check.problems(offered.get, refusals.get, Barred)
 
 
 @pytest.fixture
@@ -60,9 +61,34 @@ def test_a_column_of_the_wrong_kind_is_named_with_its_type(offered: Offered) -> 
 
 
 def test_a_relation_that_cannot_be_read_is_named_with_the_databases_reason(offered: Offered) -> None:
-    assert findings(offered, fills="permission denied") == [
-        "relation fills cannot be read: permission denied; grant this user SELECT, or repair it"
+    assert findings(offered, fills="no such column: x") == [
+        "relation fills cannot be read: no such column: x; correct the view, or give its owner the rights it lacks"
     ]
+
+
+def test_rights_that_the_user_lacks_are_one_finding_and_the_rest_is_told_as_well(offered: Offered) -> None:
+    del offered["markets"]["prob"]
+    rows = [(name, "api", "reader", True, name not in {"fills", "orders"}) for name in ("fills", "orders", "markets")]
+    found = schema_check.problems(
+        offered.get,
+        {"fills": "denied", "orders": "denied", "probabilities": "no such column"}.get,
+        lambda: Barred.of(rows),
+    )
+    assert [finding.split(";")[0] for finding in found] == [
+        "the database user may not read orders, fills",
+        "column markets.prob is missing",
+        "relation probabilities cannot be read: no such column",
+    ]
+
+
+SCHEMAS = {"old": False, "api": True}
+
+
+def test_a_relation_in_two_schemas_of_the_search_path_needs_the_rights_in_one(offered: Offered) -> None:
+    del offered["orders"]
+    rows = [(name, schema, "reader", is_api, is_api) for name in RELATIONS for schema, is_api in SCHEMAS.items()]
+    found = schema_check.problems(offered.get, dict[str, str]().get, lambda: Barred.of(rows))
+    assert [finding.split(";")[0] for finding in found] == ["relation orders is missing"]
 
 
 def test_a_relation_that_is_unfit_anyway_is_not_tried(offered: Offered) -> None:

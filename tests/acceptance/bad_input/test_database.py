@@ -1,10 +1,11 @@
 """A database that cannot be reached or has the wrong schema is refused in a sentence."""
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -152,24 +153,71 @@ def test_a_missing_schema_and_types_that_do_not_fit_are_found_on_postgresql(
     assert len(site.errors(postgres.url(name), "--set", "source.schema=nowhere")) == 6
 
 
-def test_a_view_that_the_user_may_not_read_is_named_by_check_and_build(
-    site: Site, new_database: Callable[[], str], postgres: Server
-) -> None:
+@pytest.fixture
+def barred(new_database: Callable[[], str], postgres: Server) -> Iterator[tuple[Any, str]]:
+    """A connection to a database with six views in the schema `public_api`; its URL for a role without rights."""
     name = new_database()
+    role = f"barred of {name}"
     with postgres.connect(name) as connection:
+        connection.execute("CREATE SCHEMA public_api; SET search_path = public_api")
         for relation, columns in RELATIONS.items():
             selected = ", ".join(f"NULL::{NATIVE[kind]} AS {column}" for column, kind in columns.items())
-            connection.execute(f"CREATE VIEW {relation} AS SELECT {selected}")
-        connection.execute(f"CREATE ROLE barred LOGIN PASSWORD '{PASSWORD}'")
-        connection.execute("GRANT SELECT ON markets, market_categories, fx_members, fills TO barred")
-    url = postgres.url(name, "barred")
-    findings = [
-        f"relation {relation} cannot be read: permission denied for view {relation}; "
-        "grant this user SELECT, or repair it"
-        for relation in ("orders", "probabilities")
+            connection.execute(f"CREATE VIEW {relation} AS SELECT {selected} WHERE false")
+        connection.execute(f"CREATE ROLE \"{role}\" LOGIN PASSWORD '{PASSWORD}'")
+        yield connection, postgres.url(name, quote(role))
+
+
+def test_views_that_the_user_may_not_read_are_named_once_with_the_grant(site: Site, barred: tuple[Any, str]) -> None:
+    owner, url = barred
+    role = unquote(url.split("/")[2].split(":")[0])
+    owner.execute(f'GRANT USAGE ON SCHEMA public_api TO "{role}"')
+    owner.execute(f'GRANT SELECT ON markets, market_categories, fx_members, fills TO "{role}"')
+    grant = f'GRANT SELECT ON public_api.orders, public_api.probabilities TO "{role}"'
+    finding = f"the database user may not read orders, probabilities; run `{grant}`"
+    assert site.errors(url, "--set", "source.schema=public_api") == [finding]
+    owner.execute(f'ALTER ROLE "{role}" SET search_path = public_api')
+    assert site.says(url) == f"error: the database schema does not fit; fix these problems:\n  {finding}\n"
+    owner.execute(grant)
+    assert [error.partition(", ")[0] for error in site.errors(url)] == ["3 of 3 markets would disappear"]
+
+
+@pytest.mark.parametrize("place", ["source.schema", "search_path"])
+def test_a_schema_that_the_user_may_not_use_is_named_once_with_the_grant(
+    site: Site, barred: tuple[Any, str], place: str
+) -> None:
+    owner, url = barred
+    role = unquote(url.split("/")[2].split(":")[0])
+    arguments = ["--set", "source.schema=public_api"]
+    if place == "search_path":
+        owner.execute(f'ALTER ROLE "{role}" SET search_path = "$user", public, public_api')
+        arguments = []
+    owner.execute(f'GRANT SELECT ON ALL TABLES IN SCHEMA public_api TO "{role}"')
+    grant = f'GRANT USAGE ON SCHEMA public_api TO "{role}"'
+    assert site.errors(url, *arguments) == [f"the database user may not use schema public_api; run `{grant}`"]
+    owner.execute("REVOKE ALL ON ALL TABLES IN SCHEMA public_api FROM PUBLIC; REVOKE ALL ON fills FROM " + f'"{role}"')
+    assert [error.split("`")[1] for error in site.errors(url, *arguments)] == [
+        grant,
+        f'GRANT SELECT ON public_api.fills TO "{role}"',
     ]
-    assert site.errors(url) == findings
-    assert (
-        site.says(url)
-        == "\n  ".join(("error: the database schema does not fit; fix these problems:", *findings)) + "\n"
+
+
+def test_a_right_that_the_owner_of_a_view_lacks_is_not_granted_to_the_reader(
+    site: Site, barred: tuple[Any, str]
+) -> None:
+    owner, url = barred
+    role = unquote(url.split("/")[2].split(":")[0])
+    owner.execute(
+        f"""
+        CREATE TABLE secrets AS SELECT 'bid' AS side;
+        CREATE ROLE "another {role}";
+        CREATE OR REPLACE VIEW orders AS SELECT NULL::uuid AS market_id, side, NULL::numeric AS price,
+            NULL::numeric AS amount, true AS is_public FROM secrets;
+        ALTER VIEW orders OWNER TO "another {role}";
+        GRANT USAGE ON SCHEMA public_api TO "{role}", "another {role}";
+        GRANT SELECT ON {", ".join(RELATIONS)} TO "{role}"
+        """
     )
+    [error] = site.errors(url, "--set", "source.schema=public_api")
+    problem, _, remedy = error.partition("; ")
+    assert problem == "relation orders cannot be read: permission denied for table secrets"
+    assert remedy == "correct the view, or give its owner the rights it lacks"

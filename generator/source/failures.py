@@ -1,0 +1,52 @@
+"""Finds which column of which relation the database fails to compute, and for which market.
+
+The database's own message names neither. So each column is computed alone, and the failing one for ever fewer markets.
+Only counts of what is public are asked for, as by a build.
+"""
+
+from collections.abc import Iterator
+
+from generator.source import schema_check
+from generator.source.connection import Transaction
+from generator.source.queries import EVERYTHING, Range, Statements
+from generator.source.relations import RELATIONS
+
+
+class Failures:
+    """Looks for failures in an open transaction. It may read every relation several times."""
+
+    def __init__(self, transaction: Transaction, statements: Statements) -> None:
+        self._transaction = transaction
+        self._statements = statements
+
+    def found(self) -> Iterator[str]:
+        """One sentence per column that cannot be computed, or per relation where no row can be found."""
+        for relation, columns in RELATIONS.items():
+            if not self._refusal(relation, *columns):
+                continue
+            if reason := self._refusal(relation):
+                yield schema_check.unreadable(relation, reason)
+                continue
+            for column in columns:
+                if reason := self._refusal(relation, column):
+                    yield (
+                        f"column {relation}.{column} cannot be read: {reason}{self._first(relation, column)}; correct "
+                        "it in the view, for example with CASE or NULLIF"
+                    )
+
+    def _refusal(self, relation: str, *columns: str, within: Range = EVERYTHING) -> str | None:
+        return self._transaction.refusal(self._statements.count_values(relation, *columns, within=within))
+
+    def _first(self, relation: str, column: str) -> str:
+        """A market for which the column cannot be computed, in parentheses; empty if it cannot be told."""
+        if self._refusal("markets", "id"):
+            return ""
+        ids = [key for (key,) in self._transaction.rows(self._statements.markets("id"), "markets")]
+        bounds = [*ids, None]
+        start, end = 0, len(ids)
+        while end - start > 1:
+            middle = (start + end) // 2
+            fails = self._refusal(relation, column, within=Range(bounds[start], bounds[middle]))
+            start, end = (start, middle) if fails else (middle, end)
+        within = Range(bounds[start], bounds[end]) if ids else EVERYTHING
+        return f" (market {ids[start]})" if ids and self._refusal(relation, column, within=within) else ""
