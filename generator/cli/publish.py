@@ -17,6 +17,7 @@ from generator.cli.command import MeasuredCommand, add_metrics
 from generator.cli.logs import LOG
 from generator.cli.parameters import as_of_option
 from generator.cli.progress_bar import progress_bar
+from generator.cli.target import open_target
 from generator.config.settings import Config
 from generator.errors import GuardError, OtherSiteError, PublicMarketsError
 from generator.publish import takedown
@@ -24,7 +25,6 @@ from generator.publish.content import merge_blocked, sync_blocked
 from generator.publish.guards import LiftedGuards
 from generator.publish.protocol import Extras
 from generator.publish.run import Options, Outcome, Publication, refuse_other_site
-from generator.publish.stores.factory import open_store
 from generator.publish.stores.requests import explaining_outage
 from generator.publish.stores.store import DryRun, Store
 from generator.tree import files
@@ -55,7 +55,7 @@ def publish_options(command: Callable[..., None]) -> Callable[..., None]:
 @publish_options
 def publish_command(settings: Config, **options: bool) -> None:
     """Bring the store to the state of the output folder."""
-    target = open_store(settings)
+    target = open_target(settings)
     with locked(settings.output) as folder:
         _publish(Publication(folder, target, settings, shape(settings), _options(options)))
 
@@ -66,7 +66,7 @@ def publish_command(settings: Config, **options: bool) -> None:
 @publish_options
 def rebuild_command(settings: Config, as_of: datetime | None, *, allow_invalid: bool, **options: bool) -> None:
     """Build, then publish: the one line that cron runs."""
-    target = open_store(settings)
+    target = open_target(settings)
     overrides = BuildOverrides(shrink=options["allow_shrink"], invalid=allow_invalid)
     workplace = _scratch_folder if options["dry_run"] else _output_folder
     chosen = _options(options)

@@ -8,11 +8,11 @@ from generator.cli.command import Command, now
 from generator.cli.logs import LOG
 from generator.cli.parameters import Reference, Slug
 from generator.cli.progress_bar import progress_bar
+from generator.cli.target import open_target
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError
 from generator.publish import takedown
 from generator.publish.decisions import Change, Request
-from generator.publish.stores.factory import open_store
 from generator.publish.stores.store import Store
 from generator.tree.blocklist import BlockedList
 
@@ -39,7 +39,7 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool) 
 
 def _take_down(settings: Config, request: Request) -> BlockedList:
     """Carry out the request in the store, if there is one, and in the output folder; say what it means."""
-    target = open_store(settings) if settings.publish.target else None
+    target = open_target(settings) if settings.publish.target else None
     known = takedown.known(settings, target, request)
     request = request.resolved(known)
     change = _take_down_everywhere(target, settings, request) if target else _take_down_built(settings, request)

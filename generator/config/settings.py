@@ -14,6 +14,8 @@ import pydantic
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, WithJsonSchema
 from pydantic.fields import FieldInfo
 
+from generator.config import targets
+
 ENVIRONMENT_PREFIX: Final = "PUBLIC_MARKETS_"
 DEMO_DATABASE: Final = "sqlite:///demo.db"
 LONGEST_LEASE: Final = timedelta(days=1)
@@ -23,13 +25,11 @@ FIRST_PAGE_CACHED: Final = timedelta(seconds=30 + 60 + 10 + 60)
 _SOURCE_SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
 # Splits a URL as SQLAlchemy does: a password may hold `/`, `?` and `#`, where urllib would end the host.
 _PASSWORD = re.compile(r"[^:]*://[^:/]*:[^@]+@|.*[?&](ssl)?password=", re.IGNORECASE)
-_TARGET = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/.*)?|(?!.*://).+")
 _ISO_DURATION = r"P(?=[0-9T])([0-9]{1,9}D)?(T(?=[0-9])([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}S)?)?"
 _DURATION = re.compile(rf"^([0-9]{{1,9}} *(s|min|m|h|d)|{_ISO_DURATION})$")
 #: A name or an address, and a path without the characters that no URL may hold (RFC 3986); letters of any script.
 _HOST = re.compile(r"[\w.:-]+")
 _URL_PATH = re.compile(r'[^"<>^`{|}]*')
-_S3 = "s3://"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
@@ -86,12 +86,6 @@ def _lifetime(duration: timedelta) -> timedelta:
     if duration < FIRST_PAGE_CACHED:
         raise ValueError("write at least 160 s: caches keep a first page that long, and its cursor must work")
     return duration
-
-
-def _target(text: str) -> str:
-    if not _TARGET.fullmatch(text):
-        raise ValueError("write s3://bucket/prefix or a directory")
-    return text
 
 
 def _command(value: object) -> object:
@@ -210,7 +204,7 @@ class Guards(Section):
 class Publish(Section):
     """Where and how to publish."""
 
-    target: Annotated[Line, AfterValidator(_target)] | None = Field(
+    target: Annotated[Line, AfterValidator(targets.checked)] | None = Field(
         None, description="s3://bucket/prefix or a directory; null: not set."
     )
     endpoint_url: WebUrl | None = Field(None, description="Endpoint of an S3-compatible store; null: Amazon S3.")
@@ -242,11 +236,7 @@ class Publish(Section):
 
     def bucket(self) -> tuple[str, str] | None:
         """The bucket of an `s3://` target, and the prefix of all keys in it: empty, or ending with a slash."""
-        if not self.target or not self.target.startswith(_S3):
-            return None
-        name, _, folder = self.target.removeprefix(_S3).partition("/")
-        prefix = folder.strip("/")
-        return name, f"{prefix}/" if prefix else ""
+        return targets.bucket(self.target) if self.target else None
 
     @property
     def is_unpurged(self) -> bool:

@@ -32,6 +32,7 @@ Clock = Callable[[], datetime]
 
 def findings(config: Config, clock: Clock) -> Iterator[Finding]:
     """Check the store at `publish.target`."""
+    yield from _warnings(store_checks.unused_endpoint(config))
     store = _StoreCheck(open_store(config), config, clock)
     # If the record cannot be read, no other check can pass.
     yield from store.record()

@@ -60,3 +60,14 @@ def unnamed_cdn(config: Config) -> str | None:
     if config.publish.is_unpurged:
         sentence += "; until then, shared caches are told to keep pages for 5 minutes only, instead of a year"
     return sentence
+
+
+def unused_endpoint(config: Config) -> str | None:
+    """Whether an endpoint is set although the target is a directory, so that one of the two is a mistake."""
+    publish = config.publish
+    if publish.endpoint_url is None or publish.target is None or publish.bucket():
+        return None
+    return (
+        f"publish.endpoint_url: has no effect, because publish.target is the directory {publish.target}; write "
+        "s3://bucket/prefix if a bucket is meant, or remove publish.endpoint_url"
+    )

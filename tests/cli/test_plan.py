@@ -155,7 +155,7 @@ def test_a_dry_run_says_that_the_guard_would_refuse(charged: Site) -> None:
 
 
 def test_a_directory_costs_nothing_whatever_the_limit(empty: Site) -> None:
-    empty.target = "site"
+    empty.target = "./site"
     empty.settings["publish.endpoint_url"] = ""
     empty.done("publish", guards__max_monthly_cost="0")
 

@@ -137,6 +137,6 @@ def _read(master: int) -> bytes:
 
 
 def test_a_relative_target_is_below_the_working_directory(site: Site) -> None:
-    site.target = "www"
+    site.target = "./www"
     assert command(site, "publish").returncode == 0
     assert files(Path("www")) == site.built()

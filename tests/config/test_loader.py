@@ -61,6 +61,8 @@ def test_an_empty_file_or_section_means_all_defaults(text: str, folder: Folder) 
         ("publish: {target: s3://my-bucket}", "publish.target", "s3://my-bucket"),
         ("publish: {target: s3://my-bucket/some/prefix}", "publish.target", "s3://my-bucket/some/prefix"),
         ("publish: {target: ../site}", "publish.target", "../site"),
+        ("publish: {target: ./s3:/site}", "publish.target", "./s3:/site"),
+        ("publish: {target: '/srv/a:b'}", "publish.target", "/srv/a:b"),
         ("publish: {endpoint_url: https://s3.example.org/}", "publish.endpoint_url", "https://s3.example.org"),
         ("publish: {target: null}", "publish.target", None),
         ("publish: {lease: 20}", "publish.lease", timedelta(seconds=20)),

@@ -13,6 +13,12 @@ NO_DURATION = "write a duration: a number of seconds, or like 45 s, 90 min, 6 h,
 NO_DATABASE = "write a database URL, beginning with sqlite://, postgresql://, postgresql+psycopg://, postgres://"
 NO_LIST = "write a list of texts, without YAML tags"
 NO_COMMAND = "write the program and its arguments as a list of texts"
+NO_BUCKET = "write s3://bucket/prefix, in lower case and with two slashes; a directory of that name begins with ./"
+NO_ADDRESS = "write s3://bucket/prefix, and the address of the store in publish.endpoint_url"
+NO_NAME = (
+    "correct the name of the bucket: 3 to 63 lower-case letters, digits, dots and hyphens, with a letter or a digit at "
+    "both ends"
+)
 CATEGORIES = "name each category once, in printable text, as a list or separated by commas"
 IN_FILE = "holds a password, which must not be in the file; set PUBLIC_MARKETS_SOURCE__URL instead"
 SECRET = "hunter2"  # noqa: S105 - the password that must never show
@@ -99,6 +105,24 @@ WITH_PASSWORD = f"postgresql://reader:{SECRET}@db.example/markets"
         ("source: {schema: 5}", "1:18 source.schema: write text, in quotes if it looks like a number"),
         ("publish: {target: gs://bucket}", "1:19 publish.target: write s3://bucket/prefix or a directory"),
         ("publish: {target: 's3:///prefix'}", "1:19 publish.target: write s3://bucket/prefix or a directory"),
+        ("publish: {target: 's3:/bucket'}", f"1:19 publish.target: {NO_BUCKET}"),
+        ("publish: {target: 's3:bucket/prefix'}", f"1:19 publish.target: {NO_BUCKET}"),
+        ("publish: {target: 'S3://bucket'}", f"1:19 publish.target: {NO_BUCKET}"),
+        ("publish: {target: 'https://bucket.s3.example.org'}", f"1:19 publish.target: {NO_ADDRESS}"),
+        ("publish: {target: 'HTTP:/s3.example.org/bucket'}", f"1:19 publish.target: {NO_ADDRESS}"),
+        ("publish: {target: 'arn:aws:s3:::bucket'}", "1:19 publish.target: write s3://bucket/prefix or a directory"),
+        (
+            "publish: {target: 'file:///srv/site'}",
+            "1:19 publish.target: write the path of the directory alone, without file:",
+        ),
+        ("publish: {target: 's3://Markets/api'}", f"1:19 publish.target: {NO_NAME}"),
+        ("publish: {target: 's3://my_markets'}", f"1:19 publish.target: {NO_NAME}"),
+        ("publish: {target: 's3://ab'}", f"1:19 publish.target: {NO_NAME}"),
+        ("publish: {target: ' s3://bucket'}", "1:19 publish.target: remove the spaces around it"),
+        (
+            "publish: {target: ~/site}",
+            "1:19 publish.target: write the whole path of the directory: nothing replaces ~ here",
+        ),
         ("publish: {lease: 19}", "1:18 publish.lease: input should be greater than or equal to 20 seconds"),
         ("publish: {client: curl}", "1:19 publish.client: input should be 'obstore' or 'boto3'"),
         ("publish: {purge_command: []}", f"1:26 publish.purge_command: {NO_COMMAND}"),

@@ -187,7 +187,7 @@ def test_it_repairs_the_store_and_publishes_a_change_in_one_run(site: Site) -> N
 
 
 def test_a_directory_is_repaired_too(site: Site) -> None:
-    site.target = "www"
+    site.target = "./www"
     site.done("publish")
     good = files(Path("www"))
     shutil.rmtree(Path("www", keys.LISTS, "open"))

@@ -57,6 +57,6 @@ def test_with_a_way_to_purge_pages_are_put_with_an_age_of_a_year(empty: Site) ->
 def test_check_says_so(site: Site) -> None:
     sentence = "until then, shared caches are told to keep pages for 5 minutes only, instead of a year"
     assert sentence in site.done("check").stdout
-    assert sentence not in site.done("check", publish__target="site").stdout
+    assert sentence not in site.done("check", publish__target="./site").stdout
     for purge in PURGED:
         assert sentence not in site.done("check", **purge).stdout

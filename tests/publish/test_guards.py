@@ -312,7 +312,7 @@ def test_a_bucket_that_anyone_can_write_to_causes_a_warning(empty: Site) -> None
 
 
 def test_a_directory_that_anyone_can_write_to_causes_a_warning(site: Site) -> None:
-    site.target = "www"
+    site.target = "www"  # which exists
     Path("www").mkdir()
     Path("www").chmod(0o777)
     assert "www: anyone can write here" in site.done("publish").stderr

@@ -143,11 +143,19 @@ def test_read_only_credentials_are_reported(site: Site) -> None:
 
 
 def test_a_directory_is_checked_like_a_bucket(site: Site) -> None:
-    site.target, site.settings["publish.endpoint_url"] = "site", ""
+    site.target, site.settings["publish.endpoint_url"] = "./site", ""
     assert found(site) == [
         "fine: site: can be read; nothing is published there yet",
         "fine: site: can be written, and honours conditional puts",
     ]
+
+
+def test_an_endpoint_without_a_bucket_is_reported(site: Site) -> None:
+    site.target = "./site"
+    without = "publish.endpoint_url: has no effect, because publish.target is the directory ./site; write s3://"
+    assert found(site)[0].startswith(f"warning: {without}")
+    assert f"WARNING: {without}" in site.done("publish").stderr
+    assert f"WARNING: {without}" in site.done("takedown").stderr
 
 
 # ── monitoring ────────────────────────────────────────────────────────────────────────────────────────────────────

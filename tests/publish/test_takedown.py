@@ -353,7 +353,7 @@ def test_a_takedown_waits_for_a_publisher_and_says_so_once(site: Site) -> None:
 
 
 def test_a_directory_is_cleared_too(site: Site) -> None:
-    site.target = "www"
+    site.target = "./www"
     site.done("publish")
     site.edit(1, volume=77.0)
     site.done("rebuild", "--as-of", hour(1))

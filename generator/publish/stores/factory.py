@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from generator.api import keys
+from generator.api.contract import API_VERSION
 from generator.config.settings import Config
 from generator.errors import ConfigError
 from generator.publish.lease import longest_request
@@ -25,7 +26,8 @@ def _open(config: Config) -> Store:
         raise ConfigError(_NO_TARGET)
     bucket = publish.bucket()
     if bucket is None:
-        return Directory(_outside_output(Path(publish.target), config.output))
+        require_directory(config)
+        return Directory(Path(publish.target))
     # boto3 takes as long to import as everything else together, and most commands need no bucket.
     from generator.publish.stores.s3 import Bucket, RequestOptions  # noqa: PLC0415
 
@@ -33,11 +35,33 @@ def _open(config: Config) -> Store:
     return Bucket(*bucket, endpoint_url=publish.endpoint_url, client=publish.client, options=options)
 
 
-def _outside_output(directory: Path, output: Path) -> Path:
-    """Refuse a directory in the output folder: builds and publishes would overwrite each other's manifest."""
-    if directory.resolve().is_relative_to(output.resolve()):
+def require_directory(config: Config) -> None:
+    """Raise ConfigError if the target is a directory that is hardly meant, or that the output folder overlaps with."""
+    target, output = config.publish.target, config.output.resolve()
+    if target is None or config.publish.bucket():
+        return
+    directory = Path(target)
+    if directory.resolve().is_relative_to(output):
+        # Builds and publishes would overwrite each other's manifest.
         raise ConfigError(
             f"publish.target: {directory} is in the output folder; choose a directory elsewhere, or let the web server "
             "serve the output folder itself, without publishing"
         )
-    return directory
+    if output.is_relative_to(directory.resolve() / API_VERSION):
+        # It would be published, and deleted as unknown.
+        raise ConfigError(
+            f"output: {config.output} is in {directory / API_VERSION}, which is for published objects only; choose "
+            "another output folder, or another publish.target"
+        )
+    _require_deliberate(directory, target)
+
+
+def _require_deliberate(directory: Path, target: str) -> None:
+    """Raise ConfigError for a name such as `markets/api` that is no directory yet: it may be meant as a bucket."""
+    is_plain = target.partition("/")[0] not in ("", ".", "..")
+    # A file in its way is reported when it is used.
+    if is_plain and not directory.exists() and not any(parent.is_file() for parent in directory.parents):
+        raise ConfigError(
+            f"publish.target: there is no directory {target} in {Path.cwd()}; write s3://bucket/prefix for a bucket, "
+            f"or ./{target} for a directory to create"
+        )

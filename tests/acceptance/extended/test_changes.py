@@ -86,7 +86,7 @@ def test_the_manifest_tells_every_key_of_a_market(site: Site) -> None:
 
 def in_folder(site: Site, command: str, *arguments: str) -> None:
     """Run a command that must not fail, with the target www/."""
-    settings = ("variant=extended", "source.url=sqlite:///markets.db", "publish.target=www", "publish.cache_fill=0")
+    settings = ("variant=extended", "source.url=sqlite:///markets.db", "publish.target=./www", "publish.cache_fill=0")
     overrides = [word for setting in settings for word in ("--set", setting)]
     done = run(command, *arguments, *overrides, cwd=home(site.folder))
     assert done.returncode == 0, done.stderr

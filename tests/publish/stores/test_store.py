@@ -301,7 +301,7 @@ def test_a_single_writer_needs_no_conditional_puts(client: Client, s3: S3Server)
 
 
 def test_a_path_means_a_directory_and_an_address_a_bucket(make: Callable[..., Store], s3: S3Server) -> None:
-    assert isinstance(make(publish__target="site"), Directory)
+    assert isinstance(make(publish__target="./site"), Directory)
     bucket = make(publish__target=f"s3://{s3.name}/some/prefix", publish__endpoint_url=s3.url)
     assert isinstance(bucket, Bucket)
     bucket.put(KEY, b"1", If.ABSENT)
@@ -317,7 +317,7 @@ def test_the_configuration_names_the_client(
 
 
 def test_a_single_writer_must_be_declared(make: Callable[..., Store]) -> None:
-    assert isinstance(make(publish__target="site", publish__single_writer="true"), SingleWriter)
+    assert isinstance(make(publish__target="./site", publish__single_writer="true"), SingleWriter)
 
 
 def test_a_missing_target_is_an_error(make: Callable[..., Store]) -> None:

@@ -1,0 +1,59 @@
+"""From `publish.target` to a directory: what is created, what is refused because something else may be meant."""
+
+from pathlib import Path
+
+import pytest
+
+from generator.errors import ConfigError
+from generator.publish.stores.directory import Directory
+from generator.publish.stores.factory import open_store
+from generator.publish.stores.store import If
+from tests.support.builds import make_config
+
+KEY = "v1/build.json"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("target", ["markets/api", "site", "site/", ".site", "markets"])
+@pytest.mark.parametrize("endpoint", ["", "https://s3.example.org"])
+def test_a_plain_name_that_is_no_directory_may_be_a_bucket_and_is_refused(
+    target: str, endpoint: str, folder: Path
+) -> None:
+    config = make_config(folder, publish__target=target, **({"publish__endpoint_url": endpoint} if endpoint else {}))
+    with pytest.raises(ConfigError) as caught:
+        open_store(config)
+    assert str(caught.value) == (
+        f"publish.target: there is no directory {target} in {folder}; write s3://bucket/prefix for a bucket, or "
+        f"./{target} for a directory to create"
+    )
+    assert not Path(target).exists()
+
+
+@pytest.mark.parametrize("target", ["./markets/api", "../site-of-{name}", "{root}/new/site", "./site/"])
+def test_a_directory_that_is_written_as_one_is_created(target: str, folder: Path) -> None:
+    path = target.format(root=folder, name=folder.name)
+    open_store(make_config(folder, publish__target=path)).put(KEY, b"{}", If.ALWAYS)
+    assert (folder / path / KEY).read_bytes() == b"{}"
+
+
+def test_a_plain_name_of_a_directory_that_exists_works(folder: Path) -> None:
+    (folder / "markets" / "api").mkdir(parents=True)
+    assert isinstance(open_store(make_config(folder, publish__target="markets/api")), Directory)
+
+
+@pytest.mark.parametrize("output", ["site/v1", "site/v1/output", "link/v1/output"])
+def test_an_output_folder_among_published_objects_is_refused(output: str, folder: Path) -> None:
+    """`publish --verify` would delete it as unknown."""
+    (folder / "link").symlink_to("site")
+    with pytest.raises(ConfigError, match=rf"^output: {output} is in .*site/v1, which is for published objects only; "):
+        open_store(make_config(folder, publish__target=str(folder / "site"), output=output))
+
+
+def test_an_output_folder_beside_published_objects_is_accepted(folder: Path) -> None:
+    open_store(make_config(folder, publish__target="./site", output="site/output"))
