@@ -20,6 +20,7 @@ PIP: Final = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--qui
 #: The build backend is in .venv; where it is not, pip fetches it.
 ISOLATION: Final = ("--no-build-isolation",) if importlib.util.find_spec("hatchling") else ()
 #: An environment without paths to the source tree.
+DEMO: Final = "--allow-demo"
 ENVIRON: Final = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
@@ -83,7 +84,14 @@ def test_the_installed_program_does_the_main_job(programs: Path, tmp_path: Path)
     where = done(programs / "python", "-c", "import generator; print(generator.__file__)", cwd=tmp_path)
     assert where.startswith(str(programs.parent))
     assert done(program, "--version", cwd=tmp_path)
-    for command in (["demo", "--markets", "5"], ["check"], ["build"], ["plan"], ["publish"], ["serve", "--help"]):
+    for command in (
+        ["demo", "--markets", "5"],
+        ["check", DEMO],
+        ["build"],
+        ["plan"],
+        ["publish", DEMO],
+        ["serve", "--help"],
+    ):
         assert done(program, *command, cwd=tmp_path), command
     output = tmp_path / "output"
     assert (output / "v1/build.json").read_bytes() == (tmp_path / "site/v1/build.json").read_bytes()

@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from generator.config import loader
+from generator.demo.database import seed
 from generator.publish.stores.directory import Directory
-from tests.support.builds import ROOT, all_commands
-from tests.support.commands import run
+from tests.support.builds import AS_OF, ROOT, all_commands
 from tests.support.programs import require
 
 Node = dict[str, Any]
@@ -232,8 +232,11 @@ def test_the_cron_line_builds_and_publishes(tmp_path: Path) -> None:
     program.parent.mkdir(parents=True)
     program.symlink_to(Path(sys.executable).parent / PROGRAM)
     (tmp_path / "config.yaml").touch()
-    (tmp_path / "environment").write_text(f"PUBLIC_MARKETS_PUBLISH__TARGET={tmp_path / 'site'}\n")
-    assert run("demo", "--markets", "5", cwd=tmp_path).returncode == 0
+    seed(tmp_path / "markets.db", as_of=AS_OF, markets=5)
+    settings = {"PUBLISH__TARGET": tmp_path / "site", "SOURCE__URL": f"sqlite:///{tmp_path / 'markets.db'}"}
+    (tmp_path / "environment").write_text(
+        "".join(f"PUBLIC_MARKETS_{name}={value}\n" for name, value in settings.items())
+    )
     line = the_block("crontab", "").split(maxsplit=5)[5].replace("/srv/public-markets", str(tmp_path))
     subprocess.run(["/bin/sh", "-c", line], cwd="/", check=True, capture_output=True)
     assert Directory(tmp_path / "site").get("v1/build.json") is not None

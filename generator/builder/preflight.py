@@ -14,6 +14,7 @@ from generator.api.contract import API_VERSION
 from generator.builder import disk_space, guards
 from generator.builder.disk_space import Need
 from generator.builder.dry_build import DryBuild, DryBuilder, LastBuild
+from generator.config import demo
 from generator.config.settings import Config
 from generator.cost import prices
 from generator.errors import PublicMarketsError, ReadError
@@ -32,8 +33,9 @@ _ELSEWHERE: Final = "choose another folder with --set output=…"
 class BuildCheck:
     """Checks one configuration as of one instant. `database` sets `measured`, unless it finds errors."""
 
-    def __init__(self, config: Config, as_of: datetime, progress: Progress) -> None:
+    def __init__(self, config: Config, as_of: datetime, progress: Progress, *, accepts_demo: bool) -> None:
         self._config = config
+        self._accepts_demo = accepts_demo
         self._as_of = as_of
         self._progress = progress
         self._quarantine = Quarantine()
@@ -58,6 +60,8 @@ class BuildCheck:
     def _database(self) -> Iterator[Finding]:
         name = display_url(self._config)
         with open_reader(self._config, self._quarantine) as reader:
+            if self._config.publish.target and not self._accepts_demo:
+                yield from refused(partial(demo.refuse, self._config, name, is_marked=reader.is_demo()))
             found = reader.schema_problems()
             yield from map(error, found)
             if not found:

@@ -65,7 +65,8 @@ class Renderer:
             staged.add(staged_list.first_pages)
         counts = {staged_list.name: staged_list.current.count for staged_list in staged_lists}
         staged.put(self.folder, artifacts.build_json(catalog, self.config, counts, categories))
-        built = self._manifest(catalog, staged_lists, staged, is_clock_set=is_clock_set)
+        is_demo = self.config.source.is_default or reader.is_demo()
+        built = self._manifest(catalog, staged_lists, staged, is_clock_set=is_clock_set, is_demo=is_demo)
         rendered = Rendered(staged_lists, staged, built, _memberships(catalog, categories))
         return rendered, _site(lists, staged_lists, staged)
 
@@ -99,11 +100,14 @@ class Renderer:
         self.progress.advance()
         return result
 
-    def _manifest(self, catalog: Catalog, lists: list[StagedList], staged: Staged, *, is_clock_set: bool) -> Manifest:
+    def _manifest(
+        self, catalog: Catalog, lists: list[StagedList], staged: Staged, *, is_clock_set: bool, is_demo: bool
+    ) -> Manifest:
         return Manifest(
             complete=True,
             as_of=catalog.as_of,
             is_clock_set=is_clock_set,
+            is_demo=is_demo,
             version=__version__,
             variant=self.config.variant,
             layout=self.config.layout,

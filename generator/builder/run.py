@@ -11,6 +11,7 @@ from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.render import Renderer
 from generator.builder.report import MarketChanges, Report, Stopwatch
+from generator.config import demo
 from generator.config.settings import Config
 from generator.cost import estimate, prices
 from generator.cost.estimate import Basis, Cost, Terms
@@ -49,6 +50,8 @@ def build_into(
     run = _Run(config, clock, folder, folder.manifest(), blocklist.load(folder).ids(), Quarantine())
     stopwatch = Stopwatch()
     with open_reader(config, run.quarantine) as reader:
+        if not overrides.demo:
+            demo.refuse(config, display_url(config), is_marked=reader.is_demo())
         with stopwatch.stage("read"):
             found = run.read(reader)
             catalog = found.without(run.blocked)

@@ -14,6 +14,7 @@ from generator.cli.command import Command, MeasuredCommand, add_metrics, now
 from generator.cli.logs import LOG
 from generator.cli.parameters import as_of_option
 from generator.cli.progress_bar import progress_bar
+from generator.config import demo
 from generator.config.settings import Config
 from generator.demo.database import seed
 from generator.errors import SourceError
@@ -56,7 +57,7 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
         logs.notice(f"{path} exists already; delete it to create a new one")
     else:
         with progress_bar("making up markets"):
-            seed(path, as_of=instant.as_of, markets=markets)
+            seed(path, as_of=instant.as_of, markets=markets, application_id=demo.APPLICATION_ID)
         logs.notice(f"created {path} with {markets} made-up markets")
     _build(settings, instant, BuildOverrides(shrink=False, invalid=False))
     first = layouts.first_page(settings.layout, keys.list_name("open", "popular"), contract.LIMIT_DEFAULT)

@@ -6,6 +6,7 @@ import click
 
 from generator.builder.preflight import BuildCheck
 from generator.cli.command import Command, now
+from generator.cli.parameters import allow_demo_option
 from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
 from generator.errors import CheckError
@@ -15,13 +16,14 @@ from generator.publish import preflight
 
 @click.command(cls=Command, name="check")
 @click.option("--published", is_flag=True, help="Only check that the published build is fresh; for monitors.")
-def check_command(settings: Config, *, published: bool) -> None:
+@allow_demo_option
+def check_command(settings: Config, *, published: bool, allow_demo: bool) -> None:
     """List every problem that would keep a build or a publish from working."""
     if published:
         click.echo(preflight.require_fresh(settings))
         return
     with progress_bar("checking") as bar:
-        check = BuildCheck(settings, now(), bar)
+        check = BuildCheck(settings, now(), bar, accepts_demo=allow_demo)
         findings = list(_findings(settings, check))
     for finding in findings:
         click.echo(str(finding))

@@ -66,3 +66,6 @@ class Amount(click.ParamType[int]):
 as_of_option = click.option(
     "--as-of", type=Instant(), default=None, metavar="TIME", help="Build as of this time instead of now."
 )
+allow_demo_option = click.option(
+    "--allow-demo", is_flag=True, help="Publish made-up markets: a demo database, or the default source."
+)

@@ -15,7 +15,7 @@ from generator.cli import logs
 from generator.cli.build import allow_invalid_option, allow_shrink_option, clock, log_report
 from generator.cli.command import MeasuredCommand, add_metrics
 from generator.cli.logs import LOG
-from generator.cli.parameters import as_of_option
+from generator.cli.parameters import allow_demo_option, as_of_option
 from generator.cli.progress_bar import progress_bar
 from generator.cli.target import open_target
 from generator.config.settings import Config
@@ -37,6 +37,7 @@ _PUBLISH_OPTIONS: Final = (
     click.option("--allow-older", is_flag=True, help="Publish a build older than what is published."),
     click.option("--allow-other-site", is_flag=True, help="Publish over a site of another base_url."),
     click.option("--allow-cost", is_flag=True, help="Publish even if it costs more than guards.max_monthly_cost."),
+    allow_demo_option,
     click.option(
         "--purge-retired", is_flag=True, help="Delete retired generations now, for instance after a text was edited."
     ),
@@ -67,7 +68,7 @@ def publish_command(settings: Config, **options: bool) -> None:
 def rebuild_command(settings: Config, as_of: datetime | None, *, allow_invalid: bool, **options: bool) -> None:
     """Build, then publish: the one line that cron runs."""
     target = open_target(settings)
-    overrides = BuildOverrides(shrink=options["allow_shrink"], invalid=allow_invalid)
+    overrides = BuildOverrides(shrink=options["allow_shrink"], invalid=allow_invalid, demo=options["allow_demo"])
     workplace = _scratch_folder if options["dry_run"] else _output_folder
     chosen = _options(options)
     with workplace(settings, target, chosen.lifted) as (folder, blocked):
@@ -84,7 +85,13 @@ def rebuild_command(settings: Config, as_of: datetime | None, *, allow_invalid: 
 
 
 def _options(given: dict[str, bool]) -> Options:
-    lifted = LiftedGuards(given["allow_shrink"], given["allow_older"], given["allow_other_site"], given["allow_cost"])
+    lifted = LiftedGuards(
+        shrink=given["allow_shrink"],
+        older=given["allow_older"],
+        other_site=given["allow_other_site"],
+        cost=given["allow_cost"],
+        demo=given["allow_demo"],
+    )
     return Options(lifted, given["dry_run"], Extras(given["verify"], given["purge_retired"]))
 
 

@@ -157,6 +157,11 @@ class Source(Section):
         None, alias="schema", description="Schema that holds the relations; null: the connection's default."
     )
 
+    @property
+    def is_default(self) -> bool:
+        """Whether nobody named a database; `loader` ignores a file that repeats the default."""
+        return "url" not in self.model_fields_set
+
 
 class Snapshot(Section):
     """The groups on the landing page."""

@@ -83,15 +83,16 @@ sa.Table(
 # ── the database file ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def seed(path: Path, *, as_of: datetime, markets: int = 400, random_seed: int = 1) -> int:
+def seed(path: Path, *, as_of: datetime, markets: int = 400, random_seed: int = 1, application_id: int = 0) -> int:
     """Create the database `path` and return its number of markets, hidden ones included.
 
-    Equal `as_of` (UTC if it has no offset), `markets` and `random_seed` give equal rows. The file appears only when
-    complete. Raises SourceError if `path` exists or cannot be written.
+    Equal `as_of` (UTC if it has no offset), `markets` and `random_seed` give equal rows. `application_id` marks the
+    file. It appears only when complete. Raises SourceError if `path` exists or cannot be written.
     """
     moment = as_of.astimezone(UTC).replace(tzinfo=None) if as_of.tzinfo else as_of
     author = Author(random.Random(random_seed), moment)
     with _new_database(path) as connection:
+        connection.exec_driver_sql(f"PRAGMA application_id = {application_id}")
         for start in range(0, markets, BATCH):
             batch = defaultdict[str, list[Row]](list)
             for number in range(start, min(start + BATCH, markets)):

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from generator.api import keys
+from generator.config import demo
 from generator.config.settings import Config
 from generator.cost import estimate, prices
 from generator.cost.estimate import Cost
@@ -25,6 +26,7 @@ class LiftedGuards:
     older: bool = False
     other_site: bool = False
     cost: bool = False
+    demo: bool = False
 
 
 def require_fit(folder: Output, shape: Mapping[str, str]) -> Manifest:
@@ -39,6 +41,12 @@ def require_fit(folder: Output, shape: Mapping[str, str]) -> Manifest:
         changes = ", ".join(f"{key} was {built.settings.get(key)}, is {shape.get(key)}" for key in differing)
         raise GuardError(f"{folder.path('')}: built with other settings ({changes}); run `public-markets build` again")
     return built
+
+
+def refuse_demo(built: Manifest, config: Config, lifted: LiftedGuards) -> None:
+    """Raise GuardError if the markets of the build are made up, unless the operator accepts that."""
+    if not lifted.demo:
+        demo.refuse(config, built.settings.get("source", ""), is_marked=built.is_demo)
 
 
 def refuse_accidents(

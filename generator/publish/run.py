@@ -103,6 +103,7 @@ class Publication:
         publisher_type = Rehearsal if is_dry else Publisher
 
         built = folder_type.opened(self.folder, self.shape, self.config.cursor.lifetime)
+        guards.refuse_demo(built.built, self.config, self.options.lifted)
         with explaining_outage(store):
             lease = self._opened_lease(store)
             # Only now: another site's blocked list is none of this one's business.

@@ -224,6 +224,12 @@ class Transaction:
         with self._reading(relation):
             return int(self._connection.execute(statement).scalar_one())
 
+    def application_id(self) -> int:
+        """The number with which the program that wrote an SQLite file marked it; 0 if it did not."""
+        if self.dialect != "sqlite":
+            return 0
+        return int(self._connection.exec_driver_sql("PRAGMA application_id").scalar_one())
+
     def columns(self, relation: str, schema: str | None) -> dict[str, sa.types.TypeEngine[Any]] | None:
         """The type of each column; None if the relation does not exist."""
         try:

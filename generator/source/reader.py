@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from generator.config import demo
 from generator.config.settings import Config
 from generator.markets import categories, row_validation, slugs
 from generator.markets.catalog import Catalog, Market
@@ -65,6 +66,10 @@ class Reader:
     def instant(self) -> str | None:
         """What `open_reader` needs in another process to see the same instant; None if impossible."""
         return self._transaction.instant
+
+    def is_demo(self) -> bool:
+        """Whether `public-markets demo` made this database."""
+        return self._transaction.application_id() == demo.APPLICATION_ID
 
     def schema_problems(self) -> list[str]:
         """Every reason why a build cannot read this database; empty if it can."""

@@ -85,15 +85,17 @@ class _Format(BaseModel):
 class Manifest(StoredModel):
     """One state of the output folder. `complete` is false while a build replaces files.
 
-    `settings` are those that shape what is published. `is_clock_set`: the operator chose `as_of`. `objects` maps the
-    key of every mutable object to a digest of its bytes and headers. `markets` maps the id of every public market to
-    its memberships in all generations that exist, and so to the lists that may hold it.
+    `settings` are those that shape what is published. `is_clock_set`: the operator chose `as_of`. `is_demo`: its
+    markets are made up. `objects` maps the key of every mutable object to a digest of its bytes and headers. `markets`
+    maps the id of every public market to its memberships in all generations that exist, and so to the lists that may
+    hold it.
     """
 
     format: int = FORMAT
     complete: bool
     as_of: str
     is_clock_set: bool = False
+    is_demo: bool = Field(default=False, exclude_if=operator.not_)
     version: str
     variant: str
     layout: str

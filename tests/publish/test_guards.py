@@ -3,11 +3,13 @@
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from generator.api import keys
+from generator.config import demo
 from tests.support.builds import files
 from tests.support.publishing import FX, OPEN, Site, hour, tamper
 from tests.support.rows import market_id
@@ -248,6 +250,72 @@ def test_a_publish_to_another_sites_bucket_leaves_both_blocked_lists_alone(site:
     before = contents(site)
     assert "publish.target holds the site" in site.refused(3, "publish", base_url=other)
     assert contents(site) == before
+
+
+# Made-up markets
+
+
+MADE_UP = (
+    "its markets are made up; set PUBLIC_MARKETS_SOURCE__URL to your database and build again, or pass --allow-demo"
+)
+
+
+def mark_as_demo(site: Site) -> None:
+    site.database.execute(f"PRAGMA application_id = {demo.APPLICATION_ID}")
+
+
+def use_the_default_source(site: Site) -> None:
+    Path("markets.db").rename("demo.db")
+    Path("config.yaml").write_text("source: {url: 'sqlite:///demo.db'}\n", "utf-8")
+
+
+def test_a_demo_database_is_built_but_not_published(empty: Site) -> None:
+    mark_as_demo(empty)
+    empty.done("build", "--as-of", hour(1))
+    for options in ((), ("--dry-run",)):
+        sentence = empty.refused(3, "publish", *options)
+        assert sentence == f"source.url names a demo database, sqlite:///markets.db: {MADE_UP}"
+    assert "manifest.json" not in empty.stored()
+    empty.done("publish", "--allow-demo")
+    empty.check()
+
+
+def test_the_default_source_is_built_but_not_published(empty: Site) -> None:
+    use_the_default_source(empty)
+    empty.done("build", "--as-of", hour(1))
+    sentence = f"source.url is not set, and its default is the demo database, sqlite:///demo.db: {MADE_UP}"
+    assert empty.refused(3, "publish") == sentence
+    empty.done("publish", "--allow-demo")
+    empty.check()
+
+
+@pytest.mark.parametrize("lose", [mark_as_demo, use_the_default_source])
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_a_lost_source_replaces_nothing(site: Site, lose: Callable[[Site], None], options: tuple[str, ...]) -> None:
+    lose(site)
+    before = contents(site)
+    assert "--allow-demo" in site.refused(3, "rebuild", "--as-of", hour(1), *options)
+    assert contents(site) == before
+
+
+def test_made_up_markets_can_be_rebuilt_on_purpose(site: Site) -> None:
+    use_the_default_source(site)
+    site.done("rebuild", "--as-of", hour(1), "--allow-demo")
+    site.check()
+
+
+def test_a_database_named_as_the_demo_on_purpose_is_published(site: Site) -> None:
+    use_the_default_source(site)
+    site.done("rebuild", "--as-of", hour(1), source__url="sqlite:///demo.db")
+
+
+def test_the_mark_ends_with_the_next_build_of_a_real_database(site: Site) -> None:
+    mark_as_demo(site)
+    site.done("rebuild", "--as-of", hour(1), "--allow-demo")
+    site.database.execute("PRAGMA application_id = 0")
+    site.done("build", "--as-of", hour(2))
+    site.done("publish")
+    assert not site.record().built.is_demo
 
 
 # Unknown objects, and unreliable stores

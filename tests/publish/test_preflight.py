@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from generator.config import demo
 from generator.publish import record
 from tests.support.commands import run
 from tests.support.publishing import Site, hour
@@ -208,3 +209,12 @@ def test_the_age_counts_from_the_as_of_of_the_last_build(site: Site) -> None:
     site.done("rebuild", "--as-of", hour(1))
     at(site, FIRST + timedelta(hours=13, minutes=30))
     assert site.done("check", "--published").stdout.endswith(", 30 minutes ago\n")
+
+
+def test_a_demo_database_is_an_error_of_check_unless_it_is_to_be_published(site: Site) -> None:
+    site.database.execute(f"PRAGMA application_id = {demo.APPLICATION_ID}")
+    result = site.run("check")
+    assert result.exit_code == 1
+    assert "error: source.url names a demo database, sqlite:///markets.db: its markets are" in result.stdout
+    site.done("check", "--allow-demo")
+    site.done("check", publish__target="", publish__endpoint_url="")

@@ -1,0 +1,23 @@
+"""The demo: how a database of made-up markets is marked, and why it is not published by accident."""
+
+from typing import Final
+
+from generator.config.settings import Config, variable
+from generator.errors import GuardError
+
+#: The `application_id` that `public-markets demo` gives its SQLite file: "PMdm" in ASCII.
+APPLICATION_ID: Final = 0x504D646D
+
+
+def refuse(config: Config, source: str, *, is_marked: bool) -> None:
+    """Raise GuardError if the database is marked as the demo, or nobody set `source.url`. `source` is its name."""
+    if config.source.is_default:
+        reason = f"source.url is not set, and its default is the demo database, {source}"
+    elif is_marked:
+        reason = f"source.url names a demo database, {source}"
+    else:
+        return
+    raise GuardError(
+        f"{reason}: its markets are made up; set {variable('source.url')} to your database and build again, or pass "
+        "--allow-demo"
+    )
