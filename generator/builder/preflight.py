@@ -33,7 +33,7 @@ _ELSEWHERE: Final = "choose another folder with --set output=…"
 class BuildCheck:
     """Checks one configuration as of one instant. `database` sets `measured`, unless it finds errors."""
 
-    def __init__(self, config: Config, as_of: datetime, progress: Progress, *, accepts_demo: bool) -> None:
+    def __init__(self, config: Config, as_of: datetime, progress: Progress, *, accepts_demo: bool = False) -> None:
         self._config = config
         self._accepts_demo = accepts_demo
         self._as_of = as_of
