@@ -66,6 +66,7 @@ class BuildCheck:
             yield from map(error, found)
             if not found:
                 yield fine(f"{name}: all relations and columns found")
+                yield from _without_zone(reader.without_zone())
                 yield from self._rows(reader)
 
     def _failures(self, failure: ReadError) -> Iterator[Finding]:
@@ -128,6 +129,15 @@ class BuildCheck:
     def _need(self) -> Need:
         measured = self.measured
         return disk_space.needed(measured.site, measured.change, self._config.layout) if measured else Need(0, 0)
+
+
+def _without_zone(columns: list[str]) -> Iterator[Finding]:
+    if columns:
+        example = columns[0].partition(".")[2]
+        yield warning(
+            f"{', '.join(columns)}: their type has no time zone, so they are read as UTC; say in a view which zone "
+            f"they are in, such as {example} AT TIME ZONE 'UTC' or 'Europe/Berlin'"
+        )
 
 
 def _bad_rows(quarantine: Quarantine) -> Iterator[Finding]:

@@ -152,6 +152,19 @@ class Statements:
         ]
 
 
+def has_no_zone(column: sa.types.TypeEngine[Any]) -> bool:
+    """Whether a column type holds times without saying where. SQLite's are text, whose values may say it."""
+    base = _base(column)
+    return isinstance(base, sa.DateTime) and not base.timezone
+
+
+def _base(column: sa.types.TypeEngine[Any]) -> sa.types.TypeEngine[Any]:
+    """The type that a domain is made of; any other type is its own."""
+    if column.__visit_name__ == "DOMAIN":  # PostgreSQL's; importing its class costs as much as all of Jinja2
+        return _base(getattr(column, "data_type"))  # noqa: B009
+    return column
+
+
 def kinds(column: sa.types.TypeEngine[Any], dialect: str) -> frozenset[Kind]:
     """The kinds a column type can hold. SQLite has fewer types: times and ids are text, booleans are numbers."""
     lax = dialect == "sqlite"
@@ -159,8 +172,7 @@ def kinds(column: sa.types.TypeEngine[Any], dialect: str) -> frozenset[Kind]:
     # TIMESTAMPTZ, and treats it as NUMERIC: such a column may hold anything.
     if isinstance(column, sa.types.NullType) or (lax and isinstance(column, sa.NUMERIC)):
         return frozenset(("id", "text", "number", "integer", "boolean", "timestamp", "date"))
-    if column.__visit_name__ == "DOMAIN":  # PostgreSQL's; importing its class costs as much as all of Jinja2
-        return kinds(getattr(column, "data_type"), dialect)  # noqa: B009
+    column = _base(column)
     holds: dict[Kind, bool] = {
         "id": isinstance(column, sa.Uuid | sa.String),
         "text": isinstance(column, sa.String),

@@ -26,7 +26,7 @@ from generator.source.connection import Transaction
 from generator.source.failures import Failures
 from generator.source.grouping import Groups
 from generator.source.queries import EVERYTHING, Range, Statements
-from generator.source.relations import Kind
+from generator.source.relations import RELATIONS, Kind
 from generator.source.rights import Barred
 
 _DAY: Final = timedelta(days=1)
@@ -78,6 +78,17 @@ class Reader:
     def require_schema(self) -> None:
         """Raise SourceError unless the database has every relation and column we read."""
         schema_check.require(self._offered, self._refusal, self._barred)
+
+    def without_zone(self) -> list[str]:
+        """The columns whose times do not say in which zone they are, as `relation.column`. Those of SQLite may."""
+        if self._transaction.dialect == "sqlite":
+            return []
+        return [
+            f"{relation}.{name}"
+            for relation, columns in RELATIONS.items()
+            for name, kind in (self._transaction.columns(relation, self._schema) or {}).items()
+            if name in columns and queries.has_no_zone(kind)
+        ]
 
     def failures(self) -> list[str]:
         """Every column that the database fails to compute, as sentences. May take longer than a build."""
