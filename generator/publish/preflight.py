@@ -24,6 +24,9 @@ from generator.tree import manifest
 STALE_AFTER: Final = 3
 #: A larger difference between clocks is worth a warning; stores refuse requests from a quarter of an hour on.
 _CLOCK_TOLERANCE: Final = timedelta(seconds=30)
+_AHEAD: Final = (
+    "the clock of a machine that built was ahead; set it, then run `public-markets rebuild --allow-older` once"
+)
 
 Answer = TypeVar("Answer")
 #: This machine's clock.
@@ -49,6 +52,8 @@ def require_fresh(config: Config) -> str:
     if published is None:
         raise CheckError(f"{store.name}: nothing is published there; run `public-markets rebuild`")
     state = f"{store.name}: {_state(published, now)}"
+    if _is_ahead(published, now):
+        raise CheckError(f"{state}: {_AHEAD}")
     if _age(published, now) > STALE_AFTER * config.schedule:
         raise CheckError(
             f"{state}, which is more than {STALE_AFTER} schedules of {config.schedule} minutes; check that "
@@ -71,8 +76,12 @@ class _StoreCheck:
             yield from self._unpublished()
             return
         state = f"{name}: {_state(published, now)}"
-        stale = _age(published, now) > STALE_AFTER * self._config.schedule
-        yield warning(f"{state}; check that cron runs") if stale else fine(state)
+        if _is_ahead(published, now):
+            yield warning(f"{state}: {_AHEAD}")
+        elif _age(published, now) > STALE_AFTER * self._config.schedule:
+            yield warning(f"{state}; check that cron runs")
+        else:
+            yield fine(state)
         if published.work and is_running(published.work, now):
             yield warning(f"{name}: {published.work.who} is publishing there, until {published.work.deadline} at most")
         site = published.built.settings.get("base_url", self._config.base_url)
@@ -148,6 +157,12 @@ def _age(published: Published, now: str) -> float:
     return manifest.minutes_between(published.built.as_of, now)
 
 
+def _is_ahead(published: Published, now: str) -> bool:
+    """Whether the build is of the future. It would not look stale until then, and newer builds are refused."""
+    return _age(published, now) < -_CLOCK_TOLERANCE / timedelta(minutes=1)
+
+
 def _state(published: Published, now: str) -> str:
-    built = published.built
-    return f"{len(built.markets)} markets are published as of {built.as_of}, {_age(published, now):.0f} minutes ago"
+    built, age = published.built, _age(published, now)
+    distance = f"{-age:.0f} minutes from now" if _is_ahead(published, now) else f"{max(0, age):.0f} minutes ago"
+    return f"{len(built.markets)} markets are published as of {built.as_of}, {distance}"

@@ -180,6 +180,16 @@ def test_a_site_older_than_three_schedules_fails(site: Site) -> None:
     assert any("; check that cron runs" in line for line in found(site))
 
 
+def test_a_site_from_the_future_fails_because_it_would_never_look_stale(site: Site) -> None:
+    at(site, FIRST - timedelta(minutes=45))
+    problem = (
+        f"{NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, 45 minutes from now: the clock of a machine "
+        "that built was ahead; set it, then run `public-markets rebuild --allow-older` once"
+    )
+    assert site.refused(1, "check", "--published") == problem
+    assert f"warning: {problem}" in found(site)
+
+
 def test_the_monitor_makes_one_request(site: Site) -> None:
     assert site.requests("check", "--published") == ["GetObject manifest.json"]
 
