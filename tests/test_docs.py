@@ -7,9 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from datetime import timedelta
-from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -22,17 +20,15 @@ from generator.demo.database import seed
 from generator.source.relations import RELATIONS
 from tests.support.builds import AS_OF, ROOT, all_commands
 from tests.support.commands import run
+from tests.support.pages import PAGES, PROGRAM, anchors, blocks, prose, rows_of, scripts, shown_commands, spans
 from tests.support.serving import served
 
-PROGRAM: Final = "public-markets"
 COMMANDS: Final = all_commands()
-PAGES: Final[dict[str, str]] = {
-    path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
-    for path in [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted((ROOT / "docs").glob("*.md"))]
-}
 README: Final = PAGES["README.md"]
 SETTINGS: Final = ROOT / "docs" / "settings.md"
 MAKEFILE: Final = (ROOT / "Makefile").read_text("utf-8")
+#: Pages whose commands have tests of their own, with what they need.
+OPERATED: Final = {"docs/operations.md"}
 #: A build in this layout makes few files, and takes a moment.
 CHUNKS: Final = {"PUBLIC_MARKETS_LAYOUT": "chunks"}
 TERMS: Final = """
@@ -40,62 +36,6 @@ TERMS: Final = """
     object, key, retire, due, stale, manifest, record, lease, dry run, lower bound, withdraw, take down, blocked list,
     origin, edge, router, golden tree, bless
 """
-
-
-# ── parts of a page ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def blocks(text: str) -> Iterator[str]:
-    """The fenced blocks of a page, and its indented ones, within numbered steps too."""
-    fence = re.compile(r"^```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-    yield from fence.findall(text)
-    yield from re.findall(r"(?:^|\n)\n((?: {4,}\S.*(?:\n|$))+)", fence.sub("", text))
-
-
-def scripts(text: str) -> Iterator[str]:
-    """Every command line of the blocks, joined where a backslash ends a line."""
-    for block in blocks(text):
-        yield from block.replace("\\\n", " ").splitlines()
-
-
-def spans(text: str) -> list[str]:
-    """The code spans outside the blocks."""
-    return re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE))
-
-
-def prose(text: str) -> str:
-    """The page without blocks and code spans."""
-    return re.sub(r"`[^`\n]+`", "", re.sub(r"^```.*?^```$|^ {4,}.*$", "", text, flags=re.DOTALL | re.MULTILINE))
-
-
-def words_after_program(line: str) -> list[str] | None:
-    """The words that follow the program's name, in a line that runs it."""
-    found = re.search(rf"(?:^\s*|\bexec +|^ExecStart=)(?:\S*/)?{PROGRAM} +(.*)$", line)
-    return shlex.split(found[1], comments=True) if found else None
-
-
-@cache
-def shown_commands() -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Every call of the program that any page shows in a block or in backticks, with its page."""
-    return tuple(
-        (page, tuple(words))
-        for page, text in PAGES.items()
-        for line in [*scripts(text), *(span for span in spans(text) if span.startswith(f"{PROGRAM} "))]
-        if (words := words_after_program(line))
-    )
-
-
-def anchors(text: str) -> set[str]:
-    """The anchors of a page's headings, as GitHub makes them."""
-    headings = re.findall(
-        r"^#+ +(.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE
-    )
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
-def rows_of(text: str) -> list[list[str]]:
-    """The cells of every table row of a page."""
-    return [[cell.strip() for cell in line.split("|")] for line in re.findall(r"^\|(.*)\|$", text, re.MULTILINE)]
 
 
 # ── commands and options ──────────────────────────────────────────────────────────────────────────────────────────
@@ -299,7 +239,8 @@ def runnable(site: Path) -> list[list[str]]:
     """Every command shown, once, that needs no PostgreSQL and no file of its own; its target becomes the folder."""
     wanted = {
         tuple(re.sub(r"s3://markets/api|/srv/markets", str(site), word) for word in words): None
-        for _, words in shown_commands()
+        for page, words in shown_commands()
+        if page not in OPERATED
         if words[0] in COMMANDS and words[0] not in {"demo", "serve"}
         if not {"REF…", "source.schema=public_api", "/etc/public-markets/config.yaml"} & {*words}
     }

@@ -1,0 +1,207 @@
+"""docs/operations.md: each section's commands do what it says, typed as written by an operator of a small site."""
+
+import re
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.support.builds import files
+from tests.support.commands import run
+from tests.support.pages import section, shown_files, typed, words_after_program
+from tests.support.publishing import populate
+from tests.support.rows import create_database, market_id
+
+PAGE: Final = "docs/operations.md"
+#: Programs that no test can run.
+_ELSEWHERE: Final = {"systemctl"}
+
+
+class Operator:
+    """Somebody who types what a section says. The folder stands for the machine: its `srv` is /srv."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.target = folder / "srv" / "markets"
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        here = [re.sub(r"(?<![\w.])/srv/", f"{self.folder}/srv/", word) for word in words]
+        return run(*here, cwd=self.folder, PUBLIC_MARKETS_SOURCE__URL="sqlite:///site.db")
+
+    def done(self, *words: str) -> str:
+        """Run a command that must succeed; returns what it printed."""
+        result = self.run(*words)
+        assert result.returncode == 0, (words, result.stderr)
+        return result.stdout
+
+    def refused(self, code: int, *words: str) -> str:
+        result = self.run(*words)
+        assert result.returncode == code, (words, result.stderr)
+        return result.stderr
+
+    def follow(self, heading: str, **before: Callable[[], object]) -> list[str]:
+        """Type every line of a section; returns the outputs. What `line_3` names happens before the third line."""
+        outputs = []
+        for number, line in enumerate(typed(section(PAGE, heading)), 1):
+            if happens := before.pop(f"line_{number}", None):
+                happens()
+            if line.split()[0] not in _ELSEWHERE:
+                outputs.append(self._type(line))
+        assert not before
+        return outputs
+
+    def _type(self, line: str) -> str:
+        if words := words_after_program(line):
+            return self.done(*words)
+        script = line.replace("/srv/", f"{self.folder}/srv/")
+        return subprocess.run(["sh", "-ec", script], cwd=self.folder, capture_output=True, text=True, check=True).stdout
+
+    def question(self, text: str) -> None:
+        """Change the question of every market."""
+        with closing(sqlite3.connect(self.folder / "site.db", isolation_level=None)) as database:
+            database.execute("UPDATE markets SET question = ?", [text])
+
+    def shows(self, text: str) -> bool:
+        """Whether anything published contains the text."""
+        return any(text.encode() in body for body in files(self.target).values())
+
+    def takes_down(self, number: int) -> None:
+        self.done("takedown", market_id(number))
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an operator who has published a site."""
+    folder = tmp_path_factory.mktemp("operator")
+    (folder / "srv").mkdir()
+    (folder / "backup").mkdir()
+    (folder / "config.yaml").write_text("layout: chunks\npublish:\n  target: ./srv/markets\n")
+    with closing(create_database(folder / "site.db")) as database:
+        populate(database)
+    Operator(folder).done("rebuild")
+    return folder
+
+
+@pytest.fixture
+def operator(original: Path, tmp_path: Path) -> Operator:
+    shutil.copytree(original, tmp_path, dirs_exist_ok=True)
+    return Operator(tmp_path)
+
+
+def test_upgrading_and_going_back(operator: Operator) -> None:
+    operator.done("rebuild")  # the edge's files name the folder
+    shutil.copytree(operator.folder / "output" / "edge", operator.folder / "srv" / "edge-deployed")
+    version, _, dry_run, _, edge, verified = operator.follow("Upgrade")
+    assert version.startswith("public-markets, version ")
+    assert [line for line in dry_run.splitlines() if line.startswith(("upload", "delete"))] == [
+        "upload v1/build.json: changed"
+    ]
+    assert edge == ""
+    assert " 0 unchanged, " in verified.splitlines()[-1]
+
+
+def test_publishing_good_data_after_bad(operator: Operator) -> None:
+    def good() -> None:
+        shutil.copy(operator.folder / "site.db", operator.folder / "restored.db")
+        assert operator.shows("bad text")  # published, and then corrected in the database
+        operator.question("good text")
+
+    def bad_again() -> None:
+        assert operator.shows("good text")
+        assert not operator.shows("bad text")
+        operator.question("bad text")
+        operator.done("rebuild")
+        assert operator.shows("bad text")
+
+    def restored() -> None:
+        with closing(sqlite3.connect(operator.folder / "restored.db", isolation_level=None)) as database:
+            database.execute("UPDATE markets SET question = 'restored text'")
+        bad_again()
+
+    def taken_down() -> None:
+        assert operator.shows("restored text")
+        assert not operator.shows("bad text")
+        operator.takes_down(1)
+
+    operator.question("bad text")
+    operator.done("rebuild")
+    operator.follow("Bad data was published", line_1=good, line_5=restored, line_6=taken_down)
+    assert operator.shows("good text")
+    assert not operator.shows("restored text")
+    assert not operator.shows(market_id(1))
+
+
+def test_a_backup_keeps_markets_blocked_that_were_taken_down(operator: Operator) -> None:
+    def all_is_lost() -> None:
+        shutil.rmtree(operator.folder / "output")
+        shutil.rmtree(operator.target)
+        operator.target.mkdir()
+
+    operator.takes_down(1)
+    *_, blocked = operator.follow("Backup", line_2=all_is_lost)
+    assert market_id(1) in blocked
+    assert operator.shows(market_id(2))
+    assert not operator.shows(market_id(1))
+
+
+def test_losing_the_record(operator: Operator) -> None:
+    (operator.target / "manifest.json").unlink()
+    assert "no record of this program" in operator.refused(1, "rebuild")
+    before = files(operator.target)
+    operator.follow("Something was lost")
+    assert {key: body for key, body in files(operator.target).items() if key != "v1/build.json"} == {
+        key: body for key, body in before.items() if key != "v1/build.json"
+    }
+    operator.done("rebuild")
+
+
+def test_losing_the_blocked_list_or_the_output_folder(operator: Operator) -> None:
+    operator.takes_down(1)
+    (operator.target / "blocked.json").unlink()
+    operator.done("rebuild")
+    shutil.rmtree(operator.folder / "output")
+    assert " 1 objects uploaded" in operator.done("rebuild")
+    assert market_id(1) in operator.done("takedown")
+
+
+def test_moving_to_another_target_and_address(operator: Operator) -> None:
+    operator.takes_down(1)
+    outputs = operator.follow("Move")
+    assert "/srv/new-markets: 10 markets are published" in outputs[1]
+    assert (operator.folder / "srv" / "new-markets" / "blocked.json").exists()
+    shown = {key for key, body in files(operator.target).items() if b"https://markets.example.com" in body}
+    assert shown == {"v1/openapi.json"}
+
+
+def test_staging_never_reaches_production(operator: Operator) -> None:
+    for name, text in shown_files(section(PAGE, "Staging and production")).items():
+        (operator.folder / name).write_text(text.replace("/srv/", f"{operator.folder}/srv/") + "layout: chunks\n")
+    shutil.rmtree(operator.target)
+    operator.follow("Staging and production")
+    assert {path.name for path in operator.folder.glob("output-*")} == {"output-production", "output-staging"}
+    operator.refused(3, "rebuild", "--config", "staging.yaml", "--set", f"publish.target={operator.target}")
+
+
+def test_the_metrics_of_several_sites_differ_in_a_label(operator: Operator) -> None:
+    (operator.folder / "srv" / "node_exporter").mkdir()
+    (operator.folder / "production.yaml").write_text(f"layout: chunks\npublish:\n  target: {operator.target}\n")
+    operator.follow("Several sites")
+    exported = (operator.folder / "srv" / "node_exporter" / "one.prom").read_text("utf-8")
+    samples = [sample for family in text_string_to_metric_families(exported) for sample in family.samples]
+    own = (operator.folder / "one.prom").read_text("utf-8")
+    assert {sample.labels.pop("site") for sample in samples} == {"one"}
+    assert samples == [sample for family in text_string_to_metric_families(own) for sample in family.samples]
+
+
+def test_a_clock_that_was_ahead(operator: Operator) -> None:
+    operator.done("rebuild", "--as-of", "2999-01-01T00:00:00Z")
+    assert "minutes from now" in operator.refused(1, "check", "--published")
+    assert "older than what is published" in operator.refused(3, "rebuild")
+    operator.follow("Clocks and time zones")
+    operator.done("check", "--published")
