@@ -1,5 +1,6 @@
 """docs/operations.md: each section's commands do what it says, typed as written by an operator of a small site."""
 
+import json
 import re
 import shutil
 import sqlite3
@@ -97,7 +98,13 @@ def operator(original: Path, tmp_path: Path) -> Operator:
 def test_upgrading_and_going_back(operator: Operator) -> None:
     operator.done("rebuild")  # the edge's files name the folder
     shutil.copytree(operator.folder / "output" / "edge", operator.folder / "srv" / "edge-deployed")
-    version, _, dry_run, _, edge, verified = operator.follow("Upgrade")
+
+    def a_newer_version_published() -> None:
+        record = json.loads((operator.target / "manifest.json").read_bytes())
+        (operator.target / "manifest.json").write_text(json.dumps(record | {"shards": 7}))
+        assert "newer version of this program (unknown: shards)" in operator.refused(1, "rebuild")
+
+    version, _, dry_run, _, edge, verified = operator.follow("Upgrade", line_6=a_newer_version_published)
     assert version.startswith("public-markets, version ")
     assert [line for line in dry_run.splitlines() if line.startswith(("upload", "delete"))] == [
         "upload v1/build.json: changed"
