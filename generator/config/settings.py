@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.fields import FieldInfo
 
 from generator.config import targets
+from generator.config.lists import Categories, Networks
 
 ENVIRONMENT_PREFIX: Final = "PUBLIC_MARKETS_"
 DEMO_DATABASE: Final = "sqlite:///demo.db"
@@ -101,29 +102,7 @@ def _folder(value: object) -> object:
     return Path(_one_line(value)) if isinstance(value, str) else value
 
 
-def _listed(value: object) -> object:
-    """Split text at commas, with or without brackets around it: a list in an environment variable."""
-    if not isinstance(value, str):
-        return value
-    text = value[1:-1] if value.startswith("[") and value.endswith("]") else value
-    return [item.strip() for item in text.split(",")] if text.strip() else []
-
-
-def _categories(names: list[str]) -> list[str]:
-    if not all(name and name.isprintable() for name in names) or len({*names}) < len(names):
-        raise ValueError("name each category once, in printable text, as a list or separated by commas")
-    if len({name.casefold() for name in names}) < len(names):
-        raise ValueError("name each category once: names that differ only in case are the same category")
-    return names
-
-
 Line = Annotated[str, AfterValidator(_one_line)]
-Categories = Annotated[
-    list[str],
-    BeforeValidator(_listed),
-    AfterValidator(_categories),
-    WithJsonSchema({"type": ["array", "string"], "items": {"type": "string", "minLength": 1}, "uniqueItems": True}),
-]
 File = Annotated[Path, BeforeValidator(_folder)]
 WebUrl = Annotated[str, AfterValidator(_web_url), WithJsonSchema({"type": "string", "pattern": "^https?://"})]
 DurationSchema = WithJsonSchema({"type": ["integer", "string"], "pattern": _DURATION.pattern})
@@ -196,6 +175,9 @@ class RateLimit(Section):
 
     requests: int = Field(300, ge=1, description="Requests per window.")
     window: Duration = Field(timedelta(seconds=60), ge=timedelta(seconds=1), description="Length of the window.")
+    trusted_proxies: Networks = Field(
+        [], description="Proxies whose X-Forwarded-For tells the reader's address: addresses or networks."
+    )
 
 
 class Guards(Section):
@@ -291,13 +273,15 @@ def _fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Fie
 #: Every setting by its dotted key; a FieldInfo knows its default and description.
 KEYS: Final[Mapping[str, FieldInfo]] = dict(_fields(Config))
 #: The keys whose value may be a list.
-LISTS: Final = frozenset({"categories", "publish.purge_command"})
+LISTS: Final = frozenset({"categories", "publish.purge_command", "rate_limit.trusted_proxies"})
 #: The keys that hold other keys.
 SECTIONS: Final = frozenset(key.partition(".")[0] for key in KEYS if "." in key)
 
 
 #: Settings that do not affect what is published.
-_NOT_PUBLISHED: Final = ("cursor.", "guards.", "metrics", "output", "prices", "publish.", "schedule", "source.")
+_NOT_PUBLISHED: Final = (
+    "cursor.", "guards.", "metrics", "output", "prices", "publish.", "rate_limit.trusted_proxies", "schedule", "source."
+)  # fmt: skip
 
 
 def shaping(config: Config) -> dict[str, str]:

@@ -54,6 +54,7 @@ def _values(config: Config) -> dict[str, Any]:
         "output": str(output),
         "folder": str(output / "edge" / FOLDER),
         "listen": _listen(config),
+        "trusted_proxies": config.rate_limit.trusted_proxies,
         "requests": config.rate_limit.requests,
         "window": responses.window_seconds(config),
         "rate_per_minute": rate_per_minute(config.rate_limit.requests, responses.window_seconds(config)),

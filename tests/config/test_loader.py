@@ -55,6 +55,13 @@ def test_an_empty_file_or_section_means_all_defaults(text: str, folder: Folder) 
         ("detail: {order_book: False}", "detail.order_book", False),
         ("detail: {history_points: 0}", "detail.history_points", 0),
         ("detail: {history_points: 2}", "detail.history_points", 2),
+        ("rate_limit: {trusted_proxies: [10.0.0.0/8]}", "rate_limit.trusted_proxies", ["10.0.0.0/8"]),
+        (
+            "rate_limit: {trusted_proxies: '192.0.2.7, fc00::/7, 2001:DB8::1'}",
+            "rate_limit.trusted_proxies",
+            ["192.0.2.7/32", "fc00::/7", "2001:db8::1/128"],
+        ),
+        ("rate_limit: {trusted_proxies: []}", "rate_limit.trusted_proxies", []),
         ("guards: {max_shrink: 1}", "guards.max_shrink", 1.0),
         ("guards: {max_invalid: .5}", "guards.max_invalid", 0.5),
         ("guards: {max_invalid: 1e-3}", "guards.max_invalid", 0.001),

@@ -19,6 +19,8 @@ NO_NAME = (
     "correct the name of the bucket: 3 to 63 lower-case letters, digits, dots and hyphens, with a letter or a digit at "
     "both ends"
 )
+NO_NETWORK = "write addresses or networks, such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32"
+TOO_WIDE = "name your proxies only: readers in so wide a network could choose the address that is counted"
 CATEGORIES = "name each category once, in printable text, as a list or separated by commas"
 IN_FILE = "holds a password, which must not be in the file; set PUBLIC_MARKETS_SOURCE__URL instead"
 SECRET = "hunter2"  # noqa: S105 - the password that must never show
@@ -91,6 +93,21 @@ WITH_PASSWORD = f"postgresql://reader:{SECRET}@db.example/markets"
         ("cursor: {lifetime: 367 d}", "1:20 cursor.lifetime: input should be less than or equal to 366 days"),
         ("rate_limit: {window: 0}", "1:22 rate_limit.window: input should be greater than or equal to 1 second"),
         ("rate_limit: {requests: 0}", "1:24 rate_limit.requests: input should be greater than or equal to 1"),
+        ("rate_limit: {trusted_proxies: [a]}", f"1:31 rate_limit.trusted_proxies: {NO_NETWORK}"),
+        ("rate_limit: {trusted_proxies: ['']}", f"1:31 rate_limit.trusted_proxies: {NO_NETWORK}"),
+        ("rate_limit: {trusted_proxies: fe80::1%eth0}", f"1:31 rate_limit.trusted_proxies: {NO_NETWORK}"),
+        ("rate_limit: {trusted_proxies: 010.0.0.1}", f"1:31 rate_limit.trusted_proxies: {NO_NETWORK}"),
+        (
+            "rate_limit: {trusted_proxies: 10.0.0.1/8}",
+            "1:31 rate_limit.trusted_proxies: write networks like 10.0.0.0/8, not 10.0.0.1/8",
+        ),
+        ("rate_limit: {trusted_proxies: 0.0.0.0/0}", f"1:31 rate_limit.trusted_proxies: {TOO_WIDE}"),
+        ("rate_limit: {trusted_proxies: [10.0.0.1, 128.0.0.0/1]}", f"1:31 rate_limit.trusted_proxies: {TOO_WIDE}"),
+        ("rate_limit: {trusted_proxies: '::/0'}", f"1:31 rate_limit.trusted_proxies: {TOO_WIDE}"),
+        (
+            "rate_limit: {trusted_proxies: '::ffff:10.0.0.1'}",
+            "1:31 rate_limit.trusted_proxies: write IPv4 networks in the form of IPv4",
+        ),
         ("guards: {max_shrink: 1.5}", "1:22 guards.max_shrink: input should be less than or equal to 1"),
         ("guards: {max_shrink: '0.5'}", "1:22 guards.max_shrink: write a finite number, without quotes"),
         ("guards: {max_shrink: .nan}", "1:22 guards.max_shrink: write a finite number, without quotes"),

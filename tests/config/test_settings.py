@@ -41,6 +41,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "cursor.lifetime": timedelta(hours=6),
         "rate_limit.requests": 300,
         "rate_limit.window": timedelta(seconds=60),
+        "rate_limit.trusted_proxies": [],
         "guards.max_shrink": 0.2,
         "guards.max_invalid": 0.01,
         "guards.max_monthly_cost": 100,

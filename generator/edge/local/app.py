@@ -20,8 +20,10 @@ from werkzeug.http import http_date, parse_accept_header
 from werkzeug.wrappers import Response
 
 from generator.api import contract, keys
+from generator.config import networks
 from generator.config.settings import Config
 from generator.edge import responses
+from generator.edge.local import reader
 from generator.edge.local.hosts import Hosts
 from generator.edge.local.js_router import Decision, Router
 from generator.edge.local.rate_limit import RateLimit
@@ -60,6 +62,7 @@ class LocalEdge:
         self._router = router
         self._markets, self._documents = public_paths(config)
         self._config = config
+        self._proxies = networks.parsed(config.rate_limit.trusted_proxies)
         self._limit = RateLimit(config.rate_limit.requests, config.rate_limit.window.total_seconds())
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
@@ -86,7 +89,8 @@ class LocalEdge:
         page = self._page(path) if method in ("GET", "HEAD") else None
         if page:
             return page if self._hosts.include(authority or environ.get("HTTP_HOST", "")) else _foreign_host()
-        if not self._limit.grants(environ["REMOTE_ADDR"], time.monotonic()):
+        address = reader.address(environ["REMOTE_ADDR"], environ.get("HTTP_X_FORWARDED_FOR", ""), self._proxies)
+        if not self._limit.grants(address, time.monotonic()):
             return _from_router(self._router.fixed(HTTPStatus.TOO_MANY_REQUESTS), environ)
         return self._carry_out(self._router.route(method, path, query), environ)
 

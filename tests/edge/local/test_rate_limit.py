@@ -3,11 +3,16 @@
 import time
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.api import contract, keys
+from generator.config import networks
 from generator.edge import responses
+from generator.edge.local import js_router, reader
+from generator.edge.local.app import LocalEdge
+from generator.edge.local.hosts import Hosts
 from generator.edge.local.rate_limit import RateLimit
 from tests.support.builds import build_now, make_config
 from tests.support.servers import connected
@@ -59,3 +64,44 @@ def test_a_crowd_of_addresses_takes_bounded_memory() -> None:
     assert not limit.grants(f"2001:db8::{15_000:x}", 1.0), "the latest 10,000 are still counted"
     assert limit.grants(f"2001:db8::{14_999:x}", 1.0), "the oldest were forgotten"
     assert limit.grants("2001:db8::61a7", 60.0)
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "counted"),
+    [
+        ("192.0.2.1", "", "192.0.2.1"),
+        ("192.0.2.1", "198.51.100.7", "192.0.2.1"),  # no proxy of ours: what it says is not believed
+        ("10.1.2.3", "", "10.1.2.3"),
+        ("10.1.2.3", "198.51.100.7", "198.51.100.7"),
+        ("::ffff:10.1.2.3", "198.51.100.7", "198.51.100.7"),
+        ("10.1.2.3", "203.0.113.9, 198.51.100.7", "198.51.100.7"),  # the reader wrote the first
+        ("10.1.2.3", "198.51.100.7,2001:db8::5 , 10.9.9.9", "198.51.100.7"),
+        ("10.1.2.3", "10.7.7.7, 10.9.9.9", "10.7.7.7"),
+        ("10.1.2.3", "198.51.100.7:4711", "198.51.100.7"),
+        ("2001:db8::5", "[2001:db9::1]:4711", "2001:db9::1"),
+        ("2001:db8::5", "2001:DB9:0::1", "2001:db9::1"),
+        ("10.1.2.3", "198.51.100.7, unknown", "10.1.2.3"),
+        ("10.1.2.3", "198.51.100.7, , 10.9.9.9", "10.9.9.9"),
+        ("", "198.51.100.7", ""),
+    ],
+)
+def test_behind_trusted_proxies_the_reader_is_counted(peer: str, forwarded: str, counted: str) -> None:
+    trusted = networks.parsed(["10.0.0.0/8", "2001:db8::/32"])
+    assert reader.address(peer, forwarded, trusted) == counted
+
+
+def test_serve_counts_each_reader_behind_a_trusted_proxy_alone(folder: Path) -> None:
+    config = make_config(folder, rate_limit__requests=2, rate_limit__trusted_proxies="127.0.0.1")
+    app = LocalEdge(config, js_router.load(config), Hosts("127.0.0.1", "127.0.0.1"))
+
+    def statuses(forwarded: str, peer: str = "127.0.0.1") -> list[str]:
+        environ = {"REQUEST_METHOD": "GET", "RAW_URI": "/x", "REMOTE_ADDR": peer, "HTTP_X_FORWARDED_FOR": forwarded}
+        given: list[str] = []
+        for _ in range(3):
+            app(environ, lambda status, *_: given.append(status[:3]))  # type: ignore[arg-type]
+        return given
+
+    assert [statuses(f"198.51.100.{number}") for number in (1, 2)] == [["404", "404", "429"]] * 2
+    assert statuses("203.0.113.1, 198.51.100.1") == ["429"] * 3
+    assert statuses("203.0.113.2", peer="192.0.2.9") == ["404", "404", "429"]
+    assert statuses("203.0.113.3", peer="192.0.2.9") == ["429"] * 3

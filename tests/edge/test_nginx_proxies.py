@@ -1,0 +1,77 @@
+"""nginx behind proxies: whose requests the rate limit counts."""
+
+import http.client
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Final
+
+import pytest
+
+from generator.edge import deployment
+from tests.support.builds import make_config
+from tests.support.edges import change_rule
+from tests.support.lists import write
+from tests.support.servers import folder_for_anybody, free_port, nginx
+
+#: Of a limit of two requests, nginx grants one more.
+GRANTED: Final = ["404"] * 3
+TRUSTED: Final = "127.0.0.1, 10.0.0.0/8, fc00::/7"
+#: The headers of four readers, the last two behind the same second proxy.
+READERS: Final = ("198.51.100.1", "2001:db8::1", "198.51.100.2, 10.1.2.3", "198.51.100.3, 10.1.2.3")
+
+
+RULES: Final = ('set_real_ip_from "127.0.0.1/32";', "real_ip_header X-Forwarded-For;", "real_ip_recursive on;")
+
+
+@contextmanager
+def limited(trusted: str, name: str = "nginx.conf", without: str = "") -> Iterator[int]:
+    """An nginx that grants two requests; no objects are needed to answer with 404. Yields its port."""
+    with folder_for_anybody() as folder:
+        port = free_port()
+        config = make_config(
+            folder,
+            base_url=f"http://127.0.0.1:{port}",
+            rate_limit__requests=2,
+            rate_limit__trusted_proxies=trusted,
+            publish__target="s3://store",
+            publish__endpoint_url="http://127.0.0.1:9",
+        )
+        for file in deployment.render(config):
+            write(config.output / file.name, file.text.encode())
+        if without:
+            change_rule(config.output / "edge" / "nginx" / name, without, "")
+        with nginx(config.output, port, name):
+            yield port
+
+
+def statuses(port: int, forwarded: str, *, peer: str = "127.0.0.1", count: int = 4) -> list[str]:
+    """The answers to a few requests that come from `peer`."""
+    found = []
+    for _ in range(count):
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10, source_address=(peer, 0))) as connection:
+            connection.request("GET", "/x", headers={"X-Forwarded-For": forwarded} if forwarded else {})
+            found.append(str(connection.getresponse().status))
+    return found
+
+
+@pytest.mark.parametrize("name", ["nginx.conf", "bucket.conf"])
+def test_readers_behind_a_trusted_proxy_are_counted_one_by_one_and_nobody_chooses_an_address(name: str) -> None:
+    with limited(TRUSTED, name) as port:
+        for reader in READERS:
+            assert statuses(port, reader) == [*GRANTED, "429"], reader
+        assert statuses(port, "203.0.113.1, 198.51.100.1", count=1) == ["429"], "the reader wrote the first address"
+        assert statuses(port, "203.0.113.2", peer="127.0.0.2") == [*GRANTED, "429"]
+        assert statuses(port, "203.0.113.3", peer="127.0.0.2", count=1) == ["429"], "no proxy of ours"
+
+
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_about_proxies_that_is_removed_is_noticed(rule: str) -> None:
+    with limited(TRUSTED, without=rule) as port:
+        assert not all(statuses(port, reader) == [*GRANTED, "429"] for reader in READERS)
+
+
+def test_without_trusted_proxies_the_header_says_nothing() -> None:
+    with limited("[]") as port:
+        assert statuses(port, "198.51.100.1") == [*GRANTED, "429"]
+        assert statuses(port, "198.51.100.2", count=1) == ["429"]
