@@ -1,8 +1,11 @@
 """templates/monitoring/alerts.yml: every alert reads metrics that exist, and fires in the state that it is for."""
 
 import re
+import shutil
+import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -10,13 +13,13 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.builds import ROOT
+from tests.support.pages import section, typed
 from tests.support.publishing import Site, hour
 
 Values = Mapping[str, float]
+ALERTS: Final = ROOT / "templates" / "monitoring" / "alerts.yml"
 RULES: Final[dict[str, dict[str, Any]]] = {
-    rule["alert"]: rule
-    for group in yaml.safe_load((ROOT / "templates" / "monitoring" / "alerts.yml").read_text("utf-8"))["groups"]
-    for rule in group["rules"]
+    rule["alert"]: rule for group in yaml.safe_load(ALERTS.read_text("utf-8"))["groups"] for rule in group["rules"]
 }
 _SELECTOR: Final = re.compile(r'(public_markets_\w+(?:\{\w+="\w+"\})?)( offset 1d)?')
 #: What remains of an expression without its selectors.
@@ -66,6 +69,19 @@ def test_no_alert_fires_after_a_run_that_went_well_and_each_fires_in_its_state(v
     for alert, state in states.items():
         assert [name for name in RULES if fires(name, values | state, values)] == [alert]
     assert fires("PublicMarketsMetricsMissing", {}, {})
+
+
+def test_the_rules_are_adapted_as_the_page_says(tmp_path: Path) -> None:
+    shutil.copy(ALERTS, tmp_path)
+    for line in typed(section("docs/monitoring.md", "Prometheus")):
+        subprocess.run(["sh", "-ec", line], cwd=tmp_path, check=True)
+    adapted = yaml.safe_load((tmp_path / ALERTS.name).read_text("utf-8"))
+    expressions = [rule["expr"] for group in adapted["groups"] for rule in group["rules"]]
+    assert expressions == [
+        rule["expr"].replace("3600", "900").replace('"rebuild"', '"build"').replace("published_as_of", "built_as_of")
+        for rule in RULES.values()
+    ]
+    assert [expression for expression in expressions if "rebuild" in expression or "published_as" in expression] == []
 
 
 def test_every_alert_says_how_urgent_it_is_what_it_means_and_what_to_do() -> None:

@@ -16,6 +16,7 @@ import yaml
 
 from generator.config import loader
 from generator.demo.database import seed
+from generator.errors import BusyError, OutcomeUnknownError
 from generator.publish.stores.directory import Directory
 from tests.support.builds import AS_OF, ROOT, all_commands
 from tests.support.programs import require
@@ -242,18 +243,36 @@ def test_the_cron_line_builds_and_publishes(tmp_path: Path) -> None:
     assert Directory(tmp_path / "site").get("v1/build.json") is not None
 
 
-@pytest.mark.parametrize("kind", ["service", "timer"])
-def test_the_systemd_units_are_valid(kind: str, tmp_path: Path) -> None:
+UNITS: Final = (f"{PROGRAM}.service", f"{PROGRAM}.timer", f"{PROGRAM}-failed.service")
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_systemd_units_are_valid(unit: str, tmp_path: Path) -> None:
     analyze = require("systemd-analyze", reason="the units in docs/scheduling.md are not verified")
-    for name in ("service", "timer"):
-        unit = the_block("ini", f"# /etc/systemd/system/{PROGRAM}.{name}\n")
-        unit = unit.replace("/opt/public-markets/bin", str(Path(sys.executable).parent))
-        (tmp_path / f"{PROGRAM}.{name}").write_text(unit)
+    for name in UNITS:
+        text = the_block("ini", f"# /etc/systemd/system/{name}\n")
+        (tmp_path / name).write_text(text.replace("/opt/public-markets/bin", str(Path(sys.executable).parent)))
     verified = subprocess.run(
-        [analyze, "verify", f"./{PROGRAM}.{kind}"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [analyze, "verify", f"./{unit}"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     # Unknown keys are printed with exit code 0.
     assert (verified.returncode, verified.stderr) == (0, "")
+
+
+def test_a_unit_that_fails_sends_its_log_unless_the_next_run_does_the_work(tmp_path: Path) -> None:
+    service, failed = (the_block("ini", f"# /etc/systemd/system/{name}\n") for name in (UNITS[0], UNITS[2]))
+    assert re.findall(r"^OnFailure=(.*)$", service, re.MULTILINE) == [UNITS[2]]
+    harmless = {str(error.exit_code) for error in (BusyError, OutcomeUnknownError)}
+    assert {*re.findall(r"^SuccessExitStatus=(.*)$", service, re.MULTILINE)[0].split()} == harmless
+    for name, script in {"systemctl": 'echo "log: $*"; exit 3', "mail": '(echo "to: $*"; cat) > mailed'}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    (command,) = re.findall(r"^ExecStart=(.*)$", failed, re.MULTILINE)
+    environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(shlex.split(command.replace("%H", "this host")), cwd=tmp_path, env=environ, check=True)
+    assert (tmp_path / "mailed").read_text().splitlines() == [
+        f"to: -s {PROGRAM} failed on this host ops@example.com", f"log: status --lines=20 {PROGRAM}"
+    ]  # fmt: skip
 
 
 def test_the_systemd_timer_keeps_the_schedule() -> None:
