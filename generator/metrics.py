@@ -24,6 +24,7 @@ _HELP: Final = {
     "published_as_of_timestamp_seconds": "As-of time of the store.",
     "markets": "Markets in the last build, by state.",
     "quarantined_rows": "Rows that the last build quarantined because they break the contract, by relation.",
+    "remarks": "Markets and categories that the last build published with a remark, by topic.",
     "objects": "Objects in the last build.",
     "bytes": "Their size.",
     "uploaded_objects": "Objects that the last publish uploaded.",

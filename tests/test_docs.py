@@ -32,9 +32,9 @@ OPERATED: Final = {"docs/operations.md"}
 #: A build in this layout makes few files, and takes a moment.
 CHUNKS: Final = {"PUBLIC_MARKETS_LAYOUT": "chunks"}
 TERMS: Final = """
-    row, hidden, quarantined, as-of, list, generation, page, first page, cursor, walk, chunk, index, head, artifact,
-    object, key, retire, due, stale, manifest, record, lease, dry run, lower bound, withdraw, take down, blocked list,
-    origin, edge, router, golden tree, bless
+    row, hidden, quarantined, remark, as-of, list, generation, page, first page, cursor, walk, chunk, index, head,
+    artifact, object, key, retire, due, stale, manifest, record, lease, dry run, lower bound, withdraw, take down,
+    blocked list, origin, edge, router, golden tree, bless
 """
 
 

@@ -5,8 +5,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Final
 
-from generator.builder import artifacts
+from generator.builder import artifacts, notices
 from generator.builder.inspection.excerpts import Excerpts
+from generator.builder.notices import Remark
 from generator.config.settings import Config
 from generator.errors import SourceError
 from generator.markets import detail
@@ -25,11 +26,12 @@ LEAST: Final = 50
 
 @dataclass
 class StagedRange:
-    """The staged details of a range of markets, the rows rejected on the way, and excerpts for the inspection page."""
+    """The staged details of a range of markets, findings about rows, and excerpts for the inspection page."""
 
     within: Range
     staged: Staged = field(default_factory=Staged)
     quarantine: Quarantine = field(default_factory=Quarantine)
+    remarks: list[Remark] = field(default_factory=list)
     excerpts: list[bytes] = field(default_factory=list)
 
 
@@ -77,11 +79,12 @@ class Details:
                 yield self._stage(self._reader, within)
 
     def _stage(self, reader: Reader, within: Range) -> StagedRange:
-        made = StagedRange(within)
+        made, latest = StagedRange(within), notices.latest_time(self._catalog.as_of)
         for shown in reader.details(self._catalog, within):
             read = detail.from_rows(shown, self._config, made.quarantine)
             for artifact in artifacts.market_detail(read):
                 made.staged.put(self._folder, artifact)
+            made.remarks += notices.of_detail(read, latest)
             made.excerpts += self._excerpts.taken(read)
         return made
 

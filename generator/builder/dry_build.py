@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from generator.builder import artifacts, changes
+from generator.builder import artifacts, changes, notices
+from generator.builder.notices import Remark
 from generator.config.settings import Config
 from generator.cost import estimate, sizes
 from generator.cost.estimate import Cost
@@ -25,12 +26,13 @@ from generator.tree.manifest import Manifest
 
 @dataclass(frozen=True)
 class DryBuild:
-    """The result: the catalog, the size of the site, and what a build would change since `previous`."""
+    """The result: the catalog, the size of the site, what a build would change since `previous`, and its remarks."""
 
     catalog: Catalog
     site: Site
     change: Change
     previous: Manifest | None
+    remarks: list[Remark]
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class DryBuilder:
         self.progress.start(len(catalog.markets) + len(lists))
         previous = self.last.manifest
         count = _Count(previous.objects if previous else {})
-        for artifact in self._mutable(reader, catalog, lists, categories):
+        remarks = list(notices.of(catalog, self.config))
+        for artifact in self._mutable(reader, catalog, lists, categories, remarks):
             count.add(artifact)
         site = Site.of(lists, count.objects, count.bytes)
         change = (
@@ -74,14 +77,22 @@ class DryBuilder:
             if previous
             else sizes.everything(site)
         )
-        return DryBuild(catalog, site, change, previous)
+        return DryBuild(catalog, site, change, previous, sorted(remarks))
 
     def _mutable(
-        self, reader: Reader, catalog: Catalog, lists: Sequence[ItemList], categories: Mapping[str, str]
+        self,
+        reader: Reader,
+        catalog: Catalog,
+        lists: Sequence[ItemList],
+        categories: Mapping[str, str],
+        remarks: list[Remark],
     ) -> Iterator[Artifact]:
-        """Every object outside lists."""
+        """Every object outside lists; adds to the remarks."""
+        latest = notices.latest_time(catalog.as_of)
         for rows in reader.details(catalog):
-            yield from artifacts.market_detail(detail.from_rows(rows, self.config, self.quarantine))
+            read = detail.from_rows(rows, self.config, self.quarantine)
+            remarks += notices.of_detail(read, latest)
+            yield from artifacts.market_detail(read)
             self.progress.advance()
         yield from artifacts.documents(catalog, self.config)
         counts = {items.name: len(items.items) for items in lists}

@@ -8,9 +8,6 @@ from generator.markets.quarantine import Quarantine
 from generator.tree import shrink
 from generator.tree.manifest import Manifest
 
-#: How many bad markets a refusal names with their reasons.
-_NAMED = 10
-
 
 @dataclass(frozen=True)
 class BuildOverrides:
@@ -24,14 +21,17 @@ class BuildOverrides:
     demo: bool = True
 
 
-def refuse_invalid(catalog: Catalog, quarantine: Quarantine, blocked: frozenset[str], limit: float) -> None:
-    """Raise GuardError when too large a share of the markets breaks the contract."""
+def refuse_invalid(
+    catalog: Catalog, quarantine: Quarantine, blocked: frozenset[str], limit: float, *, names_faults: bool = True
+) -> None:
+    """Raise GuardError when too large a share of the markets breaks the contract; `names_faults` says why they do."""
     bad, good = quarantine.total("markets"), len(catalog.markets)
     if bad > limit * (bad + good):
-        reasons = "".join(f"\n  {row.key}: {row.reason}" for row in quarantine.named("markets")[:_NAMED])
+        lines = [*quarantine.lines("markets"), "`public-markets check --all` names each"] if names_faults else []
+        faults = "".join(f"\n  {line}" for line in lines)
         raise GuardError(
             f"{bad} of {bad + good} markets break the contract, more than guards.max_invalid ({limit:g}) allows; "
-            f"nothing was replaced. Fix them, or pass --allow-invalid:{reasons}",
+            f"nothing was replaced. Fix them, or pass --allow-invalid{faults and ':'}{faults}",
             _visible(catalog, quarantine, blocked),
         )
 

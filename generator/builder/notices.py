@@ -1,45 +1,161 @@
-"""Notices about what is published differently than the operator may expect, for the report and stderr. Pure."""
+"""Remarks about what is published differently than the operator may expect, for the report and stderr. Pure."""
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final, NamedTuple
 
+from generator.api import times
+from generator.api.contract import PublicMarketListItem
 from generator.config.settings import Config
 from generator.markets.catalog import Catalog, Market
 from generator.markets.categories import slug_of
+from generator.markets.detail import Detail
 from generator.markets.quarantine import printable
+from generator.markets.tally import Example, Tally
+
+#: How far a time may lie after as-of before it counts as in the future. Clocks of servers differ by seconds, and rows
+#: arrive while a build begins; a local time mistaken for UTC is off by half an hour at least.
+CLOCK_SKEW: Final = timedelta(minutes=5)
+
+_LOCAL_TIME: Final = "correct it, or convert local time to UTC in a view"
 
 
-def of(catalog: Catalog, config: Config) -> Iterator[str]:
-    """Outcomes too early or missing; in the extended variant unusable slugs, merged categories and empty ones.
+class Topic(StrEnum):
+    """What a remark is about, as metrics name it."""
+
+    EARLY_OUTCOME = "early_outcome"
+    NO_RESOLUTION = "no_resolution"
+    EMPTY_QUESTION = "empty_question"
+    FUTURE_TIME = "future_time"
+    UNUSABLE_SLUG = "unusable_slug"
+    MERGED_CATEGORY = "merged_category"
+    EMPTY_CATEGORY = "empty_category"
+
+
+class Kind(NamedTuple):
+    """What remarks have in common: `subject` is of one market or category, `effect` says what to expect or to do."""
+
+    topic: Topic
+    subject: str
+    what: str
+    effect: str
+
+
+class Remark(NamedTuple):
+    """A remark about one market (id) or category (name); `value` is what it is about, if that may be told."""
+
+    kind: Kind
+    key: str
+    value: str = ""
+
+    def __str__(self) -> str:
+        value = f" ({self.value})" if self.value else ""
+        return f"{self.kind.subject} {self.key}: {self.kind.what}{value}; {self.kind.effect}"
+
+
+_EARLY_OUTCOME: Final = Kind(
+    Topic.EARLY_OUTCOME,
+    "market",
+    "has a resolution or a resolved_at before its time",
+    "both are published as null until its status is resolved or cancelled",
+)
+_NO_RESOLUTION: Final = Kind(
+    Topic.NO_RESOLUTION,
+    "market",
+    "is resolved but has no resolution",
+    "it is published as it stands: set its resolution",
+)
+_EMPTY_QUESTION: Final = Kind(
+    Topic.EMPTY_QUESTION,
+    "market",
+    "question is empty",
+    "it is published as it stands: write the question, or hide the market",
+)
+_MERGED_CATEGORY: Final = Kind(
+    Topic.MERGED_CATEGORY,
+    "category",
+    "is published in another spelling",
+    "the two differ only in case, in spaces or in Unicode form",
+)
+_EMPTY_CATEGORY: Final = Kind(
+    Topic.EMPTY_CATEGORY, "category", "has no public market", "it gets no lists: correct the setting `categories`"
+)
+#: What to expect of a time in the future, by the market's column.
+_LEADS: Final = {"created_at": "new", "last_activity_at": "activity", "resolved_at": "ended"}
+
+
+def of(catalog: Catalog, config: Config) -> Iterator[Remark]:
+    """Remarks about the rows of markets; in the extended variant about slugs and categories, too.
 
     An early outcome is the one secret a market has, so it is not quoted.
     """
+    latest = latest_time(catalog.as_of)
     for market in catalog.markets:
-        yield from _of_outcome(market)
+        yield from _of_market(market)
+        yield from _of_times(market.item, latest)
         reason = catalog.refused_slugs.get(market.item.id)
         if reason:
-            yield f"market {market.item.id} is found by its id only; its slug cannot be used: {reason}"
+            kind = Kind(
+                Topic.UNUSABLE_SLUG, "market", f"slug cannot be used: {reason.rule}", "it is found by its id only"
+            )
+            yield Remark(kind, market.item.id, reason.value or "")
     if config.variant == "extended":
         yield from _of_categories(catalog, config.categories or ())
 
 
-def _of_outcome(market: Market) -> Iterator[str]:
+def of_detail(detail: Detail, latest: str) -> Iterator[Remark]:
+    """Remarks about the fills and points of a market that are published; `latest` is `latest_time`."""
+    shown = {
+        "fills.created_at": detail.recent_fills[0].timestamp if detail.recent_fills else "",
+        "probabilities.recorded_at": detail.points[-1][0] if detail.points else "",
+    }
+    for column, time in shown.items():
+        if time > latest:
+            kind = Kind(Topic.FUTURE_TIME, "market", f"{column} is in the future", _LOCAL_TIME)
+            yield Remark(kind, detail.market.id, time)
+
+
+def latest_time(as_of: str) -> str:
+    """The latest time that does not count as in the future; both are RFC 3339, UTC."""
+    return times.instant(datetime.fromisoformat(as_of) + CLOCK_SKEW)
+
+
+def lines(remarks: Iterable[Remark]) -> Iterator[str]:
+    """A line for every kind of remark, with an example; the most frequent first."""
+    tally = Tally[Kind]()
+    for remark in remarks:
+        tally.add(remark.kind, Example(remark.key, remark.value))
+    return tally.lines(_sentence, "remark")
+
+
+def _sentence(kind: Kind, count: int, example: str) -> str:
+    plural = kind.subject.removesuffix("y") + ("ies" if kind.subject.endswith("y") else "s")
+    return f"{plural}: {count:,} remark{'' if count == 1 else 's'}: {kind.what} {example}; {kind.effect}"
+
+
+def _of_market(market: Market) -> Iterator[Remark]:
     item = market.item
     if market.has_early_outcome:
-        yield (
-            f"market {item.id} is {item.status} but has a resolution or a resolved_at; both are published as null "
-            "until its status is resolved or cancelled"
-        )
+        yield Remark(_EARLY_OUTCOME, item.id, item.status)
     if item.status == "resolved" and item.resolution is None:
-        yield f"market {item.id} is resolved but has no resolution; it is published as it stands"
+        yield Remark(_NO_RESOLUTION, item.id)
+    if not any(letter.isprintable() and not letter.isspace() for letter in item.question):
+        yield Remark(_EMPTY_QUESTION, item.id)
 
 
-def _of_categories(catalog: Catalog, wanted: Iterable[str]) -> Iterator[str]:
+def _of_times(item: PublicMarketListItem, latest: str) -> Iterator[Remark]:
+    for column, sort in _LEADS.items():
+        time = getattr(item, column)
+        if time and time > latest:
+            what, effect = f"{column} is in the future", f"it leads the sort `{sort}`: {_LOCAL_TIME}"
+            yield Remark(Kind(Topic.FUTURE_TIME, "market", what, effect), item.id, time)
+
+
+def _of_categories(catalog: Catalog, wanted: Iterable[str]) -> Iterator[Remark]:
     for name, shown in sorted(catalog.spellings.items()):
-        yield (
-            f"category {printable(name)} is published as {printable(shown)}: the two names differ only in case, in "
-            "spaces or in Unicode form"
-        )
+        yield Remark(_MERGED_CATEGORY, printable(name), printable(shown))
     known = catalog.categories()
     for reference in wanted:
         if slug_of(reference, known) is None:
-            yield f"categories: no public market is in {printable(reference)}, so it has no lists"
+            yield Remark(_EMPTY_CATEGORY, printable(reference))

@@ -2,8 +2,7 @@
 
 import stat
 import tempfile
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -11,33 +10,43 @@ from typing import Final
 
 from generator import filesystem
 from generator.api.contract import API_VERSION
-from generator.builder import disk_space, guards
+from generator.builder import disk_space, guards, notices
 from generator.builder.disk_space import Need
 from generator.builder.dry_build import DryBuild, DryBuilder, LastBuild
+from generator.builder.notices import Remark
 from generator.config import demo
 from generator.config.settings import Config
 from generator.cost import prices
 from generator.errors import PublicMarketsError, ReadError
 from generator.findings import Finding, error, fine, refused, warning
-from generator.markets.quarantine import Quarantine, Rejection
+from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
 from generator.source.connection import display_url
 from generator.source.reader import Reader, open_reader
 
-#: How many reasons are listed, and how many rows of each; a build's report lists them all.
-_REASONS: Final = 20
-_EXAMPLES: Final = 3
 _ELSEWHERE: Final = "choose another folder with --set output=…"
 
 
 class BuildCheck:
-    """Checks one configuration as of one instant. `database` sets `measured`, unless it finds errors."""
+    """Checks one configuration as of one instant. `database` sets `measured`, unless it finds errors.
 
-    def __init__(self, config: Config, as_of: datetime, progress: Progress, *, accepts_demo: bool = False) -> None:
+    `names_all` names every bad row, not only one of each kind.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        as_of: datetime,
+        progress: Progress,
+        *,
+        accepts_demo: bool = False,
+        names_all: bool = False,
+    ) -> None:
         self._config = config
         self._accepts_demo = accepts_demo
         self._as_of = as_of
         self._progress = progress
+        self._names_all = names_all
         self._quarantine = Quarantine()
         self.measured: DryBuild | None = None
 
@@ -80,11 +89,27 @@ class BuildCheck:
         measured = DryBuilder(self._config, last, self._quarantine, self._progress).build(reader, self._as_of)
         catalog = measured.catalog
         yield fine(f"rows: {len(catalog.markets)} markets can be published, {catalog.hidden} are hidden")
-        yield from _bad_rows(self._quarantine)
+        yield from self._of_rows(measured.remarks)
         limits = self._config.guards
-        yield from refused(partial(guards.refuse_invalid, catalog, self._quarantine, last.blocked, limits.max_invalid))
+        yield from refused(
+            partial(
+                guards.refuse_invalid, catalog, self._quarantine, last.blocked, limits.max_invalid, names_faults=False
+            )
+        )
         yield from refused(partial(guards.refuse_shrink, catalog, last.manifest, last.blocked, limits.max_shrink))
         self.measured = measured
+
+    def _of_rows(self, remarks: Sequence[Remark]) -> Iterator[Finding]:
+        """Rows that a build leaves out, and odd ones that it publishes."""
+        kinds = [*self._quarantine.lines(), *notices.lines(remarks)]
+        yield from map(warning, kinds)
+        bad = self._quarantine.total()
+        if self._names_all:
+            yield from map(warning, [*self._quarantine.named_lines(), *map(str, remarks)])
+        elif bad + len(remarks) > len(kinds):
+            yield warning(
+                f"rows: {bad:,} quarantined in all, {len(remarks):,} remarks; `public-markets check --all` names each"
+            )
 
     def _last_build(self) -> LastBuild:
         try:
@@ -138,19 +163,3 @@ def _without_zone(columns: list[str]) -> Iterator[Finding]:
             f"{', '.join(columns)}: their type has no time zone, so they are read as UTC; say in a view which zone "
             f"they are in, such as {example} AT TIME ZONE 'UTC' or 'Europe/Berlin'"
         )
-
-
-def _bad_rows(quarantine: Quarantine) -> Iterator[Finding]:
-    """The reasons why rows are quarantined, most frequent first, each with examples."""
-    rows: dict[tuple[str, str], list[tuple[Rejection, int]]] = defaultdict(list)
-    for row, count in quarantine:
-        rows[row.relation, row.reason].append((row, count))
-    counts = {reason: sum(count for _, count in found) for reason, found in rows.items()}
-    ordered = sorted(rows, key=lambda reason: (-counts[reason], reason))
-    for relation, reason in ordered[:_REASONS]:
-        found = rows[relation, reason]
-        examples = ", ".join(row.key for row, _ in found[:_EXAMPLES])
-        yield warning(f"rows: {counts[relation, reason]} of {relation} quarantined: {reason} (such as {examples})")
-    listed = sum(counts[reason] for reason in ordered[:_REASONS])
-    if listed < quarantine.total():
-        yield warning(f"rows: {quarantine.total() - listed} more quarantined for other reasons")

@@ -10,6 +10,7 @@ from generator.api import keys
 from generator.builder import artifacts, disk_space, worker_pool
 from generator.builder.detail_workers import Details, StagedRange
 from generator.builder.inspection.excerpts import Excerpts
+from generator.builder.notices import Remark
 from generator.config.settings import Config, shaping
 from generator.cost.sizes import Site
 from generator.markets.catalog import Catalog, Market
@@ -36,12 +37,16 @@ def shape(config: Config) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Renderer:
-    """Renders into a locked folder; `previous` is its manifest. Bad rows found on the way go to `quarantine`."""
+    """Renders into a locked folder; `previous` is its manifest.
+
+    Bad rows found on the way go to `quarantine`, odd ones that are published to `remarks`.
+    """
 
     config: Config
     folder: Output
     previous: Manifest | None
     quarantine: Quarantine
+    remarks: list[Remark]
     progress: Progress
 
     def render(
@@ -58,6 +63,7 @@ class Renderer:
         for part in ranges:
             staged.add(part.staged)
             self.quarantine.add(part.quarantine)
+            self.remarks.extend(part.remarks)
             excerpts.keep(part.excerpts)
         for artifact in artifacts.documents(catalog, self.config):
             staged.put(self.folder, artifact)

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from generator import __version__
+from generator.builder import notices
+from generator.builder.notices import Remark, Topic
 from generator.cost.estimate import Cost
 from generator.markets.quarantine import Quarantine
 from generator.metrics import Samples, sample
@@ -164,7 +167,7 @@ class Report:
     written_bytes: int = 0
     unchanged: int = 0
     deleted: int = 0
-    remarks: list[str] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
     markets: MarketChanges = field(default_factory=MarketChanges)
     new_lists: list[str] = field(default_factory=list)
     stages: dict[str, float] = field(default_factory=dict)
@@ -186,7 +189,7 @@ class Report:
                 for row, count in self.quarantine
             ],
             quarantined_unnamed=self.quarantine.unnamed(),
-            remarks=self.remarks,
+            remarks=[str(remark) for remark in self.remarks],
             cost=self.cost,
             run=self._run(),
         )
@@ -237,12 +240,22 @@ class Report:
             sample("markets", state="quarantined"): self.quarantine.total("markets"),
             sample("objects"): self.written + self.unchanged,
         }
+        about = Counter(remark.kind.topic for remark in self.remarks)
+        metrics |= {sample("remarks", topic=topic): about[topic] for topic in Topic}
         metrics |= {sample("quarantined_rows", relation=name): self.quarantine.total(name) for name in RELATIONS}
         if self.cost:
             layout = self.cost.layouts[self.layout]
             metrics[sample("bytes")] = layout.bytes
             metrics |= {sample("cost_usd_per_month", place=place): usd for place, usd in layout.usd_per_month.items()}
         return metrics
+
+    def findings(self) -> list[str]:
+        """A line for every kind of bad row and of remark, each with an example, and for the markets withdrawn."""
+        gone = self.markets.withdrawn
+        withdrawn = f"withdrawn: market {gone[0]} is not public any more" if gone else ""
+        if len(gone) > 1:
+            withdrawn = f"withdrawn: {len(gone):,} markets are not public any more (such as {gone[0]})"
+        return [*self.quarantine.lines(), *notices.lines(self.remarks), *filter(None, [withdrawn])]
 
     def summary(self) -> str:
         """The line that ends a build; its words are a contract."""

@@ -9,6 +9,7 @@ from generator.builder import changes, guards, notices
 from generator.builder.guards import BuildOverrides
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.excerpts import Excerpts
+from generator.builder.notices import Remark
 from generator.builder.render import Renderer
 from generator.builder.report import MarketChanges, Report, Stopwatch
 from generator.config import demo
@@ -47,7 +48,7 @@ def build_into(
 ) -> Report:
     """Build in a folder that is locked already."""
     terms = Terms(config.schedule, config.cursor.lifetime, prices.load(config))
-    run = _Run(config, clock, folder, folder.manifest(), blocklist.load(folder).ids(), Quarantine())
+    run = _Run(config, clock, folder, folder.manifest(), blocklist.load(folder).ids(), Quarantine(), [])
     stopwatch = Stopwatch()
     with open_reader(config, run.quarantine) as reader:
         if not overrides.demo:
@@ -56,9 +57,10 @@ def build_into(
             found = run.read(reader)
             catalog = found.without(run.blocked)
         run.guard(catalog, overrides)
+        run.remarks.extend(notices.of(catalog, config))
         with stopwatch.stage("render"):
             excerpts = Excerpts(catalog)
-            renderer = Renderer(config, folder, run.previous, run.quarantine, progress)
+            renderer = Renderer(config, folder, run.previous, run.quarantine, run.remarks, progress)
             rendered, site = renderer.render(catalog, reader, excerpts, is_clock_set=clock.is_set)
     with stopwatch.stage("publish"):
         placed = run.place(rendered)
@@ -81,6 +83,7 @@ class _Run:
     previous: Manifest | None
     blocked: frozenset[str]
     quarantine: Quarantine
+    remarks: list[Remark]
 
     def read(self, reader: Reader) -> Catalog:
         """Every market that the database shows, blocked ones included."""
@@ -126,7 +129,7 @@ class _Run:
             written_bytes=written_bytes,
             unchanged=len(built.objects) + layouts.total(built.current()) - written,
             deleted=placed.deleted,
-            remarks=list(notices.of(catalog, self.config)),
+            remarks=sorted(self.remarks),
             markets=self._market_changes(rendered),
             new_lists=[staged.name for staged in rendered.new_lists()],
         )

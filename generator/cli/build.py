@@ -1,7 +1,6 @@
 """The `build` and `demo` commands and their output."""
 
 from datetime import datetime
-from typing import Final
 
 import click
 
@@ -20,10 +19,6 @@ from generator.demo.database import seed
 from generator.errors import SourceError
 from generator.source.connection import display_url, sqlite_path
 from generator.tree import files, layouts
-
-#: How many rows, notices and markets to name on stderr; the report names them all.
-_NAMED_ON_STDERR: Final = 20
-
 
 allow_shrink_option = click.option(
     "--allow-shrink", is_flag=True, help="Build even if more markets disappear than guards.max_shrink allows."
@@ -68,7 +63,7 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
 def _build(settings: Config, clock: Clock, overrides: BuildOverrides) -> None:
     with progress_bar("rendering") as bar:
         report = build(settings, clock, overrides=overrides, progress=bar)
-    log_report(report)
+    log_report(report, f"{settings.output / files.REPORT} names each")
     click.echo(report.summary())
 
 
@@ -77,20 +72,13 @@ def clock(as_of: datetime | None) -> Clock:
     return Clock(as_of or now(), is_set=as_of is not None)
 
 
-def log_report(report: Report) -> None:
-    """Log what a build did."""
+def log_report(report: Report, details: str) -> None:
+    """Log what a build did, equal faults as one line; `details` says what names them all."""
     add_metrics(report.samples())
     for name, seconds in report.stages.items():
         logs.stage(name, seconds, **report.counts(name))
-    rejections = list(report.quarantine)
-    for row, count in rejections[:_NAMED_ON_STDERR]:
-        times = f" ({count} rows)" if count > 1 else ""
-        LOG.warning("left out of %s: %s: %s%s", row.relation, row.key, row.reason, times)
-    if len(rejections) > _NAMED_ON_STDERR:
-        LOG.warning("and %d more, all in %s", len(rejections) - _NAMED_ON_STDERR, files.REPORT)
-    for remark in report.remarks[:_NAMED_ON_STDERR]:
-        LOG.warning("%s", remark)
-    if len(report.remarks) > _NAMED_ON_STDERR:
-        LOG.warning("and %d more such remarks, all in %s", len(report.remarks) - _NAMED_ON_STDERR, files.REPORT)
-    for market_id in report.markets.withdrawn[:_NAMED_ON_STDERR]:
-        LOG.warning("withdrawn: market %s is not public any more", market_id)
+    found = report.findings()
+    for line in found:
+        LOG.warning("%s", line)
+    if report.quarantine.total() + len(report.remarks) + len(report.markets.withdrawn) > len(found):
+        logs.notice(details)

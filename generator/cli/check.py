@@ -16,14 +16,15 @@ from generator.publish import preflight
 
 @click.command(cls=Command, name="check")
 @click.option("--published", is_flag=True, help="Only check that the published build is fresh; for monitors.")
+@click.option("--all", "names_all", is_flag=True, help="Name every bad row, not only one of each kind.")
 @allow_demo_option
-def check_command(settings: Config, *, published: bool, allow_demo: bool) -> None:
+def check_command(settings: Config, *, published: bool, names_all: bool, allow_demo: bool) -> None:
     """List every problem that would keep a build or a publish from working."""
     if published:
         click.echo(preflight.require_fresh(settings))
         return
     with progress_bar("checking") as bar:
-        check = BuildCheck(settings, now(), bar, accepts_demo=allow_demo)
+        check = BuildCheck(settings, now(), bar, accepts_demo=allow_demo, names_all=names_all)
         findings = list(_findings(settings, check))
     for finding in findings:
         click.echo(str(finding))

@@ -79,7 +79,7 @@ def rebuild_command(settings: Config, as_of: datetime | None, *, allow_invalid: 
         except PublicMarketsError as error:
             _withdraw_hidden(publication, error)
             raise
-        log_report(report)
+        log_report(report, _details(settings, is_dry=options["dry_run"]))
         click.echo(report.summary())
         _publish(publication)
 
@@ -93,6 +93,11 @@ def _options(given: dict[str, bool]) -> Options:
         demo=given["allow_demo"],
     )
     return Options(lifted, given["dry_run"], Extras(given["verify"], given["purge_retired"]))
+
+
+def _details(settings: Config, *, is_dry: bool) -> str:
+    """What names each row that a build warned of; the report of a dry run is deleted with its folder."""
+    return "`public-markets check --all` names each" if is_dry else f"{settings.output / files.REPORT} names each"
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import Any, Final
 from generator.api import contract, slugs
 from generator.api.contract import PublicMarketListItem, PublicMarketSignal, PublicMarketSnapshot, Sort, StatusFilter
 from generator.markets.categories import ONE_SPELLING, Spellings
+from generator.markets.quarantine import Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,13 @@ _RANK: Final[dict[Sort, Callable[[PublicMarketListItem], Any]]] = {
 }
 
 
-_NO_REFUSALS: Final[Mapping[str, str]] = MappingProxyType({})
+_NO_REFUSALS: Final[Mapping[str, Fault]] = MappingProxyType({})
 
 
 class Catalog:
     """All public markets at one instant. `as_of` is an RFC 3339 UTC time, `hidden` the number of hidden markets.
 
-    `refused_slugs` maps market ids to the reason why the market's slug cannot be used in a path, `spellings` other
+    `refused_slugs` maps market ids to the fault for which the market's slug cannot be used in a path, `spellings` other
     spellings of categories to those that are shown.
     """
 
@@ -61,7 +62,7 @@ class Catalog:
         *,
         as_of: str,
         hidden: int,
-        refused_slugs: Mapping[str, str] = _NO_REFUSALS,
+        refused_slugs: Mapping[str, Fault] = _NO_REFUSALS,
         spellings: Spellings = ONE_SPELLING,
     ) -> None:
         # Sorted by id once: later sorts are stable, so ties stay in this order.

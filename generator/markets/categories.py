@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 
 from generator.api import contract, slugs
-from generator.markets import row_validation
-from generator.markets.quarantine import Quarantine, printable
+from generator.markets import faults, row_validation
+from generator.markets.quarantine import Fault, Quarantine, printable
 
 #: The spelling that is shown, for each other spelling of the same name.
 Spellings = Mapping[str, str]
@@ -72,11 +72,11 @@ def of_market(found: Iterable[Sequence[Any]], shown: Spellings, quarantine: Quar
         try:
             row = CategoryRow.model_validate({"category": category, "position": position})
         except ValidationError as error:
-            quarantine.reject("market_categories", market_id, row_validation.reason(error))
+            quarantine.reject("market_categories", market_id, *faults.of(error))
             continue
         name = shown.get(row.category, row.category)
         if name in kept:
-            repeated = f"category: the market has it already ({printable(row.category)})"
+            repeated = Fault("category", "the market has it already", printable(row.category))
             quarantine.reject("market_categories", market_id, repeated)
         kept[name] = min(row.position, kept.get(name, row.position))
     return sorted(kept, key=lambda name: (kept[name], name))

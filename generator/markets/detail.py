@@ -10,11 +10,11 @@ from pydantic import ValidationError
 from generator.api import contract
 from generator.api.contract import OrderBook, OrderBookLevel
 from generator.config.settings import Config
-from generator.markets import batch_validation, fills, row_validation
+from generator.markets import batch_validation, faults, fills, row_validation
 from generator.markets.batch_validation import MAX_FLOAT, SlowPathError
 from generator.markets.fills import Fill
 from generator.markets.history import Point, history
-from generator.markets.quarantine import Quarantine
+from generator.markets.quarantine import Fault, Quarantine, printable
 
 Rows: TypeAlias = Iterable[Sequence[Any]]
 Sums: TypeAlias = dict[str, dict[float, float]]
@@ -97,11 +97,11 @@ def _sum_one_by_one(market_id: str, orders: Rows, sums: Sums, quarantine: Quaran
         try:
             level = row_validation.LevelRow.model_validate({"price": price, "amount": amount})
         except ValidationError as error:
-            quarantine.reject("orders", market_id, row_validation.reason(error))
+            quarantine.reject("orders", market_id, *faults.of(error))
             continue
         levels = sums.get(side)
         if levels is None:
-            quarantine.reject("orders", market_id, f"side: neither bid nor ask ({side!r})")
+            quarantine.reject("orders", market_id, Fault("side", "neither bid nor ask", printable(side)))
         else:
             levels[level.price] = levels.get(level.price, 0.0) + level.amount
 
@@ -112,5 +112,7 @@ def _levels(market_id: str, sums: dict[float, float], quarantine: Quarantine) ->
         if isfinite(amount):
             levels.append(OrderBookLevel(price=price, amount=amount))
         else:
-            quarantine.reject("orders", market_id, f"amount: the sum at price {price} is too large a number")
+            quarantine.reject(
+                "orders", market_id, Fault("amount", "the sum at its price is too large a number", str(price))
+            )
     return levels

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
-from generator.markets import batch_validation, row_validation
+from generator.markets import batch_validation, faults, row_validation
 from generator.markets.batch_validation import MAX_FLOAT, SlowPathError
-from generator.markets.quarantine import Quarantine
+from generator.markets.quarantine import Fault, Quarantine
 
 #: A market's id, then id, amount, shares, price and time of the fill, as the driver delivers them.
 Row: TypeAlias = Sequence[Any]
@@ -60,7 +60,7 @@ def _read_one_by_one(batch: Sequence[Row], quarantine: Quarantine) -> list[Fill]
         try:
             fill = row_validation.fill(row)
         except ValidationError as error:
-            quarantine.reject("fills", row[1], row_validation.reason(error))
+            quarantine.reject("fills", row[1], *faults.of(error))
         else:
             found.append(Fill(fill.timestamp, fill.id, fill.amount, fill.shares, fill.price))
     return found
@@ -86,7 +86,7 @@ def _newest(fills: list[Fill], quarantine: Quarantine) -> list[Fill]:
     unique: dict[str, Fill] = {}
     for fill in fills:
         if unique.setdefault(fill.id, fill) is not fill:
-            quarantine.reject("fills", fill.id, "id: another fill has the same")
+            quarantine.reject("fills", fill.id, Fault("id", "another fill has the same"))
     return list(unique.values())
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
 
-from generator.markets import batch_validation, row_validation
+from generator.markets import batch_validation, faults, row_validation
 from generator.markets.batch_validation import SlowPathError
 from generator.markets.quarantine import Quarantine
 
@@ -50,7 +50,7 @@ def _read_one_by_one(market_id: str, batch: Sequence[Row], quarantine: Quarantin
         try:
             point = row_validation.PointRow.model_validate({"timestamp": recorded_at, "prob": prob})
         except ValidationError as error:
-            quarantine.reject("probabilities", market_id, row_validation.reason(error))
+            quarantine.reject("probabilities", market_id, *faults.of(error))
         else:
             found.append((point.timestamp, point.prob))
     return found

@@ -3,10 +3,35 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
+
+from generator.markets import remedies
+from generator.markets.tally import Example, Tally
 
 #: Distinct rejections kept by name: a table of ten million bad rows must not exhaust memory.
 NAMED_AT_MOST: Final = 10_000
+
+
+class Fault(NamedTuple):
+    """The rule that a column of a row breaks, and the value, printable; None if the value says nothing.
+
+    Rules are few: what differs from row to row is in `value`.
+    """
+
+    column: str
+    rule: str
+    value: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.column}: {self.rule}" + ("" if self.value is None else f" ({self.value})")
+
+
+class _Kind(NamedTuple):
+    """What rows with the same fault have in common."""
+
+    relation: str
+    column: str
+    rule: str
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -23,16 +48,19 @@ class Rejection:
 
 
 class Quarantine:
-    """Collects rejections and counts equal ones."""
+    """Collects rejections, counts equal ones, and groups them by fault."""
 
     def __init__(self) -> None:
         self._rows: Counter[Rejection] = Counter()
         self._totals: Counter[str] = Counter()
+        self._faults: Tally[_Kind] = Tally()
 
-    def reject(self, relation: str, key: object, reason: str, title: object = "") -> None:
-        """Quarantine a row."""
+    def reject(self, relation: str, key: object, *faults: Fault, title: object = "") -> None:
+        """Quarantine a row for all its faults."""
         self._totals[relation] += 1
-        rejection = Rejection(relation, printable(key), reason, printable(title))
+        rejection = Rejection(relation, printable(key), "; ".join(map(str, faults)), printable(title))
+        for column, rule, value in faults:
+            self._faults.add(_Kind(relation, column, rule), Example(rejection.key, value or ""))
         if rejection in self._rows or len(self._rows) < NAMED_AT_MOST:
             self._rows[rejection] += 1
 
@@ -42,6 +70,7 @@ class Quarantine:
             if rejection in self._rows or len(self._rows) < NAMED_AT_MOST:
                 self._rows[rejection] += count
         self._totals.update(other._totals)  # noqa: SLF001 - of the same class
+        self._faults.merge(other._faults)  # noqa: SLF001
 
     def total(self, relation: str | None = None) -> int:
         """The number of quarantined rows, of one relation or of all."""
@@ -55,9 +84,31 @@ class Quarantine:
         """The number of quarantined rows that are not kept by name."""
         return self.total() - self._rows.total()
 
+    def lines(self, relation: str | None = None) -> Iterator[str]:
+        """A line for every fault of one relation or of all, with an example and the remedy; the most frequent first."""
+        wanted = Tally[_Kind]()
+        for kind, rows, example in self._faults:
+            if relation in {None, kind.relation}:
+                wanted.add(kind, example, rows)
+        return wanted.lines(_sentence, "fault that quarantine rows")
+
+    def named_lines(self) -> Iterator[str]:
+        """A line for every rejection kept by name, and one for the rest."""
+        for row, rows in self:
+            times = f" ({rows:,} rows)" if rows > 1 else ""
+            yield f"{row.relation}: {row.key}: {row.reason}{times}"
+        if self.unnamed():
+            yield f"and {self.unnamed():,} more rows, which are only counted"
+
     def __iter__(self) -> Iterator[tuple[Rejection, int]]:
         """Each rejection kept by name and its number of rows, sorted."""
         return iter(sorted(self._rows.items()))
+
+
+def _sentence(kind: _Kind, rows: int, example: str) -> str:
+    counted = f"{rows:,} row{'' if rows == 1 else 's'}"
+    remedy = remedies.of(kind.rule)
+    return f"{kind.relation}: {counted} quarantined: {kind.column}: {kind.rule} {example}; {remedy}"
 
 
 def printable(value: object) -> str:

@@ -11,10 +11,9 @@ from decimal import Decimal
 from math import isfinite
 from typing import Annotated, Any, Final, NamedTuple
 
-from pydantic import AfterValidator, BeforeValidator, ValidationError
+from pydantic import AfterValidator, BeforeValidator
 
 from generator.api import contract, forms, ids
-from generator.markets.quarantine import printable
 
 #: A probability or a price this far out of bounds is a rounding error, not a bad row.
 TOLERANCE: Final = 1e-9
@@ -220,21 +219,6 @@ class LevelRow(contract.OrderBookLevel):
 
     price: Annotated[contract.Price, BeforeValidator(price), AfterValidator(level_price)]
     amount: _Amount
-
-
-def reason(error: ValidationError) -> str:
-    """List all invalid columns of a row, each with its message and value."""
-    return "; ".join(
-        f"{'.'.join(map(str, mistake['loc']))}: {_sentence(mistake['msg'], mistake['input'])}"
-        for mistake in error.errors(include_url=False)
-    )
-
-
-def _sentence(message: str, value: object) -> str:
-    if value is None:
-        return "must not be NULL"
-    plain = message.removeprefix("Value error, ")
-    return f"{plain[:1].lower()}{plain[1:]} ({printable(value)})"
 
 
 def accepts_bets(row: Mapping[str, Any], as_of: str) -> bool:

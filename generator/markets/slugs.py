@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from generator.api import ids, keys
 from generator.api.slugs import REFERENCE_LENGTH, can_be_reference
-from generator.markets.quarantine import printable
+from generator.markets.quarantine import Fault, printable
 
 #: Stands where a reference to a market does in a path, but is another endpoint.
 _RESERVED: Final = keys.SNAPSHOT.removeprefix(f"{keys.MARKETS}/").removesuffix(".json")
@@ -15,10 +15,10 @@ _RESERVED: Final = keys.SNAPSHOT.removeprefix(f"{keys.MARKETS}/").removesuffix("
 
 @dataclass(frozen=True)
 class References:
-    """The usable slugs by market id as spelled in the database; why others are refused, by id in lower case."""
+    """The usable slugs by market id as spelled in the database; what refuses others, by id in lower case."""
 
     usable: Mapping[str, str]
-    refused: Mapping[str, str]
+    refused: Mapping[str, Fault]
 
 
 def references(found: Iterable[Sequence[Any]]) -> References:
@@ -30,10 +30,10 @@ def references(found: Iterable[Sequence[Any]]) -> References:
     for market_id in [market_id for market_id, slug in usable.items() if owners[slug.lower()] > 1]:
         del usable[market_id]
         refused[market_id] = "another market has the same, or the same in another case"
-    reasons = {
-        str(market_id).lower(): f"{reason} ({printable(slugs[market_id])})" for market_id, reason in refused.items()
+    faults = {
+        str(market_id).lower(): Fault("slug", rule, printable(slugs[market_id])) for market_id, rule in refused.items()
     }
-    return References(usable, reasons)
+    return References(usable, faults)
 
 
 def _unusable(slug: Any) -> str | None:

@@ -16,11 +16,11 @@ from pydantic import ValidationError
 
 from generator.config import demo
 from generator.config.settings import Config
-from generator.markets import categories, row_validation, slugs
+from generator.markets import categories, faults, row_validation, slugs
 from generator.markets.catalog import Catalog, Market
 from generator.markets.detail import MarketRows
 from generator.markets.fills import count_window
-from generator.markets.quarantine import Quarantine
+from generator.markets.quarantine import Fault, Quarantine
 from generator.source import connection, queries, schema_check
 from generator.source.connection import Transaction
 from generator.source.failures import Failures
@@ -36,6 +36,7 @@ _ORDERS: Final = ("side", "price", "amount")
 _FILLS: Final = ("id", "amount", "shares", "price", "created_at")
 _POINTS: Final = ("recorded_at", "prob")
 _CATEGORIES: Final = ("category", "position")
+_SECOND_FAMILY: Final = Fault("market_id", "the market is a member of a family already")
 
 
 @contextmanager
@@ -127,7 +128,7 @@ class Reader:
                     row, fx=fx.get(plain), fills24h=fills24h.get(key, 0), as_of=now, extended=extended
                 )
             except ValidationError as error:
-                self._quarantine.reject("markets", key, row_validation.reason(error), row["question"] or "")
+                self._quarantine.reject("markets", key, *faults.of(error), title=row["question"] or "")
             else:
                 markets.append(Market.of(wire, has_early_outcome=row_validation.has_early_outcome(row)))
                 self._spelled.append(key)
@@ -163,7 +164,8 @@ class Reader:
     def _unique(self, markets: list[Market], counts: Counter[str]) -> list[Market]:
         """Drop markets whose id occurs more than once, even in a quarantined row: the id would be ambiguous."""
         for item in (market.item for market in markets if counts[market.item.id] > 1):
-            self._quarantine.reject("markets", item.id, f"id: {counts[item.id]} markets have the same", item.question)
+            shared = Fault("id", "several markets have the same", str(counts[item.id]))
+            self._quarantine.reject("markets", item.id, shared, title=item.question)
         return [market for market in markets if counts[market.item.id] == 1]
 
     def _fx_members(self) -> dict[str, Mapping[str, Any]]:
@@ -177,7 +179,7 @@ class Reader:
             self._statements.of_visible_in_any_case("fx_members", *_FX, order=("week_start", "title")), "fx_members"
         ):
             if row[0] in members:
-                self._quarantine.reject("fx_members", row[0], "market_id: the market is a member of a family already")
+                self._quarantine.reject("fx_members", row[0], _SECOND_FAMILY)
             else:
                 members[row[0]] = dict(zip(_FX, row[1:], strict=True))
         return members

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from generator.builder.report import REMEMBERED, MarketChanges, Report, Stopwatch, Withdrawal
+from generator.markets.quarantine import Fault
 from generator.tree.manifest import Current
 from tests.support.builds import AS_OF, NOW, build_now, make_config
 from tests.support.commands import run
@@ -19,9 +20,9 @@ def report() -> Report:
     made.lists = {"open/new": Current(generation="p0123456789abcdef012", count=3, bytes=1_000)}
     made.written, made.written_bytes, made.unchanged, made.deleted = 4_321, 98_765, 12, 3
     made.stages = {"read": 1.0, "render": 2.25}
-    made.quarantine.reject("markets", market_id(1), "prob: bad", "One?")
-    made.quarantine.reject("fills", "x", "amount: bad")
-    made.quarantine.reject("fills", "x", "amount: bad")
+    made.quarantine.reject("markets", market_id(1), Fault("prob", "bad"), title="One?")
+    made.quarantine.reject("fills", "x", Fault("amount", "bad"))
+    made.quarantine.reject("fills", "x", Fault("amount", "bad"))
     return made
 
 
@@ -134,7 +135,7 @@ def test_a_run_with_changes_or_new_findings_rewrites_the_report() -> None:
     assert unwritten().says_more_than(b"[]")
     assert report().says_more_than(report().encoded())
     other = unwritten()
-    other.quarantine.reject("orders", "y", "price: bad")
+    other.quarantine.reject("orders", "y", Fault("price", "bad"))
     assert other.says_more_than(report().encoded())
     deleting = unwritten()
     deleting.deleted = 1

@@ -48,7 +48,10 @@ def test_warnings_and_errors_are_json_too(site: Site) -> None:
     assert failure["exit_code"] == 3
     assert failure["message"].startswith("1 of 11 markets break the contract")
     result = site.run("build", "--as-of", hour(1), "--log-format", "json", "--allow-invalid")
-    assert any(line["level"] == "warning" and "left out of markets" in line["message"] for line in lines(result.stderr))
+    assert any(
+        line["level"] == "warning" and line["message"].startswith("markets: 1 row quarantined: prob: ")
+        for line in lines(result.stderr)
+    )
 
 
 def test_notices_beside_results_are_json_too(site: Site) -> None:

@@ -1,10 +1,14 @@
 """All quarantined rows are counted, and a bounded number is named."""
 
 import json
+from typing import Final
 
 import pytest
 
-from generator.markets.quarantine import NAMED_AT_MOST, Quarantine, Rejection, printable
+from generator.markets.quarantine import NAMED_AT_MOST, Fault, Quarantine, Rejection, printable
+from generator.markets.tally import LINES
+
+FAULT: Final = Fault("prob", "bad")
 
 
 def test_nothing_is_left_out_at_first(quarantine: Quarantine) -> None:
@@ -13,8 +17,8 @@ def test_nothing_is_left_out_at_first(quarantine: Quarantine) -> None:
 
 def test_equal_rejections_are_counted_not_repeated(quarantine: Quarantine) -> None:
     for _ in range(3):
-        quarantine.reject("fills", "id", "amount: negative")
-    quarantine.reject("fills", "id", "price: negative")
+        quarantine.reject("fills", "id", Fault("amount", "negative"))
+    quarantine.reject("fills", "id", Fault("price", "negative"))
     assert list(quarantine) == [
         (Rejection("fills", "id", "amount: negative"), 3),
         (Rejection("fills", "id", "price: negative"), 1),
@@ -22,9 +26,9 @@ def test_equal_rejections_are_counted_not_repeated(quarantine: Quarantine) -> No
 
 
 def test_totals_are_kept_per_relation(quarantine: Quarantine) -> None:
-    quarantine.reject("markets", 1, "reason")
-    quarantine.reject("fills", 1, "reason")
-    quarantine.reject("fills", 2, "reason")
+    quarantine.reject("markets", 1, FAULT)
+    quarantine.reject("fills", 1, FAULT)
+    quarantine.reject("fills", 2, FAULT)
     assert quarantine.total("markets") == 1
     assert quarantine.total("fills") == 2
     assert quarantine.total("orders") == 0
@@ -32,20 +36,22 @@ def test_totals_are_kept_per_relation(quarantine: Quarantine) -> None:
 
 
 def test_the_order_in_which_rows_came_does_not_show(quarantine: Quarantine) -> None:
-    rejections = [("markets", "b", "x"), ("fills", "a", "y"), ("markets", "a", "z"), ("markets", "a", "x")]
+    x, y, z = (Fault("prob", rule) for rule in "xyz")
+    rejections = [("markets", "b", x), ("fills", "a", y), ("markets", "a", z), ("markets", "a", x)]
     backwards = Quarantine()
     for rejection in rejections:
         quarantine.reject(*rejection)
     for rejection in rejections[::-1]:
         backwards.reject(*rejection)
     assert list(quarantine) == list(backwards)
+    assert list(quarantine.lines()) == list(backwards.lines())
     assert [row.key for row, _ in quarantine] == ["a", "a", "a", "b"]
 
 
 def test_ten_million_broken_rows_do_not_fill_the_memory(quarantine: Quarantine) -> None:
     extra = 5_000
     for number in range(NAMED_AT_MOST + extra):
-        quarantine.reject("fills", number, "reason")
+        quarantine.reject("fills", number, FAULT)
     assert len(list(quarantine)) == NAMED_AT_MOST
     assert quarantine.total("fills") == quarantine.total() == NAMED_AT_MOST + extra
     assert quarantine.unnamed() == extra
@@ -53,9 +59,9 @@ def test_ten_million_broken_rows_do_not_fill_the_memory(quarantine: Quarantine) 
 
 def test_a_rejection_that_is_named_already_is_still_counted_when_no_more_are_named(quarantine: Quarantine) -> None:
     for number in range(NAMED_AT_MOST + 10):
-        quarantine.reject("fills", number, "reason")
-    quarantine.reject("fills", 0, "reason")
-    assert dict(quarantine)[Rejection("fills", "0", "reason")] == 2
+        quarantine.reject("fills", number, FAULT)
+    quarantine.reject("fills", 0, FAULT)
+    assert dict(quarantine)[Rejection("fills", "0", str(FAULT))] == 2
     assert quarantine.unnamed() == 10
 
 
@@ -92,13 +98,13 @@ def test_a_value_of_control_characters_stays_short() -> None:
 
 @pytest.mark.parametrize("reason", ["☃" * 5, "x" * 2_000])
 def test_a_rejection_names_its_row_shortly(quarantine: Quarantine, reason: str) -> None:
-    quarantine.reject("markets", "k" * 10_000, reason)
+    quarantine.reject("markets", "k" * 10_000, Fault("prob", reason))
     ((row, count),) = quarantine
-    assert (len(row.key), row.reason, count) == (80, reason, 1)
+    assert (len(row.key), row.reason, count) == (80, f"prob: {reason}", 1)
 
 
 def test_a_row_is_named_as_people_call_it(quarantine: Quarantine) -> None:
-    quarantine.reject("markets", "id", "prob: bad", "Will it\nsnow? " + "!" * 100)
+    quarantine.reject("markets", "id", FAULT, title="Will it\nsnow? " + "!" * 100)
     rejection, _ = next(iter(quarantine))
     assert rejection.title.startswith("Will it\\nsnow? !!!")
     assert len(rejection.title) <= 80
@@ -108,8 +114,8 @@ def test_what_several_collected_is_as_if_one_had(quarantine: Quarantine) -> None
     parts = [Quarantine(), Quarantine()]
     for number in range(3 * NAMED_AT_MOST // 2):
         for collector in (quarantine, parts[number // NAMED_AT_MOST]):
-            collector.reject("fills", f"{number:06}", "amount: bad")
-            collector.reject("orders", "000001", "price: bad")
+            collector.reject("fills", f"{number:06}", Fault("amount", "bad"))
+            collector.reject("orders", "000001", Fault("price", "bad"))
     whole = Quarantine()
     for part in parts:
         whole.add(part)
@@ -117,3 +123,44 @@ def test_what_several_collected_is_as_if_one_had(quarantine: Quarantine) -> None
     assert len(list(whole)) == NAMED_AT_MOST
     assert whole.unnamed() == quarantine.unnamed()
     assert {row for row, _ in whole} == {row for row, _ in quarantine}
+    assert list(whole.lines()) == list(quarantine.lines())
+
+
+def test_thousands_of_equal_faults_are_one_line_with_an_example_and_the_remedy(quarantine: Quarantine) -> None:
+    for number in range(NAMED_AT_MOST + 2_387):
+        quarantine.reject("fills", number, Fault("id", "not a UUID", str(number)))
+    (line,) = quarantine.lines()
+    assert line == (
+        "fills: 12,387 rows quarantined: id: not a UUID (such as 0); "
+        "give each row a UUID in a view, such as a keyed hash of its own key"
+    )
+
+
+def test_a_line_quotes_the_value_of_its_example_and_a_row_stands_in_the_line_of_each_of_its_faults(
+    quarantine: Quarantine,
+) -> None:
+    quarantine.reject("markets", "b", Fault("prob", "bad", "7"), Fault("volume", "must not be NULL"))
+    quarantine.reject("markets", "a", Fault("prob", "bad", "9"))
+    assert list(quarantine.lines()) == [
+        "markets: 2 rows quarantined: prob: bad (such as a: 9); correct it in the database or in a view",
+        "markets: 1 row quarantined: volume: must not be NULL (b); fill it in, or give it a value in a view",
+    ]
+    assert quarantine.total() == 2
+
+
+def test_lines_of_one_relation_can_be_asked_for(quarantine: Quarantine) -> None:
+    quarantine.reject("markets", 1, FAULT)
+    quarantine.reject("fills", 1, FAULT)
+    assert [line.split(":")[0] for line in quarantine.lines("fills")] == ["fills"]
+
+
+def test_many_kinds_of_fault_fit_the_screen_and_none_of_a_relation_hides_those_of_another(
+    quarantine: Quarantine,
+) -> None:
+    for column in range(3 * LINES):
+        for row in range(2):
+            quarantine.reject("fills", row, Fault(f"column{column:02}", "bad"))
+    quarantine.reject("markets", 1, FAULT)
+    lines = list(quarantine.lines())
+    assert [line.split(":")[0] for line in lines[:-1]] == ["fills"] * (LINES - 1) + ["markets"]
+    assert lines[-1] == f"{2 * LINES + 1} more kinds of fault that quarantine rows, not shown"

@@ -80,7 +80,7 @@ def test_what_postgresql_alone_can_hold_costs_one_row(
     found = reasons(report)
     for row, (_, reason) in enumerate(UNSPEAKABLE, start=10):
         assert found["markets", market_id(row)].startswith(reason)
-    assert found["markets", market_id(2)].startswith("fx_family_member.week_start: not a date")
+    assert found["markets", market_id(2)].startswith("fx_members.week_start: not a date")
     counts = {name: report.quarantine.total(name) for name in ("markets", "fills", "orders", "probabilities")}
     assert counts == {"markets": len(UNSPEAKABLE) + 1, "fills": 4, "orders": 3, "probabilities": 3}
 

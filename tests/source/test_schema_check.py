@@ -3,6 +3,7 @@
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -11,6 +12,10 @@ from generator.source.relations import RELATIONS, Kind
 from generator.source.rights import Barred
 from tests.support.commands import run
 from tests.support.rows import create_database, fill_id, insert_fill, insert_market, market_id
+
+ABOVE_1: Final = "input should be less than or equal to 1"
+BELOW_0: Final = "input should be greater than or equal to 0"
+SCALE: Final = "correct it, or convert it in a view (0.45 rather than 45)"
 
 Offered = dict[str, dict[str, tuple[str, frozenset[Kind]]]]
 
@@ -161,16 +166,22 @@ def test_rows_that_would_be_left_out_are_counted_by_reason_with_examples(
     folder: Path, database: sqlite3.Connection
 ) -> None:
     for number in range(1, 6):
-        insert_market(database, number, prob=1.5 if number > 1 else 0.5)
+        insert_market(database, number, prob=number - 0.5)
     insert_fill(database, 1, amount=-1.0)
     done = run("check", "--set", "guards.max_invalid=1", cwd=folder)
     assert done.returncode == 0
-    told = done.stdout.splitlines()
-    assert told[1] == "fine: rows: 1 markets can be published, 0 are hidden"
-    assert told[2].startswith("warning: rows: 4 of markets quarantined: prob: ")
-    assert told[2].endswith(f"(such as {market_id(2)}, {market_id(3)}, {market_id(4)})")
-    assert told[3].startswith("warning: rows: 1 of fills quarantined: amount: ")
-    assert told[3].endswith(f"(such as {fill_id(1)})")
+    kinds = [
+        f"warning: markets: 4 rows quarantined: prob: {ABOVE_1} (such as {market_id(2)}: 1.5); {SCALE}",
+        f"warning: fills: 1 row quarantined: amount: {BELOW_0} ({fill_id(1)}: -1.0); correct it",
+    ]
+    count = "warning: rows: 5 quarantined in all, 0 remarks; `public-markets check --all` names each"
+    assert done.stdout.splitlines()[2:-2] == [*kinds, count]
+    done = run("check", "--all", "--set", "guards.max_invalid=1", cwd=folder)
+    assert done.stdout.splitlines()[2:-2] == [
+        *kinds,
+        f"warning: fills: {fill_id(1)}: amount: {BELOW_0} (-1.0)",
+        *(f"warning: markets: {market_id(number)}: prob: {ABOVE_1} ({number - 0.5})" for number in range(2, 6)),
+    ]
 
 
 def test_what_a_guard_would_refuse_is_an_error(folder: Path, database: sqlite3.Connection) -> None:
@@ -186,7 +197,7 @@ def test_what_a_guard_would_refuse_is_an_error(folder: Path, database: sqlite3.C
     assert errors[1].startswith("error: 3 of 5 markets would disappear, more than guards.max_shrink (0.2) allows")
     refused = run("build", cwd=folder)
     assert refused.returncode == 3
-    assert refused.stderr.splitlines()[0] == errors[0]
+    assert refused.stderr.splitlines()[0] == f"{errors[0]}:"
 
 
 def test_a_database_that_cannot_be_reached_keeps_nothing_else_from_being_told(folder: Path) -> None:

@@ -49,11 +49,12 @@ def populate(database: sqlite3.Connection) -> None:
     """Fill a database with the site's markets and a hidden one."""
     for number in EVERY:
         status = _STATUSES.get(number, "open")
-        settled = "2026-01-20 00:00:00.000000" if number in (RESOLVED, CANCELLED) else None
+        settled = "2024-01-20 00:00:00.000000" if number in (RESOLVED, CANCELLED) else None
         answer = "YES" if number == RESOLVED else None
         insert_market(
             database, number, status=status, resolution=answer, resolved_at=settled, slug=slug(number),
             volume=float(number), close_time="9999-01-01 00:00:00.000000",
+            created_at="2024-01-01 00:00:00.000000", last_activity_at="2024-01-15 00:00:00.000000",
         )  # fmt: skip
     insert_fx_member(database, market_id=market_id(FX))
     insert_market(database, 99, approval="pending")

@@ -111,7 +111,9 @@ def test_too_many_bad_rows_replace_nothing_unless_allowed(grown: tuple[Site, sql
     assert stderr == (
         "error: 1 of 4 markets break the contract, more than guards.max_invalid (0.01) allows; nothing was replaced. "
         "Fix them, or pass --allow-invalid:\n"
-        f"  {market_id(4)}: prob: input should be less than or equal to 1 (1.2)\n"
+        f"  markets: 1 row quarantined: prob: input should be less than or equal to 1 ({market_id(4)}: 1.2); "
+        "correct it, or convert it in a view (0.45 rather than 45)\n"
+        "  `public-markets check --all` names each\n"
     )
     assert site.build("--allow-invalid").returncode == 0
     assert site.build("--set", "guards.max_invalid=0.25").returncode == 0

@@ -93,8 +93,8 @@ def test_a_configured_category_that_no_market_has_gets_no_lists_and_is_told(site
     insert_market(site.connection)
     insert_category(site.connection, "weather")
     report = site.build(categories="weather,wether")
-    assert report.remarks == ["categories: no public market is in wether, so it has no lists"]
-    assert json.loads((site.output / "report.json").read_bytes())["remarks"] == report.remarks
+    told = ["category wether: has no public market; it gets no lists: correct the setting `categories`"]
+    assert [*map(str, report.remarks)] == json.loads((site.output / "report.json").read_bytes())["remarks"] == told
     assert [category["slug"] for category in site.read(keys.BUILD)["categories"]] == ["weather"]
 
 
@@ -108,9 +108,9 @@ def test_names_that_differ_only_in_case_are_one_category_and_the_report_says_so(
     assert {*site.listed(keys.list_name("all", "new", slug))} == {market_id(number) for number in range(1, 5)}
     assert {site.item(number)["category"] for number in range(1, 5)} == {"Sports"}
     assert site.market(4)["categories"] == ["Sports"]
-    assert report.remarks == [
-        f"category {name} is published as Sports: the two names differ only in case, in spaces or in Unicode form"
-        for name in ("SPORTS", "sports")
+    effect = "the two differ only in case, in spaces or in Unicode form"
+    assert [*map(str, report.remarks)] == [
+        f"category {name}: is published in another spelling (Sports); {effect}" for name in ("SPORTS", "sports")
     ]
 
 

@@ -3,6 +3,7 @@
 from typing import Final
 
 from generator.api import contract, keys, slugs
+from generator.markets import remedies
 from tests.acceptance.extended.site import Site
 from tests.support.builds import files
 from tests.support.rows import insert_category, insert_fill, insert_market, insert_order, market_id
@@ -97,6 +98,7 @@ def test_a_bad_row_costs_the_category_and_not_the_market(site: Site) -> None:
     for number, (_, _, reason) in enumerate(BAD_ROWS):
         assert (site.item(number)["category"], site.item(number)["categories"]) == ("good", ["good"])
         assert reasons[market_id(number)].startswith(reason)
+        assert remedies.of(reason.partition(": ")[2]) != remedies.of("unheard of")
 
 
 def test_a_category_that_a_market_has_twice_counts_where_it_stands_first(site: Site) -> None:

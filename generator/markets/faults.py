@@ -1,0 +1,32 @@
+"""Why a row breaks the contract, in the words of the database: which column, which rule, which value. Pure."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pydantic import ValidationError
+
+from generator.markets.quarantine import Fault, printable
+
+#: Columns that are called otherwise on the wire, by model and field.
+_COLUMNS: Final = {("FillRow", "timestamp"): "created_at", ("PointRow", "timestamp"): "recorded_at"}
+
+
+def of(error: ValidationError) -> list[Fault]:
+    """All faults of a row that `row_validation` refuses."""
+    return [
+        _fault(_column(error.title, mistake["loc"]), mistake["msg"], mistake["input"])
+        for mistake in error.errors(include_url=False)
+    ]
+
+
+def _column(model: str, location: Sequence[object]) -> str:
+    name = ".".join(map(str, location))
+    parent, _, column = name.partition(".")
+    return f"fx_members.{column}" if parent == "fx_family_member" else _COLUMNS.get((model, name), name)
+
+
+def _fault(column: str, message: str, value: object) -> Fault:
+    if value is None:
+        return Fault(column, "must not be NULL")
+    rule = message.removeprefix("Value error, ")
+    return Fault(column, f"{rule[:1].lower()}{rule[1:]}", printable(value))
