@@ -1,6 +1,6 @@
 -- Adapts an existing database to public-markets: six views, and a role that can read these and nothing else.
 --
--- A worked example: schema `app` is an invented site (tests/existing_schema.sql), with other names and units.
+-- A worked example: schema `app` is an invented site (tests/support/existing_schema.sql), with other names and units.
 -- Keep the names of views, columns and role, and replace the tables after each FROM by yours. Then run:
 --
 --     psql -v ON_ERROR_STOP=1 -f postgresql-views.sql your_database       as owner of tables and database, with CREATEROLE
@@ -20,13 +20,25 @@ SET LOCAL lock_timeout = '5s';
 CREATE SCHEMA IF NOT EXISTS public_api;
 COMMENT ON SCHEMA public_api IS 'What public-markets publishes: every row of these views is public.';
 
+-- ── the secret of ids ────────────────────────────────────────────────────────────────────────────────────────────────
+--
+-- An id that must not be published, or is no UUID, is hashed with this secret in the form of a UUID (version 8): the same
+-- at every build, and no way back or to the next one without the secret. Views read it as their owner; the reader cannot.
+-- Never write it into a view: every role can read the source of views. Keep it in your backups: another one makes every
+-- such id another, so that everything published under them is withdrawn.
+
+CREATE TABLE IF NOT EXISTS public_api.fill_id_key (key bytea NOT NULL);
+INSERT INTO public_api.fill_id_key
+SELECT sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
+WHERE NOT EXISTS (SELECT FROM public_api.fill_id_key);
+
 -- ── the views ────────────────────────────────────────────────────────────────────────────────────────────────────────
 --
 -- They run with their owner's rights (so never set security_invoker): the reader needs no rights on the tables.
 -- security_barrier: the reader's conditions apply only to rows that pass the view. Without it, a condition that fails
 -- on purpose, such as title::int = 0, can run first and quote a hidden row in its error message.
 --
--- The views exclude hidden rows, so that the reader's password gives access to public data only. This first view defines
+-- The views exclude hidden rows, so that the reader's password gives access to public data only. The first one defines
 -- which markets are visible, and the key on which the tables are joined; the reader cannot read it.
 --
 -- All of them are dropped first, because CREATE OR REPLACE can neither change the type of a column nor remove one. Name
@@ -41,6 +53,10 @@ DROP VIEW IF EXISTS
     public_api.fills,
     public_api.probabilities,
     public_api.visible_contracts;
+
+-- ── their definitions: replace them by yours ─────────────────────────────────────────────────────────────────────────
+--
+-- bigint-views.sql has others: with numbers for ids, several contracts in a question, and no FX families.
 
 CREATE VIEW public_api.visible_contracts WITH (security_barrier) AS
 SELECT
@@ -122,13 +138,7 @@ JOIN app.order_book_entries AS o USING (contract_id)
 WHERE NOT o.is_hidden AND o.cancelled_at IS NULL AND o.remaining_cents > 0;
 
 -- A fill is the public side of a bet, and the ids of bets must not be published: another bet's matched_bet_id tells who
--- traded with whom. So its id is a surrogate, a keyed hash in the form of a UUID (version 8): the same at every build,
--- and of no use without the key. The reader cannot read the key. Keep it: with another one, every fill is a new fill.
-CREATE TABLE IF NOT EXISTS public_api.fill_id_key (key bytea NOT NULL);
-INSERT INTO public_api.fill_id_key
-SELECT sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
-WHERE NOT EXISTS (SELECT FROM public_api.fill_id_key);
-
+-- traded with whom. So its id is a keyed hash.
 CREATE VIEW public_api.fills WITH (security_barrier) AS
 SELECT
     overlay(overlay(

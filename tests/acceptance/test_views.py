@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,11 +17,10 @@ from generator.source.reader import open_reader as real_open_reader
 from generator.source.relations import RELATIONS
 from tests.support.builds import ROOT, build_now, files, make_config
 from tests.support.commands import run
-from tests.support.postgres import PASSWORD, Server
+from tests.support.postgres import Server
+from tests.support.views import READER, VIEWS, Site, apply
 
-VIEWS: Final = ROOT / "templates" / "sql" / "postgresql-views.sql"
 EXISTING: Final = ROOT / "tests" / "support" / "existing_schema.sql"
-READER: Final = "public_markets_reader"
 #: In everything that must not be published.
 CANARY: Final = "CANARY"
 
@@ -96,31 +94,9 @@ CREATE TABLE public.notes AS SELECT '{CANARY}' AS note;
 """
 
 
-@dataclass(frozen=True)
-class Site:
-    """An existing site's database with the example applied to it."""
-
-    server: Server
-    name: str
-
-    def as_reader(self) -> Any:
-        return self.server.connect(self.name, READER)
-
-    @property
-    def url(self) -> str:
-        return self.server.url(self.name, READER)
-
-
 @pytest.fixture(scope="module")
 def site(postgres: Server) -> Site:
-    name = postgres.create_database()
-    views = VIEWS.read_text()
-    with postgres.connect(name) as connection:
-        connection.execute(EXISTING.read_text() + DATA)
-        connection.execute(views)
-        connection.execute(views)  # it can be run again
-        connection.execute(f"ALTER ROLE {READER} PASSWORD '{PASSWORD}'")
-    return Site(postgres, name)
+    return apply(postgres, EXISTING.read_text() + DATA, VIEWS.read_text())
 
 
 @pytest.fixture
@@ -239,7 +215,8 @@ def granted(site: Site) -> Any:
     with site.server.connect(site.name) as connection:
         return connection.execute(
             """
-            SELECT c.relname, c.relacl::text, array_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod))
+            SELECT c.relname, c.relacl::text,
+                array_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod) ORDER BY a.attnum)
             FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
             WHERE c.relnamespace = 'public_api'::regnamespace GROUP BY 1, 2 ORDER BY 1
             """

@@ -1,0 +1,92 @@
+-- The definitions of the views for a site with other habits, to replace those in postgresql-views.sql: bigint and
+-- integer keys, several contracts in one question, local times, no order book, no pools, no FX families. Schema
+-- `exchange` is invented (tests/support/exchange_schema.sql); docs/your-database.md explains the ids.
+
+-- A market is one yes-or-no contract; a question that has several is several markets. Their ids are made here, once.
+-- "contract" in the hash keeps contract 7 and trade 7 apart.
+CREATE VIEW public_api.visible_contracts WITH (security_barrier) AS
+SELECT
+    c.id AS contract_id,
+    c.question_id,
+    overlay(overlay(
+        left(encode(
+            sha256((SELECT key FROM public_api.fill_id_key) || convert_to('contract ' || c.id, 'UTF8')), 'hex'), 32)
+        PLACING '8' FROM 13) PLACING 'a' FROM 17
+    )::uuid AS market_id
+FROM exchange.contracts AS c
+JOIN exchange.questions AS q ON q.id = c.question_id
+WHERE q.is_approved AND NOT c.is_withdrawn;
+
+CREATE VIEW public_api.markets WITH (security_barrier) AS
+SELECT
+    v.market_id                                       AS id,
+    NULL::text                                        AS slug,
+    -- Lists show this alone, so it must say which contract: "Who wins? Ada". A question's only contract has no label.
+    concat_ws(' ', q.title, c.label)                  AS question,
+    q.rules                                           AS description,
+    q.state                                           AS status,
+    'approved'::text                                  AS approval,
+    true                                              AS is_listed,
+    c.chance                                          AS prob,
+    c.volume                                          AS volume,
+    0                                                 AS pool_yes,            -- an exchange without pools
+    0                                                 AS pool_no,
+    q.closes_at AT TIME ZONE 'Europe/Berlin'          AS close_time,          -- from local times
+    CASE WHEN q.state = 'resolved' THEN                                       -- the question says which contract won
+        CASE WHEN c.id = q.winner_id THEN 'YES' ELSE 'NO' END
+    END                                               AS resolution,
+    q.opened_at AT TIME ZONE 'Europe/Berlin'          AS created_at,
+    CASE WHEN q.state = 'resolved' THEN q.resolved_at AT TIME ZONE 'Europe/Berlin' END AS resolved_at,
+    coalesce(t.last_at, q.opened_at) AT TIME ZONE 'Europe/Berlin' AS last_activity_at,
+    t.traders                                         AS trader_count,
+    NULL::text                                        AS trading_pause_reason,
+    NULL::text                                        AS creation_source,
+    NULL::text                                        AS sponsor
+FROM public_api.visible_contracts AS v
+JOIN exchange.contracts AS c ON c.id = v.contract_id
+JOIN exchange.questions AS q ON q.id = v.question_id
+CROSS JOIN LATERAL (
+    SELECT max(t.traded_at) AS last_at, count(DISTINCT t.user_id) AS traders
+    FROM exchange.trades AS t
+    WHERE t.contract_id = c.id
+) AS t;
+
+CREATE VIEW public_api.fills WITH (security_barrier) AS
+SELECT
+    overlay(overlay(
+        left(encode(
+            sha256((SELECT key FROM public_api.fill_id_key) || convert_to('trade ' || t.id, 'UTF8')), 'hex'), 32)
+        PLACING '8' FROM 13) PLACING 'a' FROM 17
+    )::uuid                                  AS id,
+    v.market_id,
+    t.stake                                  AS amount,
+    t.shares,
+    t.stake / nullif(t.shares, 0)            AS price,  -- without NULLIF, one trade of no shares would end every build
+    t.traded_at AT TIME ZONE 'Europe/Berlin' AS created_at
+FROM public_api.visible_contracts AS v
+JOIN exchange.trades AS t USING (contract_id);
+
+CREATE VIEW public_api.probabilities WITH (security_barrier) AS
+SELECT v.market_id, t.traded_at AT TIME ZONE 'Europe/Berlin' AS recorded_at, t.stake / nullif(t.shares, 0) AS prob
+FROM public_api.visible_contracts AS v
+JOIN exchange.trades AS t USING (contract_id)
+WHERE t.shares > 0;
+
+-- What the site does not have is a view without rows.
+CREATE VIEW public_api.market_categories AS
+SELECT NULL::uuid AS market_id, NULL::text AS category, NULL::integer AS position
+WHERE false;
+
+CREATE VIEW public_api.fx_members AS
+SELECT
+    NULL::uuid AS market_id, NULL::text AS title, NULL::text AS instrument, NULL::text AS source,
+    NULL::date AS week_start, NULL::date AS week_end, NULL::numeric AS threshold_value, NULL::text AS direction,
+    NULL::boolean AS is_public
+WHERE false;
+
+CREATE VIEW public_api.orders AS
+SELECT
+    NULL::uuid AS market_id, NULL::text AS side, NULL::numeric AS price, NULL::numeric AS amount,
+    NULL::boolean AS is_public
+WHERE false;
+

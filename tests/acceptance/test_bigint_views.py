@@ -1,0 +1,137 @@
+"""The second example: numbers for keys, several contracts in a question, local times, nothing but trades."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+import pytest
+from psycopg.errors import InsufficientPrivilege
+
+from generator.source.relations import RELATIONS
+from tests.support.builds import ROOT, build_now, make_config
+from tests.support.commands import run
+from tests.support.postgres import Server
+from tests.support.views import SQL, VIEWS, Site, apply
+
+EXISTING: Final = ROOT / "tests" / "support" / "exchange_schema.sql"
+DATA: Final = """
+INSERT INTO exchange.questions (title, rules, state, winner_id, is_approved, opened_at, closes_at, resolved_at) VALUES
+    ('Who wins?', 'The winner.', 'open', 2, true, '2026-01-15 12:00', '2026-07-15 12:00', '2026-01-16 12:00'),
+    ('Rain?', NULL, 'resolved', 4, true, '2025-07-01 12:00', '2025-07-02 12:00', '2025-07-03 12:00'),
+    ('Which month?', NULL, 'resolved', 6, true, '2025-07-01 12:00', '2025-07-02 12:00', '2025-07-03 12:00'),
+    ('CANARY', 'CANARY', 'open', NULL, false, '2026-01-15 12:00', '2026-07-15 12:00', NULL);
+INSERT INTO exchange.contracts (question_id, label, chance, volume, is_withdrawn) VALUES
+    (1, 'Ada', 0.625, 12.34, false), (1, 'Ben', 0.375, 5, false), (1, 'CANARY', 0.5, 5, true),
+    (2, NULL, 1, 5, false), (3, 'May', 0, 5, false), (3, 'June', 1, 5, false), (4, 'CANARY', 0.5, 5, false);
+INSERT INTO exchange.trades (contract_id, user_id, other_trade_id, stake, shares, traded_at) VALUES
+    (1, 777000777001, 2, 6, 10, '2026-01-31 12:00'), (1, 777000777002, 1, 1, 0, '2026-01-31 12:30'),
+    (1, 777000777001, NULL, 3, 10, '2025-07-31 12:00'), (7, 777000777001, NULL, 6, 10, '2026-01-31 12:00');
+"""
+
+
+@pytest.fixture(scope="module")
+def site(postgres: Server) -> Site:
+    head, _, rest = VIEWS.read_text().partition("-- \u2500\u2500 their definitions")
+    roles = rest[rest.index("-- \u2500\u2500 the role") :]
+    definitions = (SQL / "bigint-views.sql").read_text()
+    return apply(
+        postgres, EXISTING.read_text() + DATA, head + definitions + roles.replace("SCHEMA app", "SCHEMA exchange")
+    )
+
+
+@pytest.fixture
+def reader(site: Site) -> Iterator[Any]:
+    with closing(site.as_reader()) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def published(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bigint")
+    (folder / "config.yaml").write_text("source:\n  schema: public_api\n")
+    build_now(make_config(folder, source__url=site.url))
+    return folder / "output"
+
+
+def shown(published: Path) -> dict[str, Any]:
+    """Every detail by its question."""
+    found = [json.loads(path.read_bytes()) for path in published.glob("v1/public/markets/detail/*/*.json")]
+    return {detail["market"]["question"]: detail for detail in found}
+
+
+def test_check_finds_nothing_to_mend(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("source:\n  schema: public_api\n")
+    done = run("check", cwd=tmp_path, PUBLIC_MARKETS_SOURCE__URL=site.url)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "warning" not in done.stdout
+
+
+def test_each_contract_of_a_question_is_a_market_that_says_which(published: Path) -> None:
+    resolutions = {question: detail["market"]["resolution"] for question, detail in shown(published).items()}
+    assert resolutions == {
+        "Who wins? Ada": None,
+        "Who wins? Ben": None,
+        "Rain?": "YES",
+        "Which month? May": "NO",
+        "Which month? June": "YES",
+    }
+
+
+def test_local_times_are_converted_in_summer_and_winter(published: Path) -> None:
+    market = shown(published)["Who wins? Ada"]["market"]
+    assert (market["createdAt"], market["closeTime"]) == ("2026-01-15T11:00:00.000Z", "2026-07-15T10:00:00.000Z")
+    assert market["lastActivityAt"] == "2026-01-31T11:30:00.000Z"
+    assert market["fills24h"] == 2
+
+
+def test_a_site_without_pools_orders_and_families_has_none(published: Path) -> None:
+    detail = shown(published)["Who wins? Ada"]
+    assert (detail["market"]["poolYes"], detail["market"]["poolNo"]) == (0, 0)
+    assert detail["orderBook"] == {"bids": [], "asks": []}
+    assert detail["market"]["fxFamilyMember"] is None
+    assert [fill["price"] for fill in detail["recentFills"]] == [None, 0.6, 0.3]
+    assert [point["prob"] for point in detail["probHistory"]] == [0.3, 0.6]
+
+
+def ids(reader: Any) -> list[UUID]:
+    statement = "SELECT id FROM markets UNION ALL SELECT id FROM fills ORDER BY id"
+    return [found for (found,) in reader.execute(statement).fetchall()]
+
+
+def test_ids_are_uuids_of_which_none_is_like_another(reader: Any, published: Path) -> None:
+    made = ids(reader)
+    assert len({*made}) == len(made) == 5 + 3, "market 1 and fill 1 differ"
+    assert {made_id.version for made_id in made} == {8}
+    assert {detail["market"]["id"] for detail in shown(published).values()} < {str(made_id) for made_id in made}
+
+
+def test_ids_depend_on_the_secret_alone(site: Site, reader: Any) -> None:
+    before = ids(reader)
+    with site.server.connect(site.name) as connection:
+        connection.execute("UPDATE public_api.fill_id_key SET key = key || 'x'")
+        assert not {*before} & {*ids(reader)}
+        connection.execute("UPDATE public_api.fill_id_key SET key = substring(key FOR 32)")
+    assert ids(reader) == before
+
+
+def test_the_reader_reads_neither_the_secret_nor_the_tables(reader: Any) -> None:
+    for relation in ("public_api.fill_id_key", "public_api.visible_contracts", "exchange.trades", "exchange.contracts"):
+        with pytest.raises(InsufficientPrivilege):
+            reader.execute(f"SELECT * FROM {relation}")
+    sources = reader.execute(
+        "SELECT string_agg(definition, '') FROM pg_views WHERE schemaname = 'public_api'"
+    ).fetchone()
+    assert not re.search(r"[0-9a-f]{16}", sources[0]), "every role can read the source of a view"
+
+
+def test_nothing_private_is_published_or_in_any_row(published: Path, reader: Any) -> None:
+    contents = [path.read_bytes() for path in published.rglob("*") if path.is_file()]
+    assert not [content for content in contents if b"CANARY" in content or b"777000777" in content]
+    for view in RELATIONS:
+        cursor = reader.execute(f"SELECT * FROM {view}")
+        assert [column.name for column in cursor.description] == list(RELATIONS[view])
+        assert not re.search("CANARY|777000777", repr(cursor.fetchall()))

@@ -1,0 +1,37 @@
+"""The example SQL for an existing database, applied to one."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tests.support.builds import ROOT
+from tests.support.postgres import PASSWORD, Server
+
+SQL: Final = ROOT / "templates" / "sql"
+VIEWS: Final = SQL / "postgresql-views.sql"
+READER: Final = "public_markets_reader"
+
+
+@dataclass(frozen=True)
+class Site:
+    """An existing site's database with the example applied to it."""
+
+    server: Server
+    name: str
+
+    def as_reader(self) -> Any:
+        return self.server.connect(self.name, READER)
+
+    @property
+    def url(self) -> str:
+        return self.server.url(self.name, READER)
+
+
+def apply(server: Server, existing: str, views: str) -> Site:
+    """Create an existing site's database, and run the example in it, twice."""
+    name = server.create_database()
+    with server.connect(name) as connection:
+        connection.execute(existing)
+        connection.execute(views)
+        connection.execute(views)
+        connection.execute(f"ALTER ROLE {READER} PASSWORD '{PASSWORD}'")
+    return Site(server, name)
