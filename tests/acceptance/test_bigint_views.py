@@ -18,6 +18,7 @@ from tests.support.postgres import Server
 from tests.support.views import SQL, VIEWS, Site, apply
 
 EXISTING: Final = ROOT / "tests" / "support" / "exchange_schema.sql"
+PAGE: Final = ROOT / "docs" / "your-database.md"
 DATA: Final = """
 INSERT INTO exchange.questions (title, rules, state, winner_id, is_approved, opened_at, closes_at, resolved_at) VALUES
     ('Who wins?', 'The winner.', 'open', 2, true, '2026-01-15 12:00', '2026-07-15 12:00', '2026-01-16 12:00'),
@@ -116,6 +117,17 @@ def test_ids_depend_on_the_secret_alone(site: Site, reader: Any) -> None:
         assert not {*before} & {*ids(reader)}
         connection.execute("UPDATE public_api.fill_id_key SET key = substring(key FOR 32)")
     assert ids(reader) == before
+
+
+def test_the_recipes_of_the_page_work_as_written(site: Site, reader: Any) -> None:
+    page = PAGE.read_text("utf-8")
+    (make_id,) = re.findall(r"```sql\n(SELECT .*?)```", page, re.DOTALL)
+    (add_column,) = re.findall(r"`(ALTER TABLE contracts [^`]*)`", page)
+    with site.server.connect(site.name) as owner, owner.transaction(force_rollback=True):
+        made = owner.execute(make_id.replace("'contract ' || 7", "'contract ' || 1")).fetchone()
+        owner.execute(f"SET LOCAL search_path = exchange; {add_column}")
+        assert owner.execute("SELECT count(DISTINCT public_ref) FROM contracts").fetchone() == (7,)
+    assert reader.execute("SELECT id FROM markets WHERE question = 'Who wins? Ada'").fetchone() == made
 
 
 def test_the_reader_reads_neither_the_secret_nor_the_tables(reader: Any) -> None:
