@@ -227,6 +227,35 @@ def test_every_schema_and_property_is_described_for_people_who_lack_the_contract
     assert variant == "core" or descriptions.MEANINGS.keys() <= used
 
 
+#: Texts that the program makes; every other text without a format is somebody's writing.
+OURS = {"nextCursor", "slug", "generator", "layout", "variant", "path", "message", "error"}
+
+
+def test_a_text_that_somebody_wrote_is_said_to_be_no_html(document: dict[str, Any], variant: Variant) -> None:
+    foreign = {
+        f"{name}.{key}"
+        for name, schema in document["components"]["schemas"].items()
+        for key, value in schema.get("properties", {}).items()
+        if key not in OURS and any(part == {"type": "string"} for part in texts(value))
+    }
+    said = {
+        f"{name}.{key}"
+        for name, schema in document["components"]["schemas"].items()
+        for key, value in schema.get("properties", {}).items()
+        if value["description"].endswith(" Plain text, not HTML.")
+    }
+    assert foreign == said
+    assert len(said) == {"core": 8, "extended": 15}[variant]
+    everything = document["info"]["description"]
+    assert "plain text, not HTML: escape them before you put them into a page" in everything
+
+
+def texts(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What a property may hold, apart from null and its description: itself, its choices or its items."""
+    for part in schema.get("anyOf", [schema.get("items", schema)]):
+        yield {key: part[key] for key in part.keys() & {"type", "format", "enum", "pattern"}}
+
+
 def test_what_is_configured_is_said(tmp_path: Path) -> None:
     settings = make_config(
         tmp_path,

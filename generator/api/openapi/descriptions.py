@@ -90,6 +90,21 @@ MEANINGS: Final[dict[str, str]] = {
     "weekStart": "First day of the week in question.",
 }
 
+#: Properties that show what somebody wrote, named like those of MEANINGS.
+TEXTS: Final = frozenset(
+    [
+        *("question", "description", "tradingPauseReason", "category", "categories", "Category.name"),
+        *("creationSource", "sponsor", "title", "instrument", "source"),
+    ]
+)
+_NO_HTML: Final = " Plain text, not HTML."
+
+
+def of_property(model: str, name: str) -> str:
+    """The meaning of a model's property."""
+    key = f"{model}.{name}" if f"{model}.{name}" in MEANINGS else name
+    return MEANINGS[key] + (_NO_HTML if key in TEXTS else "")
+
 
 def span(length: timedelta) -> str:
     """Format a duration in the largest unit without a fraction: `6 hours`, `90 seconds`."""
@@ -118,6 +133,9 @@ from several addresses nor by polling aggressively.
 **Requests.** Methods are GET and HEAD, and OPTIONS for browsers; any other is answered 405. Unknown query parameters \
 are ignored. A known one that is empty, repeated or malformed is answered 400. Paths are exact: a trailing slash is a \
 404.
+
+**Texts.** Questions, descriptions, names and reasons come from whoever wrote them, unchanged. They are plain text, \
+not HTML: escape them before you put them into a page. They may hold any character, line breaks and `<` included.
 
 **Errors.** Every error has the same JSON body, `ErrorResponse`. A 503 means that the data cannot be read for now: try \
 again, and do not take it for a market or page that is gone."""

@@ -95,8 +95,7 @@ def _property(model: str, name: str, schema: Json) -> Json:
     if schema.get("default", ...) is None:
         # A default of None means that the property may be absent; on the wire it is never null.
         schema = next(choice for choice in schema["anyOf"] if choice.get("type") != "null")
-    meanings = descriptions.MEANINGS
-    return {"description": meanings.get(f"{model}.{name}") or meanings[name], **_with_named_enums(schema)}
+    return {"description": descriptions.of_property(model, name), **_with_named_enums(schema)}
 
 
 def _with_named_enums(schema: Json) -> Json:
