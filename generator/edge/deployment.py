@@ -18,7 +18,7 @@ ROUTER: Final = f"{FOLDER}/router.js"
 #: All files that any settings produce. A build deletes those that the current settings do not.
 NAMES: Final = (
     ROUTER,
-    *(f"{FOLDER}/{nginx.FOLDER}/{name}" for name in (nginx.SCRIPT, nginx.LOCAL, nginx.BUCKET)),
+    *(f"{FOLDER}/{nginx.FOLDER}/{name}" for name in nginx.NAMES),
     *(f"{FOLDER}/{cloudfront.FOLDER}/{name}" for name in cloudfront.NAMES),
     *(f"{FOLDER}/{cloudflare.FOLDER}/{name}" for name in cloudflare.NAMES),
 )
@@ -46,8 +46,8 @@ def _nginx(config: Config) -> Iterator[EdgeFile]:
         f"{folder}/{nginx.SCRIPT}",
         templates.rendered("edge/nginx/nginx.js.j2", router.reader_values(config) | nginx.script_values(config)),
     )
-    for name, values in nginx.configurations(config):
-        yield EdgeFile(f"{folder}/{name}", templates.rendered("edge/nginx/nginx.conf.j2", values))
+    for name, template, values in nginx.configurations(config):
+        yield EdgeFile(f"{folder}/{name}", templates.rendered(f"edge/nginx/{template}", values))
 
 
 def _cloudfront(config: Config) -> Iterator[EdgeFile]:

@@ -1,6 +1,7 @@
 """Values of the nginx templates: folders, addresses, the rate limit in nginx's terms. Pure."""
 
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, Final
@@ -15,7 +16,14 @@ FOLDER: Final = "nginx"
 SCRIPT: Final = "nginx.js"
 LOCAL: Final = "nginx.conf"
 BUCKET: Final = "bucket.conf"
+#: Parts of these two, for the http block and the server block of an nginx that has other sites, too.
+_PARTS: Final = {LOCAL: ("http.conf", "server.conf"), BUCKET: ("bucket-http.conf", "bucket-server.conf")}
+#: Everything that any settings produce.
+NAMES: Final = (SCRIPT, LOCAL, *_PARTS[LOCAL], BUCKET, *_PARTS[BUCKET])
 
+#: nginx's `variables_hash_bucket_size` allows names of 46 letters; the longest addition is `_from_bucket`.
+_LONGEST_WORD: Final = 24
+_NO_WORD: Final = re.compile("[^a-z0-9]+")
 #: Location through which the router reads objects; internal, so readers cannot reach it.
 OBJECTS: Final = "/-/objects/"
 #: What a bucket may answer besides an object, 304, or the 403 and 404 of one that it does not have.
@@ -30,17 +38,36 @@ _LARGEST_OBJECT: Final = "16m"
 _PLAIN_PORT: Final = 8080
 
 
-def configurations(config: Config) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Name and values of each configuration: one for the output folder, and one for the bucket if there is one."""
-    yield LOCAL, _values(config) | {"name": LOCAL, "bucket": None}
+def configurations(config: Config) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Name, template and values of each file: for the output folder, and for the bucket if there is one."""
+    yield from _configurations(LOCAL, _values(config) | {"bucket": None})
     if bucket := _bucket(config):
-        yield BUCKET, _values(config) | {"name": BUCKET, "bucket": bucket}
+        yield from _configurations(BUCKET, _values(config) | {"bucket": bucket})
+
+
+def _configurations(complete: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    http, server = _PARTS[complete]
+    named = {**values, "http_part": http, "server_part": server}
+    yield complete, "nginx.conf.j2", named | {"name": complete, "is_complete": True}
+    yield http, "http.conf.j2", named | {"is_complete": False}
+    yield server, "server.conf.j2", named | {"is_complete": False}
+
+
+def site(base_url: str) -> str:
+    """What the names of a site begin with, so that several can share an nginx: a word, different for each address."""
+    url = urlsplit(base_url)
+    word = _NO_WORD.sub("_", f"{url.netloc}{url.path}".lower())
+    if len(word) > _LONGEST_WORD:
+        digest = f"_{zlib.crc32(base_url.encode()):08x}"
+        word = word[: _LONGEST_WORD - len(digest)] + digest
+    return f"markets_{word}"
 
 
 def script_values(config: Config) -> dict[str, Any]:
     """Values of the script, in addition to those of the router core."""
     output = config.output.absolute()
     return {
+        "site": site(config.base_url),
         "objects": OBJECTS,
         "always": keys.BUILD,
         "output": f"{output}/",
@@ -51,6 +78,8 @@ def script_values(config: Config) -> dict[str, Any]:
 def _values(config: Config) -> dict[str, Any]:
     output = config.output.absolute()
     return {
+        "site": site(config.base_url),
+        "script": SCRIPT,
         "output": str(output),
         "folder": str(output / "edge" / FOLDER),
         "listen": _listen(config),

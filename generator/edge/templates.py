@@ -34,8 +34,8 @@ def is_page(template: str | None) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """A string of an nginx configuration, for a directive that takes no variables."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """A string of an nginx configuration, on one line, for a directive that takes no variables."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def _interpolated(text: str) -> str:

@@ -37,11 +37,12 @@ _LOOPS: Final = 200
 _PLAIN: Final = (
     (r"load_module [^;]*;", ""),
     (r"js_(path|import|set) [^;]*;", ""),
-    (r"map \$object_key [^}]*}", ""),
+    (r"(map|geo) \$\w+ [^}]*}", ""),
     (r"limit_req_(zone|status|log_level) [^;]*;", ""),
     (r"limit_req zone=[^;]*;", ""),
-    (r"try_files /\$object_key @respond;", "try_files $uri =404;"),
-    (r"add_header Cache-Control \$object_cache always;", 'add_header Cache-Control "public, max-age=10" always;'),
+    (r"try_files /\$\w+_key @respond;", "try_files $uri =404;"),
+    (r"add_header (X-As-Of|Link) \$\w+;", ""),
+    (r"add_header Cache-Control \$\w+ always;", 'add_header Cache-Control "public, max-age=10" always;'),
     (r"location @respond \{[^}]*\}", ""),
 )
 _ROUTER: Final = "router.conf"

@@ -19,6 +19,7 @@ from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.report import Report
 from generator.config.settings import KEYS, Config
 from generator.edge import deployment
+from generator.edge import nginx as nginx_values
 from generator.markets.catalog import Catalog
 from generator.tree.layouts import LAYOUTS
 from tests.support.builds import NOW, VARIANTS
@@ -75,7 +76,9 @@ def config(values: Mapping[str, str], variant: str, layout: str) -> Config:
 
 
 def rendered(settings: Config) -> dict[str, str]:
-    files = {file.name: file.text for file in deployment.render(settings)}
+    # Names in nginx's configuration follow from the address.
+    site = nginx_values.site(settings.base_url)
+    files = {file.name: file.text.replace(site, "site") for file in deployment.render(settings)}
     report = Report(as_of=NOW, source=settings.source.url.get_secret_value()).content()
     return files | {
         name: body.decode() for name, body in pages.render(settings, report, Excerpts(Catalog([], as_of=NOW, hidden=0)))

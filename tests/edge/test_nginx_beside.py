@@ -1,0 +1,184 @@
+"""The parts of nginx's configuration, included as the docs say by an nginx with other sites and TLS."""
+
+import http.client
+import json
+import os
+import re
+import socket
+import ssl
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from generator.api import contract, keys
+from generator.edge import deployment
+from generator.edge import nginx as nginx_values
+from tests.support.builds import AS_OF, ROOT, build_now, make_config
+from tests.support.lists import write
+from tests.support.programs import require
+from tests.support.rows import create_database, insert_market, market_id
+from tests.support.servers import Answer, folder_for_anybody, free_port, nginx
+
+HOST: Final = "api.example.com"
+SECOND: Final = "staging.example.com"
+MARKETS: Final = f"/{keys.MARKETS}"
+#: Another site on both ports, the default one, with names like ours, and settings that an operator may have for all.
+BESIDE: Final = """
+load_module modules/ngx_http_js_module.so;
+pid "{folder}/nginx.pid";
+error_log "{folder}/error.log";
+events {{ }}
+http {{
+    client_body_temp_path "{folder}/temp-body";
+    proxy_temp_path "{folder}/temp-proxy";
+    fastcgi_temp_path "{folder}/temp-fastcgi";
+    uwsgi_temp_path "{folder}/temp-uwsgi";
+    scgi_temp_path "{folder}/temp-scgi";
+    access_log "{folder}/access.log";
+    default_type text/plain;
+    add_header X-Operator 1 always;
+    error_page 404 /operator.html;
+    limit_req_zone $binary_remote_addr zone=readers:1m rate=1r/m;
+    limit_req zone=readers;
+    map $uri $object_key {{ default other; }}
+    upstream bucket {{ server 127.0.0.1:9; }}
+    js_set $as_of operator.f;
+    js_import operator from "{folder}/operator.js";
+    server {{
+        listen 127.0.0.1:{http} default_server;
+        listen 127.0.0.1:{https} ssl default_server;
+        server_name other.example.com;
+        ssl_certificate "{folder}/certificate.pem";
+        ssl_certificate_key "{folder}/key.pem";
+        return 200 "other site";
+    }}
+{sites}
+}}
+"""
+
+
+def snippet(output: Path, host: str, http: int, https: int) -> str:
+    """What the docs say to write, with the paths and ports of this test."""
+    text = (ROOT / "docs" / "edges.md").read_text("utf-8")
+    found = re.search(r"```nginx\n(.*?)```", text, re.DOTALL)
+    assert found
+    written, folder = re.sub(r"\n *listen \[::\][^\n]*", "", found[1]), output.parent
+    for before, after in (
+        ("/srv/public-markets/output", str(output)),
+        (f"/etc/letsencrypt/live/{HOST}/fullchain.pem", str(folder / "certificate.pem")),
+        (f"/etc/letsencrypt/live/{HOST}/privkey.pem", str(folder / "key.pem")),
+        ("listen 443 ssl", f"listen 127.0.0.1:{https} ssl"),
+        ("listen 80", f"listen 127.0.0.1:{http}"),
+        (HOST, host),
+    ):
+        assert before in written
+        written = written.replace(before, after)
+    return written
+
+
+def certify(folder: Path) -> None:
+    program = require("openssl", reason="no certificate can be made")
+    names = f"subjectAltName=DNS:{HOST},DNS:{SECOND},DNS:other.example.com"
+    subprocess.run(
+        [
+            program, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+            "-days", "2", "-subj", "/CN=test", "-addext", names,
+            "-keyout", folder / "key.pem", "-out", folder / "certificate.pem",
+        ],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+
+
+class Sites:
+    """A running nginx with three sites."""
+
+    def __init__(self, folder: Path, http: int, https: int) -> None:
+        self.folder, self.http, self.https = folder, http, https
+        self._context = ssl.create_default_context(cafile=folder / "certificate.pem")
+
+    def get(self, target: str, host: str = HOST) -> Answer:
+        """An answer over TLS, whose certificate is checked."""
+        plain = socket.create_connection(("127.0.0.1", self.https), timeout=10)
+        connection = http.client.HTTPConnection(host)
+        connection.sock = self._context.wrap_socket(plain, server_hostname=host)
+        with closing(connection):
+            connection.request("GET", target)
+            response = connection.getresponse()
+            headers = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, headers, response.read())
+
+    def redirect(self, host: str) -> tuple[int, str | None]:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.http, timeout=10)) as connection:
+            connection.request("GET", "/x?y=1", headers={"Host": host})
+            response = connection.getresponse()
+            return response.status, response.headers["location"]
+
+
+@pytest.fixture(scope="module")
+def sites() -> Iterator[Sites]:
+    with folder_for_anybody() as folder:
+        with closing(create_database(folder / "markets.db")) as connection:
+            for number in range(1, 4):
+                insert_market(connection, number)
+        build_now(make_config(folder, base_url=f"https://{HOST}"))
+        output, second = folder / "output", folder / "second"
+        for file in deployment.render(make_config(folder, base_url=f"https://{SECOND}", output=second)):
+            write(second / file.name, file.text.encode())
+        for path in (output / "v1").rglob("*.json"):
+            os.utime(path, (AS_OF.timestamp(), AS_OF.timestamp()))  # or nginx might say nothing of them yet
+        certify(folder)
+        (folder / "operator.js").write_text("function f(r) { return ''; } export default { f };")
+        http, https = free_port(), free_port()
+        parts = "".join(snippet(place, host, http, https) for place, host in ((output, HOST), (second, SECOND)))
+        whole = BESIDE.format(folder=folder, http=http, https=https, sites=parts)
+        write(output / "edge" / "nginx" / "beside.conf", whole.encode())
+        folder.chmod(0o777)
+        (folder / "key.pem").chmod(0o644)
+        with nginx(output, https, "beside.conf"):
+            yield Sites(folder, http, https)
+
+
+def test_the_configuration_is_valid_and_nothing_is_defined_twice(sites: Sites) -> None:
+    program = require("nginx", Path("/usr/sbin"), reason="its configuration is not read")
+    command: list[str | Path] = [program, "-t", "-c", sites.folder.joinpath("output", "edge", "nginx", "beside.conf")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "warn" not in done.stderr
+
+
+def test_the_api_answers_under_its_own_name_over_tls(sites: Sites) -> None:
+    first = sites.get(f"{MARKETS}?limit=1")
+    page = json.loads(first.body)
+    assert (first.status, first.headers["content-type"]) == (200, keys.CONTENT_TYPE)
+    assert first.headers["link"]
+    later = sites.get(f"{MARKETS}?limit=1&cursor={page['nextCursor']}")
+    assert (later.status, len(json.loads(later.body)["items"])) == (200, 1)
+    for target, status in ((f"{MARKETS}/{market_id(9)}", 404), ("/x", 404), (f"{MARKETS}?limit=0", 400)):
+        answer = sites.get(target)
+        assert (answer.status, answer.headers["access-control-allow-origin"]) == (status, "*")
+        assert contract.ErrorResponse.model_validate_json(answer.body).error
+
+
+def test_the_other_sites_are_left_alone(sites: Sites) -> None:
+    other = sites.get(MARKETS, "other.example.com")
+    assert (other.body, other.headers["x-operator"]) == (b"other site", "1")
+    assert sites.get(MARKETS, SECOND).status == 503, "nothing is built there"
+    assert sites.get("/x", SECOND).status == 404
+
+
+def test_plain_http_leads_to_the_api_only_under_its_name(sites: Sites) -> None:
+    assert sites.redirect(HOST) == (301, f"https://{HOST}/x?y=1")
+    assert sites.redirect("unknown.example.com") == (200, None)
+
+
+def test_names_of_sites_are_short_enough_for_nginx_and_differ() -> None:
+    long = f"https://{'a' * 60}.example.com/markets"
+    names = [nginx_values.site(url) for url in (long, f"{long}/2", f"https://{HOST}", f"https://{SECOND}")]
+    assert len({*names}) == len(names)
+    assert max(len(f"{name}_from_bucket") for name in names) <= 46
+    assert names[2] == "markets_api_example_com"
