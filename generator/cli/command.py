@@ -11,10 +11,12 @@ import click
 from generator import metrics
 from generator.cli import logs
 from generator.cli.logs import LOG
-from generator.config import loader
+from generator.config import loader, passwords
+from generator.config.settings import variable
 from generator.errors import PublicMarketsError
 from generator.metrics import sample
 
+_URL: Final = "source.url"
 _SAMPLES: Final = "public_markets.samples"
 
 
@@ -47,7 +49,10 @@ class Command(click.Command):
         logs.configure(ctx.params.pop("log_format"), verbose=verbose)
         path, overrides = ctx.params.pop("config_path"), ctx.params.pop("overrides")
         try:
-            ctx.params["settings"] = loader.load(path, overrides=self.overrides(ctx, overrides), environ=os.environ)
+            settings = loader.load(path, overrides=self.overrides(ctx, overrides), environ=os.environ)
+            logs.hide_passwords(settings)
+            _warn_of_passwords(overrides)
+            ctx.params["settings"] = settings
             return self.run(ctx)
         except PublicMarketsError as error:
             if verbose:
@@ -56,10 +61,10 @@ class Command(click.Command):
             ctx.exit(error.exit_code)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the last resort
             if verbose:
-                raise
-            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+                LOG.exception("traceback:")
+            reason = logs.without_passwords(f"{type(error).__name__}: {error}").splitlines()[0]
             logs.failure(f"{reason}; this is a bug: please report it with the output of -v", 1)
             ctx.exit(1)
 
@@ -70,6 +75,16 @@ class Command(click.Command):
     def run(self, ctx: click.Context) -> Any:
         """Run the command itself."""
         return super().invoke(ctx)
+
+
+def _warn_of_passwords(overrides: tuple[str, ...]) -> None:
+    for override in overrides:
+        key, _, value = override.partition("=")
+        if key == _URL and passwords.found_in(value):
+            LOG.warning(
+                "--set %s holds a password, which everybody on this machine can see in `ps`; set %s instead",
+                _URL, variable(_URL),
+            )  # fmt: skip
 
 
 class MeasuredCommand(Command):

@@ -8,6 +8,9 @@ from typing import Final, Literal
 
 import click
 
+from generator.config import passwords
+from generator.config.settings import Config
+
 LogFormat = Literal["text", "json"]
 
 LOG: Final = logging.getLogger("public_markets")
@@ -15,13 +18,46 @@ LOG: Final = logging.getLogger("public_markets")
 NOTICE: Final = 25
 _LEVELS: Final = {NOTICE: "notice"}
 _FORMAT: Final = "public_markets.log_format"
+_PASSWORDS: Final = "public_markets.passwords"
+
+
+class Passwords:
+    """Removes the passwords of a configuration from what others than this program wrote."""
+
+    def __init__(self) -> None:
+        self._url = ""
+
+    def learn(self, settings: Config) -> None:
+        """Hide the passwords of these settings from now on."""
+        self._url = settings.source.url.get_secret_value()
+
+    def hidden(self, text: str) -> str:
+        """The text without passwords."""
+        return passwords.hidden(text, self._url)
+
+
+def hide_passwords(settings: Config) -> None:
+    """Hide the passwords of these settings in tracebacks, and in the logs of libraries."""
+    _passwords().learn(settings)
+
+
+def without_passwords(text: str) -> str:
+    """The text without the passwords of the settings."""
+    return _passwords().hidden(text)
+
+
+def _passwords() -> Passwords:
+    found: Passwords = click.get_current_context().meta[_PASSWORDS]
+    return found
 
 
 def configure(log_format: LogFormat, *, verbose: bool) -> None:
     """Send logs to stderr. JSON always has a line per stage; text has those only if `verbose`."""
-    click.get_current_context().meta[_FORMAT] = log_format
+    meta = click.get_current_context().meta
+    meta[_FORMAT] = log_format
+    meta[_PASSWORDS] = known = Passwords()
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Json() if log_format == "json" else _Text())
+    handler.setFormatter(_Json(known) if log_format == "json" else _Text(known))
     # Libraries log warnings only, unless everything was asked for.
     logging.basicConfig(handlers=[handler], level=logging.INFO if verbose else logging.WARNING, force=True)
     LOG.setLevel(logging.INFO if verbose or log_format == "json" else NOTICE)
@@ -50,22 +86,37 @@ def failure(sentence: str, exit_code: int) -> None:
         click.echo(f"error: {sentence}", err=True)
 
 
-class _Text(logging.Formatter):
+class _Formatter(logging.Formatter):
+    def __init__(self, known: Passwords) -> None:
+        super().__init__()
+        self._passwords = known
+
+    def message(self, record: logging.LogRecord) -> str:
+        """The message; ours never hold a password, and hiding one there could hide a word that equals it."""
+        text = record.getMessage()
+        return text if record.name == LOG.name else self._passwords.hidden(text)
+
+    def trace(self, record: logging.LogRecord) -> str:
+        """The traceback; empty without one."""
+        return self._passwords.hidden(self.formatException(record.exc_info)) if record.exc_info else ""
+
+
+class _Text(_Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Format the line."""
         fields = "".join(f" {name}={value}" for name, value in getattr(record, "fields", {}).items())
         label = "" if record.levelno == NOTICE else f"{record.levelname}: "
-        trace = f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""
-        return f"{label}{record.getMessage()}{fields}{trace}"
+        trace = f"\n{self.trace(record)}" if record.exc_info else ""
+        return f"{label}{self.message(record)}{fields}{trace}"
 
 
-class _Json(logging.Formatter):
+class _Json(_Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Format the line; `time` is RFC 3339, UTC."""
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         level = _LEVELS.get(record.levelno, record.levelname.lower())
-        line = {"time": moment.replace("+00:00", "Z"), "level": level, "message": record.getMessage()}
+        line = {"time": moment.replace("+00:00", "Z"), "level": level, "message": self.message(record)}
         line |= getattr(record, "fields", {})
-        if record.exc_info:
-            line["trace"] = self.formatException(record.exc_info)
+        if trace := self.trace(record):
+            line["trace"] = trace
         return json.dumps(line)

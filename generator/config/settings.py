@@ -14,7 +14,7 @@ import pydantic
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from generator.config import targets
+from generator.config import passwords, targets
 from generator.config.lists import Categories, Networks
 
 ENVIRONMENT_PREFIX: Final = "PUBLIC_MARKETS_"
@@ -24,8 +24,6 @@ LONGEST_LEASE: Final = timedelta(days=1)
 FIRST_PAGE_CACHED: Final = timedelta(seconds=30 + 60 + 10 + 60)
 
 _SOURCE_SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
-# Splits a URL as SQLAlchemy does: a password may hold `/`, `?` and `#`, where urllib would end the host.
-_PASSWORD = re.compile(r"[^:]*://[^:/]*:[^@]+@|.*[?&](ssl)?password=", re.IGNORECASE)
 _ISO_DURATION = r"P(?=[0-9T])([0-9]{1,9}D)?(T(?=[0-9])([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}S)?)?"
 _DURATION = re.compile(rf"^([0-9]{{1,9}} *(s|min|m|h|d)|{_ISO_DURATION})$")
 #: A name or an address, and a path without the characters that no URL may hold (RFC 3986); letters of any script.
@@ -58,10 +56,12 @@ def _web_url(text: str) -> str:
 
 def _source_url(secret: SecretStr, info: pydantic.ValidationInfo) -> SecretStr:
     url = secret.get_secret_value()
-    if info.context == "file" and _PASSWORD.match(url):
+    if info.context == "file" and passwords.found_in(url):
         raise ValueError(f"holds a password, which must not be in the file; set {variable('source.url')} instead")
     if not url.isprintable() or url.partition("://")[0] not in _SOURCE_SCHEMES:
         raise ValueError(f"write a database URL, beginning with {'://, '.join(_SOURCE_SCHEMES)}://")
+    if passwords.is_ambiguous(url):
+        raise ValueError("has an `@` in user, password, database or options; percent-encode it: write %40 there")
     return secret
 
 

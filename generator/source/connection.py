@@ -17,6 +17,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchTableError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
+from generator.config import passwords
 from generator.config.settings import Config
 from generator.errors import ReadError, SourceError
 
@@ -158,9 +159,8 @@ def _instant(connection: sa.Connection, file: str | None) -> str | None:
 
 def _cause(error: Exception, config: Config) -> str:
     """The database's own message, without statement, parameters and password."""
-    text = " ".join(str(getattr(error, "orig", None) or error).split())
-    password = _url(config).password
-    return text.replace(password, "***") if password else text
+    text = passwords.hidden(str(getattr(error, "orig", None) or error), config.source.url.get_secret_value())
+    return " ".join(text.split())
 
 
 class Transaction:
