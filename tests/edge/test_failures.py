@@ -1,6 +1,7 @@
 """What readers get when a store fails or refuses: the contract's 503, and never a 400 or 404 that blames them."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -124,9 +125,14 @@ def test_nginx_blames_no_reader_when_all_that_is_published_is_missing_or_closed_
 ) -> None:
     output = built / "output"
     asked = (*targets(output), NOWHERE, NO_CATEGORY, NO_SLUG)
+    log = output / "edge" / "nginx" / "error.log"
+    before = log.read_text("utf-8")
     with lost(output / contract.API_VERSION):
         for target in asked:
             assert is_json(files.send("GET", target), 503), target
+    assert re.search(
+        r"v1/\S+: (not there, or )?not readable \(status [0-9]+\)", log.read_text("utf-8").removeprefix(before)
+    )
     assert files.send("GET", NO_CATEGORY).body == contract.encode(contract.invalid("category", variant="extended"))
     assert is_json(files.send("GET", NO_SLUG), 404)
 
