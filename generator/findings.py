@@ -2,9 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
+from typing import Final
 
 from generator.errors import PublicMarketsError
+
+#: A larger difference between clocks is worth a warning; stores refuse requests from a quarter of an hour on.
+CLOCK_TOLERANCE: Final = timedelta(seconds=30)
 
 
 class Weight(StrEnum):
@@ -39,6 +44,14 @@ def warning(text: str) -> Finding:
 def fine(text: str) -> Finding:
     """Nothing to do."""
     return Finding(Weight.FINE, text)
+
+
+def clocks(name: str, owner: str, difference: timedelta) -> Iterator[Finding]:
+    """Whether this machine's clock and the owner's agree; `difference` is positive where this machine's is ahead."""
+    if abs(difference) > CLOCK_TOLERANCE:
+        ahead = "ahead of" if difference > timedelta(0) else "behind"
+        seconds = f"{abs(difference).total_seconds():.0f} s"
+        yield warning(f"{name}: this machine's clock is {seconds} {ahead} the {owner}'s; set it: it dates the builds")
 
 
 def tried(look: Iterator[Finding]) -> Iterator[Finding]:

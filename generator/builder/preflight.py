@@ -18,7 +18,7 @@ from generator.config import demo
 from generator.config.settings import Config
 from generator.cost import prices
 from generator.errors import PublicMarketsError, ReadError
-from generator.findings import Finding, error, fine, refused, warning
+from generator.findings import Finding, clocks, error, fine, refused, warning
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
 from generator.source.connection import display_url
@@ -75,6 +75,8 @@ class BuildCheck:
             yield from map(error, found)
             if not found:
                 yield fine(f"{name}: all relations and columns found")
+                if (clock := reader.clock()) is not None:
+                    yield from clocks(name, "database", self._as_of - clock)
                 yield from _without_zone(reader.without_zone())
                 yield from self._rows(reader)
 

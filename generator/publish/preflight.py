@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from generator.api import times
 from generator.config.settings import Config
 from generator.errors import CheckError, StoreError
-from generator.findings import Finding, error, fine, tried, warning
+from generator.findings import CLOCK_TOLERANCE, Finding, clocks, error, fine, tried, warning
 from generator.publish import record, store_checks
 from generator.publish.lease import is_running
 from generator.publish.record import Published
@@ -22,8 +22,6 @@ from generator.tree import manifest
 
 #: A published build older than this many schedules means that cron has stalled.
 STALE_AFTER: Final = 3
-#: A larger difference between clocks is worth a warning; stores refuse requests from a quarter of an hour on.
-_CLOCK_TOLERANCE: Final = timedelta(seconds=30)
 _AHEAD: Final = (
     "the clock of a machine that built was ahead; set it, then run `public-markets rebuild --allow-older` once"
 )
@@ -98,13 +96,7 @@ class _StoreCheck:
 
     def clock(self) -> Iterator[Finding]:
         """Whether the clocks of this machine and of the store agree."""
-        difference = self._clock() - self._ask(self._store.now)
-        if abs(difference) > _CLOCK_TOLERANCE:
-            ahead = "ahead of" if difference > timedelta(0) else "behind"
-            yield warning(
-                f"{self._store.name}: this machine's clock is {abs(difference).total_seconds():.0f} s {ahead} the "
-                "store's; set it: it dates the builds"
-            )
+        yield from clocks(self._store.name, "store", self._clock() - self._ask(self._store.now))
 
     def conditions(self) -> Iterator[Finding]:
         """Whether the store can be written to and honours conditional puts."""
@@ -159,7 +151,7 @@ def _age(published: Published, now: str) -> float:
 
 def _is_ahead(published: Published, now: str) -> bool:
     """Whether the build is of the future. It would not look stale until then, and newer builds are refused."""
-    return _age(published, now) < -_CLOCK_TOLERANCE / timedelta(minutes=1)
+    return _age(published, now) < -CLOCK_TOLERANCE / timedelta(minutes=1)
 
 
 def _state(published: Published, now: str) -> str:

@@ -59,6 +59,10 @@ class Statements:
         table = self._relation(relation)
         return sa.select(*self._selected(table, relation, *RELATIONS[relation])).where(sa.false())
 
+    def clock(self) -> sa.Select[Any]:
+        """Select the time by the server's clock, in whole seconds since 1970. PostgreSQL only."""
+        return sa.select(sa.cast(sa.extract("epoch", sa.func.clock_timestamp()), sa.BigInteger))
+
     def count_markets(self) -> sa.Select[Any]:
         """Count all markets, hidden ones included."""
         return sa.select(sa.func.count()).select_from(self._relation("markets"))

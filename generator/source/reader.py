@@ -80,6 +80,12 @@ class Reader:
         """Raise SourceError unless the database has every relation and column we read."""
         schema_check.require(self._offered, self._refusal, self._barred)
 
+    def clock(self) -> datetime | None:
+        """The time by the database server's clock, to a second; None for SQLite, which has none of its own."""
+        if self._transaction.dialect == "sqlite":
+            return None
+        return datetime.fromtimestamp(self._transaction.number(self._statements.clock(), "pg_class"), UTC)
+
     def without_zone(self) -> list[str]:
         """The columns whose times do not say in which zone they are, as `relation.column`. Those of SQLite may."""
         if self._transaction.dialect == "sqlite":
@@ -112,6 +118,8 @@ class Reader:
 
     def catalog(self, as_of: datetime) -> Catalog:
         """Read every visible market; those that break the contract are quarantined."""
+        # First, so that a failure of `markets` is not reported as one of a relation that is joined with it.
+        in_all = self._transaction.number(self._statements.count_markets(), "markets")
         fx, fills24h, now = self._fx_members(), self._count_fills(as_of), row_validation.timestamp(as_of.isoformat())
         known = slugs.references(self._slugs() if self._is_extended else ())
         shown = categories.spellings(self._category_names() if self._is_extended else ())
@@ -133,9 +141,8 @@ class Reader:
                 markets.append(Market.of(wire, has_early_outcome=row_validation.has_early_outcome(row)))
                 self._spelled.append(key)
         categorised.finish()
-        hidden = self._transaction.number(self._statements.count_markets(), "markets") - ids.total()
         unique = self._unique(markets, ids)
-        return Catalog(unique, as_of=now, hidden=hidden, refused_slugs=known.refused, spellings=shown)
+        return Catalog(unique, as_of=now, hidden=in_all - ids.total(), refused_slugs=known.refused, spellings=shown)
 
     def ranges(self, count: int) -> list[Range]:
         """Divide the markets of the catalog into at most `count` ranges, in the database's order."""

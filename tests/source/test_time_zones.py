@@ -1,13 +1,16 @@
 """Times without a zone are UTC wherever the server is, and `check` asks which zone they are in."""
 
+import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from generator.builder.preflight import BuildCheck
 from tests.source.native import Postgres, detail
-from tests.support.builds import build_now, make_config
+from tests.support.builds import Silent, build_now, make_config
 from tests.support.commands import run
 from tests.support.rows import market_id
 
@@ -70,6 +73,19 @@ def test_a_view_that_says_the_zone_is_read_by_it_in_summer_and_winter(local: Pos
         "2025-07-01T10:00:00.000Z", "2026-01-15T11:00:00.000Z", "2026-01-15T11:00:00.000Z",
     )  # fmt: skip
     assert warnings(tmp_path, local) == []
+
+
+@pytest.mark.parametrize(("minutes", "says"), [(-15, "behind"), (15, "ahead of"), (0, "")])
+def test_a_clock_that_differs_from_the_databases_is_a_warning(
+    local: Postgres, tmp_path: Path, minutes: int, says: str
+) -> None:
+    config = make_config(tmp_path, source__url=local.url)
+    check = BuildCheck(config, datetime.now(UTC) + timedelta(minutes=minutes), Silent())
+    told = [finding.text for finding in check.database() if "clock" in finding.text]
+    assert len(told) == bool(says)
+    assert all(
+        re.search(rf"this machine's clock is (89\d|90\d) s {says} the database's; set it", text) for text in told
+    )
 
 
 def test_a_cast_in_a_view_that_names_no_zone_means_utc(local: Postgres, tmp_path: Path) -> None:

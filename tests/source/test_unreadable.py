@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from generator.builder import detail_workers
 from generator.errors import SourceError
 from tests.source.native import Postgres
 from tests.support.builds import build_now, make_config
@@ -70,13 +71,26 @@ def test_check_names_the_relation_whose_conditions_cannot_be_computed(
     ]
 
 
-def test_a_build_names_the_relation(site: str, database: sqlite3.Connection, tmp_path: Path) -> None:
+def test_a_build_names_the_relation(
+    site: str, database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(detail_workers, "LEAST", 1)  # the message comes from a worker
     replace_by_view(database, "orders", "price", OVERFLOW)
     with pytest.raises(SourceError) as caught:
         build_now(make_config(tmp_path))
     failed, _, remedy = str(caught.value).partition("; ")
     assert failed == f"{site}: relation orders cannot be read: integer overflow"
     assert remedy == "run `public-markets check`, which looks for the column"
+
+
+def test_a_build_names_the_relation_that_fails_and_not_one_that_is_joined_with_it(
+    site: str, database: sqlite3.Connection, tmp_path: Path
+) -> None:
+    replace_by_view(
+        database, "markets", "id", "id", f"WHERE CASE WHEN id = '{market_id(5)}' THEN {OVERFLOW} ELSE 1 END > 0"
+    )
+    with pytest.raises(SourceError, match="relation markets cannot be read"):
+        build_now(make_config(tmp_path, source__url=site))
 
 
 def test_a_division_by_zero_is_found_in_its_column_and_market(
