@@ -1,6 +1,7 @@
 // Finds published markets, and explains the others: quarantined, taken down, withdrawn.
 
-const STEP = 25;
+// A phone shows fewer rows at once, so that what follows stays within reach.
+const STEP = matchMedia("(max-width: 44rem)").matches ? 10 : 25;
 // More verdicts than this would push the matching markets out of sight.
 const VERDICTS = 3;
 const LATEST_FIRST = {
@@ -12,6 +13,7 @@ const LATEST_FIRST = {
 // `popular` is the order of the data. Ties end with the id, as in the API.
 const BY_ID = [...DATA.items].sort((one, other) => (one.id < other.id ? -1 : 1));
 let shownRows = STEP;
+let shownQuarantined = STEP;
 
 function sorted(sort) {
   const rank = LATEST_FIRST[sort];
@@ -81,9 +83,15 @@ function quarantineLink(query) {
   link.addEventListener("click", () => {
     if (!byId("quarantine-form")) return;
     byId("quarantine-query").value = query;
+    byId("quarantine-fold").open = true;
     filterQuarantine();
   });
   return link;
+}
+
+function inNoList(found) {
+  const count = found.filter((item) => FX.has(item.id)).length;
+  return count ? ` ${number(count)} of them in no list: members of FX families.` : "";
 }
 
 function find() {
@@ -108,7 +116,7 @@ function find() {
   byId("markets").parentElement.hidden = !found.length;
   const elsewhere = everywhere.length - found.length;
   const hidden = elsewhere && status !== "all" ? ` ${number(elsewhere)} with another status.` : "";
-  byId("found").textContent = `${number(found.length)} ${found.length === 1 ? "market" : "markets"} published.${hidden}`;
+  byId("found").textContent = `${number(found.length)} ${found.length === 1 ? "market" : "markets"} published.${inNoList(found)}${hidden}`;
   byId("more").parentElement.hidden = found.length <= shownRows;
   byId("asked").textContent = /^[0-9a-f-]{36}$/i.test(query) ? query : "…";
   byId("unknown").open = Boolean(query) && !everywhere.length;
@@ -138,9 +146,10 @@ function filterQuarantine() {
   const found = REPORT.quarantined.filter(
     (row) => (!relation || row.relation === relation) && matches(row.relation, row.key, row.title || "", row.reason),
   );
-  byId("quarantine-rows").tBodies[0].replaceChildren(...found.slice(0, SETTINGS.shown).map(quarantineRow));
-  const most = found.length > SETTINGS.shown ? ` The first ${SETTINGS.shown} are shown.` : "";
+  byId("quarantine-rows").tBodies[0].replaceChildren(...found.slice(0, shownQuarantined).map(quarantineRow));
+  const most = found.length > shownQuarantined ? ` The first ${number(shownQuarantined)} are shown.` : "";
   byId("quarantine-count").textContent = `${number(found.length)} of ${number(REPORT.quarantined.length)} entries.${most}`;
+  byId("quarantine-more").parentElement.hidden = found.length <= shownQuarantined;
 }
 
 function quarantineRow(row) {
@@ -156,8 +165,17 @@ function quarantineRow(row) {
 
 if (byId("quarantine-form")) {
   byId("quarantine-form").addEventListener("submit", (event) => event.preventDefault());
-  byId("quarantine-query").addEventListener("input", filterQuarantine);
-  byId("quarantine-relation").addEventListener("change", filterQuarantine);
+  const filterAgain = () => {
+    shownQuarantined = STEP;
+    filterQuarantine();
+  };
+  byId("quarantine-query").addEventListener("input", filterAgain);
+  byId("quarantine-relation").addEventListener("change", filterAgain);
+  byId("quarantine-more").addEventListener("click", () => {
+    shownQuarantined += STEP;
+    filterQuarantine();
+  });
+  filterQuarantine();
 }
 
 // ── what changed: show questions beside ids ──

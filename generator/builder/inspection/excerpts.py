@@ -62,6 +62,10 @@ class Excerpts:
         """The most popular markets."""
         return [market.item for market in self._markets[:count]]
 
+    def fx(self) -> int:
+        """The number of markets in no list: members of public FX families."""
+        return sum(market.fx is not None for market in self._markets)
+
     def per_status(self) -> dict[str, int]:
         """The number of markets per status, members of FX families included."""
         statuses = [market.item.status for market in self._markets]

@@ -12,7 +12,8 @@ A report may hold `cost`, an estimate in this shape:
 import hashlib
 import json
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -52,19 +53,23 @@ def _page(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> str:
 
 def _texts(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> dict[str, Any]:
     """The values of the page's template."""
-    lists = list(_lists(report))
+    lists, relations = list(_lists(report)), Counter(row["relation"] for row in report["quarantined"])
     cost = report.get("cost") or {}
     estimates = [layout["usdPerMonth"] for layout in cost.get("layouts", {}).values()]
+    in_use = cost.get("layouts", {}).get(config.layout, {})
     return {
         "report": report,
         "shown": SHOWN,
         "taken_down": report.get("takenDown", []),
         "shares": list(_shares(excerpts.per_status())),
         "objects": report["run"]["written"] + report["run"]["unchanged"],
-        "bytes": sum(counts["generationBytes"] for counts in lists),
+        "size": in_use.get("bytes"),
+        "stored_bytes": in_use.get("storedBytes"),
+        "generation_bytes": sum(counts["generationBytes"] for counts in lists),
+        "fx": excerpts.fx(),
         "first": excerpts.first(_FIRST),
-        "lists": lists,
-        "relations": [name for name in _RELATIONS if any(row["relation"] == name for row in report["quarantined"])],
+        "list_groups": list(_by_status(lists)),
+        "relations": {name: relations[name] for name in _RELATIONS if relations[name]},
         "documents": {"openapi.json": keys.OPENAPI, "build.json": keys.BUILD, "snapshot": keys.SNAPSHOT}.items(),
         "documentation": files.DOCUMENTATION,
         "detail": keys.detail,
@@ -85,6 +90,30 @@ def _lists(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for name, counts in sorted(report["lists"].items()):
         first_pages = layouts.first_pages(name, counts["generation"], _LINKED)
         yield {**counts, "name": name, "is_new": name in new, "first_pages": first_pages}
+
+
+def _by_status(lists: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Each status with its own lists, and with the lists of each of its categories."""
+    named: dict[str, list[Mapping[str, Any]]] = {}
+    for one in lists:
+        named.setdefault(one["name"].rsplit("/", 1)[0], []).append(one)
+    groups = {name: _group(name, ones) for name, ones in named.items()}
+    for status in contract.STATUS_FILTERS:
+        if status in groups:
+            categories = [group for name, group in groups.items() if name.startswith(f"{status}.")]
+            new = sum(group["new"] for group in [groups[status], *categories])
+            yield {"own": groups[status], "categories": categories, "new": new}
+
+
+def _group(name: str, lists: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """Lists of the same markets, in several sorts."""
+    return {
+        "name": name,
+        "lists": lists,
+        "count": max(one["count"] for one in lists),
+        "bytes": sum(one["generationBytes"] for one in lists),
+        "new": sum(one["is_new"] for one in lists),
+    }
 
 
 def _shares(per_status: Mapping[str, int]) -> Iterator[dict[str, Any]]:

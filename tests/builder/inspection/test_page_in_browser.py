@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import pytest
 from playwright.sync_api import Browser, expect
 
-from generator.api import keys
+from generator.api import contract, keys
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.report import Report
@@ -41,6 +41,10 @@ HOSTILE: Final = (
     "W" * 400,
     "{{ 7 * 7 }} {% raw %} ${document.cookie} &lt;b&gt; <!-- <script>",
 )
+COST: Final = {
+    "pricesAsOf": "2026-01-01",
+    "layouts": {"pages": {"objects": 63_135, "bytes": 476_000_000, "putsPerMonth": 1, "usdPerMonth": {"R2": 202.5}}},
+}
 SIZES: Final = pytest.mark.parametrize("size", [DESKTOP, PHONE])
 SCHEMES: Final = pytest.mark.parametrize("scheme", ["light", "dark"])
 Scheme = Literal["light", "dark"]
@@ -235,6 +239,7 @@ def test_what_changed_is_named(disk: Watched) -> None:
 
 
 def test_quarantined_rows_can_be_filtered(disk: Watched) -> None:
+    disk.page.click("#quarantine-fold summary")
     rows = disk.page.locator("#quarantine-rows tbody tr")
     expect(rows).to_have_count(2)
     disk.page.select_option("#quarantine-relation", "fills")
@@ -342,6 +347,72 @@ def test_a_market_beyond_the_pages_limit_is_linked_to_its_file(tmp_path: Path, b
         assert "This page holds 1 of 50,000 markets." in find(watched, market_id(9))[1]
         link = watched.page.locator("#verdicts a").first
         assert link.get_attribute("href") == keys.detail(market_id(9))
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of a page with 200 quarantined rows, 100 categories, and a source that has no place to break."""
+    rows = [
+        {
+            "relation": "markets" if number % 2 else "fills",
+            "key": f"k{number}",
+            "title": "",
+            "reason": "prob: bad",
+            "rows": 1,
+        }
+        for number in range(200)
+    ]
+    counts = {"count": 347, "generation": "p0123456789abcdef012", "objects": 1846, "generationBytes": 100_000}
+    statuses = ["all", "open", *(f"open.category-{number}" for number in range(100))]
+    lists = {f"{status}/{sort}": counts for status in statuses for sort in contract.SORTS}
+    source = f"postgresql://{'w' * 200}/db"
+    return report_page(tmp_path_factory.mktemp("crowded"), source=source, quarantined=rows, lists=lists, cost=COST)
+
+
+#: Pixels; before anything was folded, such a page had 42,000.
+PHONE_HEIGHT: Final = 5_000
+
+
+def test_a_crowded_page_fits_a_narrow_phone(crowded: str, browser: Browser) -> None:
+    with opened(browser, crowded, size=(360, 740)) as watched:
+        assert watched.page.locator("details[open]").count() == 0
+        assert watched.page.evaluate("document.documentElement.scrollHeight") < PHONE_HEIGHT
+        assert watched.overflow() == 0
+        watched.page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
+        assert watched.overflow() == 0
+        wide = "all => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.ariaLabel)"
+        assert watched.page.locator(".scroll").evaluate_all(wide) == []
+        small = "all => all.filter((one) => one.getBoundingClientRect().height < 44).map((one) => one.outerHTML)"
+        assert (
+            watched.page.locator("nav a, summary, .links a, main button, input, select")
+            .locator("visible=true")
+            .evaluate_all(small)
+            == []
+        )
+
+
+def test_lists_unfold_by_keyboard_status_before_category(crowded: str, browser: Browser) -> None:
+    with opened(browser, crowded) as watched:
+        groups = watched.page.locator("#lists > details > summary")
+        assert [text.split()[0] for text in groups.all_inner_texts()] == ["open", "all"]
+        expect(watched.page.get_by_role("rowheader", name="open/popular")).to_be_hidden()
+        groups.first.press("Enter")
+        expect(watched.page.get_by_role("rowheader", name="open/popular")).to_be_visible()
+        expect(watched.page.get_by_role("rowheader", name="open.category-7/popular")).to_be_hidden()
+
+
+def test_a_size_is_the_same_wherever_the_page_names_it(crowded: str, browser: Browser) -> None:
+    with opened(browser, crowded) as watched:
+        figures = watched.page.locator(".figures").first.inner_text()
+        assert "Size\n476.0 MB\nof all objects of a build" in figures
+        assert "476.0 MB" in watched.page.get_by_role("table").filter(has_text="PUT requests").inner_text()
+        assert watched.page.inner_text("#sizes").startswith("The generations have 51.0 MB of the 476.0 MB ")
+
+
+def test_the_page_says_why_lists_hold_fewer_markets_than_are_published(disk: Watched) -> None:
+    assert "52\n51 in lists, 1 in FX families only" in disk.page.inner_text("main > section:first-child")
+    assert "52 markets published. 1 of them in no list" in disk.page.inner_text("#found")
+    assert disk.page.inner_text("#fx").startswith("The status all holds 51 of the 52 published markets. The other 1 ")
 
 
 # ── over serve ────────────────────────────────────────────────────────────────────────────────────────────────────
