@@ -16,7 +16,7 @@ from generator.publish import record, store_checks
 from generator.publish.lease import is_running
 from generator.publish.record import Published
 from generator.publish.stores.factory import open_store
-from generator.publish.stores.requests import explaining_outage, with_retries
+from generator.publish.stores.requests import explaining_outage, what_to_check, with_retries
 from generator.publish.stores.store import Store, UnavailableError
 from generator.tree import manifest
 
@@ -128,7 +128,7 @@ class _StoreCheck:
             return ask()
         except UnavailableError as problem:
             raise StoreError(
-                f"{self._store.name}: does not answer ({problem}); check publish.endpoint_url and the network"
+                f"{self._store.name}: does not answer ({problem}); {what_to_check(self._store)}"
             ) from problem
 
 

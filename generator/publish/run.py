@@ -117,7 +117,8 @@ class Publication:
             guards.refuse_altered(plan, content.built, self.folder)
         if blocked & content.built.markets.keys():
             publisher.tally.warnings.append(_PLANNED_WITH_BLOCKED)
-        return PlannedPublication(plan, publisher, store)
+        was_published = lease.published is not None and lease.published.built.complete
+        return PlannedPublication(plan, publisher, store, was_published)
 
     def _content(self, built: BuiltFolder, blocked: frozenset[str]) -> BuiltFolder:
         """The folder without blocked markets, nor retired generations if these are to be purged."""
@@ -146,15 +147,16 @@ class Publication:
 
 @dataclass(frozen=True)
 class PlannedPublication:
-    """A publish that the guards let through, and its plan."""
+    """A publish that the guards let through, and its plan; `was_published` says that the store holds a whole site."""
 
     plan: Plan
     publisher: Publisher
     store: Store
+    was_published: bool
 
     def carry_out(self) -> Outcome:
         """Bring the store to the state of the folder."""
-        with explaining_outage(self.store):
+        with explaining_outage(self.store, is_published=self.was_published):
             self.publisher.publish(self.plan)
         built, tally = self.publisher.content.built, self.publisher.tally
         objects = len(built.objects) + layouts.total(built.current())

@@ -140,7 +140,20 @@ def test_read_only_credentials_are_reported(site: Site) -> None:
     site.server.before = lambda request: Fault(403, "AccessDenied") if request.method in ("PUT", "POST") else None
     errors = [line for line in found(site, 1) if line.startswith("error")]
     assert len(errors) == 1
-    assert "allow these credentials s3:GetObject, s3:PutObject" in errors[0]
+    assert "PutObject was refused (403 AccessDenied" in errors[0]
+    assert errors[0].endswith("; allow these credentials s3:PutObject on markets/api/*")
+
+
+def test_a_key_that_may_not_delete_is_reported_by_the_operation(site: Site) -> None:
+    site.server.behaviour.change({"delete_errors": 1.0, "delete_code": "AccessDenied"})
+    (line,) = [line for line in found(site, 1) if line.startswith("error")]
+    assert ": DeleteObject was refused (AccessDenied: We failed.); allow these credentials s3:DeleteObject on " in line
+
+
+def test_an_address_that_does_not_speak_s3_is_no_empty_store(site: Site) -> None:
+    site.server.before = lambda _: Fault(404, page="<html>Not Found", headers={"Content-Type": "text/html"})
+    (line,) = found(site, 1)
+    assert line.startswith(f"error: {NAME}: {site.server.url} does not speak S3: it answers GetObject with 404 and ")
 
 
 def test_a_directory_is_checked_like_a_bucket(site: Site) -> None:

@@ -14,6 +14,7 @@ from generator.publish.stores.directory import Directory
 from tests.support.builds import ROOT, files
 from tests.support.publishing import EVERY, FIRST, FX, OPEN, Site, Walk, copy_output, hour, tamper, walk
 from tests.support.rows import insert_fx_member, insert_market, market_id
+from tests.support.s3.behaviour import SLOW_DOWN
 
 LIST = "open/popular"
 
@@ -257,6 +258,32 @@ def test_a_purge_deletes_old_versions_of_edited_texts(site: Site) -> None:
     assert not [version.key for version in versions if b"Regretted" in version.body]
     assert [version.key for version in versions if b"Corrected" in version.body]
     site.check()
+
+
+# Outages
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries without waits."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_outage_says_nothing_of_a_published_site_where_there_is_none(empty: Site) -> None:
+    empty.server.before = lambda request: SLOW_DOWN if "first/" in request.key else None
+    assert empty.run("rebuild", "--as-of", hour(1)).stderr.endswith(
+        "; check publish.endpoint_url and the network, then run again\n"
+    )
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_outage_of_a_published_site_is_no_reason_to_worry(site: Site) -> None:
+    site.edit(1, question="Else?")
+    site.server.before = lambda request: SLOW_DOWN if "first/" in request.key else None
+    assert site.run("rebuild", "--as-of", hour(1)).stderr.endswith(
+        "; what is published stays whole, the next run finishes the work\n"
+    )
 
 
 # Targets

@@ -9,11 +9,26 @@ from functools import partial
 from itertools import islice
 from typing import Final, TypeVar
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_any,
+    wait_random_exponential,
+)
+from tenacity.stop import stop_base
 
 from generator.errors import StoreError
 from generator.publish.stores import probes
-from generator.publish.stores.store import Condition, ConditionFailedError, If, Store, UnavailableError
+from generator.publish.stores.store import (
+    Condition,
+    ConditionFailedError,
+    If,
+    Store,
+    UnavailableError,
+    UnreachableError,
+)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -22,10 +37,26 @@ Result = TypeVar("Result")
 _ATTEMPTS: Final = 12
 _FIRST_WAIT_S: Final = 0.1
 _LONGEST_WAIT_S: Final = 10
+#: A store that cannot be reached at all is tried again only for so long.
+_UNREACHABLE_S: Final = 1.0
+_UNREACHABLE_ATTEMPTS: Final = 2
+_STAYS_WHOLE: Final = "what is published stays whole, the next run finishes the work"
+
+
+class _StopUnreachable(stop_base):
+    """Gives up soon on a store that cannot be reached: a wrong address does not become right."""
+
+    def __call__(self, retry_state: RetryCallState) -> bool:
+        """Whether to give up."""
+        error = retry_state.outcome.exception() if retry_state.outcome else None
+        seconds, attempts = retry_state.seconds_since_start or 0, retry_state.attempt_number
+        return isinstance(error, UnreachableError) and (seconds > _UNREACHABLE_S or attempts >= _UNREACHABLE_ATTEMPTS)
+
+
 #: For all attempts but the first, which does without its overhead.
 _RETRYING: Final = Retrying(
     retry=retry_if_exception_type(UnavailableError),
-    stop=stop_after_attempt(_ATTEMPTS - 1),
+    stop=stop_any(stop_after_attempt(_ATTEMPTS - 1), _StopUnreachable()),
     wait=wait_random_exponential(_FIRST_WAIT_S, _LONGEST_WAIT_S),
     reraise=True,
 )
@@ -45,14 +76,23 @@ def with_retries(call: Callable[[], Result]) -> Result:
 
 
 @contextmanager
-def explaining_outage(store: Store) -> Iterator[None]:
-    """Raise StoreError with one sentence for a store that does not answer, even after all retries."""
+def explaining_outage(store: Store, *, is_published: bool = False) -> Iterator[None]:
+    """Raise StoreError with one sentence for a store that does not answer, even after all retries.
+
+    `is_published` says that the store is known to hold a published state, which the operator will be anxious about.
+    """
     try:
         yield
     except UnavailableError as error:
-        raise StoreError(
-            f"{store.name}: does not answer ({error}); what is published stays whole, the next run finishes the work"
-        ) from error
+        is_reached = not isinstance(error, UnreachableError)
+        remedy = _STAYS_WHOLE if is_published and is_reached else f"{what_to_check(store)}, then run again"
+        raise StoreError(f"{store.name}: does not answer ({error}); {remedy}") from error
+
+
+def what_to_check(store: Store) -> str:
+    """What may keep a store from answering."""
+    is_bucket = store.name.startswith("s3://")
+    return "check publish.endpoint_url and the network" if is_bucket else "wait for the other process, or end it"
 
 
 def put_until_answered(
@@ -80,8 +120,15 @@ def put_until_answered(
 def probe(store: Store) -> bool:
     """Whether the store honours the conditions of puts; tried with an object that is deleted afterwards."""
     key = probes.new_key()
+    # A StoreError here means that nothing was written; deleting it anyway could replace this error by another.
     try:
         etag = put_until_answered(store, key, probes.body(store, 1), If.ABSENT)
+    except (ConditionFailedError, UnavailableError) as error:
+        with_retries(partial(store.delete, [key]))
+        if isinstance(error, UnavailableError):
+            raise
+        return False
+    try:
         if not _refuses(store, key, If.ABSENT):
             return False
         latest = put_until_answered(store, key, probes.body(store, 2), etag)

@@ -16,7 +16,7 @@ from generator.api import keys
 from generator.publish.stores import probes
 from generator.publish.stores.s3_connection import LONGEST_REQUEST, Connection
 from generator.publish.stores.s3_deletions import Deletions
-from generator.publish.stores.s3_errors import is_missing, status_of, translated
+from generator.publish.stores.s3_errors import is_missing, status_of
 from generator.publish.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
 
 _LOG: Final = logging.getLogger("public_markets")
@@ -79,7 +79,7 @@ class Bucket:
 
     def get(self, key: str) -> Stored | None:
         """Read an object."""
-        with translated(self._url(key)):
+        with self._connection.translated(self._url(key)):
             try:
                 answer = self._s3.get_object(Bucket=self._bucket, Key=self._prefix + key)
             except ClientError as error:
@@ -90,7 +90,7 @@ class Bucket:
 
     def head(self, key: str) -> str | None:
         """Return an object's ETag."""
-        with translated(self._url(key)):
+        with self._connection.translated(self._url(key)):
             try:
                 return _unquoted(self._s3.head_object(Bucket=self._bucket, Key=self._prefix + key)["ETag"])
             except ClientError as error:
@@ -115,7 +115,7 @@ class Bucket:
 
     def list(self, prefix: str) -> Iterator[Listed]:
         """List objects, up to a thousand per request."""
-        with translated(self._url(prefix)):
+        with self._connection.translated(self._url(prefix)):
             pages = self._s3.get_paginator("list_objects_v2").paginate(
                 Bucket=self._bucket, Prefix=self._prefix + prefix
             )
@@ -141,7 +141,7 @@ class Bucket:
     def is_open_to_everyone(self) -> bool:
         """Try to write an object without credentials, and delete it again."""
         key = probes.new_key()
-        with translated(self._url(key)):
+        with self._connection.translated(self._url(key)):
             try:
                 self._connection.anonymous().put_object(
                     Bucket=self._bucket, Key=self._prefix + key, Body=b"{}", IfNoneMatch="*"
@@ -201,7 +201,7 @@ class _Boto3Uploads:
             arguments["IfMatch"] = condition
         elif condition is If.ABSENT:
             arguments["IfNoneMatch"] = "*"
-        with translated(f"s3://{bucket}/{key}"):
+        with self._connection.translated(f"s3://{bucket}/{key}"):
             return self._connection.client.put_object(Bucket=bucket, Key=key, Body=body, **arguments)["ETag"]
 
 

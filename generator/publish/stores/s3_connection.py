@@ -5,6 +5,8 @@ Knows no objects, and retries nothing: the caller must know what a failure leave
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -17,7 +19,9 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, NoCredentialsError
 
 from generator.errors import StoreError
-from generator.publish.stores.s3_errors import translated
+from generator.publish.stores import s3_answers
+from generator.publish.stores.s3_errors import Asked, translated
+from generator.publish.stores.store import UnavailableError, UnreachableError
 
 if TYPE_CHECKING:
     from botocore.credentials import ReadOnlyCredentials
@@ -46,7 +50,7 @@ class Connection:
         self._endpoint_url = endpoint_url
         self._count_lock = threading.Lock()
         self._last_date: tuple[datetime, float] | None = None
-        with translated(name):
+        with self.translated(name):
             core = botocore.session.get_session()
             self._session = boto3.Session(botocore_session=core)
             self.region = self._session.region_name or _REGION
@@ -55,13 +59,34 @@ class Connection:
                 raise StoreError(f"AWS_CA_BUNDLE: {self.ca_bundle} is not a file; correct it")
             self.client = self._connected(Config())
 
+    @contextmanager
+    def translated(self, what: str) -> Iterator[None]:
+        """Translate errors of boto3; `what` is the object or bucket to name in messages.
+
+        Once the store has answered, a connection that fails is an outage: UnavailableError, never UnreachableError.
+        """
+        try:
+            with translated(self.asked(what)):
+                yield
+        except UnreachableError as error:
+            if self._last_date is not None:
+                raise UnavailableError(str(error)) from error
+            if self._endpoint_url is None:
+                region = f"region {self.region}, which AWS_DEFAULT_REGION sets"
+                raise UnreachableError(f"{str(error).rstrip('.')}: Amazon S3 in {region}") from error
+            raise
+
+    def asked(self, what: str, operation: str = "") -> Asked:
+        """An operation on an object or the bucket, for messages; boto3's errors name theirs."""
+        return Asked(what, self.name, operation)
+
     def anonymous(self) -> "S3Client":
         """A client without credentials."""
         return self._connected(Config(signature_version=UNSIGNED))
 
     def credentials(self) -> "ReadOnlyCredentials":
         """The current credentials; boto3 renews them before they expire."""
-        with translated(self.name):
+        with self.translated(self.name):
             found = self._session.get_credentials()
             if found is None:
                 raise NoCredentialsError
@@ -75,7 +100,7 @@ class Connection:
     def now(self) -> datetime:
         """The store's clock: the Date of its last answer, plus the time since."""
         if self._last_date is None:
-            with translated(self.name):
+            with self.translated(self.name):
                 self._ask()
         if self._last_date is None:
             raise StoreError(f"{self.name}: the store's answers have no Date header; choose a store that sends it")
@@ -103,8 +128,26 @@ class Connection:
             "s3", region_name=self.region, endpoint_url=self._endpoint_url, config=common.merge(config)
         )
         client.meta.events.register("before-send.s3", self.count)
+        # boto3 makes a web page in answer to anything but GetObject a server error; every run begins with GetObject.
+        client.meta.events.register("before-parse.s3", self._refuse_foreign)
         client.meta.events.register("after-call.s3", self._note_date)
         return client
+
+    def _refuse_foreign(self, operation_model: Any, response_dict: Any, **_: Any) -> None:
+        body = response_dict["body"]
+        found = s3_answers.foreign(
+            operation_model.name,
+            response_dict["status_code"],
+            response_dict["headers"],
+            body if isinstance(body, bytes) else None,  # otherwise a stream that is not read yet
+        )
+        if found:
+            if not isinstance(body, bytes):
+                body.close()
+            raise StoreError(
+                f"{self.name}: {self.client.meta.endpoint_url} does not speak S3: it answers {operation_model.name} "
+                f"with {found}; correct publish.endpoint_url, or let the proxy in between pass requests on"
+            )
 
     def _note_date(self, http_response: Any, **_: Any) -> None:
         try:

@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 from generator.errors import StoreError
 from generator.publish.stores.requests import parallel_map
 from generator.publish.stores.s3_connection import Connection
-from generator.publish.stores.s3_errors import DeniedError, is_transient, is_unsupported, of_answer, translated
+from generator.publish.stores.s3_errors import DeniedError, is_transient, is_unsupported, of_answer
 from generator.publish.stores.store import BeforeEach
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Deletions:
     """Deletes by full keys, with the target's prefix."""
 
     def __init__(self, connection: Connection) -> None:
+        self._connection = connection
         self._name = connection.name
         self._bucket = connection.bucket
         self._s3 = connection.client
@@ -61,7 +62,7 @@ class Deletions:
             raise StoreError(f"{self._name}: cannot delete old versions; {_PERMISSIONS}") from error
 
     def _delete_batch(self, objects: "Sequence[ObjectIdentifierTypeDef]") -> bool:
-        with translated(self._name):
+        with self._connection.translated(self._name):
             try:
                 answer = self._s3.delete_objects(Bucket=self._bucket, Delete={"Objects": objects, "Quiet": True})
             except ClientError as error:
@@ -76,8 +77,8 @@ class Deletions:
         # Errors come with a 200. Raise a permanent one before one that a retry may resolve.
         for error in sorted(answer.get("Errors", []), key=lambda error: is_transient(_OK, error.get("Code", ""))):
             if error.get("Code") != "NoSuchKey":
-                what = f"s3://{self._bucket}/{error.get('Key', '')}"
-                raise of_answer(what, _OK, error.get("Code", ""), error.get("Message", ""))
+                asked = self._connection.asked(f"s3://{self._bucket}/{error.get('Key', '')}", "DeleteObject")
+                raise of_answer(asked, _OK, error.get("Code", ""), error.get("Message", ""))
 
     def _delete_singly(self, objects: "Sequence[ObjectIdentifierTypeDef]", before_each: BeforeEach) -> None:
         def delete(identifier: "ObjectIdentifierTypeDef") -> None:
@@ -88,13 +89,13 @@ class Deletions:
             pass
 
     def _delete_one(self, identifier: "ObjectIdentifierTypeDef") -> None:
-        with translated(f"s3://{self._bucket}/{identifier['Key']}"):
+        with self._connection.translated(f"s3://{self._bucket}/{identifier['Key']}"):
             self._s3.delete_object(Bucket=self._bucket, **_named(identifier))
 
     def is_versioned(self) -> bool:
         """Whether the bucket keeps old versions, or did once."""
         if self._supports_versions:
-            with translated(self._name):
+            with self._connection.translated(self._name):
                 try:
                     return self._s3.get_bucket_versioning(Bucket=self._bucket).get("Status") in _VERSIONED
                 except ClientError as error:
@@ -106,7 +107,7 @@ class Deletions:
     def _purge(self, prefix: str, select: "_Select", before_each: BeforeEach) -> int:
         count = 0
         found: list[ObjectIdentifierTypeDef] = []
-        with translated(self._name):
+        with self._connection.translated(self._name):
             pages = self._s3.get_paginator("list_object_versions").paginate(Bucket=self._bucket, Prefix=prefix)
             for page in pages:
                 # One page behind: some stores continue only from a version that still exists.

@@ -4,8 +4,9 @@ The only module that knows the codes. Messages name the object, the code and the
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Final
 
 from botocore import exceptions
@@ -13,31 +14,48 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
 from generator.errors import StoreError
-from generator.publish.stores.store import ConditionFailedError, UnavailableError
+from generator.publish.stores.store import ConditionFailedError, UnavailableError, UnreachableError
 
 _CREDENTIALS: Final = "set the credentials where boto3 finds them, for instance AWS_ACCESS_KEY_ID or AWS_PROFILE"
 _RENEW: Final = "the credentials have expired; renew them and run again"
 _REGION: Final = "the bucket is in another region; set AWS_DEFAULT_REGION to its own"
-_PERMISSIONS: Final = "allow these credentials s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket here"
 _BUCKET: Final = "there is no such bucket; create it, or correct publish.target"
+_FULL: Final = "the store is full, or its quota is used up; free some space there, or raise the quota"
 _REMEDIES: Final = {
-    "AccessDenied": _PERMISSIONS,
-    "AllAccessDisabled": _PERMISSIONS,
     "AuthorizationHeaderMalformed": _REGION,
     "ExpiredToken": _RENEW,
     "ExpiredTokenException": _RENEW,
     "IllegalLocationConstraintException": _REGION,
     "InvalidAccessKeyId": f"the store does not know the access key; {_CREDENTIALS}",
     "InvalidBucketName": _BUCKET,
+    "InvalidRegionName": _REGION,
     "InvalidToken": _RENEW,
     "NoSuchBucket": _BUCKET,
     "PermanentRedirect": _REGION,
+    "QuotaExceeded": _FULL,
     "RequestTimeTooSkewed": "this machine's clock differs from the store's; set it",
     "SignatureDoesNotMatch": f"the secret key does not belong to the access key; {_CREDENTIALS}",
     "TokenRefreshRequired": _RENEW,
+    "XMinioAdminBucketQuotaExceeded": _FULL,
+    "XMinioStorageFull": _FULL,
 }
 #: For answers without a body, such as those to HEAD.
-_REMEDIES_BY_STATUS: Final = {301: _REGION, 401: _CREDENTIALS, 403: _PERMISSIONS}
+_REMEDIES_BY_STATUS: Final = {301: _REGION, 401: _CREDENTIALS}
+#: The codes of a request that the credentials are not allowed to make; every other 403 without a remedy is one, too.
+_DENIED: Final = frozenset({"AccessDenied", "AllAccessDisabled"})
+#: The permissions that every operation in use needs: on objects first, on the bucket second.
+_NEEDED: Final[Mapping[str, tuple[str, str]]] = {
+    "DeleteObject": ("s3:DeleteObject", ""),
+    "DeleteObjects": ("s3:DeleteObject", ""),
+    "GetBucketVersioning": ("", "s3:GetBucketVersioning"),
+    # Without the second, a missing object looks like a forbidden one.
+    "GetObject": ("s3:GetObject", "s3:ListBucket"),
+    "HeadBucket": ("", "s3:ListBucket"),
+    "HeadObject": ("s3:GetObject", "s3:ListBucket"),
+    "ListObjectVersions": ("", "s3:ListBucketVersions"),
+    "ListObjectsV2": ("", "s3:ListBucket"),
+    "PutObject": ("s3:PutObject", ""),
+}
 #: Worth a retry whatever the status: the request arrived incomplete, or at a bad moment.
 _TRANSIENT: Final = frozenset(
     {
@@ -52,6 +70,8 @@ _TRANSIENT: Final = frozenset(
         "ThrottlingException",
     }
 )
+_OK: Final = 200
+_FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _CONFLICT: Final = 409
 _NOT_IMPLEMENTED: Final = 501
@@ -61,6 +81,13 @@ _FAILED_CONDITION_STATUSES: Final = frozenset({304, 412})
 #: The statuses by which stores reject a request they do not support, or not in this form.
 _UNSUPPORTED_STATUSES: Final = frozenset({400, 405, 411, _NOT_IMPLEMENTED})
 
+#: No connection was made: the name does not resolve, nobody listens, or no TLS.
+_UNCONNECTED: Final = (
+    exceptions.ConnectTimeoutError,
+    exceptions.EndpointConnectionError,
+    exceptions.ProxyConnectionError,
+    exceptions.SSLError,
+)
 _UNREACHABLE: Final = (
     exceptions.ConnectionError,
     exceptions.CredentialRetrievalError,
@@ -90,27 +117,38 @@ class DeniedError(StoreError):
     """The credentials are valid, but lack a permission."""
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What was asked of the store, for messages: an operation on `what`, an object or the bucket of `target`."""
+
+    what: str
+    target: str
+    operation: str = ""
+
+
 @contextmanager
-def translated(what: str) -> Iterator[None]:
-    """Translate errors of boto3; `what` is the object or bucket to name in messages."""
+def translated(asked: Asked) -> Iterator[None]:
+    """Translate errors of boto3, which knows the operation by itself."""
     try:
         yield
     except (BotoCoreError, ClientError, ResponseParserError) as error:
-        raise of_boto3(what, error) from error
+        raise of_boto3(asked, error) from error
     except RuntimeError as error:
         if _STILL_EXPIRED not in str(error):
             raise
-        raise StoreError(f"{what}: {_RENEW}") from error
+        raise StoreError(f"{asked.what}: {_RENEW}") from error
 
 
-def of_boto3(what: str, error: BotoCoreError | ClientError | ResponseParserError) -> Exception:
+def of_boto3(asked: Asked, error: BotoCoreError | ClientError | ResponseParserError) -> Exception:
     """Translate an error of boto3."""
+    what = asked.what
     if isinstance(error, ClientError):
-        return of_answer(what, status_of(error), code_of(error), error.response.get("Error", {}).get("Message", ""))
-    if isinstance(error, exceptions.SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(error):
-        return StoreError(
-            f"{what}: the store's certificate is not trusted; set AWS_CA_BUNDLE to the certificate of its authority"
-        )
+        message = error.response.get("Error", {}).get("Message", "")
+        return of_answer(replace(asked, operation=error.operation_name), status_of(error), code_of(error), message)
+    if isinstance(error, exceptions.SSLError) and (problem := _tls_problem(str(error))):
+        return StoreError(f"{what}: {problem}")
+    if isinstance(error, _UNCONNECTED):
+        return UnreachableError(f"{what}: {error}")
     if isinstance(error, _UNREACHABLE):
         return UnavailableError(f"{what}: {error}")
     if isinstance(error, _WITHOUT_CREDENTIALS):
@@ -118,34 +156,58 @@ def of_boto3(what: str, error: BotoCoreError | ClientError | ResponseParserError
     return StoreError(f"{what}: {error}")
 
 
-def of_obstore(what: str, error: Exception) -> Exception:
+def _tls_problem(text: str) -> str | None:
+    """What is wrong with the TLS of the store, and the remedy; None if another attempt may succeed."""
+    if "WRONG_VERSION_NUMBER" in text:
+        return "the store does not speak TLS at this port; write http:// in publish.endpoint_url, or correct its port"
+    if "CERTIFICATE_VERIFY_FAILED" not in text:
+        return None
+    if "mismatch" in text:
+        return "the store's certificate is for another host; correct the host in publish.endpoint_url"
+    if "expired" in text or "not yet valid" in text:
+        return "the store's certificate is not valid at this time; set this machine's clock, or renew the certificate"
+    return "the store's certificate is not trusted; set AWS_CA_BUNDLE to the certificate of its authority"
+
+
+def of_obstore(asked: Asked, error: Exception) -> Exception:
     """Translate an error of obstore, by its text: its types do not distinguish 409 from 412."""
-    text = str(error)
+    what, text = asked.what, str(error)
     if answer := _ANSWER.search(text):
         code, message = _CODE.search(text), _MESSAGE.search(text)
-        return of_answer(what, int(answer[1]), code[1] if code else "", message[1] if message else "")
+        return of_answer(asked, int(answer[1]), code[1] if code else "", message[1] if message else "")
     if _REDIRECT in text:
-        return of_answer(what, 301, "PermanentRedirect", "")
+        return of_answer(asked, 301, "PermanentRedirect", "")
     if isinstance(error, ValueError):
         return StoreError(f"{what}: obstore cannot write this key; choose another prefix in publish.target")
     if "invalid peer certificate" in text:
-        return StoreError(
-            f"{what}: the store's certificate is not trusted; set AWS_CA_BUNDLE to the certificate of its authority"
-        )
+        return StoreError(f"{what}: {_tls_problem('CERTIFICATE_VERIFY_FAILED')}")
     return UnavailableError(f"{what}: {text.partition(chr(10))[0]}")
 
 
-def of_answer(what: str, status: int, code: str, message: str) -> Exception:
-    """Translate an answer of the store."""
-    said = f"{what}: {status} {code}: {message}".rstrip(": ")
+def of_answer(asked: Asked, status: int, code: str, message: str) -> Exception:
+    """Translate an answer of the store, or the error it gives for one object in an answer that is a 200."""
+    answer = f"{'' if status == _OK else status} {code}: {message}".strip(": ")
+    said = f"{asked.what}: {answer}"
     if status in _FAILED_CONDITION_STATUSES or (status == _NOT_FOUND and code == "NoSuchKey"):
         return ConditionFailedError(said)
     remedy = _REMEDIES.get(code) or _REMEDIES_BY_STATUS.get(status)
     if remedy is None and is_transient(status, code):
         return UnavailableError(said)
-    if remedy is _PERMISSIONS:
-        return DeniedError(f"{said}; {remedy}")
+    if code in _DENIED or (remedy is None and status == _FORBIDDEN):
+        needed = f"allow these credentials {_needed(asked)}"
+        return DeniedError(f"{asked.what}: {asked.operation} was refused ({answer}); {needed}")
     return StoreError(f"{said}; {remedy}" if remedy else said)
+
+
+def _needed(asked: Asked) -> str:
+    """The permissions that the operation needs, and where."""
+    of_objects, of_bucket = _NEEDED.get(asked.operation, (f"s3:{asked.operation}", ""))
+    place = asked.target.removeprefix("s3://")
+    parts = [
+        *([f"{of_objects} on {place}/*"] if of_objects else []),
+        *([f"{of_bucket} on the bucket {place.partition('/')[0]}"] if of_bucket else []),
+    ]
+    return " and ".join(parts)
 
 
 def is_transient(status: int, code: str) -> bool:
@@ -159,7 +221,8 @@ def is_transient(status: int, code: str) -> bool:
 
 def is_unsupported(error: ClientError) -> bool:
     """Whether the store does not support such requests, rather than refuses this one."""
-    known = code_of(error) in _REMEDIES or code_of(error) in _TRANSIENT
+    code = code_of(error)
+    known = code in _REMEDIES or code in _DENIED or code in _TRANSIENT
     return status_of(error) in _UNSUPPORTED_STATUSES and not known
 
 

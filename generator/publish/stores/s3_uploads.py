@@ -60,7 +60,8 @@ class Uploads:
                 self._store, key, body, attributes={**headers}, mode=_mode(condition), use_multipart=False
             )
         except (BaseError, OSError, ValueError) as error:
-            raise of_obstore(f"s3://{self._connection.bucket}/{key}", error) from error
+            asked = self._connection.asked(f"s3://{self._connection.bucket}/{key}", "PutObject")
+            raise of_obstore(asked, error) from error
         return result["e_tag"] or ""
 
 

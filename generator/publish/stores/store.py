@@ -35,6 +35,10 @@ class UnavailableError(Exception):
     """The store did not answer, or cannot at the moment; a write may have been applied nevertheless."""
 
 
+class UnreachableError(UnavailableError):
+    """No connection to the store can be made, and none was made before: its address is probably wrong."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stored:
     """An object's bytes and its ETag, an opaque token."""

@@ -24,8 +24,8 @@ _KEPT: Final = (
 _METADATA: Final = "x-amz-meta-"
 _XML: Final = {"Content-Type": "application/xml"}
 
-#: Whether the deletion of a key fails in DeleteObjects.
-Fails = Callable[[str], bool]
+#: The code with which the deletion of a key fails in DeleteObjects; empty if it does not.
+Fails = Callable[[str], str]
 
 
 def applied(bucket: Bucket, request: Request, fails: Fails) -> Answer:
@@ -78,8 +78,8 @@ def _delete_many(bucket: Bucket, request: Request, fails: Fails) -> Answer:
     result: Tree = []
     for element in root.iterfind("{*}Object"):
         key, version_id = element.findtext("{*}Key", ""), element.findtext("{*}VersionId")
-        if fails(key):
-            result.append(("Error", [("Key", key), ("Code", "InternalError"), ("Message", "We failed.")]))
+        if code := fails(key):
+            result.append(("Error", [("Key", key), ("Code", code), ("Message", "We failed.")]))
             continue
         if version_id is None:
             bucket.delete(key)

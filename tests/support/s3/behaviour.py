@@ -15,6 +15,9 @@ class Fault:
     #: The status of the error that is answered; None cuts the connection.
     status: int | None = None
     code: str = ""
+    #: The body and the headers of the answer, if it is not an S3 store's.
+    page: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
     #: The request still takes effect.
     applied: bool = False
     #: The connection is cut in the middle of the answer.
@@ -51,6 +54,8 @@ class Behaviour:
     shares: dict[str, float] = field(default_factory=dict)
     #: The share of keys that DeleteObjects reports as not deleted, in an answer that is a 200.
     delete_errors: float = 0.0
+    #: And the code that it reports for them.
+    delete_code: str = "InternalError"
     #: The number of requests after which a key id gets ExpiredToken.
     expire_after: int | None = None
     #: How far the server's clock is ahead of the real one.

@@ -146,7 +146,9 @@ class S3Server:
         if fault is None:
             return serialised(answer, request, self._now()), False
         if fault.status is not None:
-            refusal = error(fault.status, fault.code, "Requested by the test.")
+            is_foreign = fault.page or fault.headers
+            foreign = Answer(fault.status, fault.page.encode(), fault.headers)
+            refusal = foreign if is_foreign else error(fault.status, fault.code, "Requested by the test.")
             return serialised(refusal, request, self._now()), False
         return truncated(answer, request, self._now()) if fault.truncated else b"", True
 
@@ -182,9 +184,9 @@ class S3Server:
         fault = self._lots.fault(shares, request.operation, request.key) if shares else None
         return None if fault is CONFLICT and not request.condition else fault
 
-    def _fails_to_delete(self, key: str) -> bool:
+    def _fails_to_delete(self, key: str) -> str:
         share = self.behaviour.delete_errors
-        return share > 0 and self._lots.draw("delete", key) < share
+        return self.behaviour.delete_code if share > 0 and self._lots.draw("delete", key) < share else ""
 
     def _control(self, request: Request) -> Answer:
         """Let a test in another process read and change the server's state."""

@@ -1,0 +1,172 @@
+"""What an operator reads who made a mistake with the store: the refused operation, and the remedy."""
+
+import socket
+from collections.abc import Callable
+from functools import partial
+from typing import NoReturn
+
+import pytest
+from botocore.exceptions import SSLError
+
+from generator.errors import StoreError
+from generator.publish.stores.requests import explaining_outage, with_retries
+from generator.publish.stores.s3 import Bucket
+from generator.publish.stores.s3_errors import Asked, of_boto3
+from generator.publish.stores.store import If, UnavailableError, UnreachableError
+from tests.publish.stores.test_s3 import CALLS, KEY
+from tests.support.s3.behaviour import DROPPED, Fault
+from tests.support.s3.server import S3Server
+from tests.support.servers import free_port
+from tests.support.stores import CLIENTS, Client, open_bucket, use_credentials
+
+#: The operation that each call begins with, and the permissions that it needs.
+NEEDED = {
+    "put": ("PutObject", "s3:PutObject on markets/api/*"),
+    "create": ("PutObject", "s3:PutObject on markets/api/*"),
+    "replace": ("PutObject", "s3:PutObject on markets/api/*"),
+    "get": ("GetObject", "s3:GetObject on markets/api/* and s3:ListBucket on the bucket markets"),
+    "head": ("GetObject", "s3:GetObject on markets/api/* and s3:ListBucket on the bucket markets"),
+    "delete": ("DeleteObjects", "s3:DeleteObject on markets/api/*"),
+    "list": ("ListObjectsV2", "s3:ListBucket on the bucket markets"),
+}
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_credentials(monkeypatch)
+
+
+@pytest.fixture(params=CLIENTS)
+def bucket(request: pytest.FixtureRequest, s3: S3Server) -> Bucket:
+    return open_bucket(s3, request.param, "api/")
+
+
+def refused(call: Callable[[], object]) -> str:
+    with pytest.raises(StoreError) as caught:
+        call()
+    return str(caught.value)
+
+
+# Permissions
+
+
+def test_a_missing_permission_is_named_with_the_operation_and_the_place(s3: S3Server, bucket: Bucket) -> None:
+    s3.before = lambda _: Fault(403, "AccessDenied")
+    for name, (operation, needed) in NEEDED.items():
+        assert refused(partial(CALLS[name], bucket)).endswith(
+            f": {operation} was refused (403 AccessDenied: Requested by the test.); allow these credentials {needed}"
+        )
+
+
+def test_a_deletion_that_is_refused_in_a_successful_answer_is_named_without_its_status(
+    s3: S3Server, bucket: Bucket
+) -> None:
+    bucket.put(KEY, b"{}", If.ALWAYS)
+    s3.behaviour.change({"delete_errors": 1.0, "delete_code": "AccessDenied"})
+    assert refused(lambda: bucket.delete([KEY])) == (
+        f"s3://markets/api/{KEY}: DeleteObject was refused (AccessDenied: We failed.); allow these credentials "
+        "s3:DeleteObject on markets/api/*"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "remedy"),
+    [
+        (Fault(403, "QuotaExceeded"), "the store is full, or its quota is used up; free some space there, or raise"),
+        (Fault(507, "XMinioStorageFull"), "the store is full, or its quota is used up; free some space there, or"),
+        (Fault(400, "InvalidRegionName"), "the bucket is in another region; set AWS_DEFAULT_REGION to its own"),
+    ],
+)
+def test_a_refusal_that_is_no_matter_of_permissions_names_its_own_remedy(
+    fault: Fault, remedy: str, s3: S3Server, bucket: Bucket
+) -> None:
+    s3.before = lambda _: fault
+    assert f"Requested by the test.; {remedy}" in refused(lambda: CALLS["put"](bucket))
+
+
+# Addresses
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds waited between attempts; nobody waits for them."""
+    waited: list[float] = []
+    monkeypatch.setattr("time.sleep", waited.append)
+    return waited
+
+
+def fail_to_resolve(*_: object, **__: object) -> NoReturn:
+    raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+
+def outage(store: Bucket, *, is_published: bool = False) -> str:
+    """The sentence for a store of which every attempt fails."""
+
+    def ask() -> None:
+        with explaining_outage(store, is_published=is_published):
+            with_retries(lambda: store.get(KEY))
+
+    return refused(ask)
+
+
+def test_a_host_that_does_not_resolve_fails_fast_and_says_what_to_check(
+    waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = Bucket("markets", "", endpoint_url="http://s3.example.invalid", client="boto3")
+    monkeypatch.setattr(socket, "getaddrinfo", fail_to_resolve)
+    sentence = outage(bucket, is_published=True)
+    assert sentence.startswith("s3://markets: does not answer (")
+    assert "s3.example.invalid" in sentence
+    assert sentence.endswith("; check publish.endpoint_url and the network, then run again")
+    assert (bucket.requests, sum(waits) < 1) == (3, True)
+
+
+def test_a_region_that_does_not_exist_is_named(waits: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-wset-1")
+    bucket = Bucket("markets", "", endpoint_url=None, client="boto3")
+    monkeypatch.setattr(socket, "getaddrinfo", fail_to_resolve)
+    assert ": Amazon S3 in region eu-wset-1, which AWS_DEFAULT_REGION sets); check " in outage(bucket)
+    assert len(waits) == 2
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_refused_connection_fails_fast(client: Client, waits: list[float]) -> None:
+    bucket = Bucket("markets", "", endpoint_url=f"http://127.0.0.1:{free_port()}", client=client)
+    assert outage(bucket).endswith("; check publish.endpoint_url and the network, then run again")
+    assert (bucket.requests, sum(waits) < 1) == (3, True)
+
+
+def test_a_store_that_answered_before_is_tried_for_long(
+    s3: S3Server, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = open_bucket(s3, "boto3")
+    bucket.head(KEY)
+    s3.before = lambda _: DROPPED
+    with pytest.raises(UnavailableError):
+        bucket.head(KEY)
+    monkeypatch.setattr(socket, "getaddrinfo", fail_to_resolve)
+    with pytest.raises(UnavailableError) as caught:
+        bucket.head(KEY)
+    assert not isinstance(caught.value, UnreachableError)
+    sentence = outage(bucket, is_published=True)
+    assert sentence.endswith("; what is published stays whole, the next run finishes the work")
+    assert len(waits) == 11
+
+
+@pytest.mark.parametrize(
+    ("reason", "remedy"),
+    [
+        ("[SSL: WRONG_VERSION_NUMBER] wrong version number", "write http:// in publish.endpoint_url, or correct its"),
+        ("[SSL: CERTIFICATE_VERIFY_FAILED] Hostname mismatch", "correct the host in publish.endpoint_url"),
+        ("[SSL: CERTIFICATE_VERIFY_FAILED] IP address mismatch", "correct the host in publish.endpoint_url"),
+        ("[SSL: CERTIFICATE_VERIFY_FAILED] certificate has expired", "set this machine's clock, or renew the"),
+        ("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate", "set AWS_CA_BUNDLE to the certificate of its"),
+    ],
+)
+def test_what_is_wrong_with_tls_is_told_apart(reason: str, remedy: str) -> None:
+    error = of_boto3(
+        Asked("s3://markets/v1", "s3://markets"), SSLError(endpoint_url="https://s3.example.org", error=OSError(reason))
+    )
+    assert type(error) is StoreError
+    assert str(error).startswith("s3://markets/v1: the store")
+    assert f"; {remedy}" in str(error)
