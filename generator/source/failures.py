@@ -6,7 +6,6 @@ Only counts of what is public are asked for, as by a build.
 
 from collections.abc import Iterator
 
-from generator.source import schema_check
 from generator.source.connection import Transaction
 from generator.source.queries import EVERYTHING, Range, Statements
 from generator.source.relations import RELATIONS
@@ -21,18 +20,25 @@ class Failures:
 
     def found(self) -> Iterator[str]:
         """One sentence per column that cannot be computed, or per relation where no row can be found."""
-        for relation, columns in RELATIONS.items():
-            if not self._refusal(relation, *columns):
-                continue
-            if reason := self._refusal(relation):
-                yield schema_check.unreadable(relation, reason)
-                continue
-            for column in columns:
-                if reason := self._refusal(relation, column):
-                    yield (
-                        f"column {relation}.{column} cannot be read: {reason}{self._first(relation, column)}; correct "
-                        "it in the view, for example with CASE or NULLIF"
-                    )
+        for relation in RELATIONS:
+            yield from self._of(relation)
+            if relation == "markets" and self._refusal(relation, "id"):
+                return  # all others are joined with it, and fail as well
+
+    def _of(self, relation: str) -> Iterator[str]:
+        columns = RELATIONS[relation]
+        if not self._refusal(relation, *columns):
+            return
+        if reason := self._refusal(relation):
+            yield f"relation {relation} cannot be read: {reason}; correct the joins and conditions of the view"
+            return
+        for column in columns:
+            if reason := self._refusal(relation, column):
+                where = self._first(relation, column)
+                yield (
+                    f"column {relation}.{column} cannot be read: {reason}{where}; correct it in the view, for example "
+                    "with CASE or NULLIF"
+                )
 
     def _refusal(self, relation: str, *columns: str, within: Range = EVERYTHING) -> str | None:
         return self._transaction.refusal(self._statements.count_values(relation, *columns, within=within))

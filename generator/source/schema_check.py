@@ -26,7 +26,7 @@ def problems(columns: Columns, refusal: Refusal, rights: Rights) -> list[str]:
     if barred.schemas:
         return list(barred.sentences())  # the rest cannot be known
     missing = {name: [_missing(name)] for name in RELATIONS if name not in unfit}
-    broken = {name: [unreadable(name, reason)] for name, reason in refused.items() if name not in barred.relations}
+    broken = {name: [_unreadable(name, reason)] for name, reason in refused.items() if name not in barred.relations}
     found = unfit | missing | broken
     return [*barred.sentences(), *(problem for name in RELATIONS for problem in found[name])]
 
@@ -38,8 +38,7 @@ def require(columns: Columns, refusal: Refusal, rights: Rights) -> None:
         raise SourceError("\n  ".join(["the database schema does not fit; fix these problems:", *found]))
 
 
-def unreadable(name: str, reason: str) -> str:
-    """The sentence for a relation that the database refuses to read, whichever columns are asked for."""
+def _unreadable(name: str, reason: str) -> str:
     return f"relation {name} cannot be read: {reason}; correct the view, or give its owner the rights it lacks"
 
 

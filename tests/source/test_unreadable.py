@@ -71,6 +71,17 @@ def test_check_names_the_relation_whose_conditions_cannot_be_computed(
     ]
 
 
+def test_check_names_markets_alone_where_what_is_joined_with_them_cannot_be_known(
+    site: str, database: sqlite3.Connection, tmp_path: Path
+) -> None:
+    replace_by_view(
+        database, "markets", "id", "id", f"WHERE CASE WHEN id = '{market_id(5)}' THEN {OVERFLOW} ELSE 1 END > 0"
+    )
+    assert errors(tmp_path, site) == [
+        "error: relation markets cannot be read: integer overflow; correct the joins and conditions of the view"
+    ]
+
+
 def test_a_build_names_the_relation(
     site: str, database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
