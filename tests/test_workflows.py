@@ -233,14 +233,16 @@ def test_the_cron_line_builds_and_publishes(tmp_path: Path) -> None:
     program.parent.mkdir(parents=True)
     program.symlink_to(Path(sys.executable).parent / PROGRAM)
     (tmp_path / "config.yaml").touch()
-    seed(tmp_path / "markets.db", as_of=AS_OF, markets=5)
-    settings = {"PUBLISH__TARGET": tmp_path / "site", "SOURCE__URL": f"sqlite:///{tmp_path / 'markets.db'}"}
+    odd = tmp_path / "R&D of $HOME"  # no shell may read the file
+    odd.mkdir()
+    seed(odd / "markets.db", as_of=AS_OF, markets=5)
+    settings = {"PUBLISH__TARGET": odd / "site", "SOURCE__URL": f"sqlite:///{odd / 'markets.db'}"}
     (tmp_path / "environment").write_text(
         "".join(f"PUBLIC_MARKETS_{name}={value}\n" for name, value in settings.items())
     )
     line = the_block("crontab", "").split(maxsplit=5)[5].replace("/srv/public-markets", str(tmp_path))
     subprocess.run(["/bin/sh", "-c", line], cwd="/", check=True, capture_output=True)
-    assert Directory(tmp_path / "site").get("v1/build.json") is not None
+    assert Directory(odd / "site").get("v1/build.json") is not None
 
 
 UNITS: Final = (f"{PROGRAM}.service", f"{PROGRAM}.timer", f"{PROGRAM}-failed.service")

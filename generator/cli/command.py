@@ -11,7 +11,7 @@ import click
 from generator import metrics
 from generator.cli import logs
 from generator.cli.logs import LOG
-from generator.config import loader, passwords
+from generator.config import env_file, loader, passwords
 from generator.config.settings import variable
 from generator.errors import PublicMarketsError
 from generator.metrics import sample
@@ -35,6 +35,10 @@ class Command(click.Command):
                 ["--config", "config_path"], type=click.Path(path_type=Path), default=Path("config.yaml"),
                 show_default=True, help="The configuration file.",
             ),
+            click.Option(
+                ["--env-file", "env_files"], type=click.Path(path_type=Path), multiple=True, metavar="FILE",
+                help="Read environment variables from a file, as systemd does; they replace those that are set.",
+            ),
             click.Option(["--set", "overrides"], multiple=True, metavar="KEY=VALUE", help="Override a setting."),
             click.Option(["-v", "--verbose"], is_flag=True, help="Log every stage, and show tracebacks."),
             click.Option(
@@ -48,7 +52,10 @@ class Command(click.Command):
         verbose = ctx.params.pop("verbose")
         logs.configure(ctx.params.pop("log_format"), verbose=verbose)
         path, overrides = ctx.params.pop("config_path"), ctx.params.pop("overrides")
+        env_files: tuple[Path, ...] = ctx.params.pop("env_files")
         try:
+            for file in env_files:
+                os.environ.update(env_file.load(file))  # all of it: libraries look for credentials there, too
             settings = loader.load(path, overrides=self.overrides(ctx, overrides), environ=os.environ)
             logs.hide_passwords(settings)
             _warn_of_passwords(overrides)
