@@ -428,9 +428,8 @@ def test_a_condition_that_fails_on_purpose_sees_no_hidden_row(reader: Any, site:
     assert seen == (8,)
 
 
-@pytest.mark.parametrize("most", [1, 3])
 def test_fewer_connections_than_a_build_wants_make_the_same_build(
-    site: Site, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+    site: Site, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = tmp_path / "opened"
 
@@ -443,7 +442,7 @@ def test_fewer_connections_than_a_build_wants_make_the_same_build(
     monkeypatch.setattr(detail_workers, "open_reader", open_reader)
     monkeypatch.setattr(worker_pool, "available", lambda: 16)
     with site.server.connect(site.name) as connection:
-        connection.execute(f"ALTER ROLE {READER} CONNECTION LIMIT {most}")
+        connection.execute(f"ALTER ROLE {READER} CONNECTION LIMIT 3")
         build_now(make_config(tmp_path, source__url=site.url, source__schema="public_api"))
         connection.execute(f"ALTER ROLE {READER} CONNECTION LIMIT 10")
     assert 1 < len(opened.read_text()) <= detail_workers.RANGES, "besides the build's own"
