@@ -412,7 +412,7 @@ def test_a_size_is_the_same_wherever_the_page_names_it(crowded: str, browser: Br
 def test_the_page_says_why_lists_hold_fewer_markets_than_are_published(disk: Watched) -> None:
     assert "52\n51 in lists, 1 in FX families only" in disk.page.inner_text("main > section:first-child")
     assert "52 markets published. 1 of them in no list" in disk.page.inner_text("#found")
-    assert disk.page.inner_text("#fx").startswith("The status all holds 51 of the 52 published markets. The other 1 ")
+    assert disk.page.inner_text("#fx").startswith("The status all holds 51 of the 52 published markets. The other is ")
 
 
 # ── over serve ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -487,6 +487,19 @@ def test_the_documentation_opens_from_disk(site: Path, browser: Browser, size: t
         assert (watched.complaints, watched.foreign, watched.overflow()) == ([], [], 0)
         # The renderer has two landmarks without a name.
         assert watched.violations("landmark-unique") == []
+
+
+def test_the_documentation_has_one_left_edge_per_column(site: Path, browser: Browser) -> None:
+    with opened(browser, on_disk(site, "api.html")) as watched:
+        left = "all => [...new Set(all.map((one) => Math.round(one.getBoundingClientRect().x)))]"
+        titles = ("List public markets", "Get markets for a landing page", "Get one market")
+        watched.page.get_by_text(titles[0]).last.wait_for()
+        expect(watched.page.get_by_text("OPERATIONS")).to_be_hidden()
+        texts = [watched.page.get_by_text(title).first for title in titles]
+        navigation = {round((text.bounding_box() or {"x": -1})["x"]) for text in texts}
+        assert {*watched.page.locator("header h1").evaluate_all(left)} == navigation
+        headings = "[part~=section-overview-title], [part~=section-tag-title], [part~=section-operation-summary]"
+        assert len(watched.page.locator(headings).evaluate_all(left)) == 1
 
 
 def test_the_documentation_opens_over_http(server: Served, browser: Browser) -> None:
