@@ -109,11 +109,12 @@ def refuse_costly(cost: Cost | None, config: Config, known: Prices, built: froze
 
 def _cheaper(cost: Cost, config: Config, place: Place) -> str:
     """The settings that would stay within the limit, to begin a sentence with; empty if there are none."""
-    minutes = estimate.cheaper(cost.layouts[config.layout], place, config.schedule, config.guards.max_monthly_cost)
+    limit = config.guards.max_monthly_cost
+    minutes = estimate.cheaper(cost.layouts[config.layout], place, config.schedule, limit)
     ways: list[tuple[str, str, int]] = [] if minutes is None else [(f"schedule: {minutes}", config.layout, minutes)]
-    others = (name for name in cost.layouts if name != config.layout)
-    ways += [(f"layout: {name}", name, config.schedule) for name in others]
-    options = [f"{way} ({estimate.priced(cost.layouts[name], place, every):,.2f} USD)" for way, name, every in ways]
+    ways += [(f"layout: {name}", name, config.schedule) for name in cost.layouts if name != config.layout]
+    priced = [(way, estimate.priced(cost.layouts[name], place, every)) for way, name, every in ways]
+    options = [f"{way} ({usd:,.2f} USD)" for way, usd in priced if usd <= limit]
     return f"set {' or '.join(options)}, or " if options else ""
 
 

@@ -140,6 +140,13 @@ def test_what_costs_too_much_is_not_published(charged: Site) -> None:
     )
 
 
+def test_only_settings_that_satisfy_the_guard_are_advised(charged: Site) -> None:
+    assert "layout: chunks" not in charged.refused(3, "publish", guards__max_monthly_cost="0.4")
+    compact = charged.run("rebuild", layout="chunks", schedule="10", guards__max_monthly_cost="2")
+    assert compact.exit_code == 3
+    assert compact.stderr.endswith("nothing was uploaded. set schedule: 15 (1.39 USD), or pass --allow-cost\n")
+
+
 def test_a_longer_schedule_satisfies_the_guard_as_it_says(charged: Site) -> None:
     charged.done("publish", guards__max_monthly_cost="10", schedule="120")
     charged.check()
