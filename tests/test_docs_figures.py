@@ -1,11 +1,16 @@
 """The figures in docs/ about the API and the files, compared with the constants in the code."""
 
+import os
 import re
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 from generator.api import contract, cursors, keys, slugs
+from generator.config import loader
+from generator.cost import estimate, prices
+from generator.cost.estimate import Terms
 from generator.tree import pages
 from tests.support.builds import ROOT
 
@@ -14,7 +19,11 @@ pytestmark = pytest.mark.every_limit
 API: Final = (ROOT / "docs" / "api.md").read_text("utf-8")
 BUILDS: Final = (ROOT / "docs" / "builds.md").read_text("utf-8")
 EXTENDED: Final = (ROOT / "docs" / "extended-variant.md").read_text("utf-8")
+SIZING: Final = (ROOT / "docs" / "sizing.md").read_text("utf-8")
 LAYOUTS: Final = (ROOT / "docs" / "layouts-and-cost.md").read_text("utf-8")
+
+
+DEFAULTS: Final = loader.load(Path(os.devnull), environ={})
 
 
 def row(name: str, text: str = API) -> list[str]:
@@ -83,3 +92,32 @@ def test_lists_become_as_many_files_as_described() -> None:
     assert f"{pages.page_count(100_000) / 100_000:.2f} n" in LAYOUTS
     lists = len(contract.STATUS_FILTERS) * len(contract.SORTS)
     assert f"{lists * len(pages.LIMITS):,} files for an empty category" in " ".join(EXTENDED.split())
+
+
+def number(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def test_the_cost_of_schedules_is_that_of_as_many_puts() -> None:
+    usd_per_put = prices.load(DEFAULTS).places[0].per_million_puts / 1e6
+    objects = dict(zip(("chunks", "pages"), map(number, row("objects of a build", SIZING)), strict=False))
+    schedules = re.search(r"^  \| `schedule` \|(.*)\|$", SIZING, re.MULTILINE)
+    assert schedules
+    for layout, built in objects.items():
+        (found,) = re.findall(rf"^  \| `{layout}` \|(.*)\|$", SIZING, re.MULTILINE)
+        for usd, schedule in zip(found.split("|"), schedules[1].split("|"), strict=True):
+            puts = (built + estimate.RECORD_PUTS) * estimate.MINUTES_PER_MONTH / int(schedule)
+            assert number(usd) == pytest.approx(puts * usd_per_put, rel=0.03)
+
+
+def test_the_space_of_retired_generations_is_that_of_their_number() -> None:
+    known = prices.load(DEFAULTS)
+    hourly, often = (Terms(minutes, DEFAULTS.cursor.lifetime, known).kept + 1 for minutes in (DEFAULTS.schedule, 5))
+    assert f"{hourly} times with the defaults, {often} times with a schedule of 5 minutes" in " ".join(SIZING.split())
+
+
+def test_the_age_of_copies_is_that_of_the_cache_header() -> None:
+    ages = dict(part.strip().split("=") for part in keys.MUTABLE.split(",")[1:])
+    assert [*re.findall(r"(\d+) (?:seconds|more)|keeps it for (\d+)", SIZING)] == [
+        (ages["s-maxage"], ""), (ages["stale-while-revalidate"], ""), ("", ages["max-age"])
+    ]  # fmt: skip
