@@ -128,7 +128,6 @@ class Connection:
             "s3", region_name=self.region, endpoint_url=self._endpoint_url, config=common.merge(config)
         )
         client.meta.events.register("before-send.s3", self.count)
-        # boto3 makes a web page in answer to anything but GetObject a server error; every run begins with GetObject.
         client.meta.events.register("before-parse.s3", self._refuse_foreign)
         client.meta.events.register("after-call.s3", self._note_date)
         return client

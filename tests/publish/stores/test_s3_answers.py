@@ -75,3 +75,4 @@ def test_what_stores_answer_is_never_mistaken() -> None:
     assert foreign("HeadBucket", 301, {**redirect, "x-amz-bucket-region": "eu-west-1"}, b"") is None
     assert foreign("GetObject", 307, {**redirect, **xml}, error) is None
     assert foreign("DeleteObject", 204, {}, b"") is None
+    assert foreign("PutObject", 200, {"Content-Type": "text/html"}, b"") is None
