@@ -13,6 +13,7 @@ from generator.cost.estimate import Cost
 from generator.cost.sizes import Change, Site
 from generator.markets import detail
 from generator.markets.catalog import Catalog
+from generator.markets.detail import Detail
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
 from generator.source.reader import Reader
@@ -26,13 +27,17 @@ from generator.tree.manifest import Manifest
 
 @dataclass(frozen=True)
 class DryBuild:
-    """The result: the catalog, the size of the site, what a build would change since `previous`, and its remarks."""
+    """The result: the catalog, the size of the site, what a build would change since `previous`, and its remarks.
+
+    `unmatched` names relations that have rows, but none of a public market.
+    """
 
     catalog: Catalog
     site: Site
     change: Change
     previous: Manifest | None
     remarks: list[Remark]
+    unmatched: list[str]
 
 
 @dataclass(frozen=True)
@@ -68,8 +73,8 @@ class DryBuilder:
         self.progress.start(len(catalog.markets) + len(lists))
         previous = self.last.manifest
         count = _Count(previous.objects if previous else {})
-        remarks = list(notices.of(catalog, self.config))
-        for artifact in self._mutable(reader, catalog, lists, categories, remarks):
+        found = _Found(catalog, self.config)
+        for artifact in self._mutable(reader, catalog, lists, categories, found):
             count.add(artifact)
         site = Site.of(lists, count.objects, count.bytes)
         change = (
@@ -77,7 +82,7 @@ class DryBuilder:
             if previous
             else sizes.everything(site)
         )
-        return DryBuild(catalog, site, change, previous, sorted(remarks))
+        return DryBuild(catalog, site, change, previous, sorted(found.remarks), self._unmatched(reader, found))
 
     def _mutable(
         self,
@@ -85,13 +90,12 @@ class DryBuilder:
         catalog: Catalog,
         lists: Sequence[ItemList],
         categories: Mapping[str, str],
-        remarks: list[Remark],
+        found: "_Found",
     ) -> Iterator[Artifact]:
-        """Every object outside lists; adds to the remarks."""
-        latest = notices.latest_time(catalog.as_of)
+        """Every object outside lists; adds to what is found."""
         for rows in reader.details(catalog):
             read = detail.from_rows(rows, self.config, self.quarantine)
-            remarks += notices.of_detail(read, latest)
+            found.add(read)
             yield from artifacts.market_detail(read)
             self.progress.advance()
         yield from artifacts.documents(catalog, self.config)
@@ -102,6 +106,27 @@ class DryBuilder:
         for items in lists:
             yield layouts.make(self.config.layout, items)
             self.progress.advance()
+
+    def _unmatched(self, reader: Reader, found: "_Found") -> list[str]:
+        return [name for name in found.missing if not self.quarantine.total(name) and reader.has_rows(name)]
+
+
+class _Found:
+    """What details show: remarks, and the relations of which no row was seen."""
+
+    def __init__(self, catalog: Catalog, config: Config) -> None:
+        self.remarks = list(notices.of(catalog, config))
+        self._latest = notices.latest_time(catalog.as_of)
+        shown = config.detail
+        wanted = {"orders": shown.order_book, "fills": shown.recent_fills, "probabilities": shown.history_points}
+        self.missing = [name for name, is_wanted in wanted.items() if is_wanted and catalog.markets]
+
+    def add(self, read: Detail) -> None:
+        self.remarks += notices.of_detail(read, self._latest)
+        if self.missing:
+            book = read.order_book
+            seen = {"orders": book.bids or book.asks, "fills": read.recent_fills, "probabilities": read.points}
+            self.missing = [name for name in self.missing if not seen[name]]
 
 
 class _Count:

@@ -90,7 +90,12 @@ class BuildCheck:
         last = self._last_build()
         measured = DryBuilder(self._config, last, self._quarantine, self._progress).build(reader, self._as_of)
         catalog = measured.catalog
-        yield fine(f"rows: {len(catalog.markets)} markets can be published, {catalog.hidden} are hidden")
+        yield _public(len(catalog.markets), catalog.hidden, self._quarantine.total("markets"))
+        for name in measured.unmatched:
+            yield warning(
+                f"{name}: has rows, but none of a public market; if some should be, spell market_id as markets.id is "
+                "spelled, upper and lower case included"
+            )
         yield from self._of_rows(measured.remarks)
         limits = self._config.guards
         yield from refused(
@@ -156,6 +161,18 @@ class BuildCheck:
     def _need(self) -> Need:
         measured = self.measured
         return disk_space.needed(measured.site, measured.change, self._config.layout) if measured else Need(0, 0)
+
+
+def _public(published: int, hidden: int, bad: int) -> Finding:
+    if published:
+        return fine(f"rows: {published} markets can be published, {hidden} are hidden")
+    if bad:
+        cause = "all others break the contract"
+    elif hidden:
+        cause = "public is a market whose approval is 'approved', spelled so, and whose is_listed is true"
+    else:
+        cause = "the relation markets is empty"
+    return warning(f"rows: no market can be published, {hidden} are hidden; {cause}")
 
 
 def _without_zone(columns: list[str]) -> Iterator[Finding]:

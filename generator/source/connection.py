@@ -231,11 +231,15 @@ class Transaction:
         return int(self._connection.exec_driver_sql("PRAGMA application_id").scalar_one())
 
     def columns(self, relation: str, schema: str | None) -> dict[str, sa.types.TypeEngine[Any]] | None:
-        """The type of each column; None if the relation does not exist."""
-        try:
-            columns = sa.inspect(self._connection).get_columns(relation, schema=schema)
-        except NoSuchTableError:
-            return None
+        """The type of each column; None if the relation does not exist.
+
+        Raises ReadError for a view that refers to something that is not there: SQLite notices only now.
+        """
+        with self._reading(relation):
+            try:
+                columns = sa.inspect(self._connection).get_columns(relation, schema=schema)
+            except NoSuchTableError:
+                return None
         return {column["name"]: column["type"] for column in columns}
 
     def refusal(self, statement: sa.Select[Any]) -> str | None:

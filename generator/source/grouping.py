@@ -6,6 +6,7 @@ from operator import itemgetter
 from typing import Any
 
 from generator.errors import SourceError
+from generator.markets.quarantine import printable
 
 
 class Groups:
@@ -37,5 +38,6 @@ class Groups:
             self._advance()
         if self._owner is not None:
             raise SourceError(
-                f"{self._relation}: rows of market {self._owner!r} are out of order; spell its id the same everywhere"
+                f"{self._relation}: rows of market {printable(self._owner)} are out of order; "
+                "spell its id the same everywhere"
             )

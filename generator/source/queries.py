@@ -78,6 +78,11 @@ class Statements:
         counts: list[sa.ColumnElement[Any]] = [sa.func.count(value) for value in selected] or [sa.func.count()]
         return rows.order_by(None).with_only_columns(*counts)
 
+    def one_if_any(self, relation: str) -> sa.Select[Any]:
+        """Select 1 if the relation has a public row, of whichever market: nothing of the row itself."""
+        table = self._relation(relation)
+        return self._public(sa.select(sa.literal(1)).select_from(table).limit(1), table)
+
     def markets(self, *columns: str, within: Range = EVERYTHING, in_order: bool = True) -> sa.Select[Any]:
         """Select the visible markets, by id."""
         markets = self._relation("markets").alias("m")

@@ -97,6 +97,10 @@ class Reader:
             if name in columns and queries.has_no_zone(kind)
         ]
 
+    def has_rows(self, relation: str) -> bool:
+        """Whether a relation has a public row, of whichever market."""
+        return next(self._transaction.rows(self._statements.one_if_any(relation), relation), None) is not None
+
     def failures(self) -> list[str]:
         """Every column that the database fails to compute, as sentences. May take longer than a build."""
         return list(Failures(self._transaction, self._statements).found())

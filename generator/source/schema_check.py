@@ -1,7 +1,7 @@
-"""Compares the database schema with `RELATIONS`: one sentence per missing or unsuitable relation or column. Pure."""
+"""Compares the database schema with `RELATIONS`: a sentence per missing or unsuitable relation or column. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from generator.errors import SourceError
 from generator.source.relations import RELATIONS, Kind
@@ -15,6 +15,9 @@ Columns: TypeAlias = Callable[[str], Offered | None]
 Refusal: TypeAlias = Callable[[str], str | None]
 #: What this user may not read; asked for only if a relation is missing or refused.
 Rights: TypeAlias = Callable[[], Barred]
+
+#: Of how many columns of a relation the same problem is told in a line each; more are told in one.
+_LINES: Final = 3
 
 
 def problems(columns: Columns, refusal: Refusal, rights: Rights) -> list[str]:
@@ -47,8 +50,23 @@ def _missing(name: str) -> str:
 
 
 def _unfit(name: str, offered: Offered) -> Iterator[str]:
-    for column, kind in RELATIONS[name].items():
-        if column not in offered:
+    missing = [column for column in RELATIONS[name] if column not in offered]
+    mistyped = {
+        column: (offered[column][0], kind)
+        for column, kind in RELATIONS[name].items()
+        if column in offered and kind not in offered[column][1]
+    }
+    if len(missing) > _LINES:
+        listed = ", ".join(missing)
+        yield f"columns of {name} are missing: {listed}; make {name} a view that has them (NULL where optional)"
+        missing = []
+    if len(mistyped) > _LINES:
+        listed = ", ".join(f"{column} ({held}, must hold {kind})" for column, (held, kind) in mistyped.items())
+        yield f"columns of {name} have types that do not fit: {listed}; cast them in a view"
+        mistyped = {}
+    for column in RELATIONS[name]:
+        if column in missing:
             yield f"column {name}.{column} is missing; add it, or make {name} a view that has it (NULL where optional)"
-        elif kind not in offered[column][1]:
-            yield f"column {name}.{column} has type {offered[column][0]}, which holds no {kind}; cast it in a view"
+        elif column in mistyped:
+            held, kind = mistyped[column]
+            yield f"column {name}.{column} has type {held}, which holds no {kind}; cast it in a view"

@@ -11,7 +11,15 @@ from generator.source import schema_check
 from generator.source.relations import RELATIONS, Kind
 from generator.source.rights import Barred
 from tests.support.commands import run
-from tests.support.rows import create_database, fill_id, insert_fill, insert_market, market_id
+from tests.support.rows import (
+    create_database,
+    fill_id,
+    insert_fill,
+    insert_market,
+    insert_order,
+    insert_point,
+    market_id,  # fmt: skip
+)
 
 ABOVE_1: Final = "input should be less than or equal to 1"
 BELOW_0: Final = "input should be greater than or equal to 0"
@@ -51,13 +59,23 @@ def test_a_relation_that_is_missing_is_named_once(offered: Offered) -> None:
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_every_column_that_is_missing_is_named(offered: Offered, relation: str) -> None:
-    columns = list(offered[relation])
+def test_every_column_that_is_missing_is_named_many_in_one_line(offered: Offered, relation: str) -> None:
+    columns, remedy = list(offered[relation]), f"make {relation} a view that has"
     offered[relation] = {}
-    assert findings(offered) == [
-        f"column {relation}.{column} is missing; add it, or make {relation} a view that has it (NULL where optional)"
-        for column in columns
-    ]
+    each = [f"column {relation}.{name} is missing; add it, or {remedy} it (NULL where optional)" for name in columns]
+    together = f"columns of {relation} are missing: {', '.join(columns)}; {remedy} them (NULL where optional)"
+    assert findings(offered) == (each if len(columns) <= 3 else [together])
+
+
+def test_many_columns_of_the_wrong_kind_are_one_line_for_each_relation(offered: Offered) -> None:
+    for name, columns in offered.items():
+        offered[name] = dict.fromkeys(columns, ("BLOB", frozenset[Kind]()))
+    found = findings(offered)
+    assert len(found) == 2 + 2 * 3 + 2
+    assert found[-4].startswith(
+        "columns of fills have types that do not fit: id (BLOB, must hold id), market_id (BLOB, "
+    )
+    assert found[-4].endswith("created_at (BLOB, must hold timestamp); cast them in a view")
 
 
 def test_a_column_of_the_wrong_kind_is_named_with_its_type(offered: Offered) -> None:
@@ -182,6 +200,42 @@ def test_rows_that_would_be_left_out_are_counted_by_reason_with_examples(
         f"warning: fills: {fill_id(1)}: amount: {BELOW_0} (-1.0)",
         *(f"warning: markets: {market_id(number)}: prob: {ABOVE_1} ({number - 0.5})" for number in range(2, 6)),
     ]
+
+
+def warnings(folder: Path, *arguments: str) -> list[str]:
+    done = run("check", *arguments, cwd=folder)
+    return [line for line in done.stdout.splitlines() if line.startswith("warning: ")]
+
+
+def test_a_database_without_public_markets_is_not_called_fine(folder: Path, database: sqlite3.Connection) -> None:
+    none = "warning: rows: no market can be published, "
+    assert warnings(folder) == [f"{none}0 are hidden; the relation markets is empty"]
+    insert_market(database, 1, approval="Approved")
+    insert_market(database, 2, is_listed=0)
+    words = "public is a market whose approval is 'approved', spelled so, and whose is_listed is true"
+    assert warnings(folder) == [f"{none}2 are hidden; {words}"]
+    insert_market(database, 3, prob=7)
+    assert warnings(folder)[0] == f"{none}2 are hidden; all others break the contract"
+    insert_market(database, 4)
+    assert none not in str(warnings(folder))
+
+
+def test_rows_that_belong_to_no_public_market_are_told_and_none_of_them_is_named(
+    folder: Path, database: sqlite3.Connection
+) -> None:
+    insert_market(database, 1, id="abcdef00-0000-4000-8000-000000000000")
+    insert_market(database, 2, is_listed=0)
+    insert_fill(database, market_id="ABCDEF00-0000-4000-8000-000000000000")
+    insert_point(database, "2026-01-31 12:00:00", market_id=market_id(2))
+    insert_order(database, market_id=market_id(2), is_public=0)
+    told = warnings(folder)
+    assert [line.split(";")[0] for line in told] == [
+        f"warning: {name}: has rows, but none of a public market" for name in ("fills", "probabilities")
+    ]
+    assert market_id(2) not in str(told)
+    assert warnings(folder, "--set", "detail.recent_fills=0", "--set", "detail.history_points=0") == []
+    insert_fill(database, 2, market_id="abcdef00-0000-4000-8000-000000000000", amount=-1)
+    assert "fills: has rows" not in str(warnings(folder))
 
 
 def test_what_a_guard_would_refuse_is_an_error(folder: Path, database: sqlite3.Connection) -> None:

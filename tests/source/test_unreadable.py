@@ -71,6 +71,20 @@ def test_check_names_the_relation_whose_conditions_cannot_be_computed(
     ]
 
 
+def test_a_view_over_what_is_not_there_is_named_by_check_and_build(
+    site: str, database: sqlite3.Connection, tmp_path: Path
+) -> None:
+    database.execute("ALTER TABLE fills RENAME TO old")
+    database.execute(
+        "CREATE VIEW fills AS SELECT no_such(id) AS id, market_id, amount, shares, price, created_at FROM old"
+    )
+    failed = "relation fills cannot be read: no such function: no_such"
+    assert [error.partition(";")[0] for error in errors(tmp_path, site)] == [f"error: {failed}"]
+    with pytest.raises(SourceError) as caught:
+        build_now(make_config(tmp_path))
+    assert str(caught.value).startswith(f"{site}: {failed}; ")
+
+
 def test_check_names_markets_alone_where_what_is_joined_with_them_cannot_be_known(
     site: str, database: sqlite3.Connection, tmp_path: Path
 ) -> None:

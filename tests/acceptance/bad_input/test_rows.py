@@ -1,6 +1,7 @@
 """A bad row costs only itself and is named with its reason; a database may be nearly empty."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -14,9 +15,11 @@ from generator.api.contract import SORTS, STATUS_FILTERS
 from generator.markets import remedies
 from tests.acceptance.bad_input.site import Site
 from tests.support.builds import files
+from tests.support.commands import run
 from tests.support.rows import (
     create_database,
     fill_id,
+    insert_category,
     insert_fill,
     insert_fx_member,
     insert_market,
@@ -304,6 +307,52 @@ def test_hundreds_of_bad_rows_do_not_flood_the_terminal(tmp_path: Path) -> None:
         "output/report.json names each\n"
     )
     assert len(result.report["quarantined"]) == 100
+
+
+#: Lines of a screen.
+SCREEN: Final = 40
+
+
+def insert_everything_bad(connection: sqlite3.Connection) -> None:
+    """Some two hundred markets with every kind of fault and remark, and thousands of bad rows of theirs."""
+    connection.execute("BEGIN")
+    connection.execute("DROP TABLE fills")
+    connection.execute("CREATE TABLE fills (id, market_id, amount, shares, price, created_at)")  # as bigint
+    bad = [columns for columns, _ in BAD_MARKETS + BAD_TEXTS if "id" not in columns]
+    for number in range(150):
+        insert_bad(connection, number, bad[number % len(bad)])
+    odd: list[dict[str, Any]] = [
+        *({"question": ""}, {"created_at": "2031-01-01"}, {"last_activity_at": "2031-01-01 00:00:00"}, {"slug": "a b"}),
+        *({"resolution": "YES"}, {"status": "resolved"}, {"slug": "same"}, {"created_at": "2031-01-01 00:00:00"}),
+    ]
+    for number in range(150, 200):
+        insert_market(connection, number, **odd[number % len(odd)])
+        for category, position in (("", 0), ("a\nb", 0), (None, 0), ("x" * 101, 0), ("Good", None), ("good", 1)):
+            insert_category(connection, category, position, market_id=market_id(number))
+        for side, price, amount in (("buy" * 1000, 0.5, 1), (None, 0.5, 1), ("bid", 45, 1), ("ask", 0.5, -1)):
+            insert_order(connection, market_id=market_id(number), side=side, price=price, amount=amount)
+        for time, prob in (("never", 0.5), (None, 0.5), ("2031-01-01 00:00:00", 0.5), ("2026-01-01 00:00:00", 45)):
+            insert_point(connection, time, prob, market_id=market_id(number))
+        insert_fx_member(connection, market_id=market_id(number - 40), direction="up")
+    for number in range(2_387):
+        insert_fill(connection, id=number, market_id=market_id(150 + number % 50))
+    connection.execute("COMMIT")
+
+
+def test_what_is_said_of_a_database_full_of_faults_fits_a_screen(tmp_path: Path) -> None:
+    result = built(tmp_path, insert_everything_bad, "--set", "variant=extended")
+    checked = run("check", "--set", "variant=extended", cwd=tmp_path)
+    assert checked.returncode == 1
+    for output in (result.stderr + result.summary, checked.stdout + checked.stderr):
+        lines = output.splitlines()
+        assert 25 < len(lines) <= SCREEN
+        assert len({*lines}) == len(lines)
+        assert max(map(len, lines)) < 300
+        (fills,) = (line for line in lines if re.search(r"fills: \d,\d+ rows quarantined: id: not a UUID ", line))
+        assert fills.endswith("; give each row a UUID in a view, such as a keyed hash of its own key")
+    refused = run("build", "--set", "variant=extended", cwd=tmp_path)
+    assert refused.returncode == 3
+    assert len(refused.stderr.splitlines()) <= SCREEN
 
 
 @pytest.mark.every_limit
