@@ -1,6 +1,6 @@
-"""How long-running work reports its progress; `cli` shows it."""
+"""How long-running work reports its progress and its duration; `cli` shows it."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
 class Progress(Protocol):
@@ -11,3 +11,10 @@ class Progress(Protocol):
 
     def advance(self) -> None:
         """Count one step as done."""
+
+
+class Span(NamedTuple):
+    """How long a stage took, in seconds, and when it ended by `time.perf_counter`."""
+
+    seconds: float
+    end: float

@@ -18,6 +18,7 @@ from generator.builder.notices import Remark, Topic
 from generator.cost.estimate import Cost
 from generator.markets.quarantine import Quarantine
 from generator.metrics import Samples, sample
+from generator.progress import Span
 from generator.source.relations import RELATIONS
 from generator.tree import layouts
 from generator.tree.manifest import Current, Lists, StoredModel
@@ -136,22 +137,24 @@ class MarketChanges:
 
 
 class Stopwatch:
-    """Measures stages; `seconds` by name."""
+    """Measures stages; `spans` by name."""
 
     def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
+        self.spans: dict[str, Span] = {}
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Measure a stage; one that runs again adds up."""
         start = time.perf_counter()
         yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+        end = time.perf_counter()
+        earlier = self.spans[name].seconds if name in self.spans else 0.0
+        self.spans[name] = Span(earlier + end - start, end)
 
 
 @dataclass
 class Report:
-    """What was built, and what the run did for it. Files and bytes are those under `v1/`; `stages` are in seconds."""
+    """What was built, and what the run did for it. Files and bytes are those under `v1/`."""
 
     as_of: str = ""
     source: str = ""
@@ -170,7 +173,7 @@ class Report:
     remarks: list[Remark] = field(default_factory=list)
     markets: MarketChanges = field(default_factory=MarketChanges)
     new_lists: list[str] = field(default_factory=list)
-    stages: dict[str, float] = field(default_factory=dict)
+    stages: dict[str, Span] = field(default_factory=dict)
 
     def file(self) -> ReportFile:
         """The content of report.json."""
@@ -206,7 +209,7 @@ class Report:
             changed=self.markets.changed,
             withdrawn=self.markets.withdrawn,
             withdrawn_earlier=self.markets.withdrawn_earlier,
-            seconds={name: round(seconds, 3) for name, seconds in self.stages.items()},
+            seconds={name: round(span.seconds, 3) for name, span in self.stages.items()},
         )
 
     def content(self) -> dict[str, Any]:
@@ -262,7 +265,7 @@ class Report:
         return (
             f"built {self.built} markets as of {self.as_of}: {self.written} files written "
             f"({self.written_bytes} bytes), {self.unchanged} unchanged, {self.deleted} deleted, "
-            f"{self.quarantine.total()} rows quarantined, {sum(self.stages.values()):.1f} s"
+            f"{self.quarantine.total()} rows quarantined, {sum(span.seconds for span in self.stages.values()):.1f} s"
         )
 
 

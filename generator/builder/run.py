@@ -62,12 +62,12 @@ def build_into(
             excerpts = Excerpts(catalog)
             renderer = Renderer(config, folder, run.previous, run.quarantine, run.remarks, progress)
             rendered, site = renderer.render(catalog, reader, excerpts, is_clock_set=clock.is_set)
-    with stopwatch.stage("publish"):
+    with stopwatch.stage("place"):
         placed = run.place(rendered)
         run.put_edge()
     report = run.report(found, catalog, rendered, placed)
     report.cost = run.estimate(site, rendered, terms)
-    report.stages = stopwatch.seconds
+    report.stages = stopwatch.spans
     run.save_report(report)
     run.put_inspection(excerpts)
     return report

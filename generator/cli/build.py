@@ -56,15 +56,24 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
         logs.notice(f"created {path} with {markets} made-up markets")
     _build(settings, instant, BuildOverrides(shrink=False, invalid=False))
     first = layouts.first_page(settings.layout, keys.list_name("open", "popular"), contract.LIMIT_DEFAULT)
-    click.echo(f"look at {settings.output / first}: the default request is answered from it")
-    click.echo(f"open {settings.output / files.INSPECTION} in a browser: what was built, what was left out and why")
+    logs.result(f"look at {settings.output / first}: the default request is answered from it")
+    logs.result(f"open {settings.output / files.INSPECTION} in a browser: what was built, what was left out and why")
 
 
 def _build(settings: Config, clock: Clock, overrides: BuildOverrides) -> None:
     with progress_bar("rendering") as bar:
         report = build(settings, clock, overrides=overrides, progress=bar)
     log_report(report, f"{settings.output / files.REPORT} names each")
-    click.echo(report.summary())
+    tell_built(report)
+
+
+def tell_built(report: Report) -> None:
+    """The line that ends a build."""
+    quarantined = report.quarantine.total()
+    logs.result(
+        report.summary(), as_of=report.as_of, markets=report.built, **report.counts("place"),
+        unchanged=report.unchanged, quarantined=quarantined,
+    )  # fmt: skip
 
 
 def clock(as_of: datetime | None) -> Clock:
@@ -75,8 +84,8 @@ def clock(as_of: datetime | None) -> Clock:
 def log_report(report: Report, details: str) -> None:
     """Log what a build did, equal faults as one line; `details` says what names them all."""
     add_metrics(report.samples())
-    for name, seconds in report.stages.items():
-        logs.stage(name, seconds, **report.counts(name))
+    for name, span in report.stages.items():
+        logs.stage(name, span, **report.counts(name))
     found = report.findings()
     for line in found:
         LOG.warning("%s", line)

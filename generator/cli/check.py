@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import click
 
 from generator.builder.preflight import BuildCheck
+from generator.cli import logs
 from generator.cli.command import Command, now
 from generator.cli.parameters import allow_demo_option
 from generator.cli.progress_bar import progress_bar
@@ -21,13 +22,13 @@ from generator.publish import preflight
 def check_command(settings: Config, *, published: bool, names_all: bool, allow_demo: bool) -> None:
     """List every problem that would keep a build or a publish from working."""
     if published:
-        click.echo(preflight.require_fresh(settings))
+        logs.result(preflight.require_fresh(settings))
         return
     with progress_bar("checking") as bar:
         check = BuildCheck(settings, now(), bar, accepts_demo=allow_demo, names_all=names_all)
         findings = list(_findings(settings, check))
     for finding in findings:
-        click.echo(str(finding))
+        logs.result(finding.text if logs.are_json() else str(finding), level=finding.weight)
     errors = sum(finding.weight is Weight.ERROR for finding in findings)
     if errors or check.measured is None:
         which = "this error" if errors == 1 else f"these {errors} errors"
@@ -35,7 +36,7 @@ def check_command(settings: Config, *, published: bool, names_all: bool, allow_d
     measured = check.measured
     objects, _ = measured.site.total(settings.layout)
     target = f", `public-markets publish` them to {settings.publish.target}" if settings.publish.target else ""
-    click.echo(
+    logs.result(
         f"`public-markets build` will make {objects:,} objects of {len(measured.catalog.markets):,} markets in "
         f"{settings.output}{target}"
     )

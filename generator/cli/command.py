@@ -1,6 +1,7 @@
 """What all commands share: options, exit codes, metrics of the run. The only module that reads the clock."""
 
 import os
+import re
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,9 +44,21 @@ class Command(click.Command):
             click.Option(["-v", "--verbose"], is_flag=True, help="Log every stage, and show tracebacks."),
             click.Option(
                 ["--log-format"], type=click.Choice(["text", "json"]), default="text", show_default=True,
-                help="Format of logs on stderr; json writes one object per line.",
+                help="Format of logs and results; json writes one object per line.",
             ),
         ]  # fmt: skip
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the command line; report its mistakes in the format it asks for."""
+        given = " ".join(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if not re.search(r"(^| )--log-format[= ]json( |$)", given):
+                raise
+            logs.configure("json", verbose=False)
+            logs.failure(error.format_message(), error.exit_code)
+            ctx.exit(error.exit_code)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Load the configuration, run, and turn errors into exit codes."""

@@ -1,8 +1,10 @@
-"""Logs on stderr: text for people, or one JSON object per line. Results are not logs; they go to stdout."""
+"""Logs on stderr and results on stdout: text for people, or one JSON object per line."""
 
 import json
 import logging
 import sys
+import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final, Literal
 
@@ -10,6 +12,7 @@ import click
 
 from generator.config import passwords
 from generator.config.settings import Config
+from generator.progress import Span
 
 LogFormat = Literal["text", "json"]
 
@@ -59,6 +62,8 @@ def configure(log_format: LogFormat, *, verbose: bool) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json(known) if log_format == "json" else _Text(known))
     # Libraries log warnings only, unless everything was asked for.
+    if log_format == "json":
+        logging.captureWarnings(capture=True)
     logging.basicConfig(handlers=[handler], level=logging.INFO if verbose else logging.WARNING, force=True)
     LOG.setLevel(logging.INFO if verbose or log_format == "json" else NOTICE)
 
@@ -73,9 +78,25 @@ def notice(sentence: str) -> None:
     LOG.log(NOTICE, "%s", sentence)
 
 
-def stage(name: str, seconds: float, **counts: float) -> None:
-    """Log the end of a stage, its duration and its counts."""
-    LOG.info("stage over", extra={"fields": {"stage": name, "duration_ms": round(seconds * 1000), **counts}})
+def result(sentence: str, **fields: object) -> None:
+    """Write a line of what the command is for to stdout; `fields` are its figures, for JSON only."""
+    click.echo(_line(time.time(), fields.pop("level", "result"), sentence, fields) if are_json() else sentence)
+
+
+def gap() -> None:
+    """An empty line between results for people."""
+    if not are_json():
+        click.echo()
+
+
+def stage(name: str, span: Span, **counts: float) -> None:
+    """Log a stage with its duration and its counts, at the time when it ended."""
+    if not LOG.isEnabledFor(logging.INFO):
+        return
+    fields = {"stage": name, "duration_ms": round(span.seconds * 1000), **counts}
+    record = LOG.makeRecord(LOG.name, logging.INFO, "", 0, "stage over", (), None, extra={"fields": fields})
+    record.created -= time.perf_counter() - span.end
+    LOG.handle(record)
 
 
 def failure(sentence: str, exit_code: int) -> None:
@@ -112,11 +133,15 @@ class _Text(_Formatter):
 
 class _Json(_Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        """Format the line; `time` is RFC 3339, UTC."""
-        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        """Format the line."""
         level = _LEVELS.get(record.levelno, record.levelname.lower())
-        line = {"time": moment.replace("+00:00", "Z"), "level": level, "message": self.message(record)}
-        line |= getattr(record, "fields", {})
+        fields = {**getattr(record, "fields", {})}
         if trace := self.trace(record):
-            line["trace"] = trace
-        return json.dumps(line)
+            fields["trace"] = trace
+        return _line(record.created, level, self.message(record), fields)
+
+
+def _line(created: float, level: object, message: str, fields: Mapping[str, object]) -> str:
+    """One JSON object; `time` is RFC 3339, UTC."""
+    moment = datetime.fromtimestamp(created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return json.dumps({"time": moment, "level": level, "message": message, **fields})

@@ -7,6 +7,7 @@ from typing import Final
 import click
 
 from generator.builder.dry_build import DryBuild, DryBuilder, LastBuild
+from generator.cli import logs
 from generator.cli.command import Command, now
 from generator.cli.parameters import Amount, as_of_option
 from generator.cli.progress_bar import progress_bar
@@ -37,15 +38,24 @@ def plan_command(settings: Config, as_of: datetime | None, reads: int | None) ->
         reader.require_schema()
         measured = DryBuilder(settings, last, quarantine, bar).build(reader, as_of or now())
     cost = estimate.cost(measured.site, last.cost.basis if last.cost else Basis(), terms)
-    click.echo(
+    logs.result(
         f"{display_url(settings)} as of {measured.catalog.as_of}: {len(measured.catalog.markets)} markets in "
-        f"{len(measured.site.lists)} lists, {quarantine.total()} rows quarantined; nothing was written\n"
+        f"{len(measured.site.lists)} lists, {quarantine.total()} rows quarantined; nothing was written"
     )
-    for line in _table([("", *cost.layouts), *_rows(measured, cost, terms), *_read_cost_rows(measured, terms, reads)]):
-        click.echo(line)
-    click.echo()
+    logs.gap()
+    _show_table([*cost.layouts], [*_rows(measured, cost, terms), *_read_cost_rows(measured, terms, reads)])
+    logs.gap()
     for note in _notes(settings, measured, cost, terms.prices, reads):
-        click.echo(note)
+        logs.result(note)
+
+
+def _show_table(layouts: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A line per row, with a figure per layout; a line of JSON needs no head."""
+    head, *lines = _table([("", *layouts), *rows])
+    if not logs.are_json():
+        logs.result(head)
+    for (name, *figures), line in zip(rows, lines, strict=True):
+        logs.result(name if logs.are_json() else line, **dict(zip(layouts, figures, strict=True)))
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from generator.builder.guards import BuildOverrides
 from generator.builder.render import shape
 from generator.builder.run import build_into
 from generator.cli import logs
-from generator.cli.build import allow_invalid_option, allow_shrink_option, clock, log_report
+from generator.cli.build import allow_invalid_option, allow_shrink_option, clock, log_report, tell_built
 from generator.cli.command import MeasuredCommand, add_metrics
 from generator.cli.logs import LOG
 from generator.cli.parameters import allow_demo_option, as_of_option
@@ -20,6 +20,7 @@ from generator.cli.progress_bar import progress_bar
 from generator.cli.target import open_target
 from generator.config.settings import Config
 from generator.errors import GuardError, OtherSiteError, PublicMarketsError
+from generator.progress import Span
 from generator.publish import takedown
 from generator.publish.content import merge_blocked, sync_blocked
 from generator.publish.guards import LiftedGuards
@@ -80,7 +81,7 @@ def rebuild_command(settings: Config, as_of: datetime | None, *, allow_invalid: 
             _withdraw_hidden(publication, error)
             raise
         log_report(report, _details(settings, is_dry=options["dry_run"]))
-        click.echo(report.summary())
+        tell_built(report)
         _publish(publication)
 
 
@@ -126,15 +127,15 @@ def _scratch_folder(settings: Config, target: Store, lifted: LiftedGuards) -> It
 
 
 def _publish(publication: Publication) -> None:
-    begin = time.monotonic()
+    begin = time.perf_counter()
     if publication.options.is_dry:
         with progress_bar("publishing") as bar:
             planned = publication.plan(bar)
             for line in planned.plan.lines():
-                click.echo(line)
+                logs.result(line)
             outcome = planned.carry_out()
         _tell_published(outcome, begin)
-        click.echo(f"dry run, nothing was changed; it would have {outcome.summary()}")
+        _tell_outcome(f"dry run, nothing was changed; it would have {outcome.summary()}", outcome, is_dry=True)
         return
     try:
         with progress_bar("publishing") as bar:
@@ -146,7 +147,17 @@ def _publish(publication: Publication) -> None:
         raise
     _tell_published(outcome, begin)
     add_metrics(outcome.samples())
-    click.echo(outcome.summary())
+    _tell_outcome(outcome.summary(), outcome, is_dry=False)
+
+
+def _tell_outcome(sentence: str, outcome: Outcome, *, is_dry: bool) -> None:
+    """The line that ends a publish."""
+    tally = outcome.tally
+    logs.result(
+        sentence, as_of=outcome.as_of, markets=outcome.markets, target=outcome.target, dry_run=is_dry,
+        uploaded=tally.uploaded, uploaded_bytes=tally.uploaded_bytes, deleted=tally.deleted, retained=tally.retained,
+        requests=outcome.requests,
+    )  # fmt: skip
 
 
 def _tell_published(outcome: Outcome, begin: float) -> None:
@@ -154,8 +165,9 @@ def _tell_published(outcome: Outcome, begin: float) -> None:
     tally = outcome.tally
     for warning in tally.warnings:
         LOG.warning("%s", warning)
+    end = time.perf_counter()
     logs.stage(
-        "upload", time.monotonic() - begin, uploaded=tally.uploaded, uploaded_bytes=tally.uploaded_bytes,
+        "upload", Span(end - begin, end), uploaded=tally.uploaded, uploaded_bytes=tally.uploaded_bytes,
         deleted=tally.deleted, retained=tally.retained, requests=outcome.requests,
     )  # fmt: skip
 

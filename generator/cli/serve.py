@@ -4,6 +4,7 @@ import shlex
 
 import click
 
+from generator.cli import logs
 from generator.cli.command import Command
 from generator.config.settings import Config
 from generator.edge.local import server
@@ -22,8 +23,8 @@ def serve_command(settings: Config, host: str, port: int) -> None:
     """Serve the output folder through the router that is deployed, until Ctrl-C."""
 
     def announce(address: str) -> None:
-        click.echo(f"serving {settings.output}/ at {address}")
-        click.echo(f"try: curl {shlex.quote(f'{address}?limit=5')}")
+        logs.result(f"serving {settings.output}/ at {address}")
+        logs.result(f"try: curl {shlex.quote(f'{address}?limit=5')}")
 
     server.serve(settings, host=host, port=port, announce=announce)
-    click.echo("stopped")
+    logs.result("stopped")

@@ -33,8 +33,8 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool) 
     )
     blocked = _take_down(settings, request)
     for market_id in sorted(blocked.ids()):
-        click.echo(f"{market_id} kept out since {blocked.markets[market_id].at}")
-    click.echo(f"{len(blocked.ids())} markets are kept out of every build")
+        logs.result(f"{market_id} kept out since {blocked.markets[market_id].at}")
+    logs.result(f"{len(blocked.ids())} markets are kept out of every build")
 
 
 def _take_down(settings: Config, request: Request) -> BlockedList:

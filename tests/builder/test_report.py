@@ -9,6 +9,7 @@ import pytest
 
 from generator.builder.report import REMEMBERED, MarketChanges, Report, Stopwatch, Withdrawal
 from generator.markets.quarantine import Fault
+from generator.progress import Span
 from generator.tree.manifest import Current
 from tests.support.builds import AS_OF, NOW, build_now, make_config
 from tests.support.commands import run
@@ -19,7 +20,7 @@ def report() -> Report:
     made = Report(as_of=NOW, source="sqlite:///markets.db", built=7, hidden=2)
     made.lists = {"open/new": Current(generation="p0123456789abcdef012", count=3, bytes=1_000)}
     made.written, made.written_bytes, made.unchanged, made.deleted = 4_321, 98_765, 12, 3
-    made.stages = {"read": 1.0, "render": 2.25}
+    made.stages = {"read": Span(1.0, 0.0), "render": Span(2.25, 0.0)}
     made.quarantine.reject("markets", market_id(1), Fault("prob", "bad"), title="One?")
     made.quarantine.reject("fills", "x", Fault("amount", "bad"))
     made.quarantine.reject("fills", "x", Fault("amount", "bad"))
@@ -75,10 +76,11 @@ def test_a_stage_that_runs_twice_is_measured_twice() -> None:
     stopwatch = Stopwatch()
     with stopwatch.stage("read"):
         pass
-    once = stopwatch.seconds["read"]
+    once = stopwatch.spans["read"]
     with stopwatch.stage("read"):
         pass
-    assert stopwatch.seconds["read"] > once > 0
+    assert stopwatch.spans["read"].seconds > once.seconds > 0
+    assert stopwatch.spans["read"].end > once.end
 
 
 def test_the_report_names_added_changed_and_withdrawn_markets() -> None:
@@ -125,7 +127,7 @@ def unwritten() -> Report:
 
 def test_a_run_without_changes_does_not_rewrite_the_report() -> None:
     later = unwritten()
-    later.stages = {"read": 9.0}
+    later.stages = {"read": Span(9.0, 0.0)}
     assert not later.says_more_than(report().encoded())
 
 

@@ -1,11 +1,11 @@
-"""Logs: as text or JSON, always on stderr, never mixed with results on stdout."""
+"""Logs and results: as text or JSON, logs on stderr, never mixed with results on stdout."""
 
 import json
 import os
 import pty
 import subprocess
 import sys
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from tests.support.builds import ROOT
 from tests.support.commands import run
 from tests.support.publishing import Site, hour
+from tests.support.rows import market_id
 
 
 def lines(stderr: str) -> list[dict[str, Any]]:
@@ -24,13 +25,22 @@ def test_json_logs_are_a_line_per_stage_with_its_duration_and_counts(site: Site)
     site.edit(1, question="Another question?")
     result = site.done("rebuild", "--as-of", hour(1), "--log-format", "json")
     stages = {line["stage"]: line for line in lines(result.stderr) if "stage" in line}
-    assert list(stages) == ["read", "render", "publish", "upload"]
+    assert list(stages) == ["read", "render", "place", "upload"]
     assert all(line["level"] == "info" and line["duration_ms"] >= 0 for line in stages.values())
     assert (stages["read"]["markets"], stages["read"]["hidden"]) == (11, 1)
     assert (stages["render"]["lists"], stages["render"]["quarantined"]) == (30, 0)
-    assert stages["publish"]["written"] == stages["upload"]["uploaded"] > 1_000
+    assert stages["place"]["written"] == stages["upload"]["uploaded"] > 1_000
     assert all(datetime.fromisoformat(line["time"]).tzinfo for line in stages.values())
-    assert [line.split()[0] for line in result.stdout.splitlines()] == ["built", "published"]
+    times = [datetime.fromisoformat(line["time"]) for line in stages.values()]
+    for (line, end), begin in zip(zip(stages.values(), times, strict=True), [None, *times], strict=False):
+        assert begin is None or timedelta(milliseconds=line["duration_ms"] - 5) <= end - begin
+    assert times[0] < times[1] < times[2] < times[3]
+    built, published = lines(result.stdout)
+    assert built["message"].startswith("built 11 markets")
+    assert published["message"].startswith("published 11 markets")
+    assert {line["level"] for line in (built, published)} == {"result"}
+    assert (built["markets"], built["written"]) == (11, stages["place"]["written"])
+    assert (published["markets"], published["uploaded"]) == (11, stages["upload"]["uploaded"])
 
 
 def test_text_logs_show_the_stages_with_v(site: Site) -> None:
@@ -57,7 +67,37 @@ def test_warnings_and_errors_are_json_too(site: Site) -> None:
 def test_notices_beside_results_are_json_too(site: Site) -> None:
     result = site.done("takedown", "--log-format", "json")
     assert {line["level"] for line in lines(result.stderr)} == {"notice"}
-    assert result.stdout == "0 markets are kept out of every build\n"
+    (line,) = lines(result.stdout)
+    assert (line["level"], line["message"]) == ("result", "0 markets are kept out of every build")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("build",), ("demo",), ("plan", "--reads", "5"), ("check",), ("check", "--published"),
+        ("rebuild", "--dry-run"), ("publish",), ("takedown", market_id(1)), ("takedown", "--undo", market_id(1)),
+        ("plan", "--reads", "many"), ("build", "--no-such-option"), ("build", "--set", "nonsense"),
+    ],
+)  # fmt: skip
+def test_every_line_of_every_command_is_json(site: Site, words: tuple[str, ...]) -> None:
+    result = site.run(*words, "--log-format", "json")
+    found = lines(result.stdout) + lines(result.stderr)
+    assert found
+    assert all(isinstance(line["message"], str) and line["level"] and line["time"].endswith("Z") for line in found)
+    assert ("error" in {line["level"] for line in lines(result.stderr)}) is (result.exit_code != 0)
+    assert result.exit_code == 0 or found[-1]["exit_code"] == result.exit_code
+
+
+def test_a_table_has_a_line_of_json_per_row(site: Site) -> None:
+    rows = {line["message"]: line for line in lines(site.done("plan", "--log-format", "json").stdout)}
+    assert rows["objects of a build"]["pages"] == f"{len(site.built()):,}"
+    assert rows["objects of a build"]["chunks"]
+
+
+def test_findings_of_check_are_json_with_their_weight(site: Site) -> None:
+    found = lines(site.done("check", "--log-format", "json").stdout)
+    assert {line["level"] for line in found} == {"fine", "warning", "result"}
+    assert not any(line["message"].startswith(("fine:", "warning:")) for line in found)
 
 
 def test_a_traceback_stays_within_its_line(site: Site) -> None:
@@ -85,7 +125,7 @@ def test_a_terminal_shows_progress_unless_logs_are_json(site: Site, form: str) -
     except OSError:  # raised by Linux when the other end is closed
         pass
     os.close(ours)
-    assert process.communicate()[0].startswith(b"sqlite:///")
+    assert b"sqlite:///" in process.communicate()[0].splitlines()[0]
     assert process.returncode == 0
     assert (b"reading" in shown) is (form == "text")
 
