@@ -284,6 +284,7 @@ def test_without_scripts_the_page_still_describes_the_build(site: Path, browser:
 def test_the_page_is_accessible(site: Path, browser: Browser, size: tuple[int, int], scheme: Scheme) -> None:
     with opened(browser, on_disk(site), size=size, scheme=scheme) as watched:
         find(watched, "broken")
+        watched.page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
         assert watched.violations() == []
         read(watched, 1)
         assert watched.violations() == []
@@ -389,6 +390,14 @@ def test_a_crowded_page_fits_a_narrow_phone(crowded: str, browser: Browser) -> N
             .evaluate_all(small)
             == []
         )
+
+
+def test_a_long_question_is_cut_in_the_table_and_whole_in_the_dialog(disk: Watched) -> None:
+    find(disk, market_id(6))
+    link = disk.page.locator("#markets tbody a")
+    assert (link.bounding_box() or {"height": 999})["height"] < 120
+    link.click()
+    expect(disk.page.locator("#market-title")).to_have_text(HOSTILE[5])
 
 
 def test_lists_unfold_by_keyboard_status_before_category(crowded: str, browser: Browser) -> None:
