@@ -29,7 +29,8 @@ from generator.tree.manifest import Manifest
 class DryBuild:
     """The result: the catalog, the size of the site, what a build would change since `previous`, and its remarks.
 
-    `unmatched` names relations that have rows, but none of a public market.
+    `unmatched` names relations that have rows, but none of a public market; `is_unpriced` says that there are fills and
+    none shows a price.
     """
 
     catalog: Catalog
@@ -38,6 +39,7 @@ class DryBuild:
     previous: Manifest | None
     remarks: list[Remark]
     unmatched: list[str]
+    is_unpriced: bool
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,9 @@ class DryBuilder:
             if previous
             else sizes.everything(site)
         )
-        return DryBuild(catalog, site, change, previous, sorted(found.remarks), self._unmatched(reader, found))
+        return DryBuild(
+            catalog, site, change, previous, sorted(found.remarks), self._unmatched(reader, found), found.is_unpriced()
+        )
 
     def _mutable(
         self,
@@ -120,13 +124,18 @@ class _Found:
         shown = config.detail
         wanted = {"orders": shown.order_book, "fills": shown.recent_fills, "probabilities": shown.history_points}
         self.missing = [name for name, is_wanted in wanted.items() if is_wanted and catalog.markets]
+        self._prices = set[bool]()
 
     def add(self, read: Detail) -> None:
         self.remarks += notices.of_detail(read, self._latest)
+        self._prices |= {fill.price is not None for fill in read.recent_fills}
         if self.missing:
             book = read.order_book
             seen = {"orders": book.bids or book.asks, "fills": read.recent_fills, "probabilities": read.points}
             self.missing = [name for name in self.missing if not seen[name]]
+
+    def is_unpriced(self) -> bool:
+        return self._prices == {False}
 
 
 class _Count:

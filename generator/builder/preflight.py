@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from generator import filesystem
-from generator.api.contract import API_VERSION
+from generator.api.contract import API_VERSION, PRICE_MAX, PRICE_MIN
 from generator.builder import disk_space, guards, notices
 from generator.builder.disk_space import Need
 from generator.builder.dry_build import DryBuild, DryBuilder, LastBuild
@@ -91,11 +91,7 @@ class BuildCheck:
         measured = DryBuilder(self._config, last, self._quarantine, self._progress).build(reader, self._as_of)
         catalog = measured.catalog
         yield _public(len(catalog.markets), catalog.hidden, self._quarantine.total("markets"))
-        for name in measured.unmatched:
-            yield warning(
-                f"{name}: has rows, but none of a public market; if some should be, spell market_id as markets.id is "
-                "spelled, upper and lower case included"
-            )
+        yield from _suspicious(measured)
         yield from self._of_rows(measured.remarks)
         limits = self._config.guards
         yield from refused(
@@ -173,6 +169,20 @@ def _public(published: int, hidden: int, bad: int) -> Finding:
     else:
         cause = "the relation markets is empty"
     return warning(f"rows: no market can be published, {hidden} are hidden; {cause}")
+
+
+def _suspicious(measured: DryBuild) -> Iterator[Finding]:
+    """What is valid, but hardly meant."""
+    for name in measured.unmatched:
+        yield warning(
+            f"{name}: has rows, but none of a public market; if some should be, spell market_id as markets.id is "
+            "spelled, upper and lower case included"
+        )
+    if measured.is_unpriced:
+        yield warning(
+            f"fills: no recent fill has a price from {PRICE_MIN} to {PRICE_MAX}; any other is published as null: if "
+            "the prices are percentages, divide them in a view"
+        )
 
 
 def _without_zone(columns: list[str]) -> Iterator[Finding]:

@@ -179,6 +179,18 @@ def test_a_withdrawn_market_is_named(tmp_path: Path, database: sqlite3.Connectio
     assert made.deleted > 0
 
 
+def test_withdrawn_markets_are_one_line_however_many(tmp_path: Path, database: sqlite3.Connection) -> None:
+    for number in range(1, 41):
+        insert_market(database, number)
+    build_now(make_config(tmp_path))
+    database.execute("UPDATE markets SET is_listed = 0 WHERE id > ?", [market_id(10)])
+    made = build_now(make_config(tmp_path), shrink=True)
+    assert made.findings() == [
+        f"withdrawn: 30 markets are not public any more (such as {market_id(11)})",
+    ]
+    assert len(made.markets.withdrawn) == 30
+
+
 @pytest.mark.parametrize("bad", [0, 1])
 def test_markets_that_share_an_id_are_quarantined_even_if_only_one_is_valid(
     tmp_path: Path, database: sqlite3.Connection, bad: int

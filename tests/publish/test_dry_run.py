@@ -82,3 +82,13 @@ def test_a_dry_run_of_a_publish_warns_of_markets_blocked_on_another_machine(site
     assert "the build holds markets that were taken down since" in result.stderr
     assert site.stored() == before
     assert "taken down" not in site.done("publish").stderr
+
+
+def test_a_dry_run_says_what_names_each_row_as_its_own_report_is_gone(site: Site) -> None:
+    for number in (1, 2):
+        site.edit(number, question="")
+    said = site.done("rebuild", "--dry-run", "--as-of", hour(1)).stderr.splitlines()
+    assert [line.partition(" (such as ")[0] for line in said] == [
+        "WARNING: markets: 2 remarks: question is empty",
+        "`public-markets check --all` names each",
+    ]

@@ -238,6 +238,21 @@ def test_rows_that_belong_to_no_public_market_are_told_and_none_of_them_is_named
     assert "fills: has rows" not in str(warnings(folder))
 
 
+def test_prices_that_are_all_published_as_null_are_told(folder: Path, database: sqlite3.Connection) -> None:
+    insert_market(database, 1)
+    assert warnings(folder) == []
+    for number, price in enumerate((45.0, None, 99.5)):
+        insert_fill(database, number, price=price)
+    assert warnings(folder) == [
+        (
+            "warning: fills: no recent fill has a price from 0.01 to 0.99, and any other is published as null; "
+            "if the prices are percentages, divide them in a view"
+        )
+    ]
+    insert_fill(database, 9, price=0.45)
+    assert warnings(folder) == []
+
+
 def test_what_a_guard_would_refuse_is_an_error(folder: Path, database: sqlite3.Connection) -> None:
     for number in range(1, 6):
         insert_market(database, number)
