@@ -5,6 +5,7 @@ The environment finds the dependencies of the tests through a .pth file, which s
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -15,6 +16,7 @@ from zipfile import ZipFile
 import pytest
 
 from tests.support.builds import ROOT
+from tests.support.pages import section, typed
 
 PIP: Final = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 #: The build backend is in .venv; where it is not, pip fetches it.
@@ -78,9 +80,22 @@ def test_the_wheel_holds_every_file_of_the_package_and_every_template(wheel: Pat
 
 
 @pytest.mark.campaign(short=0)
+def test_a_link_chooses_the_version(programs: Path, tmp_path: Path) -> None:
+    commands = {
+        line: re.sub(r"(/opt/)?public-markets-0\.1\.0", str(programs.parent), line).replace("/opt", str(tmp_path))
+        for line in typed(section("docs/install.md", "From a wheel"))
+        if line.startswith("ln ")
+    }
+    (link,) = commands.values()
+    for _ in range(2):  # the second time there is a link already
+        done(*link.split(), cwd=tmp_path)
+    assert done(tmp_path / "public-markets/bin/public-markets", "--version", cwd=tmp_path)
+
+
+@pytest.mark.campaign(short=0)
 def test_the_installed_program_does_the_main_job(programs: Path, tmp_path: Path) -> None:
     program = programs / "public-markets"
-    (tmp_path / "config.yaml").write_text("layout: chunks\npublish: {target: site}\n")
+    (tmp_path / "config.yaml").write_text("layout: chunks\npublish: {target: ./site}\n")
     where = done(programs / "python", "-c", "import generator; print(generator.__file__)", cwd=tmp_path)
     assert where.startswith(str(programs.parent))
     assert done(program, "--version", cwd=tmp_path)
