@@ -245,7 +245,7 @@ def test_prices_that_are_all_published_as_null_are_told(folder: Path, database: 
         insert_fill(database, number, price=price)
     assert warnings(folder) == [
         (
-            "warning: fills: no recent fill has a price from 0.01 to 0.99, and any other is published as null; "
+            "warning: fills: no recent fill has a price from 0.01 to 0.99; any other is published as null: "
             "if the prices are percentages, divide them in a view"
         )
     ]
