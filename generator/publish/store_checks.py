@@ -7,16 +7,20 @@ from generator.config.settings import Config
 from generator.publish import invalidation
 from generator.publish.stores import probes
 from generator.publish.stores.requests import probe, with_retries
-from generator.publish.stores.store import Store
+from generator.publish.stores.store import Store, UnsupportedError
 
 
 def ignored_conditions(store: Store) -> str | None:
     """Whether the store ignores the conditions of puts. Deletes what it writes, and what others left."""
     with_retries(partial(probes.sweep, store))
-    if probe(store):
-        return None
+    try:
+        if probe(store):
+            return None
+        fault = "ignores"
+    except UnsupportedError:
+        fault = "does not know"
     return (
-        f"{store.name}: ignores conditional puts (If-Match, If-None-Match), so two publishers could overwrite each "
+        f"{store.name}: {fault} conditional puts (If-Match, If-None-Match), so two publishers could overwrite each "
         "other's work unnoticed; use another store, or declare that there is only one publisher with "
         "publish.single_writer: true"
     )

@@ -7,6 +7,7 @@ all other objects after the next flush. Concurrent writers take turns by a lock 
 import fcntl
 import hashlib
 import os
+import pwd
 import secrets
 import stat
 import tempfile
@@ -61,11 +62,13 @@ class Directory:
         self._has_tidied = False
 
     def now(self) -> datetime:
-        """The clock of the file system, which may be another machine's."""
+        """The clock of the file system, which may be another machine's; this machine's, if this user may only read."""
         with _explained(self._root):
-            existing = next(path for path in (self._root, *self._root.parents) if path.exists())
-            with tempfile.TemporaryFile(dir=existing) as file:
-                return datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
+            try:
+                with tempfile.TemporaryFile(dir=_existing(self._root)) as file:
+                    return datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
+            except PermissionError:  # who may not write needs no exact clock; a monitor only reads
+                return datetime.fromtimestamp(time.time(), UTC)
 
     def get(self, key: str) -> Stored | None:
         """Read an object; its ETag is a digest of its bytes."""
@@ -227,8 +230,30 @@ class Directory:
 def _explained(path: Path) -> Iterator[None]:
     try:
         yield
+    except PermissionError as error:
+        raise StoreError(f"{path}: {filesystem.sentence(error, _REMEDY)} ({_rights(path)})") from error
     except OSError as error:
         raise StoreError(f"{path}: {filesystem.sentence(error, _REMEDY)}") from error
+
+
+def _existing(path: Path) -> Path:
+    """The path, or the nearest folder above it that exists."""
+    return next(place for place in (path, *path.parents) if os.path.lexists(place))
+
+
+def _rights(path: Path) -> str:
+    """Who this user is, and whose the nearest existing folder is."""
+    place = _existing(path)
+    status = place.lstat()
+    mode = stat.S_IMODE(status.st_mode)
+    return f"this user is {_name(os.geteuid())}; {place} belongs to {_name(status.st_uid)}, mode {mode:04o}"
+
+
+def _name(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:  # it has no entry, as in many containers
+        return f"user {user}"
 
 
 def _in_spite_of_deletions(write: Callable[[], None]) -> None:

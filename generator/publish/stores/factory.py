@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit, urlunsplit
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
@@ -11,6 +12,8 @@ from generator.publish.lease import longest_request
 from generator.publish.stores.directory import Directory
 from generator.publish.stores.store import SingleWriter, Store
 
+#: How the hosts of stores begin after the name of a bucket. Others may begin with a bucket's name by chance.
+_STORE_HOSTS: Final = ("s3.", "s3-", "storage.googleapis.com")
 _NO_TARGET: Final = "publish.target: is not set; set it to s3://bucket/prefix or a directory"
 
 
@@ -28,6 +31,8 @@ def _open(config: Config) -> Store:
     if bucket is None:
         require_directory(config)
         return Directory(Path(publish.target))
+    if publish.endpoint_url:
+        _require_endpoint_alone(publish.endpoint_url, bucket[0])
     # boto3 takes as long to import as everything else together, and most commands need no bucket.
     from generator.publish.stores.s3 import Bucket, RequestOptions  # noqa: PLC0415
 
@@ -64,4 +69,17 @@ def _require_deliberate(directory: Path, target: str) -> None:
         raise ConfigError(
             f"publish.target: there is no directory {target} in {Path.cwd()}; write s3://bucket/prefix for a bucket, "
             f"or ./{target} for a directory to create"
+        )
+
+
+def _require_endpoint_alone(endpoint: str, bucket: str) -> None:
+    """Raise ConfigError for an endpoint that names the bucket, too: every key would begin with the bucket's name."""
+    url = urlsplit(endpoint)
+    host = url.netloc.removeprefix(f"{bucket}.")
+    is_in_host = host != url.netloc and host.startswith(_STORE_HOSTS)
+    path = url.path.removesuffix(f"/{bucket}")
+    if is_in_host or path != url.path:
+        alone = urlunsplit(url._replace(netloc=host if is_in_host else url.netloc, path=path))
+        raise ConfigError(
+            f"publish.endpoint_url: names the bucket {bucket}, which publish.target names already; write {alone}"
         )

@@ -16,7 +16,7 @@ from generator.api import keys
 from generator.publish.stores import probes
 from generator.publish.stores.s3_connection import LONGEST_REQUEST, Connection
 from generator.publish.stores.s3_deletions import Deletions
-from generator.publish.stores.s3_errors import is_missing, status_of
+from generator.publish.stores.s3_errors import is_missing, is_unsupported, status_of
 from generator.publish.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
 
 _LOG: Final = logging.getLogger("public_markets")
@@ -147,7 +147,7 @@ class Bucket:
                     Bucket=self._bucket, Key=self._prefix + key, Body=b"{}", IfNoneMatch="*"
                 )
             except ClientError as error:
-                if status_of(error) in _REFUSED:
+                if status_of(error) in _REFUSED or is_unsupported(error):  # a store without conditional puts
                     return False
                 raise
         self.delete([key])

@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
 from generator.errors import StoreError
-from generator.publish.stores.store import ConditionFailedError, UnavailableError, UnreachableError
+from generator.publish.stores.store import ConditionFailedError, UnavailableError, UnreachableError, UnsupportedError
 
 _CREDENTIALS: Final = "set the credentials where boto3 finds them, for instance AWS_ACCESS_KEY_ID or AWS_PROFILE"
 _RENEW: Final = "the credentials have expired; renew them and run again"
@@ -29,7 +29,7 @@ _REMEDIES: Final = {
     "InvalidAccessKeyId": f"the store does not know the access key; {_CREDENTIALS}",
     "InvalidBucketName": _BUCKET,
     "InvalidRegionName": _REGION,
-    "InvalidToken": _RENEW,
+    "InvalidToken": "the session token does not belong to the access key; renew both, or unset AWS_SESSION_TOKEN",
     "NoSuchBucket": _BUCKET,
     "PermanentRedirect": _REGION,
     "QuotaExceeded": _FULL,
@@ -106,6 +106,8 @@ _WITHOUT_CREDENTIALS: Final = (
 )
 #: boto3's message for credentials that had expired when it got them; there is no exception type for it.
 _STILL_EXPIRED: Final = "refreshed credentials are still expired"
+#: Python's message for a header that may not be sent.
+_BAD_HEADER: Final = "Invalid header value"
 #: The status in a message of the object_store crate, on which obstore is built; nothing else has it.
 _ANSWER: Final = re.compile(r"Server returned (?:non-2xx status|error) code: (\d{3})")
 _CODE: Final = re.compile(r"<Code>([^<]*)</Code>")
@@ -145,7 +147,7 @@ def of_boto3(asked: Asked, error: BotoCoreError | ClientError | ResponseParserEr
     if isinstance(error, ClientError):
         message = error.response.get("Error", {}).get("Message", "")
         return of_answer(replace(asked, operation=error.operation_name), status_of(error), code_of(error), message)
-    if isinstance(error, exceptions.SSLError) and (problem := _tls_problem(str(error))):
+    if problem := _connection_problem(error):
         return StoreError(f"{what}: {problem}")
     if isinstance(error, _UNCONNECTED):
         return UnreachableError(f"{what}: {error}")
@@ -154,6 +156,13 @@ def of_boto3(asked: Asked, error: BotoCoreError | ClientError | ResponseParserEr
     if isinstance(error, _WITHOUT_CREDENTIALS):
         return StoreError(f"{what}: {error}; {_CREDENTIALS}")
     return StoreError(f"{what}: {error}")
+
+
+def _connection_problem(error: Exception) -> str | None:
+    """Why a request could not even be sent, and the remedy; None if another attempt may succeed."""
+    if _BAD_HEADER in str(error):  # it quotes the header, which may be a session token
+        return "the access key or the session token holds a line break; set it without one"
+    return _tls_problem(str(error)) if isinstance(error, exceptions.SSLError) else None
 
 
 def _tls_problem(text: str) -> str | None:
@@ -196,6 +205,8 @@ def of_answer(asked: Asked, status: int, code: str, message: str) -> Exception:
     if code in _DENIED or (remedy is None and status == _FORBIDDEN):
         needed = f"allow these credentials {_needed(asked)}"
         return DeniedError(f"{asked.what}: {asked.operation} was refused ({answer}); {needed}")
+    if status == _NOT_IMPLEMENTED:
+        return UnsupportedError(said)
     return StoreError(f"{said}; {remedy}" if remedy else said)
 
 

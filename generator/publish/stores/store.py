@@ -9,6 +9,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Final, Protocol, TypeAlias
 
+from generator.errors import StoreError
+
 
 class If(Enum):
     """Conditions of a put that name no version."""
@@ -33,6 +35,10 @@ class ConditionFailedError(Exception):
 
 class UnavailableError(Exception):
     """The store did not answer, or cannot at the moment; a write may have been applied nevertheless."""
+
+
+class UnsupportedError(StoreError):
+    """The store does not know such a request."""
 
 
 class UnreachableError(UnavailableError):

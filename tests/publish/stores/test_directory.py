@@ -1,11 +1,15 @@
 """A directory as a store: what a web server reads, concurrent writers, and what is refused."""
 
+import errno
 import os
+import re
 import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -390,6 +394,18 @@ except StoreError as error:
         root.chmod(0o555)
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert "permission denied; grant this user write access, or choose another directory" in result.stdout
+    who = r"this user is \w+; /\S+ belongs to \w+, mode 0[0-7]{3}"
+    assert re.search(rf"\({who}\)$", result.stdout.strip())
+
+
+def test_a_directory_that_may_only_be_read_has_a_clock_for_monitors(
+    store: Directory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deny(**_: object) -> NoReturn:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", deny)
+    assert abs(datetime.now(UTC) - store.now()) < timedelta(minutes=1)
 
 
 @pytest.mark.parametrize("key", [KEY, IMMUTABLE])

@@ -57,3 +57,35 @@ def test_an_output_folder_among_published_objects_is_refused(output: str, folder
 
 def test_an_output_folder_beside_published_objects_is_accepted(folder: Path) -> None:
     open_store(make_config(folder, publish__target="./site", output="site/output"))
+
+
+# Buckets
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "alone"),
+    [
+        ("https://account.r2.cloudflarestorage.com/markets", "https://account.r2.cloudflarestorage.com"),
+        ("https://markets.s3.eu-west-1.amazonaws.com", "https://s3.eu-west-1.amazonaws.com"),
+        ("https://project.example.co/storage/v1/s3/markets", "https://project.example.co/storage/v1/s3"),
+        ("http://127.0.0.1:9000/markets/", "http://127.0.0.1:9000"),
+    ],
+)
+def test_an_endpoint_that_names_the_bucket_is_refused(endpoint: str, alone: str, folder: Path) -> None:
+    """Every object would be put where no reader looks: below a folder with the bucket's name."""
+    config = make_config(folder, publish__target="s3://markets/api", publish__endpoint_url=endpoint)
+    with pytest.raises(ConfigError) as caught:
+        open_store(config)
+    assert str(caught.value) == (
+        f"publish.endpoint_url: names the bucket markets, which publish.target names already; write {alone}"
+    )
+
+
+@pytest.mark.parametrize("endpoint", ["https://markets.example.org", "https://example.org/markets/s3"])
+def test_an_endpoint_may_contain_the_name_by_chance(endpoint: str, folder: Path) -> None:
+    open_store(make_config(folder, publish__target="s3://markets/api", publish__endpoint_url=endpoint))
+
+
+@pytest.mark.parametrize("target", ["s3://markets/api", "s3://markets/api/", "s3://markets//api//"])
+def test_slashes_around_the_prefix_do_not_matter(target: str, folder: Path) -> None:
+    assert make_config(folder, publish__target=target).publish.bucket() == ("markets", "api/")

@@ -74,6 +74,7 @@ def test_a_deletion_that_is_refused_in_a_successful_answer_is_named_without_its_
     [
         (Fault(403, "QuotaExceeded"), "the store is full, or its quota is used up; free some space there, or raise"),
         (Fault(507, "XMinioStorageFull"), "the store is full, or its quota is used up; free some space there, or"),
+        (Fault(400, "InvalidToken"), "the session token does not belong to the access key; renew both, or unset"),
         (Fault(400, "InvalidRegionName"), "the bucket is in another region; set AWS_DEFAULT_REGION to its own"),
     ],
 )
@@ -82,6 +83,15 @@ def test_a_refusal_that_is_no_matter_of_permissions_names_its_own_remedy(
 ) -> None:
     s3.before = lambda _: fault
     assert f"Requested by the test.; {remedy}" in refused(lambda: CALLS["put"](bucket))
+
+
+def test_a_line_break_in_a_session_token_is_named_without_the_token(
+    s3: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "hidden-token\n")
+    assert refused(partial(open_bucket(s3, "boto3").get, KEY)) == (
+        f"s3://markets/{KEY}: the access key or the session token holds a line break; set it without one"
+    )
 
 
 # Addresses
