@@ -62,11 +62,19 @@ def _unfit(name: str, offered: Offered) -> Iterator[str]:
         missing = []
     if len(mistyped) > _LINES:
         listed = ", ".join(f"{column} ({held}, must hold {kind})" for column, (held, kind) in mistyped.items())
-        yield f"columns of {name} have types that do not fit: {listed}; cast them in a view"
+        hashed = (
+            " and make ids UUIDs, such as keyed hashes" if any(kind == "id" for _, kind in mistyped.values()) else ""
+        )
+        yield f"columns of {name} have types that do not fit: {listed}; cast them in a view{hashed}"
         mistyped = {}
     for column in RELATIONS[name]:
         if column in missing:
             yield f"column {name}.{column} is missing; add it, or make {name} a view that has it (NULL where optional)"
         elif column in mistyped:
             held, kind = mistyped[column]
-            yield f"column {name}.{column} has type {held}, which holds no {kind}; cast it in a view"
+            yield f"column {name}.{column} has type {held}, which holds no {kind}; {_remedy(kind)}"
+
+
+def _remedy(kind: Kind) -> str:
+    """A number that is cast to text still is no id."""
+    return "make it a UUID in a view, such as a keyed hash of the key" if kind == "id" else "cast it in a view"

@@ -67,6 +67,13 @@ def test_every_column_that_is_missing_is_named_many_in_one_line(offered: Offered
     assert findings(offered) == (each if len(columns) <= 3 else [together])
 
 
+def test_a_number_that_should_be_an_id_is_not_to_be_cast_to_text(offered: Offered) -> None:
+    offered["fills"]["id"] = ("BIGINT", frozenset({"number", "integer"}))
+    assert findings(offered) == [
+        "column fills.id has type BIGINT, which holds no id; make it a UUID in a view, such as a keyed hash of the key"
+    ]
+
+
 def test_many_columns_of_the_wrong_kind_are_one_line_for_each_relation(offered: Offered) -> None:
     for name, columns in offered.items():
         offered[name] = dict.fromkeys(columns, ("BLOB", frozenset[Kind]()))
@@ -75,7 +82,9 @@ def test_many_columns_of_the_wrong_kind_are_one_line_for_each_relation(offered: 
     assert found[-4].startswith(
         "columns of fills have types that do not fit: id (BLOB, must hold id), market_id (BLOB, "
     )
-    assert found[-4].endswith("created_at (BLOB, must hold timestamp); cast them in a view")
+    assert found[-4].endswith(
+        "created_at (BLOB, must hold timestamp); cast them in a view and make ids UUIDs, such as keyed hashes"
+    )
 
 
 def test_a_column_of_the_wrong_kind_is_named_with_its_type(offered: Offered) -> None:
