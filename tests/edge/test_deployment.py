@@ -1,19 +1,21 @@
 """The files that a build renders for the edges, and nginx in front of a bucket."""
 
 import json
+import re
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from generator.api import keys
+from generator.api import contract, keys
 from generator.api.contract import Variant
 from generator.config.settings import Config, Publish
 from generator.edge import deployment
 from generator.tree.layouts import LAYOUTS
 from tests.support.bucket import bucket
-from tests.support.builds import VARIANTS, build_now, make_config
+from tests.support.builds import ROOT, VARIANTS, build_now, make_config
 from tests.support.edges import http_mismatch, on_the_wire
 from tests.support.rows import create_database, insert_market, market_id
 from tests.support.servers import connected, folder_for_anybody, free_port, nginx
@@ -108,3 +110,23 @@ def test_nginx_before_a_bucket_decides_how_long_copies_are_kept_whatever_the_obj
     assert [answer.status for answer in (first, later, missing)] == [200, 200, 404]
     assert [answer.headers["cache-control"] for answer in (first, later)] == [keys.MUTABLE, keys.UNPURGED_IMMUTABLE]
     assert missing.headers["cache-control"] == "public, max-age=10"
+
+
+def test_the_commands_of_the_docs_have_nginx_serve_a_directory_that_was_published_to(objects: Path) -> None:
+    with closing(create_database(objects / "markets.db")) as connection:
+        insert_market(connection, 1)
+    port, site = free_port(), objects / "site"
+    config = make_config(objects, base_url=f"http://127.0.0.1:{port}", publish__target=site)
+    build_now(config)
+    site.mkdir()
+    (objects / "output" / contract.API_VERSION).rename(site / contract.API_VERSION)
+    text = (ROOT / "docs" / "edges.md").read_text("utf-8")
+    found = re.search(r"(    mkdir -p /srv/markets/edge/nginx\n(?:    .*\n)*)    nginx -c /srv/markets/edge", text)
+    assert found
+    subprocess.run(["sh", "-euc", found[1].replace("/srv/markets", str(site))], cwd=objects, check=True)
+    with nginx(site, port), connected(port) as client:
+        answers = [
+            client.send("GET", f"/{keys.MARKETS}{rest}") for rest in ("", f"/{market_id(1)}", f"/{market_id(9)}")
+        ]
+    assert [answer.status for answer in answers] == [200, 200, 404]
+    assert answers[0].headers["x-as-of"]
