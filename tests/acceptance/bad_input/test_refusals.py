@@ -87,7 +87,7 @@ def test_a_damaged_manifest_is_refused(site: Site, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"format": 1}')
     stderr = site.refuses("build", "--set", f"output={tmp_path}")
     assert stderr.startswith(f"error: {tmp_path}/manifest.json: damaged (")
-    assert stderr.endswith("move the folder away and build again\n")
+    assert stderr.endswith("move the folder away and build again; keep its blocked.json\n")
 
 
 def test_a_folder_for_temporary_files_is_not_needed(site: Site) -> None:
