@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.support.builds import files
 from tests.support.commands import run
 from tests.support.pages import section, shown_files, typed, words_after_program
-from tests.support.publishing import populate
+from tests.support.publishing import Site, hour, populate
 from tests.support.rows import create_database, market_id
 
 PAGE: Final = "docs/operations.md"
@@ -77,7 +77,7 @@ class Operator:
 
 
 @pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an operator who has published a site."""
     folder = tmp_path_factory.mktemp("operator")
     (folder / "srv").mkdir()
@@ -90,8 +90,8 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def operator(original: Path, tmp_path: Path) -> Operator:
-    shutil.copytree(original, tmp_path, dirs_exist_ok=True)
+def operator(home: Path, tmp_path: Path) -> Operator:
+    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
     return Operator(tmp_path)
 
 
@@ -142,6 +142,20 @@ def test_publishing_good_data_after_bad(operator: Operator) -> None:
     assert operator.shows("good text")
     assert not operator.shows("restored text")
     assert not operator.shows(market_id(1))
+
+
+def test_bad_data_is_gone_without_a_target_once_its_generations_were_retired_for_three_minutes(
+    operator: Operator,
+) -> None:
+    assert "`public-markets build --set cursor.lifetime='160 s'`" in section(PAGE, "Bad data was published")
+    operator.question("bad text")
+    operator.done("build", "--as-of", hour(1))
+    operator.question("good text")
+    operator.done("build", "--as-of", hour(2))
+    built = operator.folder / "output"
+    assert any(b"bad text" in body for body in files(built).values())
+    operator.done("build", "--as-of", hour(2, 3), "--set", "cursor.lifetime=160 s")
+    assert not any(b"bad text" in body for body in files(built).values())
 
 
 def test_a_backup_keeps_markets_blocked_that_were_taken_down(operator: Operator) -> None:
@@ -204,6 +218,18 @@ def test_the_metrics_of_several_sites_differ_in_a_label(operator: Operator) -> N
     own = (operator.folder / "one.prom").read_text("utf-8")
     assert {sample.labels.pop("site") for sample in samples} == {"one"}
     assert samples == [sample for family in text_string_to_metric_families(own) for sample in family.samples]
+
+
+def test_sites_in_one_bucket_leave_each_other_alone(site: Site) -> None:
+    two = {"publish__target": "s3://markets/two", "base_url": "https://two.example.com", "output": "two"}
+    for arguments in (["rebuild"], ["publish", "--verify"]):
+        site.done(*arguments, **two)
+    site.done("publish", "--verify")
+    site.check()
+    keys = {*site.server.objects()}
+    assert {f"two/{key.removeprefix('api/')}" for key in keys if key.startswith("api/")} == {
+        key for key in keys if key.startswith("two/")
+    }
 
 
 def test_a_clock_that_was_ahead(operator: Operator) -> None:
