@@ -113,6 +113,7 @@ def test_upgrading_and_going_back(operator: Operator) -> None:
     assert " 0 unchanged, " in verified.splitlines()[-1]
 
 
+@pytest.mark.campaign(short=0)
 def test_publishing_good_data_after_bad(operator: Operator) -> None:
     def good() -> None:
         shutil.copy(operator.folder / "site.db", operator.folder / "restored.db")
@@ -144,6 +145,7 @@ def test_publishing_good_data_after_bad(operator: Operator) -> None:
     assert not operator.shows(market_id(1))
 
 
+@pytest.mark.campaign(short=0)
 def test_bad_data_is_gone_without_a_target_once_its_generations_were_retired_for_three_minutes(
     operator: Operator,
 ) -> None:
@@ -182,6 +184,7 @@ def test_losing_the_record(operator: Operator) -> None:
     operator.done("rebuild")
 
 
+@pytest.mark.campaign(short=0)
 def test_losing_the_blocked_list_or_the_output_folder(operator: Operator) -> None:
     operator.takes_down(1)
     (operator.target / "blocked.json").unlink()
@@ -191,6 +194,7 @@ def test_losing_the_blocked_list_or_the_output_folder(operator: Operator) -> Non
     assert market_id(1) in operator.done("takedown")
 
 
+@pytest.mark.campaign(short=0)
 def test_moving_to_another_target_and_address(operator: Operator) -> None:
     operator.takes_down(1)
     outputs = operator.follow("Move")
@@ -200,6 +204,7 @@ def test_moving_to_another_target_and_address(operator: Operator) -> None:
     assert shown == {"v1/openapi.json"}
 
 
+@pytest.mark.campaign(short=0)
 def test_staging_never_reaches_production(operator: Operator) -> None:
     for name, text in shown_files(section(PAGE, "Staging and production")).items():
         (operator.folder / name).write_text(text.replace("/srv/", f"{operator.folder}/srv/") + "layout: chunks\n")
@@ -209,6 +214,7 @@ def test_staging_never_reaches_production(operator: Operator) -> None:
     operator.refused(3, "rebuild", "--config", "staging.yaml", "--set", f"publish.target={operator.target}")
 
 
+@pytest.mark.campaign(short=0)
 def test_the_metrics_of_several_sites_differ_in_a_label(operator: Operator) -> None:
     (operator.folder / "srv" / "node_exporter").mkdir()
     (operator.folder / "production.yaml").write_text(f"layout: chunks\npublish:\n  target: {operator.target}\n")
