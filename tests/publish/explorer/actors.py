@@ -13,7 +13,7 @@ from tests.publish.explorer.contents import built, config
 from tests.publish.explorer.scheduler import Actor
 from tests.support.rows import market_id
 
-_COMMON: Final = {"config_path", "overrides", "verbose", "log_format", "metrics_path"}
+_COMMON: Final = {"config_path", "env_files", "overrides", "verbose", "log_format", "metrics_path"}
 
 
 @dataclass(frozen=True)
