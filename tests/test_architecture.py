@@ -21,7 +21,7 @@ def dotted(path: Path) -> str:
 MODULES: Final = {dotted(path): ast.parse(path.read_text("utf-8")) for path in sorted(GENERATOR.rglob("*.py"))}
 
 #: Modules at the root, which every package may import. They import nothing but each other.
-ROOT_LEAVES: Final = {"errors", "filesystem", "findings", "metrics", "progress"}
+ROOT_LEAVES: Final = {"errors", "filesystem", "findings", "metrics", "progress", "wording"}
 #: What each package may import. `builder` and `publish` never meet: they share `output/` alone.
 MAY_IMPORT: Final[Mapping[str, set[str]]] = {
     "config": set(),
@@ -61,7 +61,8 @@ OWNERS: Final[Mapping[str, set[str]]] = {
 }  # fmt: skip
 #: Packages and modules that do no I/O and use neither clock nor randomness: results depend on arguments alone.
 PURE: Final = {
-    "api", "markets", "errors", "findings", "builder.artifacts", "builder.guards", "builder.inspection.excerpts",
+    "api", "markets", "errors", "findings", "wording",
+    "builder.artifacts", "builder.guards", "builder.inspection.excerpts",
     "builder.notices", "cost.estimate", "demo.texts", "edge.cloudflare", "edge.cloudfront", "edge.nginx",
     "edge.responses", "publish.plan", "publish.record", "source.grouping", "source.relations", "source.schema_check",
     "tree.artifact", "tree.blocklist", "tree.chunks", "tree.files", "tree.layouts", "tree.list_reader",

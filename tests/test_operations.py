@@ -190,7 +190,7 @@ def test_losing_the_blocked_list_or_the_output_folder(operator: Operator) -> Non
     (operator.target / "blocked.json").unlink()
     operator.done("rebuild")
     shutil.rmtree(operator.folder / "output")
-    assert " 1 objects uploaded" in operator.done("rebuild")
+    assert " 1 object uploaded" in operator.done("rebuild")
     assert market_id(1) in operator.done("takedown")
 
 

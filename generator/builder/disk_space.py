@@ -21,6 +21,7 @@ from generator.markets.catalog import Catalog
 from generator.tree import layouts
 from generator.tree.generation import ItemList
 from generator.tree.manifest import Manifest
+from generator.wording import counted
 
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 _THOUSAND: Final = 1000
@@ -41,9 +42,11 @@ class Need:
         lacks_files, lacks_bytes = free.files is not None and self.files > free.files, size > free.bytes
         if not lacks_files and not lacks_bytes:
             return None
-        available = f"{free.files:,} files (df -i)" if lacks_files else f"{_shown(free.bytes)} (df -h)"
+        available = (
+            f"{counted(free.files or 0, 'file', ',')} (df -i)" if lacks_files else f"{_shown(free.bytes)} (df -h)"
+        )
         return (
-            f"{folder}: no space left on device for this build: it needs {self.files:,} files and "
+            f"{folder}: no space left on device for this build: it needs {counted(self.files, 'file', ',')} and "
             f"{_shown(size)}, and there is room for {available}"
         )
 

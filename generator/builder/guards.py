@@ -7,6 +7,7 @@ from generator.markets.catalog import Catalog
 from generator.markets.quarantine import Quarantine
 from generator.tree import shrink
 from generator.tree.manifest import Manifest
+from generator.wording import counted
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ def refuse_invalid(
         lines = [*quarantine.lines("markets"), "`public-markets check --all` names each"] if names_faults else []
         faults = "".join(f"\n  {line}" for line in lines)
         raise GuardError(
-            f"{bad} of {bad + good} markets break the contract, more than guards.max_invalid ({limit:g}) allows; "
-            f"nothing was replaced. Fix them, or pass --allow-invalid{faults and ':'}{faults}",
+            f"{bad} of {counted(bad + good, 'market')} break the contract, more than guards.max_invalid ({limit:g}) "
+            f"allows; nothing was replaced. Fix them, or pass --allow-invalid{faults and ':'}{faults}",
             _visible(catalog, quarantine, blocked),
         )
 

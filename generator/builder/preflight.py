@@ -23,6 +23,7 @@ from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
 from generator.source.connection import display_url
 from generator.source.reader import Reader, open_reader
+from generator.wording import are, counted
 
 _ELSEWHERE: Final = "choose another folder with --set output=…"
 
@@ -111,7 +112,8 @@ class BuildCheck:
             yield from map(warning, [*self._quarantine.named_lines(), *map(str, remarks)])
         elif bad + len(remarks) > len(kinds):
             yield warning(
-                f"rows: {bad:,} quarantined in all, {len(remarks):,} remarks; `public-markets check --all` names each"
+                f"rows: {bad:,} quarantined in all, {counted(len(remarks), 'remark', ',')}; "
+                "`public-markets check --all` names each"
             )
 
     def _last_build(self) -> LastBuild:
@@ -161,7 +163,7 @@ class BuildCheck:
 
 def _public(published: int, hidden: int, bad: int) -> Finding:
     if published:
-        return fine(f"rows: {published} markets can be published, {hidden} are hidden")
+        return fine(f"rows: {counted(published, 'market')} can be published, {hidden} {are(hidden)} hidden")
     if bad:
         cause = "all others break the contract"
     elif hidden:

@@ -22,6 +22,7 @@ from generator.progress import Span
 from generator.source.relations import RELATIONS
 from generator.tree import layouts
 from generator.tree.manifest import Current, Lists, StoredModel
+from generator.wording import counted
 
 #: How many withdrawn markets a report lists by id.
 REMEMBERED: Final = 1_000
@@ -257,15 +258,16 @@ class Report:
         gone = self.markets.withdrawn
         withdrawn = f"withdrawn: market {gone[0]} is not public any more" if gone else ""
         if len(gone) > 1:
-            withdrawn = f"withdrawn: {len(gone):,} markets are not public any more (such as {gone[0]})"
+            withdrawn = f"withdrawn: {counted(len(gone), 'market', ',')} are not public any more (such as {gone[0]})"
         return [*self.quarantine.lines(), *notices.lines(self.remarks), *filter(None, [withdrawn])]
 
     def summary(self) -> str:
         """The line that ends a build; its words are a contract."""
         return (
-            f"built {self.built} markets as of {self.as_of}: {self.written} files written "
-            f"({self.written_bytes} bytes), {self.unchanged} unchanged, {self.deleted} deleted, "
-            f"{self.quarantine.total()} rows quarantined, {sum(span.seconds for span in self.stages.values()):.1f} s"
+            f"built {counted(self.built, 'market')} as of {self.as_of}: {counted(self.written, 'file')} written "
+            f"({counted(self.written_bytes, 'byte')}), {self.unchanged} unchanged, {self.deleted} deleted, "
+            f"{counted(self.quarantine.total(), 'row')} quarantined, "
+            f"{sum(span.seconds for span in self.stages.values()):.1f} s"
         )
 
 

@@ -19,6 +19,7 @@ from generator.demo.database import seed
 from generator.errors import SourceError
 from generator.source.connection import display_url, sqlite_path
 from generator.tree import files, layouts
+from generator.wording import counted
 
 allow_shrink_option = click.option(
     "--allow-shrink", is_flag=True, help="Build even if more markets disappear than guards.max_shrink allows."
@@ -53,7 +54,7 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
     else:
         with progress_bar("making up markets"):
             seed(path, as_of=instant.as_of, markets=markets, application_id=demo.APPLICATION_ID)
-        logs.notice(f"created {path} with {markets} made-up markets")
+        logs.notice(f"created {path} with {counted(markets, 'made-up market')}")
     _build(settings, instant, BuildOverrides(shrink=False, invalid=False))
     first = layouts.first_page(settings.layout, keys.list_name("open", "popular"), contract.LIMIT_DEFAULT)
     logs.result(f"look at {settings.output / first}: the default request is answered from it")

@@ -13,6 +13,7 @@ from generator.config.settings import Config
 from generator.errors import CheckError
 from generator.findings import Finding, Weight, tried
 from generator.publish import preflight
+from generator.wording import counted
 
 
 @click.command(cls=Command, name="check")
@@ -37,7 +38,8 @@ def check_command(settings: Config, *, published: bool, names_all: bool, allow_d
     objects, _ = measured.site.total(settings.layout)
     target = f", `public-markets publish` them to {settings.publish.target}" if settings.publish.target else ""
     logs.result(
-        f"`public-markets build` will make {objects:,} objects of {len(measured.catalog.markets):,} markets in "
+        f"`public-markets build` will make {counted(objects, 'object', ',')} of "
+        f"{counted(len(measured.catalog.markets), 'market', ',')} in "
         f"{settings.output}{target}"
     )
 

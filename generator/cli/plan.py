@@ -22,6 +22,7 @@ from generator.source.connection import display_url
 from generator.source.reader import open_reader
 from generator.tree import chunks, pages
 from generator.tree.layouts import LAYOUTS
+from generator.wording import counted
 
 #: Savings in USD a month that justify an edge that reads objects.
 _WORTHWHILE_USD: Final = 5.0
@@ -39,8 +40,9 @@ def plan_command(settings: Config, as_of: datetime | None, reads: int | None) ->
         measured = DryBuilder(settings, last, quarantine, bar).build(reader, as_of or now())
     cost = estimate.cost(measured.site, last.cost.basis if last.cost else Basis(), terms)
     logs.result(
-        f"{display_url(settings)} as of {measured.catalog.as_of}: {len(measured.catalog.markets)} markets in "
-        f"{len(measured.site.lists)} lists, {quarantine.total()} rows quarantined; nothing was written"
+        f"{display_url(settings)} as of {measured.catalog.as_of}: {counted(len(measured.catalog.markets), 'market')} "
+        f"in {counted(len(measured.site.lists), 'list')}, {counted(quarantine.total(), 'row')} quarantined; nothing "
+        "was written"
     )
     logs.gap()
     _show_table([*cost.layouts], [*_rows(measured, cost, terms), *_read_cost_rows(measured, terms, reads)])
@@ -77,13 +79,13 @@ def _rows(measured: DryBuild, cost: Cost, terms: Terms) -> Iterator[tuple[str, .
     yield ("bytes of a build", *(f"{layout.bytes:,}" for layout in layouts))
     yield (since, *(f"{changed[name]:,}" for name in cost.layouts))
     yield (
-        f"objects in the store, retired ones kept for {minutes:g} minutes",
+        f"objects in the store, retired ones kept for {counted(minutes, 'minute', 'g')}",
         *(f"{layout.stored_objects:,}" for layout in layouts),
     )
     yield ("bytes in the store", *(f"{layout.stored_bytes:,}" for layout in layouts))
     yield ("PUT requests per publish", *(f"{layout.puts_per_publish:,}" for layout in layouts))
     yield (
-        f"PUT requests per month, with a publish every {cost.schedule} minutes",
+        f"PUT requests per month, with a publish every {counted(cost.schedule, 'minute')}",
         *(f"{layout.puts_per_month:,}" for layout in layouts),
     )
     for place in terms.prices.places:
@@ -93,13 +95,14 @@ def _rows(measured: DryBuild, cost: Cost, terms: Terms) -> Iterator[tuple[str, .
 def _read_cost_rows(measured: DryBuild, terms: Terms, reads: int | None) -> Iterator[tuple[str, ...]]:
     for place in terms.prices.places if reads is not None else ():
         usd = (estimate.reading_cost(measured.site, name, reads or 0, place) for name in LAYOUTS)
-        yield (f"plus {reads:,} reads at {place.name}", *(f"{price:,.2f}" for price in usd))
+        yield (f"plus {counted(reads or 0, 'read', ',')} at {place.name}", *(f"{price:,.2f}" for price in usd))
 
 
 def _notes(settings: Config, measured: DryBuild, cost: Cost, known: Prices, reads: int | None) -> Iterator[str]:
     basis = cost.basis
     if basis.builds:
-        yield f"changes per publish: mean of {basis.builds} builds, {basis.minutes:g} minutes apart"
+        apart = counted(basis.minutes, "minute", "g")
+        yield f"changes per publish: mean of {counted(basis.builds, 'build')}, {apart} apart"
     else:
         yield "changes per publish: worst case, as if everything changed every time; no two builds were compared yet"
     yield f"prices as of {known.as_of}, without free tiers and taxes; check them: {_file(settings)}"
@@ -109,7 +112,7 @@ def _notes(settings: Config, measured: DryBuild, cost: Cost, known: Prices, read
         yield "not included: the cost of reads (add --reads 10M) and of the publishing machine"
     else:
         size = measured.site.page_bytes()
-        yield f"a read counts as {size:,} bytes, neither cached nor compressed; real reads cost less"
+        yield f"a read counts as {counted(size, 'byte', ',')}, neither cached nor compressed; real reads cost less"
     yield _recommendation(settings, cost, known)
     yield _verdict(settings, cost, known)
 

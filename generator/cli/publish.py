@@ -31,6 +31,7 @@ from generator.publish.stores.store import DryRun, Store
 from generator.tree import files
 from generator.tree.blocklist import KEY
 from generator.tree.folder import Output, locked
+from generator.wording import counted
 
 _PUBLISH_OPTIONS: Final = (
     click.option("--dry-run", is_flag=True, help="List what would be done, and change nothing."),
@@ -188,4 +189,4 @@ def _withdraw_hidden(publication: Publication, refusal: PublicMarketsError) -> N
         LOG.warning("nor could hidden markets be withdrawn: %s", error)
     else:
         if tally.deleted:
-            LOG.warning("hidden markets were still withdrawn: %d objects deleted", tally.deleted)
+            LOG.warning("hidden markets were still withdrawn: %s deleted", counted(tally.deleted, "object"))

@@ -15,6 +15,7 @@ from generator.publish import takedown
 from generator.publish.decisions import Change, Request
 from generator.publish.stores.store import Store
 from generator.tree.blocklist import BlockedList
+from generator.wording import are, counted
 
 
 @click.command(cls=Command, name="takedown")
@@ -34,7 +35,8 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool) 
     blocked = _take_down(settings, request)
     for market_id in sorted(blocked.ids()):
         logs.result(f"{market_id} kept out since {blocked.markets[market_id].at}")
-    logs.result(f"{len(blocked.ids())} markets are kept out of every build")
+    count = len(blocked.ids())
+    logs.result(f"{counted(count, 'market')} {are(count)} kept out of every build")
 
 
 def _take_down(settings: Config, request: Request) -> BlockedList:
@@ -73,4 +75,5 @@ def _take_down_published(target: Store, settings: Config, blocked: BlockedList) 
         tally = takedown.from_store(target, settings, blocked, bar, logs.notice)
     for warning in tally.warnings:
         LOG.warning("%s", warning)
-    logs.notice(f"{target.name}: holds no blocked markets ({tally.deleted} objects deleted, {tally.uploaded} replaced)")
+    deleted = counted(tally.deleted, "object")
+    logs.notice(f"{target.name}: holds no blocked markets ({deleted} deleted, {tally.uploaded} replaced)")

@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import jinja2
 
+from generator.wording import counted
+
 #: Next to the package in a source tree, inside it when installed.
 _PACKAGE: Final = Path(__file__).parent.parent
 _FOLDERS: Final = (_PACKAGE.parent / "templates", _PACKAGE / "templates")
@@ -76,6 +78,7 @@ def _environment(loader: jinja2.BaseLoader) -> jinja2.Environment:
         "shell": shlex.quote,
     }
     environment.filters["compact"] = _compact
+    environment.filters["counted"] = counted
     # Compact, as CloudFront counts bytes, and in the contract's order.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     return environment

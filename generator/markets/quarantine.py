@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from generator.markets import remedies
 from generator.markets.tally import Example, Tally
+from generator.wording import counted
 
 #: Distinct rejections kept by name: a table of ten million bad rows must not exhaust memory.
 NAMED_AT_MOST: Final = 10_000
@@ -95,10 +96,10 @@ class Quarantine:
     def named_lines(self) -> Iterator[str]:
         """A line for every rejection kept by name, and one for the rest."""
         for row, rows in self:
-            times = f" ({rows:,} rows)" if rows > 1 else ""
+            times = f" ({counted(rows, 'row', ',')})" if rows > 1 else ""
             yield f"{row.relation}: {row.key}: {row.reason}{times}"
         if self.unnamed():
-            yield f"and {self.unnamed():,} more rows, which are only counted"
+            yield f"and {counted(self.unnamed(), 'more row', ',')}, only counted"
 
     def __iter__(self) -> Iterator[tuple[Rejection, int]]:
         """Each rejection kept by name and its number of rows, sorted."""
@@ -106,9 +107,8 @@ class Quarantine:
 
 
 def _sentence(kind: _Kind, rows: int, example: str) -> str:
-    counted = f"{rows:,} row{'' if rows == 1 else 's'}"
     remedy = remedies.of(kind.rule)
-    return f"{kind.relation}: {counted} quarantined: {kind.column}: {kind.rule} {example}; {remedy}"
+    return f"{kind.relation}: {counted(rows, 'row', ',')} quarantined: {kind.column}: {kind.rule} {example}; {remedy}"
 
 
 def printable(value: object) -> str:

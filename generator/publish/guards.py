@@ -16,6 +16,7 @@ from generator.tree import layouts, manifest, shrink
 from generator.tree.files import REPORT
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
+from generator.wording import counted
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,8 @@ def refuse_costly(cost: Cost | None, config: Config, known: Prices, built: froze
     usd, limit = estimate.priced(mine, place, config.schedule), config.guards.max_monthly_cost
     if usd > limit:
         raise CostError(
-            f"{mine.puts_per_publish:,} PUT requests every {config.schedule} minutes would cost about {usd:,.2f} USD a "
+            f"{counted(mine.puts_per_publish, 'PUT request', ',')} every "
+            f"{counted(config.schedule, 'minute')} would cost about {usd:,.2f} USD a "
             f"month at {place.name} (prices of {known.as_of}), more than guards.max_monthly_cost ({limit:g}) allows; "
             f"nothing was uploaded. {_cheaper(cost, config, place)}pass --allow-cost",
             built,

@@ -33,6 +33,7 @@ from generator.api import keys
 from generator.publish.record import Published
 from generator.tree import layouts, manifest
 from generator.tree.manifest import Current, Manifest, Retired
+from generator.wording import counted
 
 
 class Reason(StrEnum):
@@ -81,7 +82,7 @@ class GenerationStep:
     @property
     def place(self) -> str:
         """The generation's folder and number of objects, for messages."""
-        return f"{keys.generation_prefix(self.list_name, self.entry.generation)}/ ({self.objects} objects)"
+        return f"{keys.generation_prefix(self.list_name, self.entry.generation)}/ ({counted(self.objects, 'object')})"
 
 
 @dataclass(frozen=True)

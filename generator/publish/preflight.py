@@ -19,6 +19,7 @@ from generator.publish.stores.factory import open_store
 from generator.publish.stores.requests import explaining_outage, what_to_check, with_retries
 from generator.publish.stores.store import Store, UnavailableError
 from generator.tree import manifest
+from generator.wording import are, counted
 
 #: A published build older than this many schedules means that cron has stalled.
 STALE_AFTER: Final = 3
@@ -54,7 +55,7 @@ def require_fresh(config: Config) -> str:
         raise CheckError(f"{state}: {_AHEAD}")
     if _age(published, now) > STALE_AFTER * config.schedule:
         raise CheckError(
-            f"{state}, which is more than {STALE_AFTER} schedules of {config.schedule} minutes; check that "
+            f"{state}, which is more than {STALE_AFTER} schedules of {counted(config.schedule, 'minute')}; check that "
             "cron runs, and how the last `public-markets rebuild` ended"
         )
     return state
@@ -156,5 +157,10 @@ def _is_ahead(published: Published, now: str) -> bool:
 
 def _state(published: Published, now: str) -> str:
     built, age = published.built, _age(published, now)
-    distance = f"{-age:.0f} minutes from now" if _is_ahead(published, now) else f"{max(0, age):.0f} minutes ago"
-    return f"{len(built.markets)} markets are published as of {built.as_of}, {distance}"
+    distance = (
+        f"{counted(-age, 'minute', '.0f')} from now"
+        if _is_ahead(published, now)
+        else f"{counted(max(0, age), 'minute', '.0f')} ago"
+    )
+    markets = len(built.markets)
+    return f"{counted(markets, 'market')} {are(markets)} published as of {built.as_of}, {distance}"

@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError
 from generator.api.times import instant
 from generator.tree import manifest
 from generator.tree.manifest import Current, Manifest, Retired, StoredModel
+from generator.wording import counted
 
 KEY: Final = "manifest.json"
 #: Raised when an older program could misread the record.
@@ -129,4 +130,4 @@ def fault(error: ValueError) -> str:
             f"written by a newer version of this program (unknown: {unknown}); run that version, or stay with this "
             f"one: {remedy}"
         )
-    return f"damaged or not this program's ({error.error_count()} errors); if the target is right, {remedy}"
+    return f"damaged or not this program's ({counted(error.error_count(), 'error')}); if the target is right, {remedy}"

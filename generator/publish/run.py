@@ -21,6 +21,7 @@ from generator.publish.stores.store import DryRun, Store
 from generator.tree import files, layouts
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
+from generator.wording import counted
 
 _PLANNED_WITH_BLOCKED: Final = (
     "the build holds markets that were taken down since; publish will leave them out, which these steps do not show"
@@ -51,9 +52,10 @@ class Outcome:
         """The line that ends a publish; its wording is a contract."""
         done = self.tally
         return (
-            f"published {self.markets} markets as of {self.as_of} to {self.target}: {done.uploaded} objects uploaded "
-            f"({done.uploaded_bytes} bytes), {max(0, self.objects - done.uploaded)} unchanged, {done.deleted} deleted, "
-            f"{done.retained} retained, {self.requests} requests"
+            f"published {counted(self.markets, 'market')} as of {self.as_of} to {self.target}: "
+            f"{counted(done.uploaded, 'object')} uploaded ({counted(done.uploaded_bytes, 'byte')}), "
+            f"{max(0, self.objects - done.uploaded)} unchanged, {done.deleted} deleted, {done.retained} retained, "
+            f"{counted(self.requests, 'request')}"
         )
 
     def samples(self) -> Samples:

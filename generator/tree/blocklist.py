@@ -16,6 +16,7 @@ from generator.errors import OutputError
 from generator.tree import files
 from generator.tree.folder import Output
 from generator.tree.manifest import StoredModel
+from generator.wording import counted
 
 KEY: Final = files.BLOCKED
 FORMAT: Final = 1
@@ -94,7 +95,7 @@ def decode(content: bytes) -> BlockedList:
 
 def unreadable(place: str, error: ValueError) -> str:
     """The message for a list that cannot be read, with the remedy."""
-    problem = f"damaged ({error.error_count()} errors)" if isinstance(error, ValidationError) else str(error)
+    problem = f"damaged ({counted(error.error_count(), 'error')})" if isinstance(error, ValidationError) else str(error)
     return (
         f"{place}: {problem}; without it, markets that were taken down would come back; "
         "restore it, or delete it and take them down again"

@@ -24,6 +24,7 @@ from generator.tree import files, layouts, manifest
 from generator.tree.files import MANIFEST
 from generator.tree.generation import PageFolder
 from generator.tree.manifest import Manifest
+from generator.wording import counted
 
 _LOCK: Final = ".lock"
 _STAGING: Final = ".staging-"
@@ -98,7 +99,7 @@ def _fault(error: ValidationError) -> str:
     remedy = "move the folder away and build again"
     if unknown := manifest.unknown_fields(error):
         return f"written by a newer version of this program (unknown: {unknown}); run that version, or {remedy}"
-    return f"damaged ({error.error_count()} errors); {remedy}"
+    return f"damaged ({counted(error.error_count(), 'error')}); {remedy}"
 
 
 class Output:

@@ -3,6 +3,7 @@
 from collections.abc import Set as AbstractSet
 
 from generator.errors import GuardError
+from generator.wording import counted
 
 
 def is_excessive(lost: int, known: int, limit: float) -> bool:
@@ -15,6 +16,6 @@ def refuse(before: AbstractSet[str], after: AbstractSet[str], limit: float) -> N
     lost = len(before - after)
     if is_excessive(lost, len(before), limit):
         raise GuardError(
-            f"{lost} of {len(before)} markets would disappear, more than guards.max_shrink ({limit:g}) allows; "
-            "nothing was replaced. If the database is complete, pass --allow-shrink"
+            f"{lost} of {counted(len(before), 'market')} would disappear, more than guards.max_shrink ({limit:g}) "
+            "allows; nothing was replaced. If the database is complete, pass --allow-shrink"
         )

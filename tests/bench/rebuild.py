@@ -93,7 +93,7 @@ def counted(summary: str) -> dict[str, int]:
     """The numbers of written and unchanged files in the summary line."""
     words = summary.replace(",", "").split()
     return {
-        "written": int(words[words.index("files") - 1]),
+        "written": int(words[words.index("written") - 2]),
         "unchanged": int(words[words.index("unchanged") - 1]),
     }
 

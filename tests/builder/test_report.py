@@ -43,14 +43,14 @@ def test_the_summary_line_is_all_that_a_build_prints(tmp_path: Path, database: s
     assert (first.returncode, first.stderr) == (0, "")
     # A detail, the snapshot, 3 errors, a hundred first pages of thirty lists and build.json; no list has a second page.
     assert re.fullmatch(
-        r"built 1 markets as of 2026-01-31T12:00:00\.000Z: 3009 files written \([0-9]+ bytes\), "
+        r"built 1 market as of 2026-01-31T12:00:00\.000Z: 3009 files written \([0-9]+ bytes\), "
         r"0 unchanged, 0 deleted, 0 rows quarantined, [0-9]+\.[0-9] s\n",
         first.stdout,
     )
     second = run("build", *arguments, cwd=tmp_path)
     assert (second.returncode, second.stderr) == (0, "")
     assert re.fullmatch(
-        r"built 1 markets as of 2026-01-31T12:00:00\.000Z: 0 files written \(0 bytes\), 3009 unchanged, 0 deleted, "
+        r"built 1 market as of 2026-01-31T12:00:00\.000Z: 0 files written \(0 bytes\), 3009 unchanged, 0 deleted, "
         r"0 rows quarantined, [0-9]+\.[0-9] s\n",
         second.stdout,
     )

@@ -81,7 +81,7 @@ def test_plan_needs_no_build_and_leaves_nothing(site: Site) -> None:
 def test_plan_says_how_many_builds_the_estimate_uses(site: Site) -> None:
     site.edit(1, question="Another question?")
     site.done("build", "--as-of", hour(1))
-    assert "changes per publish: mean of 1 builds, 780 minutes apart" in plan().stdout
+    assert "changes per publish: mean of 1 build, 780 minutes apart" in plan().stdout
 
 
 @pytest.mark.parametrize(("text", "shown"), [("10M", "10,000,000"), ("250k", "250,000"), ("7", "7"), ("0", "0")])

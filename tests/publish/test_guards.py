@@ -393,7 +393,7 @@ def test_a_directory_that_anyone_can_write_to_causes_a_warning(site: Site) -> No
 def test_a_foreign_record_is_refused(site: Site, option: tuple[str, ...]) -> None:
     site.put("manifest.json", b'{"name": "a web app"}')
     assert site.refused(1, "publish", *option) == (
-        "s3://markets/api: manifest.json: damaged or not this program's (1 errors); if the target is right, "
+        "s3://markets/api: manifest.json: damaged or not this program's (1 error); if the target is right, "
         "`public-markets publish --verify` checks every object and writes the record anew"
     )
 

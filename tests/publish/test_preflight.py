@@ -118,7 +118,7 @@ def test_a_running_publisher_is_reported(site: Site) -> None:
 def test_an_unreadable_record_is_reported(site: Site) -> None:
     site.put(record.KEY, b"{}")
     (line,) = [line for line in found(site, 1) if line.startswith("error")]
-    assert line.startswith(f"error: s3://markets/api: {record.KEY}: damaged or not this program's (1 errors); if the")
+    assert line.startswith(f"error: s3://markets/api: {record.KEY}: damaged or not this program's (1 error); if the")
 
 
 def test_a_record_of_a_newer_format_is_reported_as_a_publish_reports_it(site: Site) -> None:

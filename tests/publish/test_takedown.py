@@ -129,7 +129,7 @@ def test_the_command_needs_no_database_and_no_build(site: Site) -> None:
     site.check()
     lines = result.stdout.splitlines()
     assert lines[0].startswith(f"{market_id(1)} kept out since 20")
-    assert lines[1:] == ["1 markets are kept out of every build"]
+    assert lines[1:] == ["1 market is kept out of every build"]
     assert "s3://markets/api: holds no blocked markets (" in result.stderr
     assert "output: holds no blocked markets" in result.stderr
     assert blocked_ids(site) == {market_id(1)}
@@ -274,8 +274,8 @@ def test_an_unchanged_publish_asks_once_for_each_blocked_market(site: Site) -> N
     site.done("takedown", market_id(FX))
     site.done("publish")
     assert site.requests("publish") == [
-        "GetObject blocked.json",
         "GetObject manifest.json",
+        "GetObject blocked.json",
         f"HeadObject {keys.detail(market_id(FX))}",
     ]
 

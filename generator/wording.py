@@ -1,0 +1,12 @@
+"""Numbers in sentences: `1 market`, `2 markets`. Pure."""
+
+
+def counted(count: float, noun: str, style: str = "") -> str:
+    """The number and its noun, in the plural unless the number reads `1`; `style` formats it, such as `,` or `.0f`."""
+    number = format(count, style)
+    return f"{number} {noun}" if number == "1" else f"{number} {noun}s"
+
+
+def are(count: int) -> str:
+    """The verb that goes with a number of things."""
+    return "is" if count == 1 else "are"
