@@ -7,8 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from generator.api.times import instant
-from generator.publish.record import Published, Work, decoded
+from generator.publish.record import KEY, Published, Work, decoded
 from generator.tree.manifest import Manifest, Retired
+from tests.support.publishing import Site, hour
 
 BUILT = Manifest(
     complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", lists={}, retired=(),
@@ -46,6 +47,19 @@ def test_a_record_of_an_earlier_release_is_read() -> None:
     )
     assert decoded(stored) == RECORD
     assert RECORD.encoded() == stored
+
+
+def test_an_earlier_release_can_go_on_from_a_site_without_unfinished_work(site: Site) -> None:
+    site.done("rebuild", "--as-of", hour(1))
+    stored = json.loads(site.stored()[KEY])
+    assert stored.keys() == {
+        "format", "sequence", "built", "etags", "work", "doomed", "areCachesStale", "probedAt"
+    }  # fmt: skip
+    first = {
+        "format", "complete", "asOf", "isClockSet", "version", "variant", "layout", "settings", "lists", "retired",
+        "objects", "markets", "slugs",
+    }  # fmt: skip
+    assert stored["built"].keys() == json.loads((site.folder / "output" / "manifest.json").read_bytes()).keys() == first
 
 
 def test_the_keys_a_running_publisher_touches_are_unfinished() -> None:
