@@ -70,6 +70,10 @@ class Operator:
         with closing(sqlite3.connect(self.folder / "site.db", isolation_level=None)) as database:
             database.execute("UPDATE markets SET question = ?", [text])
 
+    def hides(self, number: int) -> None:
+        with closing(sqlite3.connect(self.folder / "site.db", isolation_level=None)) as database:
+            database.execute("UPDATE markets SET is_listed = 0 WHERE id = ?", [market_id(number)])
+
     def shows(self, text: str) -> bool:
         """Whether anything published contains the text."""
         return any(text.encode() in body for body in files(self.target).values())
@@ -140,17 +144,21 @@ def test_publishing_good_data_after_bad(operator: Operator) -> None:
             database.execute("UPDATE markets SET question = 'restored text'")
         bad_again()
 
-    def taken_down() -> None:
+    def taken_down_and_hidden() -> None:
         assert operator.shows("restored text")
         assert not operator.shows("bad text")
         operator.takes_down(1)
+        operator.hides(2)
+        operator.done("rebuild")
+        assert not operator.shows(market_id(2))
 
     operator.question("bad text")
     operator.done("rebuild")
-    operator.follow("Bad data was published", line_1=good, line_5=restored, line_6=taken_down)
+    operator.follow("Bad data was published", line_1=good, line_5=restored, line_6=taken_down_and_hidden)
     assert operator.shows("good text")
     assert not operator.shows("restored text")
     assert not operator.shows(market_id(1))
+    assert operator.shows(market_id(2))  # of which the page warns
 
 
 @pytest.mark.campaign(short=0)
