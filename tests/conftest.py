@@ -7,15 +7,14 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pytest
-from botocore.loaders import JSONFileLoader
 
 from generator.api.contract import Variant
 from generator.demo.database import seed
 from generator.markets.quarantine import Quarantine
-from tests.support import limits
+from tests.support import limits, loaded
 from tests.support.builds import AS_OF, VARIANTS, Outputs, build_now, make_config
 from tests.support.rows import create_database
 
@@ -48,21 +47,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _one_process_for_many_commands() -> Iterator[None]:
-    """Stop each command from freezing the garbage of those before it, and from parsing botocore's models again."""
-    load, loaded = JSONFileLoader.load_file, dict[str, Any]()
-
-    def load_once(self: JSONFileLoader, file_path: str) -> Any:
-        if file_path not in loaded:
-            loaded[file_path] = load(self, file_path)
-        return loaded[file_path]
-
+def _one_process_for_many_commands() -> None:
+    """Load once what commands load, and stop each from freezing the garbage of those before it."""
+    loaded.prepare()
     gc.collect()
     gc.freeze()  # pytest's own objects, and the modules of the tests
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gc, "freeze", lambda: None)
-        patch.setattr(JSONFileLoader, "load_file", load_once)
-        yield
+    pytest.MonkeyPatch().setattr(gc, "freeze", lambda: None)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,8 +11,6 @@ from generator.cost import prices
 from tests.support.commands import run
 from tests.support.publishing import OPEN, Site, hour
 
-pytestmark = pytest.mark.every_limit
-
 #: S3's prices, applied to the tests' store.
 HERE = "here.json"
 PLAN = """\
@@ -63,6 +61,7 @@ def last(result: Result) -> str:
 # ── the output ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.every_limit
 def test_plan_reads_exactly_so(site: Site) -> None:
     output = plan("--as-of", hour(1)).stdout
     # The size of the interface description is not under test here.
@@ -131,6 +130,7 @@ def test_plan_says_what_is_missing_in_the_database(site: Site) -> None:
 # ── the guard ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.every_limit
 def test_what_costs_too_much_is_not_published(charged: Site) -> None:
     refusal = charged.refused(3, "publish", guards__max_monthly_cost="10")
     assert refusal == (
@@ -157,6 +157,7 @@ def test_the_guard_can_be_lifted_for_a_run(charged: Site) -> None:
     charged.check()
 
 
+@pytest.mark.every_limit
 def test_a_dry_run_says_that_the_guard_would_refuse(charged: Site) -> None:
     assert "guards.max_monthly_cost" in charged.refused(3, "publish", "--dry-run", guards__max_monthly_cost="10")
 
@@ -174,6 +175,7 @@ def test_a_store_with_unknown_prices_is_refused_only_if_a_limit_was_set(
     empty.done("publish", schedule="1")
 
 
+@pytest.mark.every_limit
 def test_builds_with_few_changes_are_published_again(charged: Site) -> None:
     """The whole site is refused at first; then builds turn out to change one list only."""
     charged.refused(3, "publish", guards__max_monthly_cost="10", schedule="60")

@@ -15,8 +15,6 @@ from tests.support.commands import run
 from tests.support.publishing import FX, Site, hour
 from tests.support.rows import market_id
 
-pytestmark = pytest.mark.every_limit
-
 KEY_ID, SECRET, TOKEN = "AKIAEXAMPLE0000000", "s3cret/KEY+that=nobody+may+see", "session-token-nobody-may-see"
 CREDENTIALS: Mapping[str, str] = {
     "AWS_ACCESS_KEY_ID": KEY_ID, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_SESSION_TOKEN": TOKEN,
@@ -105,6 +103,7 @@ def test_secrets_are_never_printed(site: Site, arguments: tuple[str, ...]) -> No
         assert not [content for content in everything if secret.encode() in content]
 
 
+@pytest.mark.every_limit
 def test_progress_is_shown_on_a_terminal_only(site: Site) -> None:
     site.edit(1, question="Else?")
     master, slave = pty.openpty()

@@ -15,12 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import boto3  # noqa: F401 - loaded for the commands
-import click
-import psycopg  # noqa: F401 - as boto3
-
 from generator.cli.main import main
-from tests.support import limits
+from tests.support import limits, loaded
 from tests.support.builds import ROOT
 
 #: What takes longer hangs.
@@ -62,9 +58,7 @@ def _server() -> subprocess.Popen[str]:
 
 
 def _serve() -> None:
-    context = click.Context(main)
-    for name in main.list_commands(context):
-        main.get_command(context, name)
+    loaded.prepare()
     for line in sys.stdin:
         outputs = [os.memfd_create(name) for name in ("stdout", "stderr")]
         pid = os.fork()

@@ -2,12 +2,12 @@
 
 `prepare()` of the modules that are named on the command line is called first: what it loads no process has to.
 
-Reads a job per line, `{"arguments": […], "log": path, "fault": {…} | null}`, and answers `{"pid": …}` when the command
-begins and `{"code": …, "calls": {…}}` when it has ended. A fault is `{"who": "main" | "worker", "call": label,
-"number": from 1, "after": whether the call is made first, "victim": "self" | "main", "signal": number, "every":
-strike again at each so many further calls, or 0}`. `calls` counts by label what the main process did; it stays empty
-when the process was killed. A build's process id stays its own until the next job, so that a kill that comes late
-hits nobody else.
+Reads a job per line, `{"arguments": […], "environ": {…}, "log": path, "fault": {…} | null}`, and answers
+`{"pid": …}` when the command begins and `{"code": …, "calls": {…}}` when it has ended. A fault is `{"who": "main" |
+"worker", "call": label, "number": from 1, "after": whether the call is made first, "victim": "self" | "main",
+"signal": number, "every": strike again at each so many further calls, or 0}`. `calls` counts by label what the main
+process did; it stays empty when the process was killed. A build's process id stays its own until the next job, so that
+a kill that comes late hits nobody else.
 """
 
 import ctypes
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.cli.main import main
+from tests.support import loaded
 
 WATCHED = ("replace", "rename", "open", "mkdir", "fsync", "sync", "unlink", "rmdir")
 #: A kill cannot lose data that the kernel already has, so there is no need to wait for the disk.
@@ -89,6 +90,8 @@ class Saboteur:
 def build(job: dict[str, Any], counts: Path) -> int:
     """Run one build in this process."""
     os.setpgid(0, 0)
+    os.environ.clear()
+    os.environ.update(job["environ"])
     log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     for stream in (1, 2):
         os.dup2(log, stream)
@@ -128,6 +131,7 @@ def adopt_orphans() -> None:
 
 def serve() -> None:
     adopt_orphans()
+    loaded.prepare()
     for name in sys.argv[1:]:
         importlib.import_module(name).prepare()
     pid = None

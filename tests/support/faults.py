@@ -1,5 +1,6 @@
 """Shared by the fault tests: a changing database, an oracle for its lists, readers, and builders to kill."""
 
+import atexit
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -271,15 +273,23 @@ class Fault:
     every: int = 0
 
 
+@cache
+def _server(*modules: str) -> subprocess.Popen[str]:
+    """The process that forks all commands of this one which need these modules."""
+    command = [sys.executable, "-m", "tests.support.fault_runner", *modules]
+    server = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(server.communicate, timeout=20)
+    return server
+
+
 class Runner:
     """Runs commands in forked processes, one at a time, with this process's limits; `modules` prepare all of them."""
 
     def __init__(self, log: Path, *modules: str) -> None:
         self._log = log
         self._group = 0
-        prepared = (*modules, limits.__name__) if limits.are_few() else modules
-        command = [sys.executable, "-m", "tests.support.fault_runner", *prepared]
-        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._is_running = False
+        self._server = _server(*modules, *([limits.__name__] if limits.are_few() else []))
         #: The calls of the last process, by the runner's labels.
         self.calls: Counter[str] = Counter()
 
@@ -287,25 +297,33 @@ class Runner:
         with suppress(ProcessLookupError):
             if self._group:
                 os.killpg(self._group, signal.SIGKILL)
-        self._process.communicate(timeout=20)
+        if self._is_running:
+            self.end()
 
     def begin(self, arguments: list[str], fault: Fault | None = None) -> int:
         """Begin a command; returns its process id. `end` must follow."""
-        job = {"arguments": arguments, "log": str(self._log), "fault": vars(fault) if fault else None}
-        assert self._process.stdin
-        self._process.stdin.write(f"{json.dumps(job)}\n")
-        self._process.stdin.flush()
+        job = {
+            "arguments": arguments,
+            "environ": dict(os.environ),
+            "log": str(self._log),
+            "fault": vars(fault) if fault else None,
+        }
+        assert self._server.stdin
+        self._server.stdin.write(f"{json.dumps(job)}\n")
+        self._server.stdin.flush()
         self._group = int(self._answer()["pid"])
+        self._is_running = True
         return self._group
 
     def end(self) -> int:
         answer = self._answer()
+        self._is_running = False
         self.calls = Counter(answer["calls"])
         return int(answer["code"])
 
     def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        assert self._server.stdout
+        answer: dict[str, Any] = json.loads(self._server.stdout.readline())
         return answer
 
     def log(self) -> str:
