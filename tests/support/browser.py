@@ -56,36 +56,54 @@ class Watched:
         return int(self.page.evaluate("document.documentElement.scrollWidth - innerWidth"))
 
 
+class Window:
+    """A page in which addresses are opened one after the other: a page for each costs more than twice as much.
+
+    Requests to other hosts are blocked.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self._origin = ""
+        self._watched = Watched(page)
+        page.context.route("**/*", self._pass_on)
+        page.on("console", lambda message: self._complain(message.text))
+        page.on("pageerror", lambda error: self._complain(str(error)))
+        page.on("dialog", lambda dialog: self._complain(f"dialog: {dialog.message}"))
+
+    def open(self, address: str) -> Watched:
+        """Load an address, even if it differs from the last one in its fragment only."""
+        page = self._watched.page
+        page.goto("about:blank")
+        self._origin, self._watched = _origin(address), Watched(page)
+        page.goto(address)
+        return self._watched
+
+    def _complain(self, text: str) -> None:
+        self._watched.complaints.append(text)
+
+    def _pass_on(self, route: Route, request: Request) -> None:
+        if request.url.startswith((self._origin, "data:", "blob:")):
+            route.continue_()
+        else:
+            self._watched.foreign.append(request.url)
+            route.abort()
+
+
 @contextmanager
-def opened(
+def window(
     browser: Browser,
-    address: str,
     *,
     size: tuple[int, int] = DESKTOP,
     scheme: Literal["light", "dark"] = "light",
     scripts: bool = True,
-) -> Iterator[Watched]:
-    """Open a page; requests to other hosts are blocked."""
+) -> Iterator[Window]:
+    """A new window, without the state of any other."""
     context = browser.new_context(
         viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, java_script_enabled=scripts
     )
     context.set_default_timeout(10_000)
-    watched = Watched(context.new_page())
-
-    def pass_on(route: Route, request: Request) -> None:
-        if request.url.startswith((_origin(address), "data:", "blob:")):
-            route.continue_()
-        else:
-            watched.foreign.append(request.url)
-            route.abort()
-
-    context.route("**/*", pass_on)
-    watched.page.on("console", lambda message: watched.complaints.append(message.text))
-    watched.page.on("pageerror", lambda error: watched.complaints.append(str(error)))
-    watched.page.on("dialog", lambda dialog: watched.complaints.append(f"dialog: {dialog.message}"))
     try:
-        watched.page.goto(address)
-        yield watched
+        yield Window(context.new_page())
     finally:
         context.close()
 
