@@ -10,6 +10,8 @@ from generator.errors import PublicMarketsError
 
 #: A larger difference between clocks is worth a warning; stores refuse requests from a quarter of an hour on.
 CLOCK_TOLERANCE: Final = timedelta(seconds=30)
+#: Ends a list of kinds of bad rows, where no report names the rows.
+CHECK_NAMES_EACH: Final = "`public-markets check --all` names each"
 
 
 class Weight(StrEnum):

@@ -1,10 +1,17 @@
 """Numbers in sentences: `1 market`, `2 markets`. Pure."""
 
+import re
+
 
 def counted(count: float, noun: str, style: str = "") -> str:
     """The number and its noun, in the plural unless the number reads `1`; `style` formats it, such as `,` or `.0f`."""
     number = format(count, style)
-    return f"{number} {noun}" if number == "1" else f"{number} {noun}s"
+    return f"{number} {noun if number == '1' else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """The plural of a noun that takes an s, or `ies` for a y after a consonant."""
+    return f"{noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else f"{noun}s"
 
 
 def are(count: int) -> str:

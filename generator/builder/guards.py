@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from generator.errors import GuardError
+from generator.findings import CHECK_NAMES_EACH
 from generator.markets.catalog import Catalog
 from generator.markets.quarantine import Quarantine
 from generator.tree import shrink
@@ -25,10 +26,10 @@ class BuildOverrides:
 def refuse_invalid(
     catalog: Catalog, quarantine: Quarantine, blocked: frozenset[str], limit: float, *, names_faults: bool = True
 ) -> None:
-    """Raise GuardError when too large a share of the markets breaks the contract; `names_faults` says why they do."""
+    """Raise GuardError if too large a share of the markets breaks the contract; `names_faults` adds the faults."""
     bad, good = quarantine.total("markets"), len(catalog.markets)
     if bad > limit * (bad + good):
-        lines = [*quarantine.lines("markets"), "`public-markets check --all` names each"] if names_faults else []
+        lines = [*quarantine.lines("markets"), CHECK_NAMES_EACH] if names_faults else []
         faults = "".join(f"\n  {line}" for line in lines)
         raise GuardError(
             f"{bad} of {counted(bad + good, 'market')} break the contract, more than guards.max_invalid ({limit:g}) "

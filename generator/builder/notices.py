@@ -13,6 +13,7 @@ from generator.markets.categories import slug_of
 from generator.markets.detail import Detail
 from generator.markets.quarantine import printable
 from generator.markets.tally import Example, Tally
+from generator.wording import counted, plural
 
 #: How far a time may lie after as-of before it counts as in the future. Clocks of servers differ by seconds, and rows
 #: arrive while a build begins; a local time mistaken for UTC is off by half an hour at least.
@@ -34,7 +35,7 @@ class Topic(StrEnum):
 
 
 class Kind(NamedTuple):
-    """What remarks have in common: `subject` is of one market or category, `effect` says what to expect or to do."""
+    """What remarks have in common: `subject` is `market` or `category`, `effect` says what to expect or to do."""
 
     topic: Topic
     subject: str
@@ -43,7 +44,7 @@ class Kind(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """A remark about one market (id) or category (name); `value` is what it is about, if that may be told."""
+    """A remark about one market (id) or category (name); `value` is what it is about, if that may be shown."""
 
     kind: Kind
     key: str
@@ -130,8 +131,7 @@ def lines(remarks: Iterable[Remark]) -> Iterator[str]:
 
 
 def _sentence(kind: Kind, count: int, example: str) -> str:
-    plural = kind.subject.removesuffix("y") + ("ies" if kind.subject.endswith("y") else "s")
-    return f"{plural}: {count:,} remark{'' if count == 1 else 's'}: {kind.what} {example}; {kind.effect}"
+    return f"{plural(kind.subject)}: {counted(count, 'remark', ',')}: {kind.what} {example}; {kind.effect}"
 
 
 def _of_market(market: Market) -> Iterator[Remark]:

@@ -18,7 +18,7 @@ from generator.config import demo
 from generator.config.settings import Config
 from generator.cost import prices
 from generator.errors import PublicMarketsError, ReadError
-from generator.findings import Finding, clocks, error, fine, refused, warning
+from generator.findings import CHECK_NAMES_EACH, Finding, clocks, error, fine, refused, warning
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
 from generator.source.connection import display_url
@@ -82,7 +82,7 @@ class BuildCheck:
                 yield from self._rows(reader)
 
     def _failures(self, failure: ReadError) -> Iterator[Finding]:
-        """What made a query fail; a failure that is not repeated, such as a lost connection, as it is."""
+        """Why a query failed; a failure that does not recur, such as a lost connection, is reported as it is."""
         with open_reader(self._config, Quarantine()) as reader:
             found = reader.failures()
         yield from map(error, found or [f"{failure.failed}; run `check` again"])
@@ -112,8 +112,7 @@ class BuildCheck:
             yield from map(warning, [*self._quarantine.named_lines(), *map(str, remarks)])
         elif bad + len(remarks) > len(kinds):
             yield warning(
-                f"rows: {bad:,} quarantined in all, {counted(len(remarks), 'remark', ',')}; "
-                "`public-markets check --all` names each"
+                f"rows: {bad:,} quarantined in all, {counted(len(remarks), 'remark', ',')}; {CHECK_NAMES_EACH}"
             )
 
     def _last_build(self) -> LastBuild:
@@ -167,23 +166,23 @@ def _public(published: int, hidden: int, bad: int) -> Finding:
     if bad:
         cause = "all others break the contract"
     elif hidden:
-        cause = "public is a market whose approval is 'approved', spelled so, and whose is_listed is true"
+        cause = "a market is public if its approval is exactly 'approved' and its is_listed is true"
     else:
         cause = "the relation markets is empty"
-    return warning(f"rows: no market can be published, {hidden} are hidden; {cause}")
+    return warning(f"rows: no market can be published, {hidden} {are(hidden)} hidden; {cause}")
 
 
 def _suspicious(measured: DryBuild) -> Iterator[Finding]:
-    """What is valid, but hardly meant."""
+    """What is valid, but probably a mistake."""
     for name in measured.unmatched:
         yield warning(
-            f"{name}: has rows, but none of a public market; if some should be, spell market_id as markets.id is "
-            "spelled, upper and lower case included"
+            f"{name}: has rows, but none belongs to a public market; if some should, spell market_id exactly like "
+            "markets.id, case included"
         )
     if measured.is_unpriced:
         yield warning(
-            f"fills: no recent fill has a price from {PRICE_MIN} to {PRICE_MAX}; any other is published as null: if "
-            "the prices are percentages, divide them in a view"
+            f"fills: no recent fill has a price from {PRICE_MIN} to {PRICE_MAX}; others are published as null; if "
+            "the prices are percentages, divide them by 100 in a view"
         )
 
 
@@ -191,6 +190,6 @@ def _without_zone(columns: list[str]) -> Iterator[Finding]:
     if columns:
         example = columns[0].partition(".")[2]
         yield warning(
-            f"{', '.join(columns)}: their type has no time zone, so they are read as UTC; say in a view which zone "
-            f"they are in, such as {example} AT TIME ZONE 'UTC' or 'Europe/Berlin'"
+            f"{', '.join(columns)}: their type has no time zone, so they are read as UTC; state their zone in a view, "
+            f"such as {example} AT TIME ZONE 'UTC' or 'Europe/Berlin'"
         )

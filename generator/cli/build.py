@@ -64,16 +64,15 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
 def _build(settings: Config, clock: Clock, overrides: BuildOverrides) -> None:
     with progress_bar("rendering") as bar:
         report = build(settings, clock, overrides=overrides, progress=bar)
-    log_report(report, f"{settings.output / files.REPORT} names each")
+    log_report(report, report_names_each(settings))
     tell_built(report)
 
 
 def tell_built(report: Report) -> None:
-    """The line that ends a build."""
-    quarantined = report.quarantine.total()
+    """Write the line that ends a build."""
     logs.result(
         report.summary(), as_of=report.as_of, markets=report.built, **report.counts("place"),
-        unchanged=report.unchanged, quarantined=quarantined,
+        unchanged=report.unchanged, quarantined=report.quarantine.total(),
     )  # fmt: skip
 
 
@@ -82,8 +81,13 @@ def clock(as_of: datetime | None) -> Clock:
     return Clock(as_of or now(), is_set=as_of is not None)
 
 
+def report_names_each(settings: Config) -> str:
+    """Where a build names each bad row, for `log_report`."""
+    return f"{settings.output / files.REPORT} names each"
+
+
 def log_report(report: Report, details: str) -> None:
-    """Log what a build did, equal faults as one line; `details` says what names them all."""
+    """Log what a build did, equal faults as one line; `details` says where each row is named."""
     add_metrics(report.samples())
     for name, span in report.stages.items():
         logs.stage(name, span, **report.counts(name))

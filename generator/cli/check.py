@@ -29,7 +29,7 @@ def check_command(settings: Config, *, published: bool, names_all: bool, allow_d
         check = BuildCheck(settings, now(), bar, accepts_demo=allow_demo, names_all=names_all)
         findings = list(_findings(settings, check))
     for finding in findings:
-        logs.result(finding.text if logs.are_json() else str(finding), level=finding.weight)
+        logs.result(finding.text if logs.are_json() else str(finding), finding.weight)
     errors = sum(finding.weight is Weight.ERROR for finding in findings)
     if errors or check.measured is None:
         which = "this error" if errors == 1 else f"these {errors} errors"

@@ -25,7 +25,7 @@ _PASSWORDS: Final = "public_markets.passwords"
 
 
 class Passwords:
-    """Removes the passwords of a configuration from what others than this program wrote."""
+    """Removes the passwords of a configuration from what drivers and libraries wrote."""
 
     def __init__(self) -> None:
         self._url = ""
@@ -78,13 +78,13 @@ def notice(sentence: str) -> None:
     LOG.log(NOTICE, "%s", sentence)
 
 
-def result(sentence: str, **fields: object) -> None:
-    """Write a line of what the command is for to stdout; `fields` are its figures, for JSON only."""
-    click.echo(_line(time.time(), fields.pop("level", "result"), sentence, fields) if are_json() else sentence)
+def result(sentence: str, level: str = "result", /, **fields: object) -> None:
+    """Write a line of the command's result to stdout; `level` and `fields`, its figures, are for JSON only."""
+    click.echo(_line(time.time(), level, sentence, fields) if are_json() else sentence)
 
 
 def gap() -> None:
-    """An empty line between results for people."""
+    """Write an empty line between results, in text only."""
     if not are_json():
         click.echo()
 
@@ -141,7 +141,7 @@ class _Json(_Formatter):
         return _line(record.created, level, self.message(record), fields)
 
 
-def _line(created: float, level: object, message: str, fields: Mapping[str, object]) -> str:
+def _line(created: float, level: str, message: str, fields: Mapping[str, object]) -> str:
     """One JSON object; `time` is RFC 3339, UTC."""
     moment = datetime.fromtimestamp(created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return json.dumps({"time": moment, "level": level, "message": message, **fields})

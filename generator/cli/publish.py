@@ -12,7 +12,14 @@ from generator.builder.guards import BuildOverrides
 from generator.builder.render import shape
 from generator.builder.run import build_into
 from generator.cli import logs
-from generator.cli.build import allow_invalid_option, allow_shrink_option, clock, log_report, tell_built
+from generator.cli.build import (
+    allow_invalid_option,
+    allow_shrink_option,
+    clock,
+    log_report,
+    report_names_each,
+    tell_built,
+)
 from generator.cli.command import MeasuredCommand, add_metrics
 from generator.cli.logs import LOG
 from generator.cli.parameters import allow_demo_option, as_of_option
@@ -20,6 +27,7 @@ from generator.cli.progress_bar import progress_bar
 from generator.cli.target import open_target
 from generator.config.settings import Config
 from generator.errors import GuardError, OtherSiteError, PublicMarketsError
+from generator.findings import CHECK_NAMES_EACH
 from generator.progress import Span
 from generator.publish import takedown
 from generator.publish.content import merge_blocked, sync_blocked
@@ -81,7 +89,8 @@ def rebuild_command(settings: Config, as_of: datetime | None, *, allow_invalid: 
         except PublicMarketsError as error:
             _withdraw_hidden(publication, error)
             raise
-        log_report(report, _details(settings, is_dry=options["dry_run"]))
+        # The report of a dry run is deleted with its folder.
+        log_report(report, CHECK_NAMES_EACH if options["dry_run"] else report_names_each(settings))
         tell_built(report)
         _publish(publication)
 
@@ -95,11 +104,6 @@ def _options(given: dict[str, bool]) -> Options:
         demo=given["allow_demo"],
     )
     return Options(lifted, given["dry_run"], Extras(given["verify"], given["purge_retired"]))
-
-
-def _details(settings: Config, *, is_dry: bool) -> str:
-    """What names each row that a build warned of; the report of a dry run is deleted with its folder."""
-    return "`public-markets check --all` names each" if is_dry else f"{settings.output / files.REPORT} names each"
 
 
 @contextmanager
@@ -152,7 +156,7 @@ def _publish(publication: Publication) -> None:
 
 
 def _tell_outcome(sentence: str, outcome: Outcome, *, is_dry: bool) -> None:
-    """The line that ends a publish."""
+    """Write the line that ends a publish."""
     tally = outcome.tally
     logs.result(
         sentence, as_of=outcome.as_of, markets=outcome.markets, target=outcome.target, dry_run=is_dry,

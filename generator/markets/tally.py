@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+from generator.wording import counted
+
 #: How many lines about rows of one sort a command prints.
 LINES: Final = 15
 
@@ -51,9 +53,9 @@ class Tally(Generic[Head]):
         return iter(sorted(groups, key=lambda group: (-group.rows, group.head)))
 
     def lines(self, sentence: Callable[[Head, int, str], str], rest: str) -> Iterator[str]:
-        """At most LINES sentences of a group's head, number of rows and example in brackets; `rest` counts the others.
+        """At most LINES lines of `sentence(head, rows, example)`, then the number of other groups, named `rest`.
 
-        What floods the database must not hide the rest: each relation shows its most frequent groups.
+        A relation with many faults must not hide those of others: each shows its most frequent groups.
         """
         ranks = Counter[Any]()
         ranked = list[tuple[int, Group[Head]]]()
@@ -65,4 +67,4 @@ class Tally(Generic[Head]):
             if head in shown:
                 yield sentence(head, rows, f"({'such as ' if rows > 1 else ''}{example})")
         if len(ranked) > len(shown):
-            yield f"{len(ranked) - len(shown)} more kinds of {rest}, not shown"
+            yield f"{counted(len(ranked) - len(shown), 'more kind')} of {rest}, not shown"

@@ -1,4 +1,4 @@
-"""What the operator decides about markets, and what to say about each, from what the published state tells. Pure."""
+"""The operator's decisions to block or unblock markets, and what to say about each. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ _ID: Final = "name the market by its id, a UUID: 32 hexadecimal digits in groups
 
 @dataclass(frozen=True)
 class Known:
-    """The manifests that name published markets, by what to call them: of the record first, of the folder next."""
+    """The manifests that name published markets, each with its name: first that of the record, then the folder's."""
 
     manifests: tuple[tuple[str, Manifest], ...]
 
@@ -63,7 +63,7 @@ class Request:
         return Change(blocked, self._decided(blocked, ids))
 
     def enforced_on(self, copy: BlockedList, change: Change) -> Change:
-        """The change to another copy of a list that was changed: nothing that this copy knows may outlast it."""
+        """The change to another copy of the list that `change` was made to: no decision in the copy may outlast it."""
         merged = copy.merged(change.after)
         return Change(copy.merged(change.before), self._decided(merged, self._unmet(merged)))
 
@@ -78,8 +78,8 @@ class Request:
         for market_id in self._strange(change, known):
             if self.is_blocked:
                 yield (
-                    f"{market_id}: {_unnamed(known)}, so nothing was removed; check the id. It is blocked all the "
-                    f"same; `public-markets takedown --undo {market_id}` ends that"
+                    f"{market_id}: {_unnamed(known)}, so nothing was removed; check the id. It is blocked now; "
+                    f"`public-markets takedown --undo {market_id}` ends that"
                 )
             else:
                 yield (

@@ -18,7 +18,7 @@ def ignored_conditions(store: Store) -> str | None:
             return None
         fault = "ignores"
     except UnsupportedError:
-        fault = "does not know"
+        fault = "does not support"
     return (
         f"{store.name}: {fault} conditional puts (If-Match, If-None-Match), so two publishers could overwrite each "
         "other's work unnoticed; use another store, or declare that there is only one publisher with "

@@ -1,7 +1,7 @@
 """Finds which column of which relation the database fails to compute, and for which market.
 
-The database's own message names neither. So each column is computed alone, and the failing one for ever fewer markets.
-Only counts of what is public are asked for, as by a build.
+The database's own message names neither. So each column is computed alone, and the markets of one that fails are
+bisected. Only public rows are read, as by a build, and only counted.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from generator.source.relations import RELATIONS
 
 
 class Failures:
-    """Looks for failures in an open transaction. It may read every relation several times."""
+    """Looks for failures in an open transaction. May read every relation several times."""
 
     def __init__(self, transaction: Transaction, statements: Statements) -> None:
         self._transaction = transaction
@@ -23,7 +23,7 @@ class Failures:
         for relation in RELATIONS:
             yield from self._of(relation)
             if relation == "markets" and self._refusal(relation, "id"):
-                return  # all others are joined with it, and fail as well
+                return  # all others are joined with it, and fail too
 
     def _of(self, relation: str) -> Iterator[str]:
         columns = RELATIONS[relation]
@@ -44,7 +44,7 @@ class Failures:
         return self._transaction.refusal(self._statements.count_values(relation, *columns, within=within))
 
     def _first(self, relation: str, column: str) -> str:
-        """A market for which the column cannot be computed, in parentheses; empty if it cannot be told."""
+        """A market for which the column cannot be computed, in parentheses; empty if none can be found."""
         if self._refusal("markets", "id"):
             return ""
         ids = [key for (key,) in self._transaction.rows(self._statements.markets("id"), "markets")]

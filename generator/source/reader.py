@@ -27,7 +27,7 @@ from generator.source.failures import Failures
 from generator.source.grouping import Groups
 from generator.source.queries import EVERYTHING, Range, Statements
 from generator.source.relations import RELATIONS, Kind
-from generator.source.rights import Barred
+from generator.source.rights import MissingRights
 
 _DAY: Final = timedelta(days=1)
 
@@ -74,11 +74,11 @@ class Reader:
 
     def schema_problems(self) -> list[str]:
         """Every reason why a build cannot read this database; empty if it can."""
-        return schema_check.problems(self._offered, self._refusal, self._barred)
+        return schema_check.problems(self._offered, self._refusal, self._missing_rights)
 
     def require_schema(self) -> None:
         """Raise SourceError unless the database has every relation and column we read."""
-        schema_check.require(self._offered, self._refusal, self._barred)
+        schema_check.require(self._offered, self._refusal, self._missing_rights)
 
     def clock(self) -> datetime | None:
         """The time by the database server's clock, to a second; None for SQLite, which has none of its own."""
@@ -115,10 +115,10 @@ class Reader:
     def _refusal(self, relation: str) -> str | None:
         return self._transaction.refusal(self._statements.any_row(relation))
 
-    def _barred(self) -> Barred:
+    def _missing_rights(self) -> MissingRights:
         if self._transaction.dialect == "sqlite":
-            return Barred()
-        return Barred.of(self._transaction.rows(self._statements.rights(), "pg_class"))
+            return MissingRights()
+        return MissingRights.of(self._transaction.rows(self._statements.rights(), "pg_class"))
 
     def catalog(self, as_of: datetime) -> Catalog:
         """Read every visible market; those that break the contract are quarantined."""

@@ -1,4 +1,4 @@
-"""What the database user lacks the right to read, and the GRANT that mends it. Pure."""
+"""The rights that the database user lacks, and the GRANT that gives them. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from generator.source.relations import RELATIONS
 
 
 @dataclass
-class Barred:
+class MissingRights:
     """The rights that a role lacks. Role, schemas and relations (by their plain names) are quoted for SQL."""
 
     role: str = ""
@@ -16,21 +16,24 @@ class Barred:
     relations: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rows: Iterable[Sequence[Any]]) -> "Barred":
-        """What rows of `Statements.rights` tell. A relation in several schemas needs the rights in one of them."""
+    def of(cls, rows: Iterable[Sequence[Any]]) -> "MissingRights":
+        """The rights that rows of `Statements.rights` lack.
+
+        A relation that is in several schemas needs the rights in one of them.
+        """
         found = [*rows]
         usable = {relation for relation, _, _, may_use, _ in found if may_use}
         readable = {relation for relation, _, _, _, may_read in found if may_read}
-        barred = cls()
-        for relation, schema, barred.role, may_use, _ in sorted(found, key=lambda row: [*RELATIONS].index(row[0])):
+        missing = cls()
+        for relation, schema, missing.role, may_use, _ in sorted(found, key=lambda row: [*RELATIONS].index(row[0])):
             if relation not in usable:
-                barred.schemas.add(schema)
+                missing.schemas.add(schema)
             if relation not in readable and (may_use or relation not in usable):
-                barred.relations[relation] = f"{schema}.{relation}"
-        return barred
+                missing.relations[relation] = f"{schema}.{relation}"
+        return missing
 
     def sentences(self) -> Iterator[str]:
-        """One per kind of right, with the statement that grants it."""
+        """One sentence per kind of right, with the statement that grants it."""
         if self.schemas:
             schemas = ", ".join(sorted(self.schemas))
             grant = f"GRANT USAGE ON SCHEMA {schemas} TO {self.role}"

@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 
 from generator.errors import SourceError
 from generator.source.relations import RELATIONS, Kind
-from generator.source.rights import Barred
+from generator.source.rights import MissingRights
 
 #: The type name of each column, and the kinds it can hold.
 Offered: TypeAlias = Mapping[str, tuple[str, frozenset[Kind]]]
@@ -13,10 +13,10 @@ Offered: TypeAlias = Mapping[str, tuple[str, frozenset[Kind]]]
 Columns: TypeAlias = Callable[[str], Offered | None]
 #: Why a relation with all its columns cannot be read; None if it can.
 Refusal: TypeAlias = Callable[[str], str | None]
-#: What this user may not read; asked for only if a relation is missing or refused.
-Rights: TypeAlias = Callable[[], Barred]
+#: The rights that this user lacks; asked for only if a relation is missing or refused.
+Rights: TypeAlias = Callable[[], MissingRights]
 
-#: Of how many columns of a relation the same problem is told in a line each; more are told in one.
+#: The most columns of a relation that get a line each for the same problem; more share one line.
 _LINES: Final = 3
 
 
@@ -25,13 +25,13 @@ def problems(columns: Columns, refusal: Refusal, rights: Rights) -> list[str]:
     offered = {name: columns(name) for name in RELATIONS}
     unfit = {name: list(_unfit(name, found)) for name, found in offered.items() if found is not None}
     refused = {name: reason for name, found in unfit.items() if not found and (reason := refusal(name))}
-    barred = rights() if refused or len(unfit) < len(RELATIONS) else Barred()
-    if barred.schemas:
-        return list(barred.sentences())  # the rest cannot be known
+    lacking = rights() if refused or len(unfit) < len(RELATIONS) else MissingRights()
+    if lacking.schemas:
+        return list(lacking.sentences())  # the rest cannot be known
     missing = {name: [_missing(name)] for name in RELATIONS if name not in unfit}
-    broken = {name: [_unreadable(name, reason)] for name, reason in refused.items() if name not in barred.relations}
+    broken = {name: [_unreadable(name, reason)] for name, reason in refused.items() if name not in lacking.relations}
     found = unfit | missing | broken
-    return [*barred.sentences(), *(problem for name in RELATIONS for problem in found[name])]
+    return [*lacking.sentences(), *(problem for name in RELATIONS for problem in found[name])]
 
 
 def require(columns: Columns, refusal: Refusal, rights: Rights) -> None:
@@ -76,5 +76,5 @@ def _unfit(name: str, offered: Offered) -> Iterator[str]:
 
 
 def _remedy(kind: Kind) -> str:
-    """A number that is cast to text still is no id."""
+    """What to do about a column that holds no `kind`: a number that is cast to text is still no id."""
     return "make it a UUID in a view, such as a keyed hash of the key" if kind == "id" else "cast it in a view"

@@ -27,7 +27,7 @@ def test_an_id_that_was_never_published_is_blocked_with_a_warning(site: Site) ->
     (line,) = warnings(result.stderr)
     assert line == (
         f"WARNING: {MISTYPED}: neither the record of s3://markets/api nor output/manifest.json names this market: "
-        f"{UNKNOWN}. It is blocked all the same; `public-markets takedown --undo {MISTYPED}` ends that"
+        f"{UNKNOWN}. It is blocked now; `public-markets takedown --undo {MISTYPED}` ends that"
     )
     assert f"{MISTYPED} kept out since " in result.stdout
 
@@ -40,8 +40,8 @@ def test_where_nothing_is_published_the_warning_says_so(empty: Site) -> None:
     empty.forget_output()
     (line,) = warnings(empty.done("takedown", MISTYPED).stderr)
     assert line == (
-        f"WARNING: {MISTYPED}: nothing is published here yet, so nothing was removed; check the id. It is blocked all "
-        f"the same; `public-markets takedown --undo {MISTYPED}` ends that"
+        f"WARNING: {MISTYPED}: nothing is published here yet, so nothing was removed; check the id. It is blocked now; "
+        f"`public-markets takedown --undo {MISTYPED}` ends that"
     )
 
 

@@ -153,7 +153,7 @@ def test_a_key_that_may_not_delete_is_reported_by_the_operation(site: Site) -> N
 def test_a_store_that_rejects_conditional_puts_is_told_from_one_that_ignores_them(site: Site) -> None:
     site.server.before = lambda request: Fault(501, "NotImplemented") if request.condition else None
     (line,) = [line for line in found(site, 1) if line.startswith("error")]
-    assert line.startswith(f"error: {NAME}: does not know conditional puts (If-Match, If-None-Match), so two ")
+    assert line.startswith(f"error: {NAME}: does not support conditional puts (If-Match, If-None-Match), so two ")
     assert line.endswith("publish.single_writer: true")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from generator.source import schema_check
 from generator.source.relations import RELATIONS, Kind
-from generator.source.rights import Barred
+from generator.source.rights import MissingRights
 from tests.support.commands import run
 from tests.support.rows import (
     create_database,
@@ -29,7 +29,7 @@ Offered = dict[str, dict[str, tuple[str, frozenset[Kind]]]]
 
 
 def findings(offered: Offered, **refusals: str) -> list[str]:
-    return schema_check.problems(offered.get, refusals.get, Barred)
+    return schema_check.problems(offered.get, refusals.get, MissingRights)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_rights_that_the_user_lacks_are_one_finding_and_the_rest_is_told_as_well
     found = schema_check.problems(
         offered.get,
         {"fills": "denied", "orders": "denied", "probabilities": "no such column"}.get,
-        lambda: Barred.of(rows),
+        lambda: MissingRights.of(rows),
     )
     assert [finding.split(";")[0] for finding in found] == [
         "the database user may not read orders, fills",
@@ -119,7 +119,7 @@ SCHEMAS = {"old": False, "api": True}
 def test_a_relation_in_two_schemas_of_the_search_path_needs_the_rights_in_one(offered: Offered) -> None:
     del offered["orders"]
     rows = [(name, schema, "reader", is_api, is_api) for name in RELATIONS for schema, is_api in SCHEMAS.items()]
-    found = schema_check.problems(offered.get, dict[str, str]().get, lambda: Barred.of(rows))
+    found = schema_check.problems(offered.get, dict[str, str]().get, lambda: MissingRights.of(rows))
     assert [finding.split(";")[0] for finding in found] == ["relation orders is missing"]
 
 
@@ -221,7 +221,7 @@ def test_a_database_without_public_markets_is_not_called_fine(folder: Path, data
     assert warnings(folder) == [f"{none}0 are hidden; the relation markets is empty"]
     insert_market(database, 1, approval="Approved")
     insert_market(database, 2, is_listed=0)
-    words = "public is a market whose approval is 'approved', spelled so, and whose is_listed is true"
+    words = "a market is public if its approval is exactly 'approved' and its is_listed is true"
     assert warnings(folder) == [f"{none}2 are hidden; {words}"]
     insert_market(database, 3, prob=7)
     assert warnings(folder)[0] == f"{none}2 are hidden; all others break the contract"
@@ -239,7 +239,7 @@ def test_rows_that_belong_to_no_public_market_are_told_and_none_of_them_is_named
     insert_order(database, market_id=market_id(2), is_public=0)
     told = warnings(folder)
     assert [line.split(";")[0] for line in told] == [
-        f"warning: {name}: has rows, but none of a public market" for name in ("fills", "probabilities")
+        f"warning: {name}: has rows, but none belongs to a public market" for name in ("fills", "probabilities")
     ]
     assert market_id(2) not in str(told)
     assert warnings(folder, "--set", "detail.recent_fills=0", "--set", "detail.history_points=0") == []
@@ -254,8 +254,8 @@ def test_prices_that_are_all_published_as_null_are_told(folder: Path, database: 
         insert_fill(database, number, price=price)
     assert warnings(folder) == [
         (
-            "warning: fills: no recent fill has a price from 0.01 to 0.99; any other is published as null: "
-            "if the prices are percentages, divide them in a view"
+            "warning: fills: no recent fill has a price from 0.01 to 0.99; others are published as null; "
+            "if the prices are percentages, divide them by 100 in a view"
         )
     ]
     insert_fill(database, 9, price=0.45)

@@ -13,11 +13,8 @@ from tenacity import (
     RetryCallState,
     Retrying,
     retry_if_exception_type,
-    stop_after_attempt,
-    stop_any,
     wait_random_exponential,
 )
-from tenacity.stop import stop_base
 
 from generator.errors import StoreError
 from generator.publish.stores import probes
@@ -37,26 +34,25 @@ Result = TypeVar("Result")
 _ATTEMPTS: Final = 12
 _FIRST_WAIT_S: Final = 0.1
 _LONGEST_WAIT_S: Final = 10
-#: A store that cannot be reached at all is tried again only for so long.
+#: After so long, or so many attempts, a store that cannot be reached is given up.
 _UNREACHABLE_S: Final = 1.0
 _UNREACHABLE_ATTEMPTS: Final = 2
 _STAYS_WHOLE: Final = "what is published stays whole, the next run finishes the work"
 
 
-class _StopUnreachable(stop_base):
-    """Gives up soon on a store that cannot be reached: a wrong address does not become right."""
-
-    def __call__(self, retry_state: RetryCallState) -> bool:
-        """Whether to give up."""
-        error = retry_state.outcome.exception() if retry_state.outcome else None
-        seconds, attempts = retry_state.seconds_since_start or 0, retry_state.attempt_number
-        return isinstance(error, UnreachableError) and (seconds > _UNREACHABLE_S or attempts >= _UNREACHABLE_ATTEMPTS)
+def _gives_up(state: RetryCallState) -> bool:
+    """Whether to give up; soon on a store that cannot be reached, as a wrong address does not become right."""
+    error = state.outcome.exception() if state.outcome else None
+    seconds, attempts = state.seconds_since_start or 0, state.attempt_number
+    if isinstance(error, UnreachableError):
+        return seconds > _UNREACHABLE_S or attempts >= _UNREACHABLE_ATTEMPTS
+    return attempts >= _ATTEMPTS - 1
 
 
 #: For all attempts but the first, which does without its overhead.
 _RETRYING: Final = Retrying(
     retry=retry_if_exception_type(UnavailableError),
-    stop=stop_any(stop_after_attempt(_ATTEMPTS - 1), _StopUnreachable()),
+    stop=_gives_up,
     wait=wait_random_exponential(_FIRST_WAIT_S, _LONGEST_WAIT_S),
     reraise=True,
 )

@@ -82,13 +82,13 @@ _FAILED_CONDITION_STATUSES: Final = frozenset({304, 412})
 _UNSUPPORTED_STATUSES: Final = frozenset({400, 405, 411, _NOT_IMPLEMENTED})
 
 #: No connection was made: the name does not resolve, nobody listens, or no TLS.
-_UNCONNECTED: Final = (
+_UNREACHABLE: Final = (
     exceptions.ConnectTimeoutError,
     exceptions.EndpointConnectionError,
     exceptions.ProxyConnectionError,
     exceptions.SSLError,
 )
-_UNREACHABLE: Final = (
+_UNAVAILABLE: Final = (
     exceptions.ConnectionError,
     exceptions.CredentialRetrievalError,
     exceptions.HTTPClientError,
@@ -149,9 +149,9 @@ def of_boto3(asked: Asked, error: BotoCoreError | ClientError | ResponseParserEr
         return of_answer(replace(asked, operation=error.operation_name), status_of(error), code_of(error), message)
     if problem := _connection_problem(error):
         return StoreError(f"{what}: {problem}")
-    if isinstance(error, _UNCONNECTED):
-        return UnreachableError(f"{what}: {error}")
     if isinstance(error, _UNREACHABLE):
+        return UnreachableError(f"{what}: {error}")
+    if isinstance(error, _UNAVAILABLE):
         return UnavailableError(f"{what}: {error}")
     if isinstance(error, _WITHOUT_CREDENTIALS):
         return StoreError(f"{what}: {error}; {_CREDENTIALS}")

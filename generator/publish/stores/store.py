@@ -38,7 +38,7 @@ class UnavailableError(Exception):
 
 
 class UnsupportedError(StoreError):
-    """The store does not know such a request."""
+    """The store does not support such a request."""
 
 
 class UnreachableError(UnavailableError):
