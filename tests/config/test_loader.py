@@ -62,6 +62,8 @@ def test_an_empty_file_or_section_means_all_defaults(text: str, folder: Folder) 
             ["192.0.2.7/32", "fc00::/7", "2001:db8::1/128"],
         ),
         ("rate_limit: {trusted_proxies: []}", "rate_limit.trusted_proxies", []),
+        ("rate_limit: {trusted_proxies: '[\"fc00::/7\"]'}", "rate_limit.trusted_proxies", ["fc00::/7"]),
+        ("categories: \"['crypto', us politics]\"", "categories", ["crypto", "us politics"]),
         ("guards: {max_shrink: 1}", "guards.max_shrink", 1.0),
         ("guards: {max_invalid: .5}", "guards.max_invalid", 0.5),
         ("guards: {max_invalid: 1e-3}", "guards.max_invalid", 0.001),

@@ -4,10 +4,12 @@ The only module that knows the codes. Messages name the object, the code and the
 """
 
 import re
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
+from urllib.parse import urlsplit
 
 from botocore import exceptions
 from botocore.exceptions import BotoCoreError, ClientError
@@ -150,7 +152,7 @@ def of_boto3(asked: Asked, error: BotoCoreError | ClientError | ResponseParserEr
     if problem := _connection_problem(error):
         return StoreError(f"{what}: {problem}")
     if isinstance(error, _UNREACHABLE):
-        return UnreachableError(f"{what}: {error}")
+        return UnreachableError(f"{what}: {_unresolved(error) or error}")
     if isinstance(error, _UNAVAILABLE):
         return UnavailableError(f"{what}: {error}")
     if isinstance(error, _WITHOUT_CREDENTIALS):
@@ -163,6 +165,15 @@ def _connection_problem(error: Exception) -> str | None:
     if _BAD_HEADER in str(error):  # it quotes the header, which may be a session token
         return "the access key or the session token holds a line break; set it without one"
     return _tls_problem(str(error)) if isinstance(error, exceptions.SSLError) else None
+
+
+def _unresolved(error: Exception) -> str | None:
+    """What to say of a host that has no address, which boto3 words like one that nobody listens at."""
+    if not isinstance(error, exceptions.EndpointConnectionError):
+        return None
+    reason = error.kwargs.get("error")
+    is_unresolved = any(isinstance(each, socket.gaierror) for each in (reason, getattr(reason, "__context__", None)))
+    return f"the host {urlsplit(error.kwargs['endpoint_url']).hostname} does not resolve" if is_unresolved else None
 
 
 def _tls_problem(text: str) -> str | None:
@@ -195,7 +206,8 @@ def of_obstore(asked: Asked, error: Exception) -> Exception:
 
 def of_answer(asked: Asked, status: int, code: str, message: str) -> Exception:
     """Translate an answer of the store, or the error it gives for one object in an answer that is a 200."""
-    answer = f"{'' if status == _OK else status} {code}: {message}".strip(": ")
+    number = "" if status == _OK or code == str(status) else status
+    answer = f"{number} {code}: {message}".strip(": ")
     said = f"{asked.what}: {answer}"
     if status in _FAILED_CONDITION_STATUSES or (status == _NOT_FOUND and code == "NoSuchKey"):
         return ConditionFailedError(said)

@@ -11,7 +11,7 @@ from botocore.exceptions import SSLError
 from generator.errors import StoreError
 from generator.publish.stores.requests import explaining_outage, with_retries
 from generator.publish.stores.s3 import Bucket
-from generator.publish.stores.s3_errors import Asked, of_boto3
+from generator.publish.stores.s3_errors import Asked, of_answer, of_boto3
 from generator.publish.stores.store import If, UnavailableError, UnreachableError
 from tests.publish.stores.test_s3 import CALLS, KEY
 from tests.support.s3.behaviour import DROPPED, Fault
@@ -125,8 +125,9 @@ def test_a_host_that_does_not_resolve_fails_fast_and_says_what_to_check(
     bucket = Bucket("markets", "", endpoint_url="http://s3.example.invalid", client="boto3")
     monkeypatch.setattr(socket, "getaddrinfo", fail_to_resolve)
     sentence = outage(bucket, is_published=True)
-    assert sentence.startswith("s3://markets: does not answer (")
-    assert "s3.example.invalid" in sentence
+    assert sentence.startswith(
+        f"s3://markets: does not answer (s3://markets/{KEY}: the host s3.example.invalid does not resolve); "
+    )
     assert sentence.endswith("; check publish.endpoint_url and the network, then run again")
     assert (bucket.requests, sum(waits) < 1) == (3, True)
 
@@ -137,6 +138,13 @@ def test_a_region_that_does_not_exist_is_named(waits: list[float], monkeypatch: 
     monkeypatch.setattr(socket, "getaddrinfo", fail_to_resolve)
     assert ": Amazon S3 in region eu-wset-1, which AWS_DEFAULT_REGION sets); check " in outage(bucket)
     assert len(waits) == 2
+
+
+def test_an_answer_without_a_code_of_s3_is_named_by_its_status_once() -> None:
+    asked = Asked("s3://markets/api/a", "s3://markets/api")
+    assert (
+        str(of_answer(asked, 500, "500", "Internal Server Error")) == "s3://markets/api/a: 500: Internal Server Error"
+    )
 
 
 @pytest.mark.parametrize("client", CLIENTS)
