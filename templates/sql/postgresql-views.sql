@@ -1,7 +1,8 @@
 -- Adapts an existing database to public-markets: six views, and a role that can read these and nothing else.
 --
 -- A worked example: schema `app` is an invented site (tests/support/existing_schema.sql), with other names and units.
--- Keep the names of views, columns and role, and replace the tables after each FROM by yours. Then run:
+-- Keep the names of views, columns and role. Replace the tables after each FROM and JOIN by yours, and `app` in the
+-- lines with REVOKE by your schema. Then run:
 --
 --     psql -v ON_ERROR_STOP=1 -f postgresql-views.sql your_database       as owner of tables and database, with CREATEROLE
 --     \password public_markets_reader                                     in psql, which sends only a hash
