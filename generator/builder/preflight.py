@@ -107,12 +107,12 @@ class BuildCheck:
         """Rows that a build leaves out, and odd ones that it publishes."""
         kinds = [*self._quarantine.lines(), *notices.lines(remarks)]
         yield from map(warning, kinds)
-        bad = self._quarantine.total()
         if self._names_all:
             yield from map(warning, [*self._quarantine.named_lines(), *map(str, remarks)])
-        elif bad + len(remarks) > len(kinds):
+        elif self._quarantine.faults() + len(remarks) > len(kinds):
             yield warning(
-                f"rows: {bad:,} quarantined in all, {counted(len(remarks), 'remark', ',')}; {CHECK_NAMES_EACH}"
+                f"rows: {self._quarantine.total():,} quarantined in all, {counted(len(remarks), 'remark', ',')}; "
+                f"{CHECK_NAMES_EACH}"
             )
 
     def _last_build(self) -> LastBuild:

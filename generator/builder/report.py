@@ -256,9 +256,9 @@ class Report:
     def findings(self) -> list[str]:
         """A line for every kind of bad row and of remark, each with an example, and for the markets withdrawn."""
         gone = self.markets.withdrawn
-        withdrawn = f"withdrawn: market {gone[0]} is not public any more" if gone else ""
+        withdrawn = f"withdrawn: market {gone[0]} is no longer public" if gone else ""
         if len(gone) > 1:
-            withdrawn = f"withdrawn: {counted(len(gone), 'market', ',')} are not public any more (such as {gone[0]})"
+            withdrawn = f"withdrawn: {counted(len(gone), 'market', ',')} are no longer public (such as {gone[0]})"
         return [*self.quarantine.lines(), *notices.lines(self.remarks), *filter(None, [withdrawn])]
 
     def summary(self) -> str:

@@ -94,5 +94,5 @@ def log_report(report: Report, details: str) -> None:
     found = report.findings()
     for line in found:
         LOG.warning("%s", line)
-    if report.quarantine.total() + len(report.remarks) + len(report.markets.withdrawn) > len(found):
+    if report.quarantine.faults() + len(report.remarks) + len(report.markets.withdrawn) > len(found):
         logs.notice(details)

@@ -77,6 +77,10 @@ class Quarantine:
         """The number of quarantined rows, of one relation or of all."""
         return self._totals.total() if relation is None else self._totals[relation]
 
+    def faults(self) -> int:
+        """The number of faults that rows were quarantined for: a row has one or more."""
+        return self._faults.total()
+
     def named(self, relation: str) -> list[Rejection]:
         """The rejections of one relation that are kept by name."""
         return [rejection for rejection in sorted(self._rows) if rejection.relation == relation]

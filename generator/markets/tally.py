@@ -52,6 +52,10 @@ class Tally(Generic[Head]):
         groups = (Group(head, rows, example) for head, (rows, example) in self._groups.items())
         return iter(sorted(groups, key=lambda group: (-group.rows, group.head)))
 
+    def total(self) -> int:
+        """The number of rows, one in several groups counted in each."""
+        return sum(rows for rows, _ in self._groups.values())
+
     def lines(self, sentence: Callable[[Head, int, str], str], rest: str) -> Iterator[str]:
         """At most LINES lines of `sentence(head, rows, example)`, then the number of other groups, named `rest`.
 

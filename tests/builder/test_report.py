@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from generator.builder.report import REMEMBERED, MarketChanges, Report, Stopwatch, Withdrawal
+from generator.findings import CHECK_NAMES_EACH
 from generator.markets.quarantine import Fault
 from generator.progress import Span
+from generator.tree import files
 from generator.tree.manifest import Current
 from tests.support.builds import AS_OF, NOW, build_now, make_config
 from tests.support.commands import run
@@ -179,6 +181,17 @@ def test_a_withdrawn_market_is_named(tmp_path: Path, database: sqlite3.Connectio
     assert made.deleted > 0
 
 
+def test_a_build_says_what_names_each_row_even_if_one_has_as_many_faults_as_others_have_rows(
+    tmp_path: Path, database: sqlite3.Connection
+) -> None:
+    insert_market(database, 1, prob=7)
+    insert_market(database, 2, prob=7)
+    insert_market(database, 3, volume=-1, trader_count=-1)
+    (tmp_path / "config.yaml").write_text("source: {url: 'sqlite:///markets.db'}\nguards: {max_invalid: 1}\n")
+    assert f"{files.REPORT} names each\n" in run("build", cwd=tmp_path).stderr
+    assert f"{CHECK_NAMES_EACH}\n" in run("check", cwd=tmp_path).stdout
+
+
 def test_withdrawn_markets_are_one_line_however_many(tmp_path: Path, database: sqlite3.Connection) -> None:
     for number in range(1, 41):
         insert_market(database, number)
@@ -186,7 +199,7 @@ def test_withdrawn_markets_are_one_line_however_many(tmp_path: Path, database: s
     database.execute("UPDATE markets SET is_listed = 0 WHERE id > ?", [market_id(10)])
     made = build_now(make_config(tmp_path), shrink=True)
     assert made.findings() == [
-        f"withdrawn: 30 markets are not public any more (such as {market_id(11)})",
+        f"withdrawn: 30 markets are no longer public (such as {market_id(11)})",
     ]
     assert len(made.markets.withdrawn) == 30
 

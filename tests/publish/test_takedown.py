@@ -67,7 +67,7 @@ def test_the_next_rebuild_withdraws_a_market_that_is_no_longer_public(site: Site
     result = site.done("rebuild", "--as-of", hour(2))
     assert site.traces(1) == []
     site.check()
-    assert f"withdrawn: market {market_id(1)} is not public any more" in result.stderr
+    assert f"withdrawn: market {market_id(1)} is no longer public" in result.stderr
     assert "cached copies of withdrawn markets may remain" in result.stderr
     assert f'"{market_id(1)}"' not in site.stored()["manifest.json"].decode()
 

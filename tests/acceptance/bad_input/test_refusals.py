@@ -129,5 +129,5 @@ def test_too_great_a_loss_replaces_nothing_unless_allowed(grown: tuple[Site, sql
         "If the database is complete, pass --allow-shrink\n"
     )
     done = site.build("--allow-shrink")
-    assert (done.returncode, done.stderr) == (0, f"WARNING: withdrawn: market {market_id(1)} is not public any more\n")
+    assert (done.returncode, done.stderr) == (0, f"WARNING: withdrawn: market {market_id(1)} is no longer public\n")
     assert not (site.output / f"v1/public/markets/detail/00/{market_id(1)}.json").exists()
