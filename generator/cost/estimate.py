@@ -25,6 +25,8 @@ MINUTES_PER_MONTH: Final = 43_800
 #: A publish that changes something writes the store's record three times: intent, commit, release.
 RECORD_PUTS: Final = 3
 _MINUTES_PER_DAY: Final = 1_440
+#: Minutes between two builds from which a third is foretold.
+_SHORTEST_GAP: Final = 1.0
 #: Schedules that cron can express, in minutes.
 _SCHEDULES: Final = (10, 15, 20, 30, 60, 120, 180, 240, 360, 480, 720, 1_440)
 _GB: Final = 1e9
@@ -87,7 +89,12 @@ class Terms:
 
 
 def learned(before: Basis, site: Site, change: Change, schedule: int) -> Basis:
-    """The basis after one more build: a running mean over about a day, because load varies with the time of day."""
+    """The basis after one more build: a running mean over about a day, because load varies with the time of day.
+
+    Builds seconds apart teach nothing: hardly anything changes in between, and an hour is no multiple of it.
+    """
+    if change.minutes < _SHORTEST_GAP:
+        return before
     builds = before.builds + 1
     weight = 1 / min(builds, max(1, _MINUTES_PER_DAY // schedule))
     seen = {layout: _load(layout, site, change) for layout in LAYOUTS}
@@ -190,7 +197,7 @@ def _expected(mean: Load | None, worst: Load, minutes: float, schedule: int) -> 
     """The mean, scaled up when builds will be further apart than they were; at most the worst case."""
     if mean is None:
         return worst
-    scale = max(1.0, schedule / max(minutes, 1.0))
+    scale = max(1.0, schedule / max(minutes, _SHORTEST_GAP))
     return Load(
         puts=min(worst.puts, mean.puts * scale),
         retired_objects=min(worst.retired_objects, mean.retired_objects * scale),

@@ -103,6 +103,13 @@ def test_builds_further_apart_change_more_and_never_more_than_everything(terms: 
     assert often.puts_per_publish == 10
 
 
+def test_builds_seconds_apart_teach_nothing_so_building_twice_in_a_row_lowers_no_estimate() -> None:
+    assert estimate.learned(Basis(), HUNDREDS, change(0, minutes=0.9), schedule=60) == Basis()
+    known = estimate.learned(Basis(), HUNDREDS, change(7, minutes=1), schedule=60)
+    assert known.builds == 1
+    assert estimate.learned(known, HUNDREDS, change(0, minutes=0), schedule=60) == known
+
+
 def test_readers_are_charged_by_request_object_and_byte(terms: Terms) -> None:
     amazon, cloudflare = terms.prices.places
     size = HUNDREDS.page_bytes()
