@@ -1,4 +1,4 @@
-"""The demo: how a database of made-up markets is marked, and why it is not published by accident."""
+"""The demo: how a database of made-up markets is marked, and the guard against publishing it by accident."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ APPLICATION_ID: Final = 0x504D646D
 
 
 def refuse(config: Config, source: str, *, is_marked: bool) -> None:
-    """Raise GuardError if the database is marked as the demo, or nobody set `source.url`. `source` is its name."""
+    """Raise GuardError if the database, named `source`, is marked as a demo, or if `source.url` is not set."""
     if config.source.is_default:
         reason = f"source.url is not set, and its default is the demo database, {source}"
     elif is_marked:

@@ -22,15 +22,15 @@ from generator.errors import ConfigError
 
 def load(path: Path, *, overrides: Sequence[str] = (), environ: Mapping[str, str]) -> Config:
     """Load the settings; `overrides` are `dotted.key=value`. Raise one ConfigError with a line per mistake."""
-    found = [*_but_for_the_default_source(_read_file(path)), *_read_environment(environ), *_read_overrides(overrides)]
+    found = [*_without_default_source(_read_file(path)), *_read_environment(environ), *_read_overrides(overrides)]
     mistakes = [line for item in found for line in ([item] if isinstance(item, str) else _check(item))]
     if mistakes:
         raise ConfigError("\n".join(mistakes))
     return Config.model_validate(_nest({item.key: item.value for item in found if isinstance(item, _Setting)}))
 
 
-def _but_for_the_default_source(found: Iterable["_Setting | str"]) -> Iterator["_Setting | str"]:
-    """Omit `source.url` where it only repeats the default, as the config.yaml of the project does."""
+def _without_default_source(found: Iterable["_Setting | str"]) -> Iterator["_Setting | str"]:
+    """Omit `source.url` where it only repeats the default, as the project's config.yaml does."""
     for item in found:
         if not (isinstance(item, _Setting) and item.key == "source.url" and item.value == DEMO_DATABASE):
             yield item

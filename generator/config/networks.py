@@ -13,12 +13,12 @@ _MAPPED: Final = ipaddress.IPv6Network("::ffff:0:0/96")
 
 
 def checked(texts: list[str]) -> list[str]:
-    """Return the networks in normal form; raise ValueError at one that is none, or that readers may lie in."""
+    """The networks in normal form; raise ValueError for one that is malformed, or so wide that readers may be in it."""
     return [str(_network(text)) for text in texts]
 
 
 def parsed(texts: list[str]) -> tuple[Network, ...]:
-    """Networks that were checked."""
+    """Networks that `checked` accepted."""
     return tuple(map(ipaddress.ip_network, texts))
 
 

@@ -9,12 +9,12 @@ _USER_INFO: Final = re.compile(r"[^:]*://[^:/]*:([^@]*)@")
 _OPTION: Final = re.compile(r"[?&](?:ssl)?password=([^&]*)", re.IGNORECASE)
 #: Where a driver may split a password that it takes for several things.
 _SEPARATORS: Final = re.compile(r"[@/:?#&=\s]+")
-#: Shorter parts are in too many words to be removed from messages.
+#: Shorter parts occur in too many words to be removed from messages.
 _SHORTEST_PART: Final = 4
 
 
 def is_ambiguous(url: str) -> bool:
-    """Whether the password may hold an `@`: then nobody knows where it ends and the host begins."""
+    """Whether the password may hold an `@`: then it is unknown where it ends and the host begins."""
     found = _USER_INFO.match(url)
     return found is not None and "@" in url[found.end() :]
 

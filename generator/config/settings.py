@@ -176,7 +176,7 @@ class RateLimit(Section):
     requests: int = Field(300, ge=1, description="Requests per window.")
     window: Duration = Field(timedelta(seconds=60), ge=timedelta(seconds=1), description="Length of the window.")
     trusted_proxies: Networks = Field(
-        [], description="Proxies whose X-Forwarded-For tells the reader's address: addresses or networks."
+        [], description="Proxies trusted to add the reader's address to X-Forwarded-For: addresses or networks."
     )
 
 

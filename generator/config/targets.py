@@ -18,7 +18,7 @@ _BY_SCHEME: Final = {
 
 
 def checked(text: str) -> str:
-    """The target itself; raise ValueError, which does not quote it, if it is no target."""
+    """The target itself; raise ValueError, which does not quote it, if it cannot be one."""
     if text != text.strip():
         raise ValueError("remove the spaces around it")
     if text.startswith("~"):

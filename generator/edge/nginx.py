@@ -54,7 +54,7 @@ def _configurations(complete: str, values: Mapping[str, Any]) -> Iterator[tuple[
 
 
 def site(base_url: str) -> str:
-    """What the names of a site begin with, so that several can share an nginx: a word, different for each address."""
+    """The prefix of a site's names, so that several sites can share an nginx: a word, different for each address."""
     url = urlsplit(base_url)
     word = _NO_WORD.sub("_", f"{url.netloc}{url.path}".lower())
     if len(word) > _LONGEST_WORD:

@@ -1,4 +1,4 @@
-"""Why a row breaks the contract, in the words of the database: which column, which rule, which value. Pure."""
+"""Why a row breaks the contract, in the database's terms: which column, which rule, which value. Pure."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from generator.markets.quarantine import Fault, printable
 
-#: Columns that are called otherwise on the wire, by model and field.
+#: Columns that have another name on the wire, by model and field.
 _COLUMNS: Final = {("FillRow", "timestamp"): "created_at", ("PointRow", "timestamp"): "recorded_at"}
 
 

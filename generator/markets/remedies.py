@@ -1,4 +1,4 @@
-"""What an operator can do about a rule that rows break. Pure."""
+"""The remedy for each rule that rows may break. Pure."""
 
 from typing import Final
 

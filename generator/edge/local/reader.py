@@ -1,4 +1,4 @@
-"""Whose request it is, behind proxies. Follows nginx's realip module with `real_ip_recursive`."""
+"""The address of a reader behind proxies. Follows nginx's realip module with `real_ip_recursive`."""
 
 import ipaddress
 import re
@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from generator.config.networks import Network
 
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
-#: As some proxies write an address: IPv6 in brackets, and a port behind it.
+#: Some proxies write an address with a port, and IPv6 in brackets.
 _WITH_PORT: Final = re.compile(r"\[([^\]]+)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
 
 

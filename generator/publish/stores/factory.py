@@ -12,7 +12,7 @@ from generator.publish.lease import longest_request
 from generator.publish.stores.directory import Directory
 from generator.publish.stores.store import SingleWriter, Store
 
-#: How the hosts of stores begin after the name of a bucket. Others may begin with a bucket's name by chance.
+#: How a store's host begins after the name of a bucket; other hosts may begin with the bucket's name by chance.
 _STORE_HOSTS: Final = ("s3.", "s3-", "storage.googleapis.com")
 _NO_TARGET: Final = "publish.target: is not set; set it to s3://bucket/prefix or a directory"
 
@@ -41,7 +41,7 @@ def _open(config: Config) -> Store:
 
 
 def require_directory(config: Config) -> None:
-    """Raise ConfigError if the target is a directory that is hardly meant, or that the output folder overlaps with."""
+    """Raise ConfigError if the target is a directory that overlaps the output folder, or is probably a mistake."""
     target, output = config.publish.target, config.output.resolve()
     if target is None or config.publish.bucket():
         return
@@ -62,7 +62,7 @@ def require_directory(config: Config) -> None:
 
 
 def _require_deliberate(directory: Path, target: str) -> None:
-    """Raise ConfigError for a name such as `markets/api` that is no directory yet: it may be meant as a bucket."""
+    """Raise ConfigError for a name such as `markets/api` that is not a directory yet: it may be meant as a bucket."""
     is_plain = target.partition("/")[0] not in ("", ".", "..")
     # A file in its way is reported when it is used.
     if is_plain and not directory.exists() and not any(parent.is_file() for parent in directory.parents):
@@ -73,7 +73,7 @@ def _require_deliberate(directory: Path, target: str) -> None:
 
 
 def _require_endpoint_alone(endpoint: str, bucket: str) -> None:
-    """Raise ConfigError for an endpoint that names the bucket, too: every key would begin with the bucket's name."""
+    """Raise ConfigError for an endpoint that also names the bucket: every key would begin with the bucket's name."""
     url = urlsplit(endpoint)
     host = url.netloc.removeprefix(f"{bucket}.")
     is_in_host = host != url.netloc and host.startswith(_STORE_HOSTS)

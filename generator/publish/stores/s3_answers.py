@@ -1,4 +1,4 @@
-"""Whether an answer is an S3 store's at all, or a web server's, a proxy's or a console's. Pure."""
+"""Tells answers of an S3 store from those of a web server, a proxy or a console. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _WANTS_TLS: Final = re.compile(rb"HTTPS (port|server)", re.IGNORECASE)
 
 
 def foreign(operation: str, status: int, headers: Mapping[str, str], body: bytes | None) -> str | None:
-    """What the answer is instead of an S3 store's, as the end of `answers with …`; None if nothing speaks against it.
+    """What an answer that is not an S3 store's is, to end the sentence `answers with …`; None if it may be a store's.
 
     `body` is None where it was not read, and empty where there is none, as in answers to HEAD.
     """

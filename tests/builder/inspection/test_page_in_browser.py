@@ -415,7 +415,7 @@ def test_on_a_crowded_page_lists_unfold_by_keyboard_and_a_size_is_the_same_where
     figures = watched.page.locator(".figures").first.inner_text()
     assert "Size\n476.0 MB\nof all objects of a build" in figures
     assert "476.0 MB" in watched.page.get_by_role("table").filter(has_text="PUT requests").inner_text()
-    assert watched.page.inner_text("#sizes").startswith("The generations have 11.0 MB of the 476.0 MB ")
+    assert watched.page.inner_text("#sizes").startswith("Generations take 11.0 MB of the 476.0 MB ")
 
 
 # ── over serve ────────────────────────────────────────────────────────────────────────────────────────────────────
