@@ -190,7 +190,7 @@ def _withdraw_hidden(publication: Publication, refusal: PublicMarketsError) -> N
             tally = takedown.withdraw_hidden(publication.store, publication.config, blocked, visible, bar)
     except PublicMarketsError as error:
         # The run ends with the refusal; this comes on top.
-        LOG.warning("nor could hidden markets be withdrawn: %s", error)
+        LOG.warning("hidden markets could not be withdrawn either: %s", error)
     else:
         if tally.deleted:
             LOG.warning("hidden markets were still withdrawn: %s deleted", counted(tally.deleted, "object"))
