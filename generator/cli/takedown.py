@@ -34,9 +34,9 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool) 
     )
     blocked = _take_down(settings, request)
     for market_id in sorted(blocked.ids()):
-        logs.result(f"{market_id} kept out since {blocked.markets[market_id].at}")
+        logs.result(f"{market_id} blocked since {blocked.markets[market_id].at}")
     count = len(blocked.ids())
-    logs.result(f"{counted(count, 'market')} {are(count)} kept out of every build")
+    logs.result(f"{counted(count, 'market')} {are(count)} blocked")
 
 
 def _take_down(settings: Config, request: Request) -> BlockedList:

@@ -68,7 +68,7 @@ def test_notices_beside_results_are_json_too(site: Site) -> None:
     result = site.done("takedown", "--log-format", "json")
     assert {line["level"] for line in lines(result.stderr)} == {"notice"}
     (line,) = lines(result.stdout)
-    assert (line["level"], line["message"]) == ("result", "0 markets are kept out of every build")
+    assert (line["level"], line["message"]) == ("result", "0 markets are blocked")
 
 
 @pytest.mark.parametrize(

@@ -46,10 +46,10 @@ def test_a_rebuild_ends_with_two_lines(site: Site) -> None:
 def test_a_takedown_and_its_undo(site: Site) -> None:
     result = command(site, "takedown", market_id(FX))
     assert result.returncode == 0
-    assert re.fullmatch(rf"{market_id(FX)} kept out since \S+Z\n1 market is kept out of every build\n", result.stdout)
+    assert re.fullmatch(rf"{market_id(FX)} blocked since \S+Z\n1 market is blocked\n", result.stdout)
     assert "output: holds no blocked markets\n" in result.stderr
     assert site.traces(FX) == []
-    assert command(site, "takedown", "--undo", market_id(FX)).stdout == "0 markets are kept out of every build\n"
+    assert command(site, "takedown", "--undo", market_id(FX)).stdout == "0 markets are blocked\n"
 
 
 @pytest.mark.parametrize(

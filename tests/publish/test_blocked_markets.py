@@ -72,7 +72,7 @@ def test_an_undone_takedown_takes_effect_with_the_next_build(site: Site) -> None
     before = site.objects()
     site.done("takedown", market_id(1))
     result = site.done("takedown", "--undo", market_id(1))
-    assert result.stdout == "0 markets are kept out of every build\n"
+    assert result.stdout == "0 markets are blocked\n"
     assert site.traces(1) == []
     site.done("rebuild", "--as-of", hour(1))
     after = site.objects()

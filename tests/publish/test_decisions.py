@@ -29,7 +29,7 @@ def test_an_id_that_was_never_published_is_blocked_with_a_warning(site: Site) ->
         f"WARNING: {MISTYPED}: neither the record of s3://markets/api nor output/manifest.json names this market: "
         f"{UNKNOWN}. It is blocked now; `public-markets takedown --undo {MISTYPED}` ends that"
     )
-    assert f"{MISTYPED} kept out since " in result.stdout
+    assert f"{MISTYPED} blocked since " in result.stdout
 
 
 def test_a_market_that_only_the_folder_holds_is_known(empty: Site) -> None:
@@ -55,7 +55,7 @@ def test_a_repeated_takedown_keeps_the_time_and_says_so(site: Site) -> None:
     block(site, FX)
     result = site.done("takedown", market_id(FX))
     assert f"{market_id(FX)}: has been blocked since {SINCE}; this takedown repeats that one" in result.stderr
-    assert result.stdout.splitlines()[0] == f"{market_id(FX)} kept out since {SINCE}"
+    assert result.stdout.splitlines()[0] == f"{market_id(FX)} blocked since {SINCE}"
     again = site.done("takedown", market_id(FX))
     assert warnings(again.stderr) == [], "that its traces are gone is no reason to doubt the id"
     assert again.stdout == result.stdout == site.done("takedown").stdout
@@ -63,7 +63,7 @@ def test_a_repeated_takedown_keeps_the_time_and_says_so(site: Site) -> None:
 
 def test_a_takedown_after_an_undo_has_a_time_of_its_own(site: Site) -> None:
     block(site, FX, is_blocked=False)
-    assert f"{market_id(FX)} kept out since 20" in site.done("takedown", market_id(FX)).stdout
+    assert f"{market_id(FX)} blocked since 20" in site.done("takedown", market_id(FX)).stdout
     assert SINCE not in site.done("takedown").stdout
 
 
@@ -74,7 +74,7 @@ def test_an_undo_names_the_market_and_the_run_that_brings_it_back(site: Site) ->
         f"{market_id(FX)}: no longer blocked; the next `public-markets rebuild` publishes it again, if it is public in "
         "the database then\n"
     ) in result.stderr
-    assert result.stdout == "0 markets are kept out of every build\n"
+    assert result.stdout == "0 markets are blocked\n"
 
 
 def test_without_a_target_an_undo_names_the_build(site: Site) -> None:
@@ -104,7 +104,7 @@ def test_a_block_that_only_the_folder_knows_is_undone(site: Site) -> None:
     site.target = target
     del site.settings["publish.endpoint_url"]
     result = site.done("takedown", "--undo", market_id(FX))
-    assert (warnings(result.stderr), result.stdout) == ([], "0 markets are kept out of every build\n")
+    assert (warnings(result.stderr), result.stdout) == ([], "0 markets are blocked\n")
 
 
 def test_a_record_that_cannot_be_read_does_not_keep_a_market_from_being_blocked(site: Site) -> None:

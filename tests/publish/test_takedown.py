@@ -128,8 +128,8 @@ def test_the_command_needs_no_database_and_no_build(site: Site) -> None:
     assert site.traces(1) == []
     site.check()
     lines = result.stdout.splitlines()
-    assert lines[0].startswith(f"{market_id(1)} kept out since 20")
-    assert lines[1:] == ["1 market is kept out of every build"]
+    assert lines[0].startswith(f"{market_id(1)} blocked since 20")
+    assert lines[1:] == ["1 market is blocked"]
     assert "s3://markets/api: holds no blocked markets (" in result.stderr
     assert "output: holds no blocked markets" in result.stderr
     assert blocked_ids(site) == {market_id(1)}
@@ -240,7 +240,7 @@ def test_an_unknown_slug_is_refused_and_nothing_is_blocked(site: Site, reference
 
 
 def test_without_an_id_it_lists_blocked_markets(site: Site) -> None:
-    assert site.done("takedown").stdout == "0 markets are kept out of every build\n"
+    assert site.done("takedown").stdout == "0 markets are blocked\n"
     site.done("takedown", market_id(FX), UNKNOWN)
     before = site.stored()
     lines = site.done("takedown").stdout.splitlines()
@@ -431,7 +431,7 @@ def test_without_a_record_details_go_and_the_takedown_says_what_remains(site: Si
 def test_without_a_record_nothing_of_an_unblocked_market_is_deleted(site: Site) -> None:
     site.remove("manifest.json")
     before = site.objects()
-    assert site.done("takedown").stdout == "0 markets are kept out of every build\n"
+    assert site.done("takedown").stdout == "0 markets are blocked\n"
     assert site.objects() == before
 
 
