@@ -14,6 +14,12 @@ LOCK_NPM := npm install --package-lock-only --ignore-scripts --silent --no-audit
 # Tests wait for disks, servers and clocks, so there are more of them at work than processors.
 JOBS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 3 / 2 )))
 
+# The tests make and delete some hundred thousand small files. A disk makes that take minutes: use memory if it has room.
+SHARED_MEMORY := $(shell df --output=avail -k /dev/shm 2>/dev/null | tail -n 1)
+ifeq ($(TMPDIR)$(shell test 0$(SHARED_MEMORY) -gt 6000000 && echo roomy),roomy)
+export TMPDIR := /dev/shm
+endif
+
 # Set where images are built; it would have Python compile every library at every start.
 unexport PYTHONDONTWRITEBYTECODE
 
