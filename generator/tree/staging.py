@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from generator.api import keys
 from generator.tree import files, layouts, manifest
 from generator.tree.artifact import Artifact
 from generator.tree.folder import Output
@@ -109,6 +110,10 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
         for key in previous.all_details(withdrawn):
             folder.discard_key(key)
         _move(folder, previous, rendered)
+        # First pages of another layout would lead readers into generations whose age counts from here on.
+        stale = previous.objects.keys() - final.objects.keys() if previous.complete else folder.strangers(final)
+        for key in filter(keys.is_first_page, stale):
+            folder.discard_key(key)
         folder.save(files.MANIFEST, final.encoded())
     leftovers = list(folder.unknown(final))
     for path in leftovers:

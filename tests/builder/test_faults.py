@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
-from generator.tree import layouts, pages
+from generator.tree import chunks, layouts, pages
 from generator.tree.manifest import Manifest, lists_of
 from tests.support import limits
 from tests.support.builds import ROOT, files
@@ -496,6 +496,20 @@ def test_the_lifetime_of_a_killed_builds_generations_starts_with_the_next_build(
     builds.die(Fault("document", 1))
     builds.as_of += 10 * LIFETIME
     walks = hold(reader)  # some start in generations of the killed build
+    world.advance()
+    builds.build()
+    assert finish(reader, walks) == len(walks)
+
+
+def test_first_pages_that_a_killed_change_of_layout_leaves_lead_into_no_generation_that_ages(
+    world: World, builds: Builds, reader: Reader
+) -> None:
+    builds.build()
+    world.advance()
+    builds.layout = chunks.LAYOUT
+    builds.die(Fault("manifest", 2, after=True))
+    builds.as_of += 10 * LIFETIME
+    walks = hold(reader)
     world.advance()
     builds.build()
     assert finish(reader, walks) == len(walks)

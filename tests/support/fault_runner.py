@@ -145,7 +145,9 @@ def serve() -> None:
         if pid == 0:
             os._exit(build(job, counts))
         report(pid=pid)
-        report(code=ended(pid), calls=json.loads(counts.read_bytes()) if counts.exists() else {})
+        code = ended(pid)
+        # A process may be killed after it created the file and before it wrote it.
+        report(code=code, calls=json.loads(counts.read_bytes() or "{}") if counts.exists() else {})
 
 
 if __name__ == "__main__":
