@@ -61,9 +61,9 @@ def configure(log_format: LogFormat, *, verbose: bool) -> None:
     meta[_PASSWORDS] = known = Passwords()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json(known) if log_format == "json" else _Text(known))
-    # Libraries log warnings only, unless everything was asked for.
     if log_format == "json":
         logging.captureWarnings(capture=True)
+    # Libraries log warnings only, unless everything was asked for.
     logging.basicConfig(handlers=[handler], level=logging.INFO if verbose else logging.WARNING, force=True)
     LOG.setLevel(logging.INFO if verbose or log_format == "json" else NOTICE)
 
