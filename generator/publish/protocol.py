@@ -37,6 +37,8 @@ from generator.tree.manifest import Retired
 
 #: How long a store is trusted to honour conditional puts after it has proved it.
 _PROBE_LIFETIME: Final = timedelta(days=7)
+#: How much earlier a later answer of a store may seem: Dates are whole seconds, and its servers' clocks differ.
+_WOBBLE: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class Publisher:
         if published is None or not published.probed_at:
             return False
         age = datetime.fromisoformat(self._lease.now) - datetime.fromisoformat(published.probed_at)
-        return timedelta(0) <= age < _PROBE_LIFETIME  # not later than now: the store's clock may have been ahead
+        return -_WOBBLE <= age < _PROBE_LIFETIME  # not much later than now: the store's clock may have been ahead
 
     def plan(self) -> Plan:
         """Compare the content with the record, and with the store itself when verifying."""

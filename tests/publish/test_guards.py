@@ -372,6 +372,13 @@ def test_a_store_is_probed_again_after_a_week(site: Site) -> None:
     assert "ignores conditional puts" in site.refused(1, "rebuild")
 
 
+def test_a_store_is_not_probed_again_because_its_answers_seem_a_moment_older(site: Site) -> None:
+    site.server.behaviour.clock_offset_s = -5
+    assert not [request for request in site.requests("rebuild") if "probe" in request]
+    site.server.behaviour.clock_offset_s = -3_600
+    assert [request for request in site.requests("rebuild") if "probe" in request]
+
+
 def test_a_bucket_that_anyone_can_write_to_causes_a_warning(empty: Site) -> None:
     empty.server.behaviour.open_to_everyone = True
     result = empty.done("publish")
