@@ -48,6 +48,8 @@ PRICE_MIN: Final = 0.01
 PRICE_MAX: Final = 0.99
 #: Maximum length of a category's name and slug; the contract sets none.
 CATEGORY_LENGTH: Final = 100
+#: Maximum length of `q`, in Unicode code points.
+Q_LENGTH: Final = 100
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 Price = Annotated[float, Field(ge=PRICE_MIN, le=PRICE_MAX)]
@@ -272,6 +274,8 @@ EXTENDED_ERRORS: Final[dict[str, str]] = {
     "cursor.foreign": _FOREIGN_CURSOR.format("status, sort and category"),
     "category": "must be the name, as items show it, or the slug of a category that has lists here, given once",
     "q": "search is not offered with lists that are made beforehand; leave it out",
+    "q.absent": "search is not offered by this deployment yet; leave it out",
+    "q.words": "has more different words than one search looks up; leave some of them out",
     "marketRef": "must be a UUID or a slug",
 }
 

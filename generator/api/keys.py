@@ -18,6 +18,8 @@ In the layout `chunks`:
     v1/public/markets/lists/<list>/<generation>/index.json              immutable: the chunks of one generation
     v1/public/markets/lists/<list>/chunks/<first two of digest>/<digest>.json   immutable, shared by generations
 
+The search index has the keys of a list `all/search` in the layout `chunks`, in either layout.
+
 `<list>` is `<status>/<sort>`, or `<status>.<category>/<sort>` for a category, given by its slug. The `<digest>` of a
 slug is taken in lower case: slugs may be longer than file names, and file systems disagree on case. Keys are relative
 to the output folder and to the bucket's prefix.
@@ -60,6 +62,8 @@ CHUNKS: Final = "chunks"
 #: Separates status and category; occurs in neither.
 CATEGORY_SEPARATOR: Final = "."
 SLUG_DIGEST_LENGTH: Final = 32
+#: Under which the search index has its keys; no sort has this name.
+SEARCH: Final = "all/search"
 _LIST_PARTS: Final = 2
 
 

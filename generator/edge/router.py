@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 from generator.api import contract, cursors, keys, slugs, times
 from generator.config.settings import Config
 from generator.edge import responses, templates
+from generator.search import buckets, numbers, words
+from generator.search import generation as index
 from generator.tree import chunks, layouts, pages
 
 #: What `encodeURIComponent` leaves alone besides letters, digits, `-` and `_` (ECMA-262).
@@ -58,6 +60,7 @@ def reader_values(config: Config) -> dict[str, Any]:
 def window_values(config: Config) -> dict[str, Any]:
     """Values for a script that cuts pages out of chunks."""
     return {
+        "can_search": False,
         "lists": keys.LISTS,
         "head": keys.HEAD,
         "index": keys.INDEX,
@@ -67,6 +70,36 @@ def window_values(config: Config) -> dict[str, Any]:
         "of_category": keys.CATEGORY_SEPARATOR,
         "first_headers": {"content-type": keys.CONTENT_TYPE, "cache-control": keys.MUTABLE},
         "later_headers": {"content-type": keys.CONTENT_TYPE, "cache-control": keys.immutable_control(config)},
+    }
+
+
+def search_values() -> dict[str, Any]:
+    """Values for a script that evaluates `q`."""
+    codes = {state: code for code, state in enumerate(contract.MARKET_STATUSES)}
+    return {
+        "can_search": True,
+        "search_list": keys.SEARCH,
+        "all": keys.SEARCH.partition("/")[0],
+        "search_letter": index.LETTER,
+        "longest_q": contract.Q_LENGTH,
+        "most_objects": index.MOST_OBJECTS,
+        "most_buckets": index.MOST_BUCKETS,
+        "page_letter": pages.LETTER,
+        "pages_per_folder": keys.PAGES_PER_FOLDER,
+        "block_sizes": index.BLOCK_SIZES,
+        "word_length": words.WORD_LENGTH,
+        "whole_length": words.WHOLE_LENGTH,
+        "of_category_word": words.OF_CATEGORY,
+        "key_length": buckets.KEY_LENGTH,
+        "unspaced_key_length": buckets.UNSPACED_KEY_LENGTH,
+        "vector_size": index.VECTOR_SIZE,
+        "states_count": index.STATES,
+        "states_of": {name: [codes[state] for state in found] for name, found in contract.STATES_OF_FILTER.items()},
+        "first_digit": numbers.FIRST,
+        "backslash": numbers.BACKSLASH,
+        "last_base": numbers.LAST_BASE,
+        "high_base": numbers.HIGH_BASE,
+        "base": numbers.BASE,
     }
 
 
@@ -107,8 +140,9 @@ def _values(config: Config) -> dict[str, Any]:
         "generation_length": cursors.GENERATION_LENGTH,
         "position_length": cursors.POSITION_LENGTH,
         "can_read": False,
+        "can_search": False,
         "names_windows": False,
-        "letters": layouts.LETTERS,
+        "letters": layouts.LETTERS + index.LETTER,
         "page_letter": pages.LETTER,
         "cors": responses.CORS,
         "sentences": sentences,

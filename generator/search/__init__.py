@@ -1,0 +1,5 @@
+"""The search index of `q`: static objects from which an edge finds the markets whose text has the words of a query. Pure.
+
+Imports `tree` and `api` only. Start with `generation`, then `words`, `buckets` and `vectors`.
+templates/edge/search.js.j2 evaluates queries.
+"""

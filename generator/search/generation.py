@@ -1,0 +1,135 @@
+"""One content of the search index: its root, and the objects that this leads to. Pure.
+
+    root      {"generation": …, "count": n, …}      as the head: the pointer to the current generation
+    root      {"count": n, …}                       as the index of a generation, which never changes
+    buckets   words and their markets               see `buckets`
+    vectors   places and states of the markets      see `encode_vector`
+    table     how characters fold                   see `folding`
+
+Markets have numbers from the oldest to the newest, so that a new market changes only the words it has. The index finds
+places in `all/<sort>`; the lists of one status are subsequences of those, and so is every answer. Its root names the
+generations of these lists: a walk with `q` stays in one generation of the index, and so in one of the list.
+
+Keys are those of a list named `all/search`, whose chunks are everything but the root. So it takes part in what happens
+to lists: a market that is withdrawn ends all earlier generations, and others are kept while walks may be in them.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from generator.api import cursors, keys
+from generator.api.contract import MARKET_STATUSES, MarketStatus, Sort
+from generator.search import buckets, folding, numbers
+from generator.tree.generation import Stage, StagedGeneration
+
+#: Part of every generation's name: increase it when the bytes of an object change.
+FORMAT: Final = "1"
+LETTER: Final = "s"
+#: Numbers of markets per vector: keeps objects below a megabyte, whatever the number of markets.
+VECTOR_SIZE: Final = 200_000
+#: How many states a vector can tell apart.
+STATES: Final = len(MARKET_STATUSES)
+#: A search reads at most so many objects in all, of which so many buckets: then a page has an item at least. A Worker
+#: may make 50 subrequests.
+MOST_OBJECTS: Final = 24
+MOST_BUCKETS: Final = 20
+#: In the layout `pages`, items are taken from pages of the greatest of these limits that begins before the item.
+BLOCK_SIZES: Final = (1, 2, 5, 10, 20, 50, 100)
+_NAME_LENGTH: Final = 32
+
+
+@dataclass(frozen=True)
+class Order:
+    """One sort: the generation of `all/<sort>`, the numbers of its markets in order, and its first item.
+
+    The item is needed where lists are pages: no page of a generation begins at position 0.
+    """
+
+    generation: str
+    markets: Sequence[int]
+    first_item: bytes = b""
+
+
+class Generation:
+    """An index of `count` markets; equal content has an equal `name`.
+
+    `words` come in order with the ascending numbers of their markets, `states` by number.
+    """
+
+    def __init__(
+        self,
+        words: Iterable[tuple[str, Sequence[int]]],
+        states: Sequence[MarketStatus],
+        orders: Mapping[Sort, Order],
+    ) -> None:
+        self.list_name = keys.SEARCH
+        self.count = len(states)
+        self._bodies = dict[str, bytes]()
+        found = buckets.make(words, self.count)
+        self._content: dict[str, Any] = {
+            "count": self.count,
+            "width": numbers.width(self.count * STATES),
+            "lists": {sort: order.generation for sort, order in orders.items()},
+            "firsts": {sort: order.first_item.decode() for sort, order in orders.items() if order.first_item},
+            "vectors": {sort: self._vectors(states, order.markets) for sort, order in orders.items()},
+            "table": self._named(folding.table()),
+            "starts": [bucket.start for bucket in found],
+            "buckets": [self._named(bucket.body) for bucket in found],
+        }
+        #: The names of its objects but the root.
+        self.chunks = tuple(self._bodies)
+        digest = hashlib.sha256(f"{FORMAT}\n".encode() + self.root).hexdigest()
+        self.name = LETTER + digest[: cursors.GENERATION_LENGTH - 1]
+
+    def _named(self, body: bytes) -> str:
+        name = hashlib.sha256(body).hexdigest()[:_NAME_LENGTH]
+        self._bodies[name] = body
+        return name
+
+    def _vectors(self, states: Sequence[MarketStatus], markets: Sequence[int]) -> list[str]:
+        places = [0] * len(markets)
+        for place, number in enumerate(markets):
+            places[number] = place
+        codes = {state: code for code, state in enumerate(MARKET_STATUSES)}
+        values = [place * STATES + codes[state] for place, state in zip(places, states, strict=True)]
+        digits = numbers.width(self.count * STATES)
+        return [
+            self._named(f'["{numbers.encode_fixed(values[start : start + VECTOR_SIZE], digits)}"]'.encode())
+            for start in range(0, self.count, VECTOR_SIZE)
+        ]
+
+    @cached_property
+    def root(self) -> bytes:
+        """The body of the root, as the index of the generation."""
+        return json.dumps(self._content, ensure_ascii=False, separators=(",", ":")).encode()
+
+    def head(self) -> bytes:
+        """The body of the root, as the pointer to the current generation."""
+        return f'{{"generation":"{self.name}",'.encode() + self.root[1:]
+
+    def objects(self) -> Iterator[tuple[str, bytes]]:
+        """The key and bytes of every immutable object, the root last."""
+        yield from ((keys.chunk(self.list_name, name), body) for name, body in self._bodies.items())
+        yield keys.index(self.list_name, self.name), self.root
+
+    def first_pages(self) -> Iterator[tuple[str, bytes]]:
+        """The key and bytes of the head."""
+        yield keys.head(self.list_name), self.head()
+
+    def places(self) -> Iterator[str]:
+        """The keys of what exists when the generation is in place."""
+        return (key for key, _ in self.objects())
+
+    def stage(self, stage: Stage) -> StagedGeneration:
+        """Stage the objects that are not in place."""
+        places, size, written = [], 0, 0
+        for key, body in self.objects():
+            size += len(body)
+            if stage.put(key, body):
+                places.append(key)
+                written += len(body)
+        return StagedGeneration(tuple(places), len(places), written, size)

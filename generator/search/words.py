@@ -1,0 +1,89 @@
+"""The words of a text, and which markets have each. Pure.
+
+A word is a run of letters and digits of the folded text. In scripts without spaces (Han, Hiragana, Katakana) a run has
+no words, so every two neighbors count as one, and its last letter: then a query of one letter finds all that contain it,
+by the words that begin with it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final
+
+from generator.search.folding import UNSPACED_LETTERS, fold
+
+#: Only the first letters of a word count; no query has longer words, except by folding.
+WORD_LENGTH: Final = 100
+#: Words of a query up to this length match whole words; longer ones match what begins with them.
+WHOLE_LENGTH: Final = 2
+#: Marks a category's slug among the words. No word begins with it.
+OF_CATEGORY: Final = "."
+
+_ASCII_WORDS: Final = re.compile("[a-z0-9]+")
+_WORDS: Final = re.compile(r"[^\W_]+")
+_RUNS: Final = re.compile(f"([{UNSPACED_LETTERS}]+)")
+
+
+def of_text(text: str) -> set[str]:
+    """The words of a text. They may be longer than WORD_LENGTH; `Postings` cuts them."""
+    folded = fold(text)
+    if folded.isascii():
+        return set(_ASCII_WORDS.findall(folded))
+    return set(_split(_WORDS.findall(folded)))
+
+
+def _split(words: Iterable[str]) -> Iterator[str]:
+    for word in words:
+        if word.isascii():
+            yield word
+            continue
+        # Every second part is a run of a script without spaces.
+        for number, part in enumerate(_RUNS.split(word)):
+            if number % 2:
+                yield from (first + second for first, second in pairwise(part))
+                yield part[-1]
+            elif part:
+                yield part
+
+
+class Postings:
+    """The markets that have each word. Markets are added in any order, and numbered afterwards."""
+
+    def __init__(self) -> None:
+        # Most words are rare: a number for one market, and a list only for several.
+        self._markets: dict[str, int | list[int]] = {}
+        self._count = 0
+
+    def add(self, texts: Iterable[str], categories: Iterable[str] = ()) -> int:
+        """Add a market with its texts and the slugs of its categories; return its place in the order of adding."""
+        words = {f"{OF_CATEGORY}{slug}" for slug in categories}.union(*map(of_text, texts))
+        place, markets = self._count, self._markets
+        self._count += 1
+        for word in words:
+            known = markets.get(word)
+            if known is None:
+                markets[word] = place
+            elif isinstance(known, int):
+                markets[word] = [known, place]
+            else:
+                known.append(place)
+        return place
+
+    def numbered(self, numbers: Sequence[int]) -> Iterator[tuple[str, list[int]]]:
+        """The words in order, each with the ascending numbers of its markets, given by place."""
+        markets = self._cut()
+        for word in sorted(markets):
+            places = markets[word]
+            yield word, [numbers[places]] if isinstance(places, int) else sorted(map(numbers.__getitem__, places))
+
+    def _cut(self) -> Mapping[str, int | list[int]]:
+        """The words, cut to WORD_LENGTH; categories are whole."""
+        long = [word for word in self._markets if len(word) > WORD_LENGTH and not word.startswith(OF_CATEGORY)]
+        for word in long:
+            places = {*_places(self._markets.pop(word)), *_places(self._markets.get(word[:WORD_LENGTH], []))}
+            self._markets[word[:WORD_LENGTH]] = sorted(places)
+        return self._markets
+
+
+def _places(markets: int | list[int]) -> list[int]:
+    return [markets] if isinstance(markets, int) else markets

@@ -1,0 +1,217 @@
+"""Made-up sites with a search index, a naive search of the same markets, and searches in JavaScript engines."""
+
+import json
+import subprocess
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import quickjs
+
+from generator.api import contract, keys
+from generator.api.contract import MarketStatus, Sort, StatusFilter
+from generator.config.settings import Config
+from generator.edge import router, templates
+from generator.edge.local.js_router import provide_digest
+from generator.search import generation as index
+from generator.search.words import Postings
+from generator.tree import chunks, pages
+from generator.tree.generation import ItemList
+from tests.support.programs import require
+
+#: Objects by key.
+Objects: TypeAlias = Mapping[str, str]
+#: The answer of the router's core, and the keys of the objects that it read.
+Answer: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Market:
+    """What matters to a search; `rank` decides all sorts but `new`, each in its own way."""
+
+    texts: tuple[str, ...]
+    status: MarketStatus = "open"
+    categories: tuple[str, ...] = ()
+    rank: int = 0
+
+
+def core(layout: str = "chunks") -> str:
+    """The router's core of an edge that can search."""
+    config = Config(variant="extended", layout=layout)
+    return templates.rendered("edge/router.js.j2", router.reader_values(config) | router.search_values())
+
+
+def item(number: int, market: Market) -> bytes:
+    """An item, as lists show the market."""
+    shown = {"id": f"{number:08x}-0000-4000-8000-000000000000", "question": market.texts[0], "volume": 100.0}
+    return contract.encode({**shown, "status": market.status, "categories": market.categories})
+
+
+def order(markets: Sequence[Market], sort: Sort) -> list[int]:
+    """The numbers of all markets, the first of the list first."""
+    newest = range(len(markets) - 1, -1, -1)
+    turn = contract.SORTS.index(sort) + 1
+    return [*newest] if sort == "new" else sorted(newest, key=lambda number: markets[number].rank * turn % 7919)
+
+
+def generation(markets: Sequence[Market], layout: str) -> tuple[index.Generation, list[pages.Generation | chunks.Generation]]:
+    """The index of the markets, and the lists `all/<sort>`; a market's number is its place in `markets`."""
+    postings, orders, lists = Postings(), {}, list[pages.Generation | chunks.Generation]()
+    encoded = [item(number, market) for number, market in enumerate(markets)]
+    for market in markets:
+        postings.add(market.texts, market.categories)
+    for sort in contract.SORTS:
+        found = order(markets, sort)
+        source = ItemList(f"all/{sort}", [encoded[number] for number in found])
+        lists.append(chunks.Generation(source) if layout == "chunks" else pages.Generation(source))
+        first = source.items[0] if source.items and layout == "pages" else b""
+        orders[sort] = index.Order(lists[-1].name, found, first)
+    return index.Generation(postings.numbered(range(len(markets))), [market.status for market in markets], orders), lists
+
+
+def objects(markets: Sequence[Market], layout: str = "chunks") -> dict[str, str]:
+    """All objects that a search may read."""
+    made, lists = generation(markets, layout)
+    found = {key: body.decode() for key, body in (*made.objects(), *made.first_pages())}
+    for one in lists:
+        if isinstance(one, chunks.Generation):
+            found |= {key: body.decode() for key, body in one.objects()}
+        else:
+            prefix = keys.generation_prefix(one.list_name, one.name)
+            found |= {
+                f"{prefix}/{folder.name}/{position}.json": body.decode()
+                for folder in one.folders()
+                for position, body in folder.pages
+            }
+    return found
+
+
+# ── the naive search ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def folded(text: str) -> str:
+    return "".join(char for char in unicodedata.normalize("NFKD", text) if unicodedata.category(char)[0] != "M").casefold()
+
+
+def is_unspaced(char: str) -> bool:
+    name = unicodedata.name(char, "")
+    return name.startswith(("CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA", "KATAKANA", "HENTAIGANA", "IDEOGRAPHIC",
+                            "HANGZHOU", "VERTICAL KANA", "MASU"))  # fmt: skip
+
+
+def runs(text: str) -> Iterator[tuple[str, bool]]:
+    """The words of a text, and runs of letters of scripts without spaces, of which it says so."""
+    run, was_unspaced = "", False
+    for char in f"{folded(text)} ":
+        is_letter, unspaced = unicodedata.category(char)[0] in "LN", is_unspaced(char)
+        if run and (not is_letter or unspaced != was_unspaced):
+            yield run, was_unspaced
+            run = ""
+        if is_letter:
+            run, was_unspaced = run + char, unspaced
+
+
+def is_match(q: str, texts: Sequence[str]) -> bool:
+    """Whether a market with these texts has all words of the query."""
+    found = [run for text in texts for run in runs(text)]
+    words = [run[:100] for run, unspaced in found if not unspaced]
+    strings = [run for run, unspaced in found if unspaced]
+
+    def has(part: str, unspaced: bool) -> bool:
+        if unspaced:
+            pairs = [first + second for first, second in pairwise(part)] or [part]
+            return all(any(pair in string for string in strings) for pair in pairs)
+        return part in words if len(part) <= 2 else any(word.startswith(part[:100]) for word in words)
+
+    return all(has(*run) for run in runs(q))
+
+
+def is_searchable(q: str) -> bool:
+    return len(q) <= 100 and any(True for _ in runs(q))
+
+
+def scan(markets: Sequence[Market], status: StatusFilter, sort: Sort, q: str, category: str | None = None) -> list[bytes]:
+    """The items that a walk finds, in order."""
+    states = contract.STATES_OF_FILTER[status]
+    return [
+        item(number, markets[number])
+        for number in order(markets, sort)
+        if markets[number].status in states
+        and (category is None or category in markets[number].categories)
+        and is_match(q, markets[number].texts)
+    ]
+
+
+# ── engines ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_RUN: Final = """
+function ask(query) {
+  const read = [];
+  let found = route('GET', MARKETS, query, digest);
+  while (found.status === undefined) {
+    found.read.forEach(function (key) { read.push(key); });
+    // As `serve` does: what is known travels as JSON.
+    found = cut(JSON.parse(JSON.stringify(found)), found.read.map(readText), digest);
+  }
+  return { status: found.status, headers: found.headers, body: found.body, read: read };
+}
+function walk(query) {
+  const answers = [ask(query)];
+  for (;;) {
+    const last = answers[answers.length - 1];
+    const cursor = last.status === 200 ? JSON.parse(last.body).nextCursor : null;
+    if (cursor === null || answers.length > 500) return answers;
+    answers.push(ask(query + '&cursor=' + cursor));
+  }
+}
+"""
+_PROGRAM: Final = """
+const crypto = require('crypto');
+const fs = require('fs');
+function digest(text) { return crypto.createHash('sha256').update(text).digest('hex'); }
+let objects;
+function readText(key) { return key in objects ? objects[key] : null; }
+const results = JSON.parse(fs.readFileSync(%s, 'utf8')).map(function (site) {
+  objects = site[0];
+  return site[1].map(walk);
+});
+fs.writeFileSync(%s, JSON.stringify(results));
+"""
+#: A site, and queries of which each is walked.
+Task: TypeAlias = tuple[Objects, Sequence[str]]
+#: The answers of each walk, for each task.
+Engine: TypeAlias = Callable[[str, Sequence[Task], Path], list[list[list[Answer]]]]
+
+
+class InQuickjs:
+    """The core in QuickJS, for many sites one after the other."""
+
+    def __init__(self, script: str) -> None:
+        self._objects: Objects = {}
+        self._context = quickjs.Context()
+        provide_digest(self._context)
+        self._context.add_callable("readText", lambda key: self._objects.get(key))
+        self._context.eval(script + _RUN)
+
+    def walk(self, site: Objects, query: str) -> list[Answer]:
+        """The answers to a query, and to those with the cursors that follow."""
+        self._objects = site
+        answers: list[Answer] = json.loads(self._context.eval(f"JSON.stringify(walk({json.dumps(query)}))"))
+        return answers
+
+
+def in_program(program: str, script: str, tasks: Sequence[Task], folder: Path) -> list[list[list[Answer]]]:
+    """The same in `node` or `njs`, for all sites at once."""
+    path = require(program, reason="searches are not run in it")
+    given, answers, text = (folder / f"{program}-{name}" for name in ("tasks.json", "answers.json", "search.js"))
+    given.write_text(json.dumps(tasks), "utf-8")
+    places = (json.dumps(str(place)) for place in (given, answers))
+    text.write_text(script + _RUN + _PROGRAM % tuple(places), "utf-8")
+    done = subprocess.run([path, text], capture_output=True, text=True, check=False, timeout=120)
+    if done.returncode:
+        raise RuntimeError(f"{program}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    results: list[list[list[Answer]]] = json.loads(answers.read_text("utf-8"))
+    return results
