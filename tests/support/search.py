@@ -154,7 +154,7 @@ function ask(query) {
   while (found.status === undefined) {
     found.read.forEach(function (key) { read.push(key); });
     // As `serve` does: what is known travels as JSON.
-    found = cut(JSON.parse(JSON.stringify(found)), found.read.map(readText), digest);
+    found = cut(JSON.parse(JSON.stringify(found)), found.read.map(function (key) { return readText(key); }), digest);
   }
   return { status: found.status, headers: found.headers, body: found.body, read: read };
 }
