@@ -23,6 +23,7 @@ QUICKJS: Final = {layout: InQuickjs(script) for layout, script in CORES.items()}
 ODD: Final = "ÀáßẞﬁǅİıſKÅΣςσѢёԱև℃½²①Ⓐａｶﾞガ々ー選挙報𠮷𝔸𝟗🙂\u0301\u200d\u00ad한하각ᄒاً٣กขก็שׁאꭰᏸﷺ'’-_.$ \t\u3000"
 PLAIN: Final = st.sampled_from(["will", "Will", "war", "warner", "a", "to", "2026", "no-one's", "Trump", "Élection", "選挙戦", "2026年選挙"])
 WORDS: Final = PLAIN | st.text(st.sampled_from(ODD), max_size=6) | st.text(st.sampled_from("abcAB"), min_size=1, max_size=4)
+EXAMPLES = int(__import__("os").environ.get("EX", "60"))
 TEXTS: Final = st.lists(WORDS, max_size=6).map(" ".join) | st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 MARKETS: Final = st.lists(
     st.builds(
@@ -93,7 +94,7 @@ def is_as_expected(answers: Sequence[Answer], expected: Sequence[bytes] | None) 
 def test_every_engine_finds_what_a_naive_search_finds(tmp_path: Path) -> None:
     tried = list[tuple[Case, Task]]()
 
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=EXAMPLES, deadline=None)
     @given(cases())
     def check(case: Case) -> None:
         site, query = search.objects(case.markets, case.layout), case.query()

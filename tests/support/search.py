@@ -98,8 +98,9 @@ def folded(text: str) -> str:
 
 def is_unspaced(char: str) -> bool:
     name = unicodedata.name(char, "")
-    return name.startswith(("CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA", "KATAKANA", "HENTAIGANA", "IDEOGRAPHIC",
-                            "HANGZHOU", "VERTICAL KANA", "MASU"))  # fmt: skip
+    scripts = "CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA", "KATAKANA", "HENTAIGANA"
+    signs = "IDEOGRAPHIC NUMBER", "IDEOGRAPHIC ITERATION", "IDEOGRAPHIC CLOSING", "VERTICAL", "HANGZHOU", "MASU"
+    return name.startswith(scripts + signs)
 
 
 def runs(text: str) -> Iterator[tuple[str, bool]]:

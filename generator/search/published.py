@@ -1,0 +1,51 @@
+"""Reads a published index, to make one without some of its markets: no text is needed, and no database. Pure."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from generator.api import keys
+from generator.search import buckets
+
+
+class Root(BaseModel):
+    """What a withdrawal needs of a root: how many markets there are, the generations of `all/<sort>`, and the buckets.
+
+    Market n is the item at `count - 1 - n` of that generation of `all/new`.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    count: int
+    lists: Mapping[str, str]
+    buckets: Sequence[str]
+
+    def keys(self) -> list[str]:
+        """The keys of the buckets, in order."""
+        return [keys.chunk(keys.SEARCH, name) for name in self.buckets]
+
+
+def words_without(
+    root: Root, gone: Collection[int], read: Callable[[str], bytes]
+) -> Iterator[tuple[str, list[int]]]:
+    """The words of the index in order, each with the new numbers of its markets, but those `gone`.
+
+    `gone` are their numbers in the index. Words that nothing else has are left out.
+    """
+    numbers = renumbered(root.count, gone)
+    for key in root.keys():
+        for word, markets in buckets.read(read(key), root.count):
+            if kept := [number for number in map(numbers.__getitem__, markets) if number >= 0]:
+                yield word, kept
+
+
+def renumbered(count: int, gone: Collection[int]) -> list[int]:
+    """The new number of each market, by its old one; -1 for those gone."""
+    return list(_renumbered(range(count), frozenset(gone)))
+
+
+def _renumbered(numbers: Iterable[int], gone: Collection[int]) -> Iterator[int]:
+    kept = 0
+    for number in numbers:
+        yield -1 if number in gone else kept
+        kept += number not in gone

@@ -1,0 +1,68 @@
+"""The table by which routers fold: what it says of every character is what Python does with it."""
+
+import json
+import unicodedata
+from bisect import bisect_right
+from typing import Final
+
+import pytest
+
+from generator.search import folding
+from tests.support import search
+
+TABLE: Final = json.loads(folding.table())
+FOLDS: Final = {
+    char: folded
+    for chars, _, folded in (entry.partition("=") for entry in TABLE["folds"].split(";") if entry)
+    for char in chars
+}
+#: Every character but ASCII, surrogates and the private and unassigned planes.
+CHARACTERS: Final = [chr(code) for code in (*range(0x80, 0xD800), *range(0xE000, 0x33480), *range(0xE0000, 0xE0400))]
+#: Which of them are letters, as few ranges.
+
+
+def kind(char: str) -> str:
+    return str(TABLE["kinds"][bisect_right(TABLE["starts"], ord(char)) - 1])
+
+
+def by_table(char: str) -> str:
+    """What a character becomes, with a blank for what is no letter."""
+    if kind(char) == folding.HANGUL:
+        return unicodedata.normalize("NFD", char)
+    if char in FOLDS:
+        return FOLDS[char]
+    return {folding.MARK: "", folding.SEPARATOR: " "}.get(kind(char), char)
+
+
+def plainly(char: str) -> str:
+    return "".join(part if unicodedata.category(part)[0] in "LN" else " " for part in search.folded(char))
+
+
+def test_the_table_folds_every_character_as_python_does() -> None:
+    assert [char for char in CHARACTERS if by_table(char).strip() != plainly(char).strip()] == []
+    assert [char for char in CHARACTERS if bool(by_table(char)) != bool(plainly(char))] == []
+
+
+def test_folding_twice_changes_nothing() -> None:
+    assert [char for char in CHARACTERS if folding.fold(folding.fold(char)) != folding.fold(char)] == []
+    assert FOLDS.keys().isdisjoint("".join(FOLDS.values())), "a router looks up what is folded already"
+
+
+def test_characters_of_scripts_without_spaces_are_known_by_their_kind() -> None:
+    letters = [char for char in CHARACTERS if by_table(char) == char != " "]
+    assert len(letters) > 80_000
+    assert [char for char in letters if (kind(char) == folding.UNSPACED) != search.is_unspaced(char)] == []
+    assert {kind(part) for part in "".join(FOLDS.values()) if part > "\x7f"} == {folding.LETTER, folding.UNSPACED}
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [("Élection", "election"), ("STRAßE", "strasse"), ("ﬁn", "fin"), ("İzmir", "izmir"), ("Σίσυφος", "σισυφοσ"), ("ｶﾞ", "カ")],
+)
+def test_case_and_accents_do_not_matter(text: str, folded: str) -> None:
+    assert folding.fold(text) == folded
+
+
+def test_the_table_is_small_and_tells_nothing_of_the_markets() -> None:
+    assert len(folding.table()) < 50_000
+    assert folding.table() is folding.table()

@@ -1,0 +1,135 @@
+"""What an index is made of: its objects, their size, and what a change of the markets changes."""
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generator.api import contract, keys
+from generator.search import buckets, generation, published
+from generator.search.words import Postings
+from tests.support import search
+from tests.support.search import Market
+
+#: As many different words as there are in real questions, and as often.
+VOCABULARY: Final = [f"{first}{second}{third}" for first in ("ka", "ro", "mi", "te", "so", "ve", "da", "bri", "lo", "qua", "pe", "u")
+                     for second in ("ne", "shi", "tar", "gol", "wes", "in", "ard", "ley", "x", "mon", "po", "sta")
+                     for third in ("", "s", "ing", "ed", "er", "um", "ax", "ic", "on", "t")]  # fmt: skip
+
+
+def made_up(count: int, words: int = 9) -> list[Market]:
+    dice = random.Random(count)  # noqa: S311 - no secret
+    weights = [1 / (rank + 3) for rank in range(len(VOCABULARY))]
+    return [
+        Market(
+            (" ".join([*dice.choices(VOCABULARY, weights, k=words), f"n{dice.randrange(10 * count)}"]),),
+            dice.choice(contract.MARKET_STATUSES),
+            (dice.choice(["crypto", "politics"]),),
+            dice.randrange(7919),
+        )
+        for _ in range(count)
+    ]
+
+
+MANY: Final = made_up(6_000)
+
+
+def of(markets: Sequence[Market], layout: str = "chunks") -> generation.Generation:
+    return search.generation(markets, layout)[0]
+
+
+def bodies(made: generation.Generation) -> dict[str, bytes]:
+    return dict(made.objects())
+
+
+def changed(before: Sequence[Market], after: Sequence[Market]) -> list[bytes]:
+    """The objects of the second index that the first one lacks, but the root."""
+    known = bodies(of(before))
+    return [body for key, body in bodies(of(after)).items() if key not in known and not key.endswith(keys.INDEX)]
+
+
+def test_equal_markets_make_equal_objects() -> None:
+    assert bodies(of(MANY[:500])) == bodies(of(MANY[:500]))
+    assert of(MANY[:500]).name != of(MANY[:499]).name
+
+
+def test_the_head_is_the_root_with_its_name() -> None:
+    made = of(MANY[:50])
+    (key, head), = made.first_pages()
+    assert key == keys.head(keys.SEARCH)
+    content = json.loads(head)
+    assert content.pop("generation") == made.name
+    assert content == json.loads(made.root)
+    assert made.name[0] == generation.LETTER
+
+
+def test_buckets_have_about_the_target_size(monkeypatch: object) -> None:
+    made = of(MANY)
+    sizes = [len(body) for key, body in bodies(made).items() if body.startswith(b"[\n")]
+    assert len(sizes) > 3
+    assert sum(sizes) / len(sizes) < 2 * buckets.TARGET_SIZE
+
+
+def test_a_changed_word_changes_three_buckets_at_most() -> None:
+    for number in (0, 17, 3_000, 5_999):
+        (text,) = MANY[number].texts
+        edited = [*MANY]
+        edited[number] = replace(MANY[number], texts=(text.replace(text.split()[0], "novelty"),))
+        assert 1 <= len(changed(MANY, edited)) <= 3
+
+
+def test_a_new_market_changes_the_buckets_of_its_words_and_the_vectors() -> None:
+    objects = len(bodies(of(MANY)))
+    fresh = changed(MANY, [*MANY, Market(("kaneing",), rank=5)])
+    assert len(fresh) <= len(contract.SORTS) + 3 < objects
+
+
+def test_another_place_in_a_sort_changes_its_vectors_alone() -> None:
+    moved = [replace(MANY[0], rank=(MANY[0].rank + 4_000) % 7919), *MANY[1:]]
+    assert len(changed(MANY, moved)) == len(contract.SORTS) - 1
+
+
+def test_words_are_read_back_from_their_buckets() -> None:
+    postings = Postings()
+    for market in MANY[:300]:
+        postings.add(market.texts, market.categories)
+    words = [*postings.numbered(range(300))]
+    assert any(2 * len(markets) > 300 for _, markets in words), "one is written by what lacks it"
+    made = buckets.make(words, 300)
+    assert [entry for bucket in made for entry in buckets.read(bucket.body, 300)] == words
+
+
+def test_long_words_count_by_their_first_hundred_letters() -> None:
+    postings = Postings()
+    for text in ("x" * 150, "x" * 99, "x" * 100 + "y"):
+        postings.add([text])
+    assert [*postings.numbered([2, 1, 0])] == [("x" * 99, [1]), ("x" * 100, [0, 2])]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sets(st.integers(0, 39), max_size=40), st.sampled_from(["chunks", "pages"]))
+def test_an_index_without_some_markets_is_made_of_the_index(gone: set[int], layout: str) -> None:
+    markets = MANY[:40]
+    whole, kept = of(markets, layout), [market for number, market in enumerate(markets) if number not in gone]
+    objects = bodies(whole)
+    root = published.Root.model_validate_json(whole.root)
+    wanted, lists = search.generation(kept, layout)
+    orders = {
+        sort: generation.Order(one.name, search.order(kept, sort), json.loads(wanted.root)["firsts"].get(sort, "").encode())
+        for sort, one in zip(contract.SORTS, lists, strict=True)
+    }
+    words = published.words_without(root, gone, objects.__getitem__)
+    made = generation.Generation(words, [market.status for market in kept], orders)
+    assert bodies(made) == bodies(wanted)
+
+
+def test_no_word_of_a_withdrawn_market_remains() -> None:
+    markets = [*MANY[:40], Market(("canary zzyzx", "Ḉḁṅḁṙÿ2 選挙"), categories=("cage",))]
+    whole = of(markets)
+    root = published.Root.model_validate_json(whole.root)
+    words = [word for word, _ in published.words_without(root, [40], bodies(whole).__getitem__)]
+    assert {"canary", "zzyzx", "canary2", "選挙", "挙", ".cage"}.isdisjoint(words)

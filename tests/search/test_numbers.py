@@ -1,0 +1,35 @@
+"""Numbers as printable ASCII."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from generator.search import numbers
+
+ascending = st.sets(st.integers(0, 5_000_000)).map(sorted) | st.sets(st.integers(0, 300)).map(sorted)
+
+
+@given(ascending)
+def test_gaps_lead_back_to_the_numbers(found: list[int]) -> None:
+    text = numbers.encode_gaps(found)
+    assert [*numbers.decode_gaps(text)] == found
+    assert text.isascii()
+    assert not set(text) & set(' !"\\')
+
+
+def test_small_gaps_take_one_character() -> None:
+    assert len(numbers.encode_gaps(range(0, 5_700, 57))) == 100
+    assert len(numbers.encode_gaps([57 * 34 - 1, 2 * 57 * 34 - 1])) == 4
+
+
+@given(st.lists(st.integers(0, 399_999)))
+def test_numbers_of_fixed_width_lead_back_to_themselves(found: list[int]) -> None:
+    width = numbers.width(400_000)
+    text = numbers.encode_fixed(found, width)
+    assert (width, len(text)) == (3, 3 * len(found))
+    digits = [code - numbers.FIRST - (code > numbers.BACKSLASH) for code in text.encode()]
+    values = [digits[at] * 91**2 + digits[at + 1] * 91 + digits[at + 2] for at in range(0, len(digits), 3)]
+    assert values == found
+
+
+def test_a_width_is_as_small_as_it_may_be() -> None:
+    assert [numbers.width(limit) for limit in (0, 1, 91, 92, 8_281, 8_282, 753_571, 753_572)] == [1, 1, 1, 2, 2, 3, 3, 4]
