@@ -4,11 +4,13 @@ import json
 import subprocess
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+import pytest
 import quickjs
 
 from generator.api import contract, keys
@@ -16,6 +18,7 @@ from generator.api.contract import MarketStatus, Sort, StatusFilter
 from generator.config.settings import Config
 from generator.edge import router, templates
 from generator.edge.local.js_router import provide_digest
+from generator.search import buckets
 from generator.search import generation as index
 from generator.search.words import Postings
 from generator.tree import chunks, pages
@@ -72,6 +75,16 @@ def generation(markets: Sequence[Market], layout: str) -> tuple[index.Generation
     return index.Generation(postings.numbered(range(len(markets))), [market.status for market in markets], orders), lists
 
 
+@contextmanager
+def small_objects() -> Iterator[None]:
+    """Indexes whose objects hold little, so that a few markets have many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(buckets, "TARGET_SIZE", 24)
+        patch.setattr(buckets, "_MOST", 1 << 20)
+        patch.setattr(index, "VECTOR_SIZE", 5)
+        yield
+
+
 def objects(markets: Sequence[Market], layout: str = "chunks") -> dict[str, str]:
     """All objects that a search may read."""
     made, lists = generation(markets, layout)
@@ -99,7 +112,7 @@ def folded(text: str) -> str:
 def is_unspaced(char: str) -> bool:
     name = unicodedata.name(char, "")
     scripts = "CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA", "KATAKANA", "HENTAIGANA"
-    signs = "IDEOGRAPHIC NUMBER", "IDEOGRAPHIC ITERATION", "IDEOGRAPHIC CLOSING", "VERTICAL", "HANGZHOU", "MASU"
+    signs = "IDEOGRAPHIC NUMBER", "IDEOGRAPHIC ITERATION", "IDEOGRAPHIC CLOSING", "VERTICAL KANA", "VERTICAL IDEO", "HANGZHOU", "MASU"
     return name.startswith(scripts + signs)
 
 
@@ -202,6 +215,17 @@ class InQuickjs:
         self._objects = site
         answers: list[Answer] = json.loads(self._context.eval(f"JSON.stringify(walk({json.dumps(query)}))"))
         return answers
+
+
+def items_of(answers: Sequence[Answer]) -> list[bytes]:
+    """The items of pages, as they were sent."""
+    items = list[bytes]()
+    for answer in answers:
+        json.loads(answer["body"])
+        head, _, _ = answer["body"].rpartition('],"nextCursor":')
+        lines = head.removeprefix('{"items":[').replace('},{"id"', '}\n{"id"').split("\n")
+        items += [line.encode() for line in lines if line]
+    return items
 
 
 def in_program(program: str, script: str, tasks: Sequence[Task], folder: Path) -> list[list[list[Answer]]]:

@@ -1,0 +1,280 @@
+"""Rules of a search that no table of markets shows: cursors, bounds, what is missing or damaged; and broken variants."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Any, Final
+from urllib.parse import quote
+
+import pytest
+import quickjs
+
+from generator.api import contract, cursors, keys
+from generator.api.contract import Sort, StatusFilter
+from generator.search import generation as index
+from generator.tree.layouts import LAYOUTS
+from tests.support import router_lint, search
+from tests.support.search import Answer, InQuickjs, Market
+
+#: Texts of many markets, in which every word is in several and some are in most.
+TEXTS: Final = (
+    "Will the election be in 2026?", "will THE Élections be won by Trump’s war room", "WAR and peace", "warner at war",
+    "選挙戦", "2026年の選挙", "戦", "ＦＵＬＬ ｗｉｄｔｈ ﬁnal", "한국 선거", "a be ab", "Straße", "x" * 120, "café", "", "𝔸𠮷野家",
+)  # fmt: skip
+MARKETS: Final = [
+    Market(
+        (TEXTS[number % len(TEXTS)], "the description of it" if number % 3 else "Will it?"),
+        contract.MARKET_STATUSES[number * number % 4],
+        ("crypto",) if number % 2 else ("cry", "us-politics"),
+        number * 37 % 101,
+    )
+    for number in range(130)
+]
+QUERIES: Final = (
+    "will", "WILL The", "war", "warn", "elections", "élec", "be", "ab", "a", "é", "選挙", "選", "戦", "挙", "full", "fi", "fin",
+    "한국", "strasse", "ß", "x" * 100, "x" * 90, "caf", "2026", "20", "野", "nothing", "the it", "the 選挙", "will will", "of-it",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    """A request, and the items that a walk from it finds."""
+
+    q: str
+    status: StatusFilter = "all"
+    sort: Sort = "popular"
+    category: str | None = None
+    limit: int = 20
+
+    def query(self) -> str:
+        category = "" if self.category is None else f"&category={self.category}"
+        return f"q={quote(self.q)}&status={self.status}&sort={self.sort}&limit={self.limit}{category}"
+
+    def expected(self) -> list[bytes]:
+        return search.scan(MARKETS, self.status, self.sort, self.q, self.category)
+
+
+CASES: Final = (
+    *(Case(q) for q in QUERIES),
+    *(Case("the", status, sort) for status in contract.STATUS_FILTERS for sort in contract.SORTS[:2]),
+    *(Case("will", "open", sort, category, 100) for sort in contract.SORTS for category in ("crypto", "cry", "none")),
+    Case("the", limit=1),
+    Case("will", limit=7),
+)
+
+
+@cache
+def site(layout: str) -> Mapping[str, str]:
+    with search.small_objects():
+        return search.objects(MARKETS, layout)
+
+
+@cache
+def script(layout: str) -> str:
+    with search.small_objects():
+        return search.core(layout)
+
+
+def faults(edge: InQuickjs, layout: str, cases: Sequence[Case]) -> Iterator[object]:
+    """What is wrong with the answers: the case, or an error."""
+    for case in cases:
+        try:
+            answers = edge.walk(site(layout), case.query())
+            if [answer["status"] for answer in answers] != [200] * len(answers):
+                yield case, answers[-1]
+            elif search.items_of(answers) != case.expected() or any(
+                len(answer["read"]) > index.MOST_OBJECTS or len(search.items_of([answer])) > case.limit for answer in answers
+            ):
+                yield case
+        except (quickjs.JSException, ValueError) as error:
+            yield case, error
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def layout(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def edge(layout: str) -> InQuickjs:
+    return InQuickjs(script(layout))
+
+
+def test_a_table_of_searches_finds_what_a_naive_search_finds(edge: InQuickjs, layout: str) -> None:
+    assert [*faults(edge, layout, CASES)] == []
+    assert sum(bool(case.expected()) for case in CASES) > 40
+
+
+def test_the_script_has_nothing_that_an_engine_lacks(layout: str) -> None:
+    assert router_lint.findings(script(layout)) == []
+
+
+# ── cursors ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def refused(edge: InQuickjs, layout: str, query: str) -> Any:
+    (answer,) = edge.walk(site(layout), query)
+    assert answer["status"] == 400, answer
+    sentences = {sentence: name for name, sentence in contract.EXTENDED_ERRORS.items()}
+    return [sentences[detail["message"]] for detail in json.loads(answer["body"])["details"]]
+
+
+def next_of(answer: Answer) -> str:
+    return str(json.loads(answer["body"])["nextCursor"])
+
+
+def test_a_cursor_is_bound_to_the_list_and_the_folded_words(edge: InQuickjs, layout: str) -> None:
+    first, second, *_ = edge.walk(site(layout), "q=the%20will&limit=3")
+    cursor = next_of(first)
+    for same in ("THE%20will", "the,%20Will!", "th%C3%A9%20will"):
+        assert edge.walk(site(layout), f"q={same}&limit=3&cursor={cursor}")[0]["body"] == second["body"]
+    others = ("q=the", "q=the%20wil", "q=the%20will&status=closed", "q=the%20will&sort=new", "q=the%20will&category=crypto")
+    for other in (*others, "status=open"):
+        assert refused(edge, layout, f"{other}&cursor={cursor}") == ["cursor.foreign"]
+    of_list = cursors.mint("open/popular", f"c{'0' * 19}", 3)
+    assert refused(edge, layout, f"q=the&cursor={of_list}") == ["cursor.foreign"]
+    assert refused(edge, layout, "q=the&cursor=nonsense") == ["cursor"]
+
+
+def test_a_walk_stays_in_its_generation(edge: InQuickjs, layout: str) -> None:
+    query, walked = "q=the&status=all&limit=9", search.scan(MARKETS, "all", "popular", "the")
+    first = edge.walk(site(layout), query)[0]
+    with search.small_objects():
+        later = search.objects([*MARKETS[5:], Market(("the new one",), rank=60)], layout)
+    rest = edge.walk({**site(layout), **later}, f"{query}&cursor={next_of(first)}")
+    assert search.items_of([first, *rest]) == walked
+    assert edge.walk({**site(layout), **later}, query)[0]["body"] != first["body"]
+    assert refused_by(edge, later, f"{query}&cursor={next_of(first)}") == [contract.EXTENDED_ERRORS["cursor.gone"]]
+
+
+def refused_by(edge: InQuickjs, objects: Mapping[str, str], query: str) -> list[str]:
+    (answer,) = edge.walk(objects, query)
+    assert answer["status"] == 400, answer
+    return [detail["message"] for detail in json.loads(answer["body"])["details"]]
+
+
+# ── what cannot be searched ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("q", ["", "%20", "-", "?!", "%F0%9F%99%82", "%CC%81", "x" * 101, "x%20" * 34, "%C3%28", "a&q=a"])
+def test_a_q_without_words_or_of_more_than_a_hundred_characters_is_refused(edge: InQuickjs, layout: str, q: str) -> None:
+    assert refused(edge, layout, f"q={q}") == ["q"]
+
+
+def test_a_hundred_characters_of_any_plane_are_allowed(edge: InQuickjs, layout: str) -> None:
+    for char in ("x", "é", "𠮷", "🙂x"):
+        (answer,) = edge.walk(site(layout), f"q={quote((char * 100)[:100])}")
+        assert answer["status"] == 200
+
+
+def test_other_faults_are_named_with_that_of_q(edge: InQuickjs, layout: str) -> None:
+    assert refused(edge, layout, "q=-&limit=0&status=x") == ["status", "limit", "q"]
+
+
+# ── bounds ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_page_is_short_where_its_items_are_in_too_many_objects(edge: InQuickjs, layout: str) -> None:
+    scattered = [Market(("needle" if number % 100 == 7 else "hay",), rank=number) for number in range(6_000)]
+    answers = edge.walk(search.objects(scattered, layout), "q=needle&limit=100&sort=new")
+    pages = [len(search.items_of([answer])) for answer in answers]
+    assert sum(pages) == 60
+    assert all(0 < size < 24 for size in pages)
+    assert max(len(answer["read"]) for answer in answers) == index.MOST_OBJECTS
+
+
+def test_words_in_too_many_buckets_are_refused(edge: InQuickjs, layout: str) -> None:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    markets = [Market((" ".join(first + second + "x" for first, second in product(letters, "ab")),))]
+    with search.small_objects():
+        objects = search.objects(markets, layout)
+    assert edge.walk(objects, f"q={'+'.join(f'{letter}a' for letter in letters[:20])}")[0]["status"] == 200
+    (answer,) = edge.walk(objects, f"q={'+'.join(f'{letter}ax' for letter in letters[:25])}")
+    assert json.loads(answer["body"])["details"][0]["message"] == contract.EXTENDED_ERRORS["q.words"]
+
+
+def test_a_query_reads_six_objects_of_the_index_at_most_unless_it_has_many_words(edge: InQuickjs, layout: str) -> None:
+    objects = search.objects(MARKETS, layout)
+    for case in CASES:
+        for answer in edge.walk(objects, case.query()):
+            assert sum(keys.SEARCH in key for key in answer["read"]) <= 6
+
+
+# ── what is missing or damaged ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_without_an_index_there_is_no_search(edge: InQuickjs, layout: str) -> None:
+    (answer,) = edge.walk({}, "q=will")
+    assert json.loads(answer["body"])["details"][0]["message"] == contract.EXTENDED_ERRORS["q.absent"]
+
+
+def test_an_object_that_is_gone_ends_a_walk_but_not_the_search(edge: InQuickjs, layout: str) -> None:
+    query = "q=the&status=all&limit=5"
+    first = edge.walk(site(layout), query)[0]
+    for key in edge.walk(site(layout), f"{query}&cursor={next_of(first)}")[0]["read"]:
+        left = {name: text for name, text in site(layout).items() if name != key}
+        assert refused_by(edge, left, f"{query}&cursor={next_of(first)}") == [contract.EXTENDED_ERRORS["cursor.gone"]]
+    for key in first["read"][1:]:
+        left = {name: text for name, text in site(layout).items() if name != key}
+        assert edge.walk(left, query)[0]["status"] == 503
+
+
+def test_no_damaged_object_becomes_a_page(edge: InQuickjs, layout: str) -> None:
+    for key in edge.walk(site(layout), "q=%C3%A9l%20the&status=all")[0]["read"]:
+        whole = site(layout)[key]
+        for damaged in (whole[:-1], whole[: len(whole) // 2], "", "null", "<Error/>"):
+            with pytest.raises(quickjs.JSException):
+                edge.walk({**site(layout), key: damaged}, "q=%C3%A9l%20the&status=all")
+
+
+# ── broken variants ───────────────────────────────────────────────────────────────────────────────────────────────
+
+#: One rule each, and what it is changed to.
+MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
+    "case matters": ("point >= 65 && point <= 90 ? point + 32 : point", "point"),
+    "accents matter": ("if (equals !== -1 && equals < end) return", "if (false) return"),
+    "syllables are letters": ("if (kind === 'h') return syllable(point - 0xac00);", ""),
+    "short words match what they begin": ("run.length <= 2);", "false);"),
+    "words match whole words only": ("run.length <= 2);", "true);"),
+    "long words are not cut": ("add(run.slice(0, 100),", "add(run,"),
+    "scripts without spaces have words": ("isUnspaced = kind === 'u';", "isUnspaced = false;"),
+    "one letter of those matches whole words": ("add(run, false);", "add(run, true);"),
+    "of those only the first two letters count": ("i < run.length; i++) add(", "i < 2; i++) add("),
+    "one word is enough": ("if (seen[number] === step) {", "if (seen[number] <= step) {"),
+    "only the first word of a line is read": ("at !== -1; at = line.indexOf(sought, at)) {",
+                                              "at !== -1; at = -1) {"),
+    "words that most markets have are those they lack": ("const isComplement = entry[0] === '!';",
+                                                         "const isComplement = false;"),
+    "markets after the last that lacks a word have none": ("if (isComplement) for (; next < seen.length", "if (false) for (; next < 0"),
+    "gaps begin at one": ("let number = -1, gap = 0, marked = 0", "let number = 0, gap = 0, marked = 0"),
+    "gaps have one digit": ("gap = gap * 34 +", "gap = 0 * 34 +"),
+    "buckets begin after their first word": ("return i < others.length && (i === points.length ||",
+                                             "return i <= others.length && (i === points.length ||"),
+    "the status is ignored": ("states.length === 4 ||", "true ||"),
+    "the category is ignored": ("if (asked.category !== '') words.push", "if (false) words.push"),
+    "a category is what its slug begins": ("key: points.slice(0, 3), isWhole: true", "key: points.slice(0, 3), isWhole: false"),
+    "the next page begins anew": ("wanted.indexOf(1, search.from)", "wanted.indexOf(1, 0)"),
+    "pages have an item more": ("taken.length < search.asked.limit", "taken.length <= search.asked.limit"),
+    "the last page goes on": ("end < search.places.length ? search.places[end] : null", "search.places[end - 1]"),
+    "nothing is the last page": ("places.length <= asked.limit", "places.length < asked.limit"),
+    "all vectors are the first": ("vectors[Math.floor(number / 5)]", "vectors[0]"),
+    "any number of objects may be read": ("=== 24) break;", "=== 2400) break;"),
+    "items are those of the next place": ("place - block.start]", "place - block.start + 1]"),
+    "items keep their comma": ("line.slice(0, -1) : line", "line : line"),
+}  # fmt: skip
+#: Where the layout of the lists matters, the layout whose rule it is.
+OF_LAYOUT: Final = {"items keep their comma": "chunks"}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_broken_rule_is_noticed(name: str) -> None:
+    rule, broken = MUTATIONS[name]
+    kind = OF_LAYOUT.get(name, "chunks")
+    assert script(kind).count(rule) == 1, "the rule has another text"
+    edge = InQuickjs(script(kind).replace(rule, broken))
+    cases = sorted(CASES, key=lambda case: case.limit < 20)
+    if name == "any number of objects may be read":
+        pytest.skip("see test_a_page_is_short_where_its_items_are_in_too_many_objects")
+    assert next(faults(edge, kind, cases), None) is not None
