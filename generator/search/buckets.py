@@ -24,7 +24,8 @@ from typing import Final
 from generator.search import numbers
 from generator.search.folding import is_unspaced
 
-#: Letters that words of a line have in common.
+#: Letters that words of a line have in common. Shorter words of a query match whole words only, longer ones match what
+#: begins with them: so a line has all there is to find.
 KEY_LENGTH: Final = 3
 #: The same in scripts without spaces, where a query of one letter means all words that begin with it.
 UNSPACED_KEY_LENGTH: Final = 1
@@ -85,7 +86,7 @@ def _key(entry: tuple[str, Sequence[int]]) -> str:
 
 
 def _line(key: str, entries: Iterable[tuple[str, Sequence[int]]], count: int) -> _Line:
-    texts = [f"{word[len(key):]}!{_postings(markets, count)}" for word, markets in entries]
+    texts = [f"{word[len(key) :]}!{_postings(markets, count)}" for word, markets in entries]
     return _Line(key, f'"{key} {" ".join(texts)}"')
 
 

@@ -73,6 +73,7 @@ class Generation:
         self._content: dict[str, Any] = {
             "count": self.count,
             "width": numbers.width(self.count * STATES),
+            "span": VECTOR_SIZE,
             "lists": {sort: order.generation for sort, order in orders.items()},
             "firsts": {sort: order.first_item.decode() for sort, order in orders.items() if order.first_item},
             "vectors": {sort: self._vectors(states, order.markets) for sort, order in orders.items()},

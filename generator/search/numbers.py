@@ -29,9 +29,7 @@ _COMMON: Final = 1 << 12
 def encode_gaps(numbers: Sequence[int]) -> str:
     """Ascending numbers from 0, as the gaps between them."""
     common = _common()
-    return "".join(
-        [common[gap] if gap < _COMMON else _gap(gap) for gap in map(sub, numbers, chain((-1,), numbers))]
-    )
+    return "".join([common[gap] if gap < _COMMON else _gap(gap) for gap in map(sub, numbers, chain((-1,), numbers))])
 
 
 def decode_gaps(text: str) -> Iterator[int]:

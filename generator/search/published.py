@@ -25,9 +25,7 @@ class Root(BaseModel):
         return [keys.chunk(keys.SEARCH, name) for name in self.buckets]
 
 
-def words_without(
-    root: Root, gone: Collection[int], read: Callable[[str], bytes]
-) -> Iterator[tuple[str, list[int]]]:
+def words_without(root: Root, gone: Collection[int], read: Callable[[str], bytes]) -> Iterator[tuple[str, list[int]]]:
     """The words of the index in order, each with the new numbers of its markets, but those `gone`.
 
     `gone` are their numbers in the index. Words that nothing else has are left out.

@@ -14,8 +14,6 @@ from generator.search.folding import UNSPACED_LETTERS, fold
 
 #: Only the first letters of a word count; no query has longer words, except by folding.
 WORD_LENGTH: Final = 100
-#: Words of a query up to this length match whole words; longer ones match what begins with them.
-WHOLE_LENGTH: Final = 2
 #: Marks a category's slug among the words. No word begins with it.
 OF_CATEGORY: Final = "."
 

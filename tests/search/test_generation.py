@@ -59,7 +59,7 @@ def test_equal_markets_make_equal_objects() -> None:
 
 def test_the_head_is_the_root_with_its_name() -> None:
     made = of(MANY[:50])
-    (key, head), = made.first_pages()
+    ((key, head),) = made.first_pages()
     assert key == keys.head(keys.SEARCH)
     content = json.loads(head)
     assert content.pop("generation") == made.name
@@ -119,7 +119,9 @@ def test_an_index_without_some_markets_is_made_of_the_index(gone: set[int], layo
     root = published.Root.model_validate_json(whole.root)
     wanted, lists = search.generation(kept, layout)
     orders = {
-        sort: generation.Order(one.name, search.order(kept, sort), json.loads(wanted.root)["firsts"].get(sort, "").encode())
+        sort: generation.Order(
+            one.name, search.order(kept, sort), json.loads(wanted.root)["firsts"].get(sort, "").encode()
+        )
         for sort, one in zip(contract.SORTS, lists, strict=True)
     }
     words = published.words_without(root, gone, objects.__getitem__)

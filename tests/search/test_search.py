@@ -23,9 +23,15 @@ QUICKJS: Final = {layout: InQuickjs(script) for layout, script in CORES.items()}
 
 #: Characters that fold in ways of their own, or that engines treat in different ways.
 ODD: Final = "ÀáßẞﬁǅİıſKÅΣςσѢёԱև℃½²①Ⓐａｶﾞガ々ー選挙報𠮷𝔸𝟗🙂\u0301\u200d\u00ad한하각ᄒاً٣กขก็שׁאꭰᏸﷺ'’-_.$ \t\u3000"
-PLAIN: Final = st.sampled_from(["will", "Will", "war", "warner", "a", "to", "2026", "no-one's", "Trump", "Élection", "選挙戦", "2026年選挙"])
-WORDS: Final = PLAIN | st.text(st.sampled_from(ODD), max_size=6) | st.text(st.sampled_from("abcAB"), min_size=1, max_size=4)
-TEXTS: Final = st.lists(WORDS, max_size=6).map(" ".join) | st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+PLAIN: Final = st.sampled_from(
+    ["will", "Will", "war", "warner", "a", "to", "2026", "no-one's", "Trump", "Élection", "選挙戦", "2026年選挙"]
+)
+WORDS: Final = (
+    PLAIN | st.text(st.sampled_from(ODD), max_size=6) | st.text(st.sampled_from("abcAB"), min_size=1, max_size=4)
+)
+TEXTS: Final = st.lists(WORDS, max_size=6).map(" ".join) | st.text(
+    st.characters(exclude_categories=["Cs"]), max_size=12
+)
 MARKETS: Final = st.lists(
     st.builds(
         Market,
@@ -73,7 +79,9 @@ def cases(draw: st.DrawFn) -> Case:
         q = text[start : start + draw(st.integers(1, 100))]
     status, sort = draw(st.sampled_from(contract.STATUS_FILTERS)), draw(st.sampled_from(contract.SORTS))
     category = draw(st.sampled_from([None, None, "crypto", "cry", "other"]))
-    return Case(markets, q, status, sort, category, draw(st.sampled_from(LAYOUTS)), draw(st.sampled_from([1, 2, 3, 100])))
+    return Case(
+        markets, q, status, sort, category, draw(st.sampled_from(LAYOUTS)), draw(st.sampled_from([1, 2, 3, 100]))
+    )
 
 
 def is_as_expected(answers: Sequence[Answer], expected: Sequence[bytes] | None) -> bool:

@@ -60,7 +60,9 @@ def order(markets: Sequence[Market], sort: Sort) -> list[int]:
     return [*newest] if sort == "new" else sorted(newest, key=lambda number: markets[number].rank * turn % 7919)
 
 
-def generation(markets: Sequence[Market], layout: str) -> tuple[index.Generation, list[pages.Generation | chunks.Generation]]:
+def generation(
+    markets: Sequence[Market], layout: str
+) -> tuple[index.Generation, list[pages.Generation | chunks.Generation]]:
     """The index of the markets, and the lists `all/<sort>`; a market's number is its place in `markets`."""
     postings, orders, lists = Postings(), {}, list[pages.Generation | chunks.Generation]()
     encoded = [item(number, market) for number, market in enumerate(markets)]
@@ -72,17 +74,19 @@ def generation(markets: Sequence[Market], layout: str) -> tuple[index.Generation
         lists.append(chunks.Generation(source) if layout == "chunks" else pages.Generation(source))
         first = source.items[0] if source.items and layout == "pages" else b""
         orders[sort] = index.Order(lists[-1].name, found, first)
-    return index.Generation(postings.numbered(range(len(markets))), [market.status for market in markets], orders), lists
+    return index.Generation(
+        postings.numbered(range(len(markets))), [market.status for market in markets], orders
+    ), lists
 
 
 @contextmanager
-def small_objects() -> Iterator[None]:
+def small_objects(span: int = 5) -> Iterator[pytest.MonkeyPatch]:
     """Indexes whose objects hold little, so that a few markets have many."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(buckets, "TARGET_SIZE", 24)
         patch.setattr(buckets, "_MOST", 1 << 20)
-        patch.setattr(index, "VECTOR_SIZE", 5)
-        yield
+        patch.setattr(index, "VECTOR_SIZE", span)
+        yield patch
 
 
 def objects(markets: Sequence[Market], layout: str = "chunks") -> dict[str, str]:
@@ -106,13 +110,23 @@ def objects(markets: Sequence[Market], layout: str = "chunks") -> dict[str, str]
 
 
 def folded(text: str) -> str:
-    return "".join(char for char in unicodedata.normalize("NFKD", text) if unicodedata.category(char)[0] != "M").casefold()
+    return "".join(
+        char for char in unicodedata.normalize("NFKD", text) if unicodedata.category(char)[0] != "M"
+    ).casefold()
 
 
 def is_unspaced(char: str) -> bool:
     name = unicodedata.name(char, "")
     scripts = "CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA", "KATAKANA", "HENTAIGANA"
-    signs = "IDEOGRAPHIC NUMBER", "IDEOGRAPHIC ITERATION", "IDEOGRAPHIC CLOSING", "VERTICAL KANA", "VERTICAL IDEO", "HANGZHOU", "MASU"
+    signs = (
+        "IDEOGRAPHIC NUMBER",
+        "IDEOGRAPHIC ITERATION",
+        "IDEOGRAPHIC CLOSING",
+        "VERTICAL KANA",
+        "VERTICAL IDEO",
+        "HANGZHOU",
+        "MASU",
+    )
     return name.startswith(scripts + signs)
 
 
@@ -147,7 +161,9 @@ def is_searchable(q: str) -> bool:
     return len(q) <= 100 and any(True for _ in runs(q))
 
 
-def scan(markets: Sequence[Market], status: StatusFilter, sort: Sort, q: str, category: str | None = None) -> list[bytes]:
+def scan(
+    markets: Sequence[Market], status: StatusFilter, sort: Sort, q: str, category: str | None = None
+) -> list[bytes]:
     """The items that a walk finds, in order."""
     states = contract.STATES_OF_FILTER[status]
     return [
