@@ -31,7 +31,8 @@ MAY_IMPORT: Final[Mapping[str, set[str]]] = {
     "source": {"markets", "config"},
     "demo": {"api"},
     "cost": {"tree", "api", "config"},
-    "edge": {"tree", "api", "config"},
+    "search": {"tree", "api"},
+    "edge": {"search", "tree", "api", "config"},
     "builder": {"source", "markets", "edge", "cost", "tree", "api", "config"},
     "publish": {"cost", "tree", "api", "config"},
     "cli": {"builder", "publish", "source", "demo", "markets", "edge", "cost", "tree", "api", "config"},
@@ -61,7 +62,7 @@ OWNERS: Final[Mapping[str, set[str]]] = {
 }  # fmt: skip
 #: Packages and modules that do no I/O and use neither clock nor randomness: results depend on arguments alone.
 PURE: Final = {
-    "api", "markets", "errors", "findings", "wording",
+    "api", "markets", "search", "errors", "findings", "wording",
     "builder.artifacts", "builder.guards", "builder.inspection.excerpts",
     "builder.notices", "cost.estimate", "demo.texts", "edge.cloudflare", "edge.cloudfront", "edge.nginx",
     "edge.responses", "publish.plan", "publish.record", "source.grouping", "source.relations", "source.schema_check",

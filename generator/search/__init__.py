@@ -1,4 +1,4 @@
-"""The search index of `q`: static objects from which an edge finds the markets whose text has the words of a query. Pure.
+"""The search index of `q`: static objects by which an edge finds the markets that have the words of a query. Pure.
 
 Imports `tree` and `api` only. Start with `generation`, then `words`, `buckets` and `vectors`.
 templates/edge/search.js.j2 evaluates queries.

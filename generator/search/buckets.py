@@ -7,8 +7,9 @@
 
 A line holds all words with the same first letters, three of them unless the word is shorter, so the words that a
 prefix of three letters or more begins are in one line. After these letters comes, for each word, a blank, the rest of
-the word, `!` and the numbers of its markets as gaps (see `numbers`). After `!!` come the markets that lack the word, where
-they are fewer. No word and no gap contains a blank, a quotation mark or `!`, so a router finds a word without parsing.
+the word, `!` and the numbers of its markets as gaps (see `numbers`). After `!!` come the markets that lack the word,
+where they are fewer. No word and no gap contains a blank, a quotation mark or `!`, so a router finds a word without
+parsing.
 
 Whether a line begins a bucket depends on its own first letters and size alone, not on other lines: so a word that is
 new or gone changes one bucket. A line is the likelier to begin one, the longer it is, and lines of the target size or

@@ -3,7 +3,7 @@
 Folding a text is folding its characters one by one, so the whole of it fits in a table. Routers cannot compute it
 (njs has no Unicode tables), and Python's depend on its version, so an index brings the table it was made with:
 
-    {"folds": "ÀÁ…ａ=a;…ﬁ=fi;…℃= c;…", "starts": […], "kinds": "…"}
+    {"folds": "ÀÁ…=a;…ﬁ=fi;…℃= c;…", "starts": […], "kinds": "…"}
 
 `folds` has the characters that fold to something else, before what they fold to; a blank stands for what is no
 letter. All others fold to themselves, except Hangul syllables, which have a formula. The code points from `starts[i]`

@@ -20,7 +20,7 @@ class Root(BaseModel):
     lists: Mapping[str, str]
     buckets: Sequence[str]
 
-    def keys(self) -> list[str]:
+    def bucket_keys(self) -> list[str]:
         """The keys of the buckets, in order."""
         return [keys.chunk(keys.SEARCH, name) for name in self.buckets]
 
@@ -31,7 +31,7 @@ def words_without(root: Root, gone: Collection[int], read: Callable[[str], bytes
     `gone` are their numbers in the index. Words that nothing else has are left out.
     """
     numbers = renumbered(root.count, gone)
-    for key in root.keys():
+    for key in root.bucket_keys():
         for word, markets in buckets.read(read(key), root.count):
             if kept := [number for number in map(numbers.__getitem__, markets) if number >= 0]:
                 yield word, kept

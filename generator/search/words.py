@@ -1,8 +1,8 @@
 """The words of a text, and which markets have each. Pure.
 
 A word is a run of letters and digits of the folded text. In scripts without spaces (Han, Hiragana, Katakana) a run has
-no words, so every two neighbors count as one, and its last letter: then a query of one letter finds all that contain it,
-by the words that begin with it.
+no words, so every two neighbors count as one, and its last letter: then a query of one letter finds all that contain
+it, by the words that begin with it.
 """
 
 import re

@@ -36,7 +36,7 @@ def by_table(char: str) -> str:
     if kind(char) == folding.HANGUL:
         return unicodedata.normalize("NFD", char)
     if char in FOLDS:
-        return FOLDS[char]
+        return str(FOLDS[char])
     return {folding.MARK: "", folding.SEPARATOR: " "}.get(kind(char), char)
 
 

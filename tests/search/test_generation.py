@@ -16,9 +16,12 @@ from tests.support import search
 from tests.support.search import Market
 
 #: As many different words as there are in real questions, and as often.
-VOCABULARY: Final = [f"{first}{second}{third}" for first in ("ka", "ro", "mi", "te", "so", "ve", "da", "bri", "lo", "qua", "pe", "u")
-                     for second in ("ne", "shi", "tar", "gol", "wes", "in", "ard", "ley", "x", "mon", "po", "sta")
-                     for third in ("", "s", "ing", "ed", "er", "um", "ax", "ic", "on", "t")]  # fmt: skip
+VOCABULARY: Final = [
+    first + second + third
+    for first in ("ka", "ro", "mi", "te", "so", "ve", "da", "bri", "lo", "qua", "pe", "u")
+    for second in ("ne", "shi", "tar", "gol", "wes", "in", "ard", "ley", "x", "mon", "po", "sta")
+    for third in ("", "s", "ing", "ed", "er", "um", "ax", "ic", "on", "t")
+]
 
 
 def made_up(count: int, words: int = 9) -> list[Market]:

@@ -71,14 +71,11 @@ class Case:
 def cases(draw: st.DrawFn) -> Case:
     """Texts, and a query that is cut from one of them, or made up."""
     markets = draw(MARKETS)
-    texts = [text for market in markets for text in market.texts if text]
-    q = draw(TEXTS)
-    if texts and draw(st.booleans()):
-        text = draw(st.sampled_from(texts))
-        start = draw(st.integers(0, len(text) - 1))
-        q = text[start : start + draw(st.integers(1, 100))]
+    text = draw(st.sampled_from([text for market in markets for text in market.texts] or [""]) | TEXTS)
+    start = draw(st.integers(0, max(0, len(text) - 1)))
+    q = text[start : start + draw(st.integers(1, 101))]
     status, sort = draw(st.sampled_from(contract.STATUS_FILTERS)), draw(st.sampled_from(contract.SORTS))
-    category = draw(st.sampled_from([None, None, "crypto", "cry", "other"]))
+    category = draw(st.none() | st.sampled_from(["crypto", "cry", "other"]))
     return Case(
         markets, q, status, sort, category, draw(st.sampled_from(LAYOUTS)), draw(st.sampled_from([1, 2, 3, 100]))
     )

@@ -43,7 +43,7 @@ class Market:
 
 def core(layout: str = "chunks") -> str:
     """The router's core of an edge that can search."""
-    config = Config(variant="extended", layout=layout)
+    config = Config.model_validate({"variant": "extended", "layout": layout})
     return templates.rendered("edge/router.js.j2", router.reader_values(config) | router.search_values())
 
 
@@ -148,13 +148,14 @@ def is_match(q: str, texts: Sequence[str]) -> bool:
     words = [run[:100] for run, unspaced in found if not unspaced]
     strings = [run for run, unspaced in found if unspaced]
 
-    def has(part: str, unspaced: bool) -> bool:
-        if unspaced:
-            pairs = [first + second for first, second in pairwise(part)] or [part]
-            return all(any(pair in string for string in strings) for pair in pairs)
+    def has_string(part: str) -> bool:
+        pairs = [first + second for first, second in pairwise(part)] or [part]
+        return all(any(pair in string for string in strings) for pair in pairs)
+
+    def has_word(part: str) -> bool:
         return part in words if len(part) <= 2 else any(word.startswith(part[:100]) for word in words)
 
-    return all(has(*run) for run in runs(q))
+    return all(has_string(part) if unspaced else has_word(part) for part, unspaced in runs(q))
 
 
 def is_searchable(q: str) -> bool:
@@ -223,8 +224,11 @@ class InQuickjs:
         self._objects: Objects = {}
         self._context = quickjs.Context()
         provide_digest(self._context)
-        self._context.add_callable("readText", lambda key: self._objects.get(key))
+        self._context.add_callable("readText", self._read)
         self._context.eval(script + _RUN)
+
+    def _read(self, key: str) -> str | None:
+        return self._objects.get(key)
 
     def walk(self, site: Objects, query: str) -> list[Answer]:
         """The answers to a query, and to those with the cursors that follow."""
