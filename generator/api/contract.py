@@ -274,14 +274,24 @@ EXTENDED_ERRORS: Final[dict[str, str]] = {
     "cursor.foreign": _FOREIGN_CURSOR.format("status, sort and category"),
     "category": "must be the name, as items show it, or the slug of a category that has lists here, given once",
     "q": "search is not offered with lists that are made beforehand; leave it out",
-    "q.absent": "search is not offered by this deployment yet; leave it out",
-    "q.words": "has more different words than one search looks up; leave some of them out",
     "marketRef": "must be a UUID or a slug",
 }
 
 
-def parameter_errors(variant: Variant) -> dict[str, str]:
+#: The same where there is a search index.
+SEARCH_ERRORS: Final[dict[str, str]] = {
+    **EXTENDED_ERRORS,
+    "cursor.foreign": _FOREIGN_CURSOR.format("status, sort, category and q"),
+    "q": f"must have a letter or a digit, and at most {Q_LENGTH} characters, given once",
+    "q.absent": "cannot be answered yet, as nothing is indexed; leave it out",
+    "q.words": "has more different words than one search looks up; leave some of them out",
+}
+
+
+def parameter_errors(variant: Variant, *, can_search: bool = False) -> dict[str, str]:
     """The 400 message for each parameter of this variant, and for each `parameter.fault`."""
+    if can_search:
+        return SEARCH_ERRORS
     return EXTENDED_ERRORS if variant == "extended" else PARAMETER_ERRORS
 
 

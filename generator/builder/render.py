@@ -7,7 +7,7 @@ from typing import TypeAlias, TypeVar
 
 from generator import __version__
 from generator.api import keys
-from generator.builder import artifacts, disk_space, worker_pool
+from generator.builder import artifacts, disk_space, search_index, worker_pool
 from generator.builder.detail_workers import Details, StagedRange
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.notices import Remark
@@ -67,9 +67,11 @@ class Renderer:
             excerpts.keep(part.excerpts)
         for artifact in artifacts.documents(catalog, self.config):
             staged.put(self.folder, artifact)
+        if self.config.can_search:
+            staged_lists.append(self._index(catalog, categories, staged_lists))
         for staged_list in staged_lists:
             staged.add(staged_list.first_pages)
-        counts = {staged_list.name: staged_list.current.count for staged_list in staged_lists}
+        counts = {found.name: found.current.count for found in staged_lists if found.name != keys.SEARCH}
         staged.put(self.folder, artifacts.build_json(catalog, self.config, counts, categories))
         is_demo = self.config.source.is_default or reader.is_demo()
         built = self._manifest(catalog, staged_lists, staged, is_clock_set=is_clock_set, is_demo=is_demo)
@@ -106,9 +108,17 @@ class Renderer:
         self.progress.advance()
         return result
 
+    def _index(self, catalog: Catalog, offered: Collection[str], lists: Sequence[StagedList]) -> StagedList:
+        """Stage the search index, which leads into the lists."""
+        generations = {staged_list.name: staged_list.current for staged_list in lists}
+        index = search_index.make(catalog, offered, self.config.layout, generations)
+        known = self.previous.generations() if self.previous else {}
+        return staging.stage_generation(self.folder, known, index)
+
     def _manifest(
         self, catalog: Catalog, lists: list[StagedList], staged: Staged, *, is_clock_set: bool, is_demo: bool
     ) -> Manifest:
+        found = {staged_list.name: staged_list.current for staged_list in lists}
         return Manifest(
             complete=True,
             as_of=catalog.as_of,
@@ -118,7 +128,8 @@ class Renderer:
             variant=self.config.variant,
             layout=self.config.layout,
             settings=shape(self.config),
-            lists={staged_list.name: staged_list.current for staged_list in lists},
+            lists={name: current for name, current in found.items() if name != keys.SEARCH},
+            search=found.get(keys.SEARCH),
             retired=(),
             objects=dict(sorted(staged.objects.items())),
             markets={},

@@ -241,6 +241,9 @@ class Config(Section):
     categories: Categories | None = Field(
         None, description="Categories with lists of their own, by name or slug; null: all. Extended variant only."
     )
+    search: Literal["off", "title", "title+description"] = Field(
+        "off", description="The texts of a market in which `q` finds words. Extended variant only."
+    )
     layout: Literal["pages", "chunks"] = Field(
         "pages",
         description="How lists are stored: pages work with every edge, chunks need an edge that can read objects.",
@@ -254,6 +257,11 @@ class Config(Section):
     publish: Publish = Field(default_factory=Publish)
     prices: File | None = Field(None, description="JSON price list; null: the built-in one.")
     metrics: File | None = Field(None, description="Prometheus text file with the metrics of the last run; null: none.")
+
+    @property
+    def can_search(self) -> bool:
+        """Whether there is an index for `q`."""
+        return self.variant == "extended" and self.search != "off"
 
     @property
     def is_local(self) -> bool:

@@ -13,6 +13,7 @@ from generator.edge import responses, templates
 from generator.search import buckets, numbers, words
 from generator.search import generation as index
 from generator.tree import chunks, layouts, pages
+from generator.tree.generation import SEARCH_LETTER
 
 #: What `encodeURIComponent` leaves alone besides letters, digits, `-` and `_` (ECMA-262).
 _UNRESERVED: Final = ".!~*'()"
@@ -47,6 +48,7 @@ def reader_values(config: Config) -> dict[str, Any]:
     return (
         values
         | window_values(config)
+        | (search_values() if config.can_search else {})
         | {
             "can_read": True,
             "is_cut": layouts.is_cut(config.layout),
@@ -78,10 +80,11 @@ def search_values() -> dict[str, Any]:
     codes = {state: code for code, state in enumerate(contract.MARKET_STATUSES)}
     return {
         "can_search": True,
+        "sentences": contract.parameter_errors("extended", can_search=True),
         "search_list": keys.SEARCH,
         "all": keys.SEARCH.partition("/")[0],
-        "search_letter": index.LETTER,
-        "letters": layouts.LETTERS + index.LETTER,
+        "search_letter": SEARCH_LETTER,
+        "letters": layouts.LETTERS + SEARCH_LETTER,
         "longest_q": contract.Q_LENGTH,
         "most_objects": index.MOST_OBJECTS,
         "most_buckets": index.MOST_BUCKETS,

@@ -12,6 +12,7 @@ from generator.api import contract, slugs
 from generator.api.contract import PublicMarketListItem, PublicMarketSignal, PublicMarketSnapshot, Sort, StatusFilter
 from generator.markets.categories import ONE_SPELLING, Spellings
 from generator.markets.quarantine import Fault
+from generator.search import words
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,8 @@ class Market:
     """A public market as shown in lists. `body` is `item`, encoded once for all lists and pages.
 
     `categories` holds the slugs of the item's categories; empty in the core variant. `has_early_outcome` tells that the
-    row has an outcome or a settlement time, which the item does not show yet.
+    row has an outcome or a settlement time, which the item does not show yet. `words` are those that a search finds the
+    market by, with blanks between them.
     """
 
     item: PublicMarketListItem
@@ -27,13 +29,21 @@ class Market:
     fx: contract.FxFamilyMember | None
     categories: tuple[str, ...]
     has_early_outcome: bool
+    words: str = ""
 
     @classmethod
-    def of(cls, market: contract.PublicMarketDetailMarket, *, has_early_outcome: bool = False) -> "Market":
-        """Keep only what lists show: a description may be a megabyte and is read again for the detail."""
+    def of(
+        cls, market: contract.PublicMarketDetailMarket, *, has_early_outcome: bool = False, search: str = "off"
+    ) -> "Market":
+        """Keep only what lists show, and the words to find it by as `search` is set.
+
+        A description may be a megabyte and is read again for the detail.
+        """
         item = PublicMarketListItem.model_validate(market)
         categories = tuple(slugs.of_category(name) for name in item.categories or ())
-        return cls(item, contract.encode(item), market.fx_family_member, categories, has_early_outcome)
+        texts = {"title": (market.question,), "title+description": (market.question, market.description or "")}
+        found = " ".join(words.of_texts(texts.get(search, ())))
+        return cls(item, contract.encode(item), market.fx_family_member, categories, has_early_outcome, found)
 
 
 #: The sort keys, descending; ties are broken by `id`, ascending.
@@ -103,14 +113,18 @@ class Catalog:
 
     def lists(self, offered: Iterable[str] = ()) -> Iterator[tuple[str | None, StatusFilter, Sort, list[Market]]]:
         """Yield category, status, sort and the markets in order: for all categories (None), then each one `offered`."""
-        listed = self.listed()
-        for sort in contract.SORTS:
-            rank = _RANK[sort]
-            ranked = sorted(listed, key=lambda market: rank(market.item), reverse=True)
+        for sort, ranked in self.ranked():
             for category, chosen in [(None, ranked), *_by_category(ranked, offered).items()]:
                 for status in contract.STATUS_FILTERS:
                     states = contract.STATES_OF_FILTER[status]
                     yield category, status, sort, [market for market in chosen if market.item.status in states]
+
+    def ranked(self) -> Iterator[tuple[Sort, list[Market]]]:
+        """All listed markets in the order of each sort."""
+        listed = self.listed()
+        for sort in contract.SORTS:
+            rank = _RANK[sort]
+            yield sort, sorted(listed, key=lambda market: rank(market.item), reverse=True)
 
     def snapshot(self, size: int) -> PublicMarketSnapshot:
         """The landing page's groups of at most `size` open markets.

@@ -1,9 +1,9 @@
 """One content of the search index: its root, and the objects that this leads to. Pure.
 
     root      {"generation": …, "count": n, …}      as the head: the pointer to the current generation
-    root      {"count": n, …}                       as the index of a generation, which never changes
+    root      {"format": …, "count": n, …}          as the index of a generation, which never changes
     buckets   words and their markets               see `buckets`
-    vectors   places and states of the markets      see `encode_vector`
+    vectors   places and states of the markets      `place * 4 + state` of each, in fixed width
     table     how characters fold                   see `folding`
 
 Markets have numbers from the oldest to the newest, so that a new market changes only the words it has. The index finds
@@ -21,14 +21,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from generator.api import cursors, keys
+from generator.api import keys
 from generator.api.contract import MARKET_STATUSES, MarketStatus, Sort
 from generator.search import buckets, folding, numbers
+from generator.tree import layouts
 from generator.tree.generation import Stage, StagedGeneration
 
-#: Part of every generation's name: increase it when the bytes of an object change.
-FORMAT: Final = "1"
-LETTER: Final = "s"
+#: Part of the root, and so of every generation's name: increase it when the bytes of an object change.
+FORMAT: Final = 1
 #: Numbers of markets per vector: keeps objects below a megabyte, whatever the number of markets.
 VECTOR_SIZE: Final = 200_000
 #: How many states a vector can tell apart.
@@ -71,6 +71,7 @@ class Generation:
         self._bodies = dict[str, bytes]()
         found = buckets.make(words, self.count)
         self._content: dict[str, Any] = {
+            "format": FORMAT,
             "count": self.count,
             "width": numbers.width(self.count * STATES),
             "span": VECTOR_SIZE,
@@ -83,8 +84,7 @@ class Generation:
         }
         #: The names of its objects but the root.
         self.chunks = tuple(self._bodies)
-        digest = hashlib.sha256(f"{FORMAT}\n".encode() + self.root).hexdigest()
-        self.name = LETTER + digest[: cursors.GENERATION_LENGTH - 1]
+        self.name = layouts.name_of_index(self.root)
 
     def _named(self, body: bytes) -> str:
         name = hashlib.sha256(body).hexdigest()[:_NAME_LENGTH]

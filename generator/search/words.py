@@ -30,6 +30,11 @@ def of_text(text: str) -> set[str]:
     return set(_split(_WORDS.findall(folded)))
 
 
+def of_texts(texts: Iterable[str]) -> set[str]:
+    """The words of several texts."""
+    return set[str]().union(*map(of_text, texts))
+
+
 def _split(words: Iterable[str]) -> Iterator[str]:
     for word in words:
         if word.isascii():
@@ -52,12 +57,11 @@ class Postings:
         self._markets: dict[str, int | list[int]] = {}
         self._count = 0
 
-    def add(self, texts: Iterable[str], categories: Iterable[str] = ()) -> int:
-        """Add a market with its texts and the slugs of its categories; return its place in the order of adding."""
-        words = {f"{OF_CATEGORY}{slug}" for slug in categories}.union(*map(of_text, texts))
+    def add(self, words: Iterable[str], categories: Iterable[str] = ()) -> int:
+        """Add a market with its distinct words and its categories, as slugs; return its place."""
         place, markets = self._count, self._markets
         self._count += 1
-        for word in words:
+        for word in (*words, *(f"{OF_CATEGORY}{slug}" for slug in categories)):
             known = markets.get(word)
             if known is None:
                 markets[word] = place

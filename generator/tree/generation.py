@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
+
+#: The first letter of generations of the search index, which have chunks in either layout; `search` makes them.
+SEARCH_LETTER: Final = "s"
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,25 @@ class StagedGeneration:
     objects: int
     bytes: int
     size: int
+
+
+class Stageable(Protocol):
+    """One content of one list, or of the search index, which can be staged; equal content has an equal `name`."""
+
+    list_name: str
+    name: str
+    count: int
+    #: The names of the objects that it may share with other generations of its list.
+    chunks: tuple[str, ...]
+
+    def first_pages(self) -> Iterator[tuple[str, bytes]]:
+        """The key and bytes of the mutable objects that lead into it."""
+
+    def places(self) -> Iterator[str]:
+        """The keys of what exists when it is in place."""
+
+    def stage(self, stage: Stage) -> StagedGeneration:
+        """Stage its objects that are not in place."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 A site that changes its layout keeps generations of both for as long as walks may be in them.
 """
 
+import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final, TypeAlias
 
-from generator.api import keys
+from generator.api import cursors, keys
 from generator.tree import chunks, pages
-from generator.tree.generation import ItemList, Weight
+from generator.tree.generation import SEARCH_LETTER, ItemList, Weight
 from generator.tree.manifest import Current
 
 Generation: TypeAlias = pages.Generation | chunks.Generation
@@ -116,6 +117,8 @@ def is_intact(list_name: str, generation: Current, key: str, body: bytes) -> boo
     if not _is_chunked(generation.generation):
         return True
     if key == keys.index(list_name, generation.generation):
+        if generation.generation.startswith(SEARCH_LETTER):
+            return generation.generation == name_of_index(body)
         return body == chunks.index(list_name, generation.count, generation.chunks)
     return key == keys.chunk(list_name, chunks.name(body))
 
@@ -124,5 +127,10 @@ def _chunk_keys(list_name: str, names: Iterable[str]) -> Iterator[str]:
     return (keys.chunk(list_name, name) for name in names)
 
 
+def name_of_index(root: bytes) -> str:
+    """The name of the generation of the search index with this root."""
+    return SEARCH_LETTER + hashlib.sha256(root).hexdigest()[: cursors.GENERATION_LENGTH - 1]
+
+
 def _is_chunked(generation: str) -> bool:
-    return generation.startswith(chunks.LETTER)
+    return generation.startswith((chunks.LETTER, SEARCH_LETTER))

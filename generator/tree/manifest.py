@@ -86,9 +86,9 @@ class Manifest(StoredModel):
     """One state of the output folder. `complete` is false while a build replaces files.
 
     `settings` are those that shape what is published. `is_clock_set`: the operator chose `as_of`. `is_demo`: its
-    markets are made up. `objects` maps the key of every mutable object to a digest of its bytes and headers. `markets`
-    maps the id of every public market to its memberships in all generations that exist, and so to the lists that may
-    hold it.
+    markets are made up. `search` is the current search index, if there is one. `objects` maps the key of every mutable
+    object to a digest of its bytes and headers. `markets` maps the id of every public market to its memberships in all
+    generations that exist, and so to the lists that may hold it.
     """
 
     format: int = FORMAT
@@ -101,6 +101,7 @@ class Manifest(StoredModel):
     layout: str
     settings: Mapping[str, str] = {}
     lists: Mapping[str, Current]
+    search: Current | None = Field(default=None, exclude_if=operator.not_)
     retired: tuple[Retired, ...]
     objects: Mapping[str, str]
     markets: Memberships
@@ -108,8 +109,8 @@ class Manifest(StoredModel):
 
     def emptied(self) -> "Manifest":
         """The manifest of a folder without a build, otherwise like this one."""
-        nothing = {"complete": False, "lists": {}, "retired": (), "objects": {}, "markets": {}, "slugs": {}}
-        return self.model_copy(update=nothing)
+        nothing = {"complete": False, "lists": {}, "search": None, "retired": (), "objects": {}, "markets": {}}
+        return self.model_copy(update={**nothing, "slugs": {}})
 
     def details(self, market_id: str) -> Iterator[str]:
         """Every key of the market's detail."""
@@ -122,7 +123,11 @@ class Manifest(StoredModel):
 
     def current(self) -> dict[tuple[str, str], Current]:
         """Every current generation, by list and name."""
-        return {(name, current.generation): current for name, current in self.lists.items()}
+        return {(name, current.generation): current for name, current in self.all_lists().items()}
+
+    def all_lists(self) -> Lists:
+        """The current generation of every list, and of the search index, whose keys are those of a list."""
+        return {**self.lists, keys.SEARCH: self.search} if self.search else self.lists
 
     def generations(self) -> dict[tuple[str, str], Current]:
         """Every generation that exists, by list and name."""
@@ -197,7 +202,7 @@ def _retirements(previous: Manifest, built: Manifest, memberships: Memberships, 
     gone = previous.markets.keys() - memberships.keys()
     withdrawn = lists_of(membership for market_id in gone for membership in previous.markets[market_id])
     current = built.current()
-    for retired in (*_earlier(previous, built, now), *_retired(previous.lists, now)):
+    for retired in (*_earlier(previous, built, now), *_retired(previous.all_lists(), now)):
         if retired.pair not in current:
             yield retired.model_copy(update={"withdrawn": True}) if retired.list in withdrawn else retired
 
@@ -234,8 +239,9 @@ def memberships_of(state: MarketStatus, categories: Iterable[str]) -> tuple[Memb
 
 
 def lists_of(memberships_: Iterable[Membership]) -> frozenset[str]:
-    """The names of all lists that hold a market with one of these memberships."""
-    return frozenset[str]().union(*map(_lists_of, set(memberships_)))
+    """The names of all lists that hold a market with one of these memberships; the search index has all of them."""
+    found = frozenset[str]().union(*map(_lists_of, set(memberships_)))
+    return found | {keys.SEARCH} if found else found
 
 
 @cache

@@ -7,7 +7,7 @@ from generator.api import keys
 from generator.tree import files, layouts, manifest
 from generator.tree.artifact import Artifact
 from generator.tree.folder import Output
-from generator.tree.generation import ItemList, StagedGeneration
+from generator.tree.generation import ItemList, Stageable, StagedGeneration
 from generator.tree.layouts import Known
 from generator.tree.manifest import Current, Manifest, Memberships
 
@@ -84,7 +84,11 @@ class Placed:
 
 def stage_list(folder: Output, layout: str, known: Known, items: ItemList) -> StagedList:
     """Stage one list: its generation unless it is in place, and its first pages. Runs in a worker."""
-    generation = layouts.make(layout, items)
+    return stage_generation(folder, known, layouts.make(layout, items))
+
+
+def stage_generation(folder: Output, known: Known, generation: Stageable) -> StagedList:
+    """Stage one generation, of a list or of the search index, unless it is in place, and what leads into it."""
     current = known.get((generation.list_name, generation.name))
     new = None
     # Somebody may have deleted files that the manifest names.

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generator.api import contract, keys
-from generator.search import buckets, generation, published
+from generator.search import buckets, generation, published, words
 from generator.search.words import Postings
+from generator.tree.generation import SEARCH_LETTER
 from tests.support import search
 from tests.support.search import Market
 
@@ -67,7 +68,7 @@ def test_the_head_is_the_root_with_its_name() -> None:
     content = json.loads(head)
     assert content.pop("generation") == made.name
     assert content == json.loads(made.root)
-    assert made.name[0] == generation.LETTER
+    assert made.name[0] == SEARCH_LETTER
 
 
 def test_buckets_have_about_the_target_size(monkeypatch: object) -> None:
@@ -99,17 +100,17 @@ def test_another_place_in_a_sort_changes_its_vectors_alone() -> None:
 def test_words_are_read_back_from_their_buckets() -> None:
     postings = Postings()
     for market in MANY[:300]:
-        postings.add(market.texts, market.categories)
-    words = [*postings.numbered(range(300))]
-    assert any(2 * len(markets) > 300 for _, markets in words), "one is written by what lacks it"
-    made = buckets.make(words, 300)
-    assert [entry for bucket in made for entry in buckets.read(bucket.body, 300)] == words
+        postings.add(words.of_texts(market.texts), market.categories)
+    found = [*postings.numbered(range(300))]
+    assert any(2 * len(markets) > 300 for _, markets in found), "one is written by what lacks it"
+    made = buckets.make(found, 300)
+    assert [entry for bucket in made for entry in buckets.read(bucket.body, 300)] == found
 
 
 def test_long_words_count_by_their_first_hundred_letters() -> None:
     postings = Postings()
     for text in ("x" * 150, "x" * 99, "x" * 100 + "y"):
-        postings.add([text])
+        postings.add(words.of_text(text))
     assert [*postings.numbered([2, 1, 0])] == [("x" * 99, [1]), ("x" * 100, [0, 2])]
 
 
@@ -127,8 +128,8 @@ def test_an_index_without_some_markets_is_made_of_the_index(gone: set[int], layo
         )
         for sort, one in zip(contract.SORTS, lists, strict=True)
     }
-    words = published.words_without(root, gone, objects.__getitem__)
-    made = generation.Generation(words, [market.status for market in kept], orders)
+    remaining = published.words_without(root, gone, objects.__getitem__)
+    made = generation.Generation(remaining, [market.status for market in kept], orders)
     assert bodies(made) == bodies(wanted)
 
 
@@ -136,5 +137,5 @@ def test_no_word_of_a_withdrawn_market_remains() -> None:
     markets = [*MANY[:40], Market(("canary zzyzx", "Ḉḁṅḁṙÿ2 選挙"), categories=("cage",))]
     whole = of(markets)
     root = published.Root.model_validate_json(whole.root)
-    words = [word for word, _ in published.words_without(root, [40], bodies(whole).__getitem__)]
-    assert {"canary", "zzyzx", "canary2", "選挙", "挙", ".cage"}.isdisjoint(words)
+    found = [word for word, _ in published.words_without(root, [40], bodies(whole).__getitem__)]
+    assert {"canary", "zzyzx", "canary2", "選挙", "挙", ".cage"}.isdisjoint(found)

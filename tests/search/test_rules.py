@@ -127,7 +127,7 @@ def test_the_script_has_nothing_that_an_engine_lacks(layout: str) -> None:
 def refused(edge: InQuickjs, layout: str, query: str) -> Any:
     (answer,) = edge.walk(site(layout), query)
     assert answer["status"] == 400, answer
-    sentences = {sentence: name for name, sentence in contract.EXTENDED_ERRORS.items()}
+    sentences = {sentence: name for name, sentence in contract.SEARCH_ERRORS.items()}
     return [sentences[detail["message"]] for detail in json.loads(answer["body"])["details"]]
 
 
@@ -164,7 +164,7 @@ def test_a_walk_stays_in_its_generation(edge: InQuickjs, layout: str) -> None:
         answers += edge.walk({**site(layout), **later}, f"{query}&cursor={next_of(answers[-1])}")[:1]
     assert search.items_of(answers) == walked
     assert edge.walk({**site(layout), **later}, query)[0]["body"] != first["body"]
-    assert refused_by(edge, later, f"{query}&cursor={next_of(first)}") == [contract.EXTENDED_ERRORS["cursor.gone"]]
+    assert refused_by(edge, later, f"{query}&cursor={next_of(first)}") == [contract.SEARCH_ERRORS["cursor.gone"]]
 
 
 def refused_by(edge: InQuickjs, objects: Mapping[str, str], query: str) -> list[str]:
@@ -212,7 +212,7 @@ def test_words_in_too_many_buckets_are_refused(edge: InQuickjs, layout: str) -> 
         objects = search.objects(markets, layout)
     assert edge.walk(objects, f"q={'+'.join(f'{letter}a' for letter in letters[:20])}")[0]["status"] == 200
     (answer,) = edge.walk(objects, f"q={'+'.join(f'{letter}ax' for letter in letters[:25])}")
-    assert json.loads(answer["body"])["details"][0]["message"] == contract.EXTENDED_ERRORS["q.words"]
+    assert json.loads(answer["body"])["details"][0]["message"] == contract.SEARCH_ERRORS["q.words"]
 
 
 def test_a_query_reads_six_objects_of_the_index_at_most_unless_it_has_many_words(edge: InQuickjs, layout: str) -> None:
@@ -227,7 +227,7 @@ def test_a_query_reads_six_objects_of_the_index_at_most_unless_it_has_many_words
 
 def test_without_an_index_there_is_no_search(edge: InQuickjs, layout: str) -> None:
     (answer,) = edge.walk({}, "q=will")
-    assert json.loads(answer["body"])["details"][0]["message"] == contract.EXTENDED_ERRORS["q.absent"]
+    assert json.loads(answer["body"])["details"][0]["message"] == contract.SEARCH_ERRORS["q.absent"]
 
 
 def test_an_object_that_is_gone_ends_a_walk_but_not_the_search(edge: InQuickjs, layout: str) -> None:
@@ -235,7 +235,7 @@ def test_an_object_that_is_gone_ends_a_walk_but_not_the_search(edge: InQuickjs, 
     first = edge.walk(site(layout), query)[0]
     for key in edge.walk(site(layout), f"{query}&cursor={next_of(first)}")[0]["read"]:
         left = {name: text for name, text in site(layout).items() if name != key}
-        assert refused_by(edge, left, f"{query}&cursor={next_of(first)}") == [contract.EXTENDED_ERRORS["cursor.gone"]]
+        assert refused_by(edge, left, f"{query}&cursor={next_of(first)}") == [contract.SEARCH_ERRORS["cursor.gone"]]
     for key in first["read"][1:]:
         left = {name: text for name, text in site(layout).items() if name != key}
         assert edge.walk(left, query)[0]["status"] == 503

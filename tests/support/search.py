@@ -18,7 +18,7 @@ from generator.api.contract import MarketStatus, Sort, StatusFilter
 from generator.config.settings import Config
 from generator.edge import router, templates
 from generator.edge.local.js_router import provide_digest
-from generator.search import buckets
+from generator.search import buckets, words
 from generator.search import generation as index
 from generator.search.words import Postings
 from generator.tree import chunks, pages
@@ -67,7 +67,7 @@ def generation(
     postings, orders, lists = Postings(), {}, list[pages.Generation | chunks.Generation]()
     encoded = [item(number, market) for number, market in enumerate(markets)]
     for market in markets:
-        postings.add(market.texts, market.categories)
+        postings.add(words.of_texts(market.texts), market.categories)
     for sort in contract.SORTS:
         found = order(markets, sort)
         source = ItemList(f"all/{sort}", [encoded[number] for number in found])
