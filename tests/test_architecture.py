@@ -26,15 +26,15 @@ ROOT_LEAVES: Final = {"errors", "filesystem", "findings", "metrics", "progress",
 MAY_IMPORT: Final[Mapping[str, set[str]]] = {
     "config": set(),
     "api": {"config"},
-    "markets": {"api", "config"},
+    "markets": {"search", "api", "config"},
     "tree": {"api"},
     "source": {"markets", "config"},
     "demo": {"api"},
     "cost": {"tree", "api", "config"},
     "search": {"tree", "api"},
     "edge": {"search", "tree", "api", "config"},
-    "builder": {"source", "markets", "edge", "cost", "tree", "api", "config"},
-    "publish": {"cost", "tree", "api", "config"},
+    "builder": {"search", "source", "markets", "edge", "cost", "tree", "api", "config"},
+    "publish": {"search", "cost", "tree", "api", "config"},
     "cli": {"builder", "publish", "source", "demo", "markets", "edge", "cost", "tree", "api", "config"},
 }
 #: The only modules that may import each library.
@@ -64,8 +64,9 @@ OWNERS: Final[Mapping[str, set[str]]] = {
 PURE: Final = {
     "api", "markets", "search", "errors", "findings", "wording",
     "builder.artifacts", "builder.guards", "builder.inspection.excerpts",
-    "builder.notices", "cost.estimate", "demo.texts", "edge.cloudflare", "edge.cloudfront", "edge.nginx",
-    "edge.responses", "publish.plan", "publish.record", "source.grouping", "source.relations", "source.schema_check",
+    "builder.notices", "builder.search_index", "cost.estimate", "demo.texts", "edge.cloudflare", "edge.cloudfront",
+    "edge.nginx", "edge.responses", "publish.plan", "publish.record", "publish.reindex", "source.grouping",
+    "source.relations", "source.schema_check",
     "tree.artifact", "tree.blocklist", "tree.chunks", "tree.files", "tree.layouts", "tree.list_reader",
     "tree.manifest", "tree.pages",
 }  # fmt: skip

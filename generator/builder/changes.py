@@ -33,9 +33,13 @@ def made(previous: Manifest | None, rendered: Rendered) -> Change | None:
     minutes = manifest.minutes_between(previous.as_of, rendered.manifest.as_of)
     if minutes <= 0:
         return None
+    lists = [staged for staged in rendered.lists if staged.name != keys.SEARCH]
+    # Objects of the search index are outside lists: what changes of them has nothing to do with its length.
+    index = [staged for staged in rendered.lists if staged.name == keys.SEARCH]
     objects = sum(not keys.is_first_page(key) for key in rendered.staged.changed)
-    new_generations = frozenset(staged.name for staged in rendered.new_lists())
-    new_first_pages = frozenset(staged.name for staged in rendered.lists if staged.first_pages.changed)
+    objects += sum(len(staged.first_pages.changed) + (staged.new.objects if staged.new else 0) for staged in index)
+    new_generations = frozenset(staged.name for staged in lists if staged.new)
+    new_first_pages = frozenset(staged.name for staged in lists if staged.first_pages.changed)
     # A new generation has a new index, which is not a chunk.
-    chunks = {staged.name: staged.new.objects - 1 for staged in rendered.lists if staged.new and staged.current.chunks}
+    chunks = {staged.name: staged.new.objects - 1 for staged in lists if staged.new and staged.current.chunks}
     return Change(new_generations, new_first_pages, objects, minutes, chunks)

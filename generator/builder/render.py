@@ -19,7 +19,7 @@ from generator.progress import Progress
 from generator.source.connection import display_url
 from generator.source.queries import Range
 from generator.source.reader import Reader
-from generator.tree import manifest, staging
+from generator.tree import layouts, manifest, staging
 from generator.tree.folder import Output
 from generator.tree.generation import ItemList
 from generator.tree.manifest import Manifest, Membership, Memberships
@@ -138,8 +138,14 @@ class Renderer:
 
 
 def _site(lists: Sequence[ItemList], staged_lists: Sequence[StagedList], staged: Staged) -> Site:
-    objects = sum(not keys.is_first_page(key) for key in staged.objects)
-    return Site.of(lists, objects, staged.size - sum(staged_list.first_pages.size for staged_list in staged_lists))
+    objects, size = sum(not keys.is_first_page(key) for key in staged.objects), staged.size
+    for staged_list in staged_lists:
+        if staged_list.name == keys.SEARCH:
+            objects += layouts.object_count(staged_list.current) + len(staged_list.first_pages.objects)
+            size += staged_list.current.bytes
+        else:
+            size -= staged_list.first_pages.size
+    return Site.of(lists, objects, size)
 
 
 def _work(unit: Unit) -> float:

@@ -131,7 +131,7 @@ class _Run:
             deleted=placed.deleted,
             remarks=sorted(self.remarks),
             markets=self._market_changes(rendered),
-            new_lists=[staged.name for staged in rendered.new_lists()],
+            new_lists=[staged.name for staged in rendered.new_lists() if staged.name != keys.SEARCH],
         )
 
     def _market_changes(self, rendered: Rendered) -> MarketChanges:

@@ -4,7 +4,7 @@ Lists are read as readers walk them, from their first pages on, so they are righ
 only some of these.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from generator.api import contract, keys
 from generator.api.openapi.schemas import BuildRecord
 from generator.errors import OutputError
+from generator.publish import reindex
 from generator.publish.record import Published
 from generator.publish.stores.requests import etags_of, parallel_map, with_retries
 from generator.publish.stores.store import Store
@@ -27,6 +28,8 @@ from generator.tree.manifest import Manifest
 from generator.tree.staging import Rendered, Staged, StagedList
 
 _JSON: Final[TypeAdapter[Any]] = TypeAdapter(Any)
+#: The lists that the search index leads into.
+_NUMBERED: Final = frozenset(keys.list_name("all", sort) for sort in contract.SORTS)
 
 
 def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> None:
@@ -97,9 +100,17 @@ class _Withdrawal:
         before = self._before
         staged = Staged(objects=self._kept_objects())
         lists = []
+        numbered = dict[str, list[bytes]]()
         for name, items in zip(before.lists, parallel_map(self._items, before.lists, parallel), strict=True):
             lists.append(self._staged_list(folder, name, items))
             staged.add(lists[-1].first_pages)
+            if items is not None and name in _NUMBERED:
+                numbered[name] = items
+        index = self._staged_index(folder, lists, numbered, parallel)
+        if index is None:
+            staged.objects.pop(keys.head(keys.SEARCH), None)
+        else:
+            staged.add(index.first_pages)
         for artifact in self._documents({staged_list.name: staged_list.current.count for staged_list in lists}):
             staged.put(folder, artifact)
         # Whatever could not be read may show any of them.
@@ -108,12 +119,14 @@ class _Withdrawal:
         update = {
             "complete": True,
             "lists": {staged_list.name: staged_list.current for staged_list in lists},
+            "search": index.current if index else None,
             "retired": (),
             "objects": dict(sorted(staged.objects.items())),
             "markets": {},
             "slugs": {market_id: slugs for market_id, slugs in before.slugs.items() if market_id not in named},
         }
-        return Rendered(lists, staged, before.model_copy(update=update), markets)
+        found = [*lists, index] if index else lists
+        return Rendered(found, staged, before.model_copy(update=update), markets)
 
     def _kept_objects(self) -> dict[str, str]:
         """The digests of the objects that stay as they are."""
@@ -139,6 +152,25 @@ class _Withdrawal:
         if len(kept) == len(items) and not self._is_doubted(name):
             return StagedList(name, self._before.lists[name], new=None, first_pages=Staged())
         return staging.stage_list(folder, self._before.layout, self._before.generations(), ItemList(name, kept))
+
+    def _staged_index(
+        self, folder: Output, lists: Sequence[StagedList], items: Mapping[str, Sequence[bytes]], parallel: int
+    ) -> StagedList | None:
+        """Stage the search index; None without one, or if it cannot be read: then search ends until the next build."""
+        before, current = self._before, {staged_list.name: staged_list.current for staged_list in lists}
+        if before.search is None or self.problems or items.keys() != _NUMBERED:
+            return None
+        is_as_before = all(current[name] == before.lists[name] for name in _NUMBERED)
+        if is_as_before and not self._is_doubted(keys.SEARCH):
+            return StagedList(keys.SEARCH, before.search, new=None, first_pages=Staged())
+        after = {name: current[name].generation for name in _NUMBERED}
+        state = reindex.Published(before.layout, before.search.generation, items, after)
+        read_all = partial(self._read_all, parallel)
+        index = reindex.without(self._ids, state, self._read, read_all)
+        return staging.stage_generation(folder, before.generations(), index) if index else None
+
+    def _read_all(self, parallel: int, wanted: Iterable[str]) -> Iterable[bytes | None]:
+        return parallel_map(self._read, wanted, parallel)
 
     def _is_doubted(self, list_name: str) -> bool:
         prefix = f"{keys.list_prefix(list_name)}/"

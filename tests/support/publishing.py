@@ -160,7 +160,7 @@ class Site:
         objects = self.objects()
         assert objects.keys() == stated.built.objects.keys() | pages
         built = self.built(output)
-        current = {key for name, entry in stated.built.lists.items() for key in object_keys(name, entry)}
+        current = {key for name, entry in stated.built.all_lists().items() for key in object_keys(name, entry)}
         expected = stated.built.objects.keys() | current
         assert {key: objects[key] for key in expected} == {key: built[key] for key in expected}
 
