@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-from generator.api import contract, keys
+from generator.api import contract, cursors, keys
 from generator.config.settings import Config
 from generator.edge import responses
 from generator.tree import chunks
@@ -66,6 +66,8 @@ def origin_request_values(config: Config) -> dict[str, Any]:
         "region": _REGION,
         "root": _root(config),
         "prefix": _target(config)[1],
+        "generation_length": cursors.GENERATION_LENGTH,
+        "invalid": contract.invalid().error,
         "first": keys.FIRST,
         "chunk_letter": chunks.LETTER,
         "cors": responses.CORS,

@@ -58,7 +58,7 @@ def _cloudfront(config: Config) -> Iterator[EdgeFile]:
         cloudfront.ORIGIN_RESPONSE: templates.rendered("edge/cloudfront/origin-response.js.j2", response),
     }
     if layouts.is_cut(config.layout):
-        request = router.window_values(config) | cloudfront.origin_request_values(config)
+        request = router.cutter_values(config) | cloudfront.origin_request_values(config)
         functions[cloudfront.ORIGIN_REQUEST] = templates.rendered("edge/cloudfront/origin-request.js.j2", request)
     stack = templates.rendered("edge/cloudfront/template.yaml.j2", cloudfront.stack_values(config, functions))
     for name, text in {**functions, cloudfront.STACK: stack}.items():

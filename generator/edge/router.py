@@ -17,6 +17,8 @@ from generator.tree.generation import SEARCH_LETTER
 
 #: What `encodeURIComponent` leaves alone besides letters, digits, `-` and `_` (ECMA-262).
 _UNRESERVED: Final = ".!~*'()"
+#: Where an edge that cannot search names searches, below their list; no object lies there.
+_SEARCH_FOLDER: Final = "q"
 #: The errors that every router can answer, and that do not depend on the request.
 _FIXED: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.TOO_MANY_REQUESTS)
 
@@ -39,6 +41,9 @@ def rewriter_values(config: Config) -> dict[str, Any]:
     if layouts.is_cut(config.layout):
         # Behind the router, another function cuts the pages that it names.
         values |= {"names_windows": True}
+        if config.can_search:
+            values |= {name: search_values()[name] for name in ("longest_q", "search_folder", "letters", "sentences")}
+            values |= {"names_searches": True}
     return values
 
 
@@ -47,8 +52,7 @@ def reader_values(config: Config) -> dict[str, Any]:
     values, unavailable = _values(config), HTTPStatus.SERVICE_UNAVAILABLE
     return (
         values
-        | window_values(config)
-        | (search_values() if config.can_search else {})
+        | cutter_values(config)
         | {
             "can_read": True,
             "is_cut": layouts.is_cut(config.layout),
@@ -75,6 +79,11 @@ def window_values(config: Config) -> dict[str, Any]:
     }
 
 
+def cutter_values(config: Config) -> dict[str, Any]:
+    """Values for a script that cuts pages, and searches where there is an index."""
+    return window_values(config) | (search_values() if config.can_search else {})
+
+
 def search_values() -> dict[str, Any]:
     """Values for a script that evaluates `q`."""
     codes = {state: code for code, state in enumerate(contract.MARKET_STATUSES)}
@@ -82,6 +91,7 @@ def search_values() -> dict[str, Any]:
         "can_search": True,
         "sentences": contract.parameter_errors("extended", can_search=True),
         "search_list": keys.SEARCH,
+        "search_folder": _SEARCH_FOLDER,
         "all": keys.SEARCH.partition("/")[0],
         "search_letter": SEARCH_LETTER,
         "letters": layouts.LETTERS + SEARCH_LETTER,
@@ -144,6 +154,7 @@ def _values(config: Config) -> dict[str, Any]:
         "can_read": False,
         "can_search": False,
         "names_windows": False,
+        "names_searches": False,
         "letters": layouts.LETTERS,
         "page_letter": pages.LETTER,
         "cors": responses.CORS,
