@@ -300,9 +300,9 @@ def market_parameter(variant: Variant) -> str:
     return "marketRef" if variant == "extended" else "marketId"
 
 
-def invalid(*faults: str, variant: Variant = "core") -> ErrorResponse:
+def invalid(*faults: str, variant: Variant = "core", can_search: bool = False) -> ErrorResponse:
     """The 400 body for these keys of `parameter_errors`."""
-    sentences = parameter_errors(variant)
+    sentences = parameter_errors(variant, can_search=can_search)
     details = [ErrorDetail(path=[fault.partition(".")[0]], message=sentences[fault]) for fault in faults]
     return ErrorResponse(error=FIXED_ERRORS[400].error, details=details)
 

@@ -143,9 +143,8 @@ again, and do not take it for a market or page that is gone."""
 
 def listing(config: Config) -> str:
     """The description of the list and of walks through it."""
-    search = (
-        "\n\nSearch, the parameter `q`, is not offered here and answered 400." if config.variant == "extended" else ""
-    )
+    is_refused = config.variant == "extended" and not config.can_search
+    search = "\n\nSearch, the parameter `q`, is not offered here and answered 400." if is_refused else ""
     return f"""\
 Lists public markets, a page at a time. Members of a public FX family are not listed; `getMarket` has them.
 
@@ -188,12 +187,26 @@ MARKET_ID: Final = "The market's UUID, in upper or lower case."
 MARKET_REF: Final = "The market's UUID or its slug, in upper or lower case. Both give the same answer."
 
 
-def cursor(variant: Variant) -> str:
+def cursor(config: Config) -> str:
     """The description of the cursor parameter."""
-    bound = "`status` and `sort`" if variant == "core" else "`status`, `sort` and `category`"
+    bound = "`status` and `sort`" if config.variant == "core" else "`status`, `sort` and `category`"
+    if config.can_search:
+        bound = "`status`, `sort`, `category` and words of `q`"
     return f"""\
 The `nextCursor` of the page before; leave it out for the first page. It is opaque, and valid only with the {bound} of \
 the page it came from."""
+
+
+def q(config: Config) -> str:
+    """The description of the search parameter."""
+    texts = "title" if config.search == "title" else "title or description"
+    rewriting = "" if config.layout == "chunks" else " An edge that can only rewrite addresses answers it 400."
+    return f"""\
+Words to search for: only markets that have all of them in their {texts} are listed, in the order of the list. A word \
+of three letters or more is found where it begins a word, a shorter one where it is a word. Case and accents do not \
+matter (NFKD, without marks, case-folded); what is neither letter nor digit separates words. In Chinese and Japanese \
+text every two neighboring characters must occur together. At most {contract.Q_LENGTH} characters, with a letter or a \
+digit among them. A page may hold fewer markets than `limit`, so only a null `nextCursor` means the end.{rewriting}"""
 
 
 def build(variant: Variant) -> str:

@@ -59,6 +59,8 @@ def _list_markets(config: Config) -> Json:
     walk = {name: f"$request.query.{name}" for name in ("status", "sort", "limit")}
     if config.variant == "extended":
         walk["category"] = "$request.query.category"
+    if config.can_search:
+        walk["q"] = "$request.query.q"
     links = {
         "nextPage": {
             "operationId": "listMarkets",
@@ -72,16 +74,16 @@ def _list_markets(config: Config) -> Json:
         "summary": "List public markets",
         "description": texts.listing(config),
         "tags": ["markets"],
-        "parameters": _list_parameters(config.variant),
+        "parameters": _list_parameters(config),
         "responses": {
             "200": _found("A page of the list.", "PublicMarketList", examples.lists(config.variant), links),
-            "400": _invalid("A parameter is invalid; `details` names it.", _list_faults(config.variant)),
+            "400": _invalid("A parameter is invalid; `details` names it.", _list_faults(config)),
             **_refused(405, 429, 503),
         },
     }
 
 
-def _list_faults(variant: Variant) -> Json:
+def _list_faults(config: Config) -> Json:
     faults: dict[str, tuple[str, ...]] = {
         "limit": ("limit",),
         "cursor": ("cursor",),
@@ -89,9 +91,11 @@ def _list_faults(variant: Variant) -> Json:
         "expiredCursor": ("cursor.gone",),
         "several": ("status", "limit"),
     }
-    if variant == "extended":
+    if config.variant == "extended":
         faults["category"] = ("category",)
-    return examples.rejections(variant, **faults)
+    if config.can_search:
+        faults["q"] = ("q",)
+    return examples.rejections(config.variant, can_search=config.can_search, **faults)
 
 
 def _get_snapshot(config: Config) -> Json:
@@ -165,7 +169,7 @@ def _get_build(config: Config) -> Json:
     }
 
 
-def _list_parameters(variant: Variant) -> list[Json]:
+def _list_parameters(config: Config) -> list[Json]:
     limit = {
         "type": "integer",
         "minimum": contract.LIMIT_MIN,
@@ -181,11 +185,12 @@ def _list_parameters(variant: Variant) -> list[Json]:
         _query("limit", texts.LIMIT, limit, {name: {"value": value} for name, value in limits.items()}),
         _query(
             "cursor",
-            texts.cursor(variant),
+            texts.cursor(config),
             {"type": "string", "minLength": 1},
             {"nextPage": {"summary": "From the page before", "value": examples.CURSOR}},
         ),
-        *([_category_parameter()] if variant == "extended" else []),
+        *([_category_parameter()] if config.variant == "extended" else []),
+        *([_q_parameter(config)] if config.can_search else []),
     ]
 
 
@@ -197,6 +202,11 @@ def _category_parameter() -> Json:
     }
     named |= {"name": {"summary": "by its name", "value": examples.CATEGORIES[-1]}}
     return _query("category", texts.CATEGORY, schema, named)
+
+
+def _q_parameter(config: Config) -> Json:
+    schema = {"type": "string", "minLength": 1, "maxLength": contract.Q_LENGTH}
+    return _query("q", texts.q(config), schema, examples.SEARCHES)
 
 
 def _query(name: str, description: str, schema: Json, shown: Json) -> Json:

@@ -135,12 +135,22 @@ def details(variant: Variant) -> dict[str, Any]:
     }
 
 
-def rejections(variant: Variant, /, **faults: tuple[str, ...]) -> dict[str, Any]:
+#: Values of `q`.
+SEARCHES: Final = {
+    "word": {"summary": "What begins a word", "value": "elect"},
+    "words": {"summary": "All of several words, in any order", "value": "election 2026"},
+    "accents": {"summary": "Case and accents are ignored, so this finds “election”", "value": "ÉLECTION"},
+    "unspaced": {"summary": "Part of a text without spaces", "value": "選挙"},
+}
+
+
+def rejections(variant: Variant, /, *, can_search: bool = False, **faults: tuple[str, ...]) -> dict[str, Any]:
     """400 bodies by name, for the parameters given for each."""
-    return {
-        name: _example(f"Refuses {' and '.join(parameters)}", contract.invalid(*parameters, variant=variant))
+    bodies = {
+        name: contract.invalid(*parameters, variant=variant, can_search=can_search)
         for name, parameters in faults.items()
     }
+    return {name: _example(f"Refuses {' and '.join(faults[name])}", body) for name, body in bodies.items()}
 
 
 def fixed_error(status: int) -> dict[str, Any]:
