@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from generator.builder import artifacts, changes, notices
+from generator.api import cursors
+from generator.builder import artifacts, changes, notices, search_index
 from generator.builder.notices import Remark
 from generator.config.settings import Config
 from generator.cost import estimate, sizes
@@ -78,6 +79,8 @@ class DryBuilder:
         found = _Found(catalog, self.config)
         for artifact in self._mutable(reader, catalog, lists, categories, found):
             count.add(artifact)
+        if self.config.can_search:
+            self._count_index(catalog, categories, lists, count)
         site = Site.of(lists, count.objects, count.bytes)
         change = (
             changes.expected(previous, catalog.as_of, self._generations(lists), count.changed)
@@ -105,6 +108,17 @@ class DryBuilder:
         yield from artifacts.documents(catalog, self.config)
         counts = {items.name: len(items.items) for items in lists}
         yield artifacts.build_json(catalog, self.config, counts, categories)
+
+    def _count_index(
+        self, catalog: Catalog, categories: Mapping[str, str], lists: Sequence[ItemList], count: "_Count"
+    ) -> None:
+        """Count the search index; its root and head always change, as any list does."""
+        known = layouts.chunk_keys(self.last.manifest.generations()) if self.last.manifest else set()
+        # The names would take the hashing of everything; they only fill their places.
+        names = {items.name: "0" * cursors.GENERATION_LENGTH for items in lists}
+        index = search_index.make(catalog, categories, self.config.layout, names)
+        for key, body in (*index.objects(), *index.first_pages()):
+            count.add_object(len(body), is_changed=key not in known)
 
     def _generations(self, lists: Iterable[ItemList]) -> Iterator[Generation]:
         for items in lists:
@@ -146,6 +160,10 @@ class _Count:
         self.objects = self.bytes = self.changed = 0
 
     def add(self, artifact: Artifact) -> None:
+        digest = manifest.digest(artifact.key, artifact.body)
+        self.add_object(len(artifact.body), is_changed=self._known.get(artifact.key) != digest)
+
+    def add_object(self, size: int, *, is_changed: bool) -> None:
         self.objects += 1
-        self.bytes += len(artifact.body)
-        self.changed += self._known.get(artifact.key) != manifest.digest(artifact.key, artifact.body)
+        self.bytes += size
+        self.changed += is_changed

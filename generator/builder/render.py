@@ -110,7 +110,7 @@ class Renderer:
 
     def _index(self, catalog: Catalog, offered: Collection[str], lists: Sequence[StagedList]) -> StagedList:
         """Stage the search index, which leads into the lists."""
-        generations = {staged_list.name: staged_list.current for staged_list in lists}
+        generations = {staged_list.name: staged_list.current.generation for staged_list in lists}
         index = search_index.make(catalog, offered, self.config.layout, generations)
         known = self.previous.generations() if self.previous else {}
         return staging.stage_generation(self.folder, known, index)

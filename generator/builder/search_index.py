@@ -7,11 +7,13 @@ from generator.markets.catalog import Catalog
 from generator.search.generation import Generation, Order
 from generator.search.words import Postings
 from generator.tree import layouts
-from generator.tree.manifest import Current
 
 
-def make(catalog: Catalog, offered: Collection[str], layout: str, lists: Mapping[str, Current]) -> Generation:
-    """The index that leads into these lists; `offered` are the slugs of the categories that have some."""
+def make(catalog: Catalog, offered: Collection[str], layout: str, generations: Mapping[str, str]) -> Generation:
+    """The index of a catalog; `offered` are the slugs of the categories that have lists.
+
+    `generations` has the name of every list's generation.
+    """
     ranked = dict(catalog.ranked())
     oldest_first = ranked["new"][::-1]
     numbers = {market.item.id: number for number, market in enumerate(oldest_first)}
@@ -20,7 +22,7 @@ def make(catalog: Catalog, offered: Collection[str], layout: str, lists: Mapping
         postings.add(market.words.split(), [slug for slug in market.categories if slug in offered])
     orders = {
         sort: Order(
-            lists[keys.list_name("all", sort)].generation,
+            generations[keys.list_name("all", sort)],
             [numbers[market.item.id] for market in markets],
             b"" if layouts.is_cut(layout) or not markets else markets[0].body,
         )

@@ -53,6 +53,13 @@ class Site:
             lists.write(self.output / key, body)
         self.upload(objects)
 
+    def put_objects(self, objects: Mapping[str, str]) -> None:
+        """Publish objects, heads last."""
+        in_order = sorted(objects, key=keys.is_first_page)
+        for key in in_order:
+            lists.write(self.output / key, objects[key].encode())
+        self.upload(in_order)
+
     def change(self, key: str, body: bytes | None) -> None:
         """Damage an object, or delete it."""
         if body is None:
@@ -90,15 +97,15 @@ def _settings(folder: Path, layout: str, port: int, **settings: object) -> Confi
 
 
 @contextmanager
-def _nginx(layout: str, folder: Path) -> Iterator[Site]:
+def _nginx(layout: str, folder: Path, **settings: str) -> Iterator[Site]:
     port = free_port()
-    output = _settings(folder, layout, port).output
+    output = _settings(folder, layout, port, **settings).output
     with nginx(output, port), connected(port) as client:
         yield Site("nginx", layout, output, client, _nothing)
 
 
 @contextmanager
-def _bucket(layout: str, folder: Path) -> Iterator[Site]:
+def _bucket(layout: str, folder: Path, **settings: str) -> Iterator[Site]:
     port, store = free_port(), free_port()
     place = {
         "publish__target": "s3://store/a prefix",
@@ -106,21 +113,22 @@ def _bucket(layout: str, folder: Path) -> Iterator[Site]:
         # Where nothing purged the copies, they would be kept for minutes only.
         "publish__cloudfront_distribution": "E2EXAMPLE",
     }
-    output = _settings(folder, layout, port, **place).output
+    output = _settings(folder, layout, port, **place, **settings).output
     with bucket(output, store), nginx(output, port, "bucket.conf"), connected(port) as client:
         yield Site("bucket", layout, output, client, _nothing)
 
 
 @contextmanager
-def _serve(layout: str, folder: Path) -> Iterator[Site]:
-    output = _settings(folder, layout, 8000).output
-    with served(folder, *UNLIMITED, "--set", f"layout={layout}") as server, connected(server.port) as client:
+def _serve(layout: str, folder: Path, **settings: str) -> Iterator[Site]:
+    output = _settings(folder, layout, 8000, **settings).output
+    given = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+    with served(folder, *UNLIMITED, "--set", f"layout={layout}", *given) as server, connected(server.port) as client:
         yield Site("serve", layout, output, client, _nothing)
 
 
 @contextmanager
-def _worker(layout: str, folder: Path) -> Iterator[Site]:
-    config = _settings(folder, layout, 8000)
+def _worker(layout: str, folder: Path, **settings: str) -> Iterator[Site]:
+    config = _settings(folder, layout, 8000, **settings)
     wrangler = cloudflare.write(config, folder)
     # Nothing from the cache, or what tests change would show after half a minute. test_cloudflare.py has it.
     change_rule(folder / edge_cloudflare.WORKER, "return caches.default.match(CACHE_ROOT + key);", "return null;")
@@ -136,7 +144,7 @@ def _worker(layout: str, folder: Path) -> Iterator[Site]:
         yield Site("worker", layout, config.output, worker.client, upload)
 
 
-_STARTS: Final[Mapping[str, Callable[[str, Path], AbstractContextManager[Site]]]] = {
+_STARTS: Final[Mapping[str, Callable[..., AbstractContextManager[Site]]]] = {
     "nginx": _nginx,
     "bucket": _bucket,
     "serve": _serve,
@@ -146,8 +154,8 @@ EDGES: Final = tuple(_STARTS)
 
 
 @contextmanager
-def site(name: str, layout: str) -> Iterator[Site]:
-    """The edge, rendered for a layout, with an empty store."""
+def site(name: str, layout: str, **settings: str) -> Iterator[Site]:
+    """The edge, rendered for a layout and other settings, with an empty store."""
     with ExitStack() as stack:
         folder = stack.enter_context(folder_for_anybody())
-        yield stack.enter_context(_STARTS[name](layout, folder))
+        yield stack.enter_context(_STARTS[name](layout, folder, **settings))
