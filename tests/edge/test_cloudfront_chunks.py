@@ -1,5 +1,6 @@
 """CloudFront in the layout `chunks`: its function on requests to the origin, run by Node, reads a real S3 server."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http import HTTPStatus
@@ -13,7 +14,8 @@ from generator.config.settings import Config, Publish
 from generator.edge import cloudfront
 from generator.tree import chunks, pages
 from tests.edge.test_cloudfront import is_red
-from tests.support import lists
+from tests.search.test_rules import CASES, MARKETS
+from tests.support import lists, search
 from tests.support.builds import VARIANTS, Outputs, files
 from tests.support.cloudflare import node
 from tests.support.cloudfront import CHUNKED, Answer, CloudFront, rendered
@@ -192,3 +194,52 @@ def test_a_page_of_a_hundred_items_that_are_too_long_is_no_page(store: S3Server,
     edge = distribution(CHUNKED, store, tmp_path, tmp_path)
     assert is_red(lambda: [str(one) for one in ask(edge, (long.name, 100, None)) if one.status != HTTPStatus.OK])
     assert ask(edge, (long.name, 20, None))[0].status == HTTPStatus.OK
+
+
+# ── searches ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+SEARCHED = CHUNKED.model_copy(update={"variant": "extended", "search": "title"})
+
+
+def search_pages(edge: CloudFront, *queries: str) -> list[Answer]:
+    """The answers to requests with these queries."""
+    return edge.answers(
+        [
+            Case("GET", f"/{keys.MARKETS}", query, 200, None, (), frozenset((200,)), core_only=False)
+            for query in queries
+        ],
+        "node",
+        "raw",
+    )
+
+
+def test_searches_are_answered_behind_the_function(store: S3Server, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    for key, body in search.objects(MARKETS, "chunks").items():
+        lists.write(output / key, body.encode())
+    edge = distribution(SEARCHED, store, output, tmp_path)
+    first = search_pages(edge, *(case.query() for case in CASES))
+    again = []
+    for case, answer in zip(CASES, first, strict=True):
+        assert answer.status == HTTPStatus.OK, case
+        shown, cursor = search.items_of([{"body": answer.body.decode()}]), json.loads(answer.body)["nextCursor"]
+        assert shown == case.expected()[: case.limit], case
+        assert (cursor is None) == (len(case.expected()) <= case.limit), case
+        if cursor:
+            again.append((case, f"{case.query()}&cursor={cursor}"))
+    for (case, _), answer in zip(again, search_pages(edge, *(query for _, query in again)), strict=True):
+        shown = search.items_of([{"body": answer.body.decode()}])
+        assert shown == case.expected()[case.limit : 2 * case.limit], case
+
+
+def test_what_cannot_be_searched_is_refused(store: S3Server, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    for key, body in search.objects(MARKETS, "chunks").items():
+        lists.write(output / key, body.encode())
+    edge = distribution(SEARCHED, store, output, tmp_path)
+    cursor = json.loads(search_pages(edge, "q=the&limit=3")[0].body)["nextCursor"]
+    refused = ["q=", "q=-", "q=%F0%9F%99%82", f"q={'x' * 101}", f"q={'%F0%9F%99%82' * 101}", "q=a&q=b"]
+    for answer in search_pages(edge, *refused):
+        assert [detail["path"] for detail in json.loads(answer.body)["details"]] == [["q"]]
+    for answer in search_pages(edge, f"q=will&limit=3&cursor={cursor}", f"q=the&sort=new&cursor={cursor}"):
+        assert contract.SEARCH_ERRORS["cursor.foreign"].encode() in answer.body
