@@ -20,6 +20,7 @@ def make(catalog: Catalog, offered: Collection[str], layout: str, generations: M
     postings = Postings()
     for market in oldest_first:
         postings.add(market.words.split(), [slug for slug in market.categories if slug in offered])
+    postings.mention(offered)
     orders = {
         sort: Order(
             generations[keys.list_name("all", sort)],

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from generator.api import keys
 from generator.search import buckets
+from generator.search.words import OF_CATEGORY
 
 
 class Root(BaseModel):
@@ -33,7 +34,9 @@ def words_without(root: Root, gone: Collection[int], read: Callable[[str], bytes
     numbers = renumbered(root.count, gone)
     for key in root.bucket_keys():
         for word, markets in buckets.read(read(key), root.count):
-            if kept := [number for number in map(numbers.__getitem__, markets) if number >= 0]:
+            kept = [number for number in map(numbers.__getitem__, markets) if number >= 0]
+            # A category keeps its lists, although they may be empty.
+            if kept or word.startswith(OF_CATEGORY):
                 yield word, kept
 
 

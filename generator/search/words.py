@@ -71,6 +71,11 @@ class Postings:
                 known.append(place)
         return place
 
+    def mention(self, categories: Iterable[str]) -> None:
+        """Add these categories, even if no market has them: what the index lacks has no lists."""
+        for slug in categories:
+            self._markets.setdefault(f"{OF_CATEGORY}{slug}", [])
+
     def numbered(self, numbers: Sequence[int]) -> Iterator[tuple[str, list[int]]]:
         """The words in order, each with the ascending numbers of its markets, given by place."""
         markets = self._cut()

@@ -1,5 +1,6 @@
 """Rules of a search: a table of searches, cursors, bounds, what is missing or damaged; and broken variants."""
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ class Case:
 CASES: Final = (
     *(Case(q) for q in QUERIES),
     *(Case("the", status, sort) for status in contract.STATUS_FILTERS for sort in contract.SORTS[:2]),
-    *(Case("will", "open", sort, category, 100) for sort in contract.SORTS for category in ("crypto", "cry", "none")),
+    *(Case("will", "open", sort, category, 100) for sort in contract.SORTS for category in ("crypto", "cry", "empty")),
     *(Case("will", category=category) for category in ("cry", "us-politics")),
     Case("the", limit=1),
     Case("will", limit=7),
@@ -187,6 +188,20 @@ def test_a_hundred_characters_of_any_plane_are_allowed(edge: InQuickjs, layout: 
     for char in ("x", "é", "𠮷", "🙂x"):
         (answer,) = edge.walk(site(layout), f"q={quote((char * 100)[:100])}")
         assert answer["status"] == 200
+
+
+def test_a_category_without_lists_is_refused(edge: InQuickjs, layout: str) -> None:
+    for q in ("will", "nothing"):
+        assert refused(edge, layout, f"q={q}&category=other") == ["category"]
+    assert edge.walk(site(layout), "q=nothing&category=empty")[0]["status"] == 200
+
+
+def test_a_place_behind_the_end_is_no_place(edge: InQuickjs, layout: str) -> None:
+    generation = json.loads(site(layout)[keys.head(keys.SEARCH)])["generation"]
+    for position in (len(MARKETS), 999_999_999):
+        digest = hashlib.sha256(f"open/popular?the/{generation}/{position}".encode()).hexdigest()
+        cursor = digest[: cursors.CHECK_LENGTH] + generation + str(position)
+        assert refused(edge, layout, f"q=the&cursor={cursor}") == ["cursor.gone"]
 
 
 def test_other_faults_are_named_with_that_of_q(edge: InQuickjs, layout: str) -> None:

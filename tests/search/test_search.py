@@ -75,7 +75,7 @@ def cases(draw: st.DrawFn) -> Case:
     start = draw(st.integers(0, max(0, len(text) - 1)))
     q = text[start : start + draw(st.integers(1, 101))]
     status, sort = draw(st.sampled_from(contract.STATUS_FILTERS)), draw(st.sampled_from(contract.SORTS))
-    category = draw(st.none() | st.sampled_from(["crypto", "cry", "other"]))
+    category = draw(st.none() | st.sampled_from(["crypto", "cry", "empty"]))
     return Case(
         markets, q, status, sort, category, draw(st.sampled_from(LAYOUTS)), draw(st.sampled_from([1, 2, 3, 100]))
     )

@@ -25,6 +25,8 @@ from generator.tree import chunks, pages
 from generator.tree.generation import ItemList
 from tests.support.programs import require
 
+#: The categories that have lists.
+CATEGORIES: Final = ("crypto", "cry", "us-politics", "empty")
 #: Objects by key.
 Objects: TypeAlias = Mapping[str, str]
 #: The answer of the router's core, and the keys of the objects that it read.
@@ -68,6 +70,7 @@ def generation(
     encoded = [item(number, market) for number, market in enumerate(markets)]
     for market in markets:
         postings.add(words.of_texts(market.texts), market.categories)
+    postings.mention(CATEGORIES)
     for sort in contract.SORTS:
         found = order(markets, sort)
         source = ItemList(f"all/{sort}", [encoded[number] for number in found])
