@@ -3,7 +3,7 @@
 import argparse
 from typing import Final
 
-from tests.bench import build, details, growth, layouts, parts, peers, publish, rebuild, serving
+from tests.bench import build, details, growth, layouts, parts, peers, publish, rebuild, search, serving
 from tests.bench.runner import Options
 
 #: In the order in which they run.
@@ -16,6 +16,7 @@ PARTS: Final[dict[str, parts.Part]] = {
     "serving": serving.run,
     "growth": growth.run,
     "layouts": layouts.run,
+    "search": search.run,
 }
 
 

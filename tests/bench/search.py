@@ -1,0 +1,179 @@
+"""The search index: what it adds to a build, and what a query costs in Node and njs: `python -m tests.bench.search`.
+
+With PUBLIC_MARKETS_SOURCE__URL set, the markets of that database are searched instead of the demo's.
+"""
+
+import json
+import os
+import random
+import re
+import sqlite3
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from generator.api import keys
+from generator.edge import router
+from tests.bench import databases, parts
+from tests.bench.runner import Runner, product, say
+from tests.bench.tables import Goal, Measured, table
+from tests.support.builds import NOW, make_config
+
+_MARKETS: Final = 100_000
+_QUERIES: Final = 300
+#: Median and worst, in milliseconds, by engine.
+_GOALS: Final = {"node": (3, None), "njs": (20, 150)}
+_MOST_OBJECTS: Final = 300
+_MOST_BUCKETS: Final = 3
+
+#: A few lists only: they cost what they cost, with an index or without.
+_SITE: Final = {"variant": "extended", "layout": "chunks", "categories": "crypto", "search": "title+description"}
+
+_TIMED: Final = """
+const crypto = require('crypto');
+const fs = require('fs');
+function digest(text) { return crypto.createHash('sha256').update(text).digest('hex'); }
+const texts = {};
+function readText(key) {
+  if (!(key in texts)) {
+    try { texts[key] = fs.readFileSync(%s + '/' + key, 'utf8'); } catch (e) { texts[key] = null; }
+  }
+  return texts[key];
+}
+function ask(q) {
+  const read = [];
+  let found = route('GET', MARKETS, 'status=all&q=' + encodeURIComponent(q), digest);
+  while (found.status === undefined) {
+    found.read.forEach(function (key) { read.push(key); });
+    found = cut(found, found.read.map(function (key) { return readText(key); }), digest);
+  }
+  return { status: found.status, read: read };
+}
+const results = JSON.parse(fs.readFileSync(%s, 'utf8')).map(function (q) {
+  const answer = ask(q);
+  const begin = Date.now();
+  let count = 0;
+  while (count < 3 || Date.now() - begin < 10) { ask(q); count += 1; }
+  const index = answer.read.filter(function (key) { return key.indexOf(%s) !== -1; });
+  const ms = (Date.now() - begin) / count;
+  return { q: q, ms: ms, status: answer.status, index: index.length, all: answer.read.length };
+});
+fs.writeFileSync(%s, JSON.stringify(results));
+"""
+
+
+def run(runner: Runner) -> Iterator[str]:
+    """Build with and without the index, edit a title, then search."""
+    path = databases.realistic(runner, runner.options.markets(_MARKETS))
+    url = os.environ.get("PUBLIC_MARKETS_SOURCE__URL") or databases.url(path)
+    outputs = {setting: runner.new("search") for setting in ("off", "title", "title+description")}
+    built = {setting: _build(runner, url, output, setting) for setting, output in outputs.items()}
+    found = outputs["title+description"]
+    count = len(json.loads((found / "manifest.json").read_bytes())["markets"])
+    yield f"## Search: {count:,} markets"
+    yield ""
+    yield from _sizes(outputs, built, count)
+    yield ""
+    if url == databases.url(path):
+        yield _edited(runner, path, found).line()
+    yield from _queries(runner, found)
+
+
+def _build(runner: Runner, url: str, output: Path, setting: str) -> Measured:
+    say(f"  search: {setting}")
+    site = {**_SITE, "source__url": url, "output": output, "search": setting}
+    return runner.measured(product("build", "--as-of", NOW, folder=runner.root, **site))
+
+
+def _index(output: Path) -> dict[str, int]:
+    """The objects of the index, with their sizes."""
+    folder = output / keys.list_prefix(keys.SEARCH)
+    return {path.relative_to(output).as_posix(): path.stat().st_size for path in folder.rglob("*.json")}
+
+
+def _sizes(outputs: dict[str, Path], built: dict[str, Measured], count: int) -> Iterator[str]:
+    plain = built["off"]
+    rows, goals = [], list[Goal]()
+    for setting in ("title", "title+description"):
+        index, taken = _index(outputs[setting]), built[setting]
+        added = taken.wall_s - plain.wall_s, taken.rss_mib - plain.rss_mib
+        size = sum(index.values())
+        rows.append([setting, f"{len(index):,}", f"{size / count:.1f}", f"{added[0]:.1f}", f"{added[1]:.0f}"])
+        goals += [
+            Goal(f"seconds that {setting} adds to a build", added[0], 6),
+            Goal(f"MiB that {setting} adds to a build", added[1], 200),
+            Goal(f"objects of {setting}", len(index), _MOST_OBJECTS),
+        ]
+    yield from table(["", "objects", "bytes a market", "s added", "MiB added"], rows)
+    yield ""
+    yield from (goal.line() for goal in goals)
+
+
+def _edited(runner: Runner, path: Path, output: Path) -> Goal:
+    """How many buckets the edit of one word of one title changes."""
+    before = set(_index(output))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        (market_id, question) = connection.execute(
+            "SELECT id, question FROM markets WHERE approval = 'approved' AND is_listed LIMIT 1"
+        ).fetchone()
+        edited = re.sub(r"\w{4,}", "novelty", question, count=1)
+        connection.execute("UPDATE markets SET question = ? WHERE id = ?", [edited, market_id])
+        _build(runner, databases.url(path), output, "title+description")
+        connection.execute("UPDATE markets SET question = ? WHERE id = ?", [question, market_id])
+    fresh = [key for key in _index(output).keys() - before if f"/{keys.CHUNKS}/" in key]
+    return Goal("buckets that an edited word of a title changes", len(fresh), _MOST_BUCKETS)
+
+
+def _queries(runner: Runner, output: Path) -> Iterator[str]:
+    asked, core = _asked(output), router.render(make_config(runner.root, **_SITE))
+    rows, goals = [], list[Goal]()
+    for engine, (middle, most) in _GOALS.items():
+        program = runner.program(engine, "searches in it; `make test-deps` installs it")
+        if program is None:
+            continue
+        found = _timed(program, core, asked, output, runner.root)
+        took = sorted(float(one["ms"]) for one in found)
+        rows.append([engine, f"{median(took):.1f}", f"{took[-1]:.1f}", f"{max(int(one['all']) for one in found)}"])
+        goals.append(Goal(f"median ms of a query in {engine}", median(took), middle))
+        goals += [Goal(f"worst ms of a query in {engine}", took[-1], most)] if most else []
+        goals.append(Goal("objects of the index that a query reads", max(int(one["index"]) for one in found), 6))
+    yield ""
+    yield from table([f"{len(asked)} queries", "median ms", "worst ms", "objects read at most"], rows)
+    yield ""
+    yield from (goal.line() for goal in goals)
+
+
+def _asked(output: Path) -> list[str]:
+    """One to three words of questions, some of them cut, and words that most questions have."""
+    dice = random.Random(1)  # noqa: S311 - the same queries every time
+    questions = [
+        json.loads(line.rstrip(",\n"))["question"]
+        for chunk in sorted((output / keys.list_prefix("all/new") / keys.CHUNKS).rglob("*.json"))[:200]
+        for line in chunk.read_text("utf-8").splitlines()[1:-1]
+    ]
+    asked = ["will", "the", "will the", "in the", "WILL ÉLECTION", "a"]
+    while len(asked) < _QUERIES:
+        if words := re.findall(r"\w+", dice.choice(questions)):
+            chosen = dice.sample(words, dice.randint(1, min(3, len(words))))
+            asked.append(" ".join(word[: dice.randint(3, 9)] for word in chosen))
+    return asked
+
+
+def _timed(program: str, core: str, asked: Sequence[str], output: Path, folder: Path) -> list[dict[str, object]]:
+    given, answers, script = folder / "queries.json", folder / "answers.json", folder / "search.js"
+    given.write_text(json.dumps(asked), "utf-8")
+    values = (json.dumps(str(value)) for value in (output, given, keys.SEARCH, answers))
+    script.write_text(core + _TIMED % tuple(values), "utf-8")
+    subprocess.run([program, script], check=True)
+    found: list[dict[str, object]] = json.loads(answers.read_text("utf-8"))
+    refused = [one["q"] for one in found if one["status"] not in (200, 400)]
+    if refused:
+        raise SystemExit(f"{program} could not answer {refused}")
+    return found
+
+
+if __name__ == "__main__":
+    parts.main(run)
