@@ -15,6 +15,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from typing import Final, TypeAlias
 
 from generator.api import contract
@@ -35,7 +36,7 @@ UNSPACED_LETTERS: Final = (
 _UNSPACED: Final = re.compile(f"[{UNSPACED_LETTERS}]")
 _HANGUL: Final = range(0xAC00, 0xD7A4)
 #: Beyond ASCII, where characters of several kinds are. Up to the next range, all have the kind of the last one.
-_CODES: Final = (*range(0x80, 0x32001), *range(0xE0000, 0xE0201))
+_MIXED: Final = (range(0x80, 0x32001), range(0xE0000, 0xE0201))
 
 
 def fold(text: str) -> str:
@@ -73,7 +74,7 @@ def table() -> bytes:
 def _characters() -> Iterator[tuple[int, str, Kind]]:
     """The code points from 0x80 on where a kind may begin, or that fold to something else: code, fold or '', kind."""
     previous = SEPARATOR
-    for code in _CODES:
+    for code in chain(*_MIXED):
         folded, kind = _folded(code)
         # What folds to something else is looked up before its kind matters, so it need not begin a run.
         previous = previous if folded else kind
