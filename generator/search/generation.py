@@ -36,7 +36,7 @@ STATES: Final = len(MARKET_STATUSES)
 #: A search reads at most so many objects in all, of which so many buckets: then a page has an item at least. A Worker
 #: may make 50 subrequests.
 MOST_OBJECTS: Final = 24
-MOST_BUCKETS: Final = 20
+MOST_BUCKETS: Final = 18
 #: In the layout `pages`, items are taken from pages of the greatest of these limits that begins before the item.
 BLOCK_SIZES: Final = (1, 2, 5, 10, 20, 50, 100)
 _NAME_LENGTH: Final = 32
