@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from itertools import product
+from typing import Final
 
 import pytest
 
@@ -29,6 +30,34 @@ def edge(request: pytest.FixtureRequest) -> Iterator[Site]:
     with site(name, layout, variant="extended", search="title") as running:
         running.put_objects(search.objects(MARKETS, layout))
         yield running
+
+
+#: Rules of a search, each with a change that the table must show on whatever runs it.
+BROKEN: Final = (
+    ("point >= 65 && point <= 90 ? point + 32 : point", "point"),
+    ("if (seen[number] === step) {", "if (seen[number] <= step) {"),
+    ("wanted.indexOf(1, search.from)", "wanted.indexOf(1, 0)"),
+    ("if (asked.category !== '') words.push", "if (false) words.push"),
+    ("gap = 0;", ""),
+)
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize(("name", "rule"), [*product(EDGES, BROKEN)])
+def test_a_broken_rule_turns_the_table_red(name: str, rule: tuple[str, str]) -> None:
+    with site(name, "chunks", rule=rule, variant="extended", search="title") as running:
+        running.put_objects(search.objects(MARKETS, "chunks"))
+        assert any(is_wrong(running, case) for case in CASES)
+
+
+def is_wrong(edge: Site, case: Case) -> bool:
+    """Whether the first two pages are not those of the naive search."""
+    answers = [ask(edge, case.query())]
+    if answers[0].status == HTTPStatus.OK and (cursor := json.loads(answers[0].body)["nextCursor"]):
+        answers.append(ask(edge, f"{case.query()}&cursor={cursor}"))
+    if {answer.status for answer in answers} != {HTTPStatus.OK}:
+        return True
+    return items([answer.body for answer in answers]) != case.expected()[: len(answers) * case.limit]
 
 
 def ask(edge: Site, query: str, **headers: str) -> Answer:

@@ -19,6 +19,9 @@ from tests.support.edges import change_rule
 from tests.support.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
 from tests.support.serving import MARKETS, UNLIMITED, served
 
+#: A text of the rendered scripts, and what it is changed to.
+Rule: TypeAlias = tuple[str, str]
+NO_RULE: Final = ("", "")
 #: Copies a changed key to a store that is not the folder itself.
 Upload: TypeAlias = Callable[[Iterable[str]], None]
 
@@ -86,26 +89,26 @@ def _nothing(changed: Iterable[str]) -> None:
     """The folder is the store."""
 
 
-def _settings(folder: Path, layout: str, port: int, **settings: object) -> Config:
+def _settings(folder: Path, layout: str, port: int, rule: Rule = NO_RULE, **settings: object) -> Config:
     config = make_config(
         folder, base_url=f"http://127.0.0.1:{port}", layout=layout, rate_limit__requests=1_000_000, **settings
     )
     for file in deployment.render(config):
-        lists.write(config.output / file.name, file.text.encode())
+        lists.write(config.output / file.name, file.text.replace(*rule).encode())
     lists.write(config.output / keys.BUILD, contract.encode({"asOf": NOW}))
     return config
 
 
 @contextmanager
-def _nginx(layout: str, folder: Path, **settings: str) -> Iterator[Site]:
+def _nginx(layout: str, folder: Path, rule: Rule, **settings: str) -> Iterator[Site]:
     port = free_port()
-    output = _settings(folder, layout, port, **settings).output
+    output = _settings(folder, layout, port, rule, **settings).output
     with nginx(output, port), connected(port) as client:
         yield Site("nginx", layout, output, client, _nothing)
 
 
 @contextmanager
-def _bucket(layout: str, folder: Path, **settings: str) -> Iterator[Site]:
+def _bucket(layout: str, folder: Path, rule: Rule, **settings: str) -> Iterator[Site]:
     port, store = free_port(), free_port()
     place = {
         "publish__target": "s3://store/a prefix",
@@ -113,23 +116,25 @@ def _bucket(layout: str, folder: Path, **settings: str) -> Iterator[Site]:
         # Where nothing purged the copies, they would be kept for minutes only.
         "publish__cloudfront_distribution": "E2EXAMPLE",
     }
-    output = _settings(folder, layout, port, **place, **settings).output
+    output = _settings(folder, layout, port, rule, **place, **settings).output
     with bucket(output, store), nginx(output, port, "bucket.conf"), connected(port) as client:
         yield Site("bucket", layout, output, client, _nothing)
 
 
 @contextmanager
-def _serve(layout: str, folder: Path, **settings: str) -> Iterator[Site]:
-    output = _settings(folder, layout, 8000, **settings).output
+def _serve(layout: str, folder: Path, rule: Rule, **settings: str) -> Iterator[Site]:
+    output = _settings(folder, layout, 8000, rule, **settings).output
     given = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
     with served(folder, *UNLIMITED, "--set", f"layout={layout}", *given) as server, connected(server.port) as client:
         yield Site("serve", layout, output, client, _nothing)
 
 
 @contextmanager
-def _worker(layout: str, folder: Path, **settings: str) -> Iterator[Site]:
-    config = _settings(folder, layout, 8000, **settings)
+def _worker(layout: str, folder: Path, rule: Rule, **settings: str) -> Iterator[Site]:
+    config = _settings(folder, layout, 8000, rule, **settings)
     wrangler = cloudflare.write(config, folder)
+    if rule != NO_RULE:
+        change_rule(folder / edge_cloudflare.WORKER, *rule)
     # Nothing from the cache, or what tests change would show after half a minute. test_cloudflare.py has it.
     change_rule(folder / edge_cloudflare.WORKER, "return caches.default.match(CACHE_ROOT + key);", "return null;")
     with cloudflare.serving(wrangler, config.output) as worker:
@@ -154,8 +159,8 @@ EDGES: Final = tuple(_STARTS)
 
 
 @contextmanager
-def site(name: str, layout: str, **settings: str) -> Iterator[Site]:
-    """The edge, rendered for a layout and other settings, with an empty store."""
+def site(name: str, layout: str, *, rule: Rule = NO_RULE, **settings: str) -> Iterator[Site]:
+    """The edge, rendered for a layout and other settings, with an empty store; `rule` is replaced in its scripts."""
     with ExitStack() as stack:
         folder = stack.enter_context(folder_for_anybody())
-        yield stack.enter_context(_STARTS[name](layout, folder, **settings))
+        yield stack.enter_context(_STARTS[name](layout, folder, rule, **settings))
