@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 from generator.api import keys
 from generator.edge import router
@@ -162,13 +162,13 @@ def _asked(output: Path) -> list[str]:
     return asked
 
 
-def _timed(program: str, core: str, asked: Sequence[str], output: Path, folder: Path) -> list[dict[str, object]]:
+def _timed(program: str, core: str, asked: Sequence[str], output: Path, folder: Path) -> list[dict[str, Any]]:
     given, answers, script = folder / "queries.json", folder / "answers.json", folder / "search.js"
     given.write_text(json.dumps(asked), "utf-8")
     values = (json.dumps(str(value)) for value in (output, given, keys.SEARCH, answers))
     script.write_text(core + _TIMED % tuple(values), "utf-8")
     subprocess.run([program, script], check=True)
-    found: list[dict[str, object]] = json.loads(answers.read_text("utf-8"))
+    found: list[dict[str, Any]] = json.loads(answers.read_text("utf-8"))
     refused = [one["q"] for one in found if one["status"] not in (200, 400)]
     if refused:
         raise SystemExit(f"{program} could not answer {refused}")

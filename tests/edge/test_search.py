@@ -22,11 +22,11 @@ from tests.support.sites import EDGES, Site, site
 
 
 @pytest.fixture(
-    scope="module", params=full_tier([*product(EDGES, LAYOUTS)], short=[("nginx", "pages"), ("worker", "chunks")])
+    scope="module", params=full_tier(map(" ".join, product(EDGES, LAYOUTS)), short=["nginx pages", "worker chunks"])
 )
 def edge(request: pytest.FixtureRequest) -> Iterator[Site]:
     """An edge of a site with the MARKETS, which can be searched."""
-    name, layout = request.param
+    name, layout = request.param.split()
     with site(name, layout, variant="extended", search="title") as running:
         running.put_objects(search.objects(MARKETS, layout))
         yield running

@@ -137,6 +137,8 @@ def _worker(layout: str, folder: Path, rule: Rule, **settings: str) -> Iterator[
         change_rule(folder / edge_cloudflare.WORKER, *rule)
     # Nothing from the cache, or what tests change would show after half a minute. test_cloudflare.py has it.
     change_rule(folder / edge_cloudflare.WORKER, "return caches.default.match(CACHE_ROOT + key);", "return null;")
+    if config.can_search:
+        change_rule(folder / edge_cloudflare.WORKER, "if (copy) return copied(copy);", "")
     with cloudflare.serving(wrangler, config.output) as worker:
 
         def upload(changed: Iterable[str]) -> None:

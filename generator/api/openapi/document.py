@@ -95,7 +95,7 @@ def _list_faults(config: Config) -> Json:
         faults["category"] = ("category",)
     if config.can_search:
         faults["q"] = ("q",)
-    return examples.rejections(config.variant, can_search=config.can_search, **faults)
+    return examples.rejections(config.variant, faults, can_search=config.can_search)
 
 
 def _get_snapshot(config: Config) -> Json:
@@ -118,7 +118,8 @@ def _get_snapshot(config: Config) -> Json:
 
 def _get_market(config: Config) -> Json:
     name = contract.market_parameter(config.variant)
-    faults = examples.rejections(config.variant, **{name: (name,)})
+    named: dict[str, tuple[str, ...]] = {name: (name,)}
+    faults = examples.rejections(config.variant, named)
     return {
         "operationId": "getMarket",
         "summary": "Get one market",

@@ -1,5 +1,6 @@
 """The examples of the OpenAPI document, built from the contract's models."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from generator.api import contract
@@ -144,7 +145,7 @@ SEARCHES: Final = {
 }
 
 
-def rejections(variant: Variant, /, *, can_search: bool = False, **faults: tuple[str, ...]) -> dict[str, Any]:
+def rejections(variant: Variant, faults: Mapping[str, tuple[str, ...]], *, can_search: bool = False) -> dict[str, Any]:
     """400 bodies by name, for the parameters given for each."""
     bodies = {
         name: contract.invalid(*parameters, variant=variant, can_search=can_search)
