@@ -152,7 +152,7 @@ def _asked(output: Path) -> list[str]:
     questions = [
         json.loads(line.rstrip(",\n"))["question"]
         for chunk in sorted((output / keys.list_prefix("all/new") / keys.CHUNKS).rglob("*.json"))[:200]
-        for line in chunk.read_text("utf-8").splitlines()[1:-1]
+        for line in chunk.read_text("utf-8").split("\n")[1:-1]
     ]
     asked = ["will", "the", "will the", "in the", "WILL ÉLECTION", "a"]
     while len(asked) < _QUERIES:
