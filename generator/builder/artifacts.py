@@ -64,7 +64,7 @@ def build_json(catalog: Catalog, config: Config, counts: Mapping[str, int], cate
         variant=config.variant,
         layout=config.layout,
         markets=len(catalog.markets),
-        lists=dict(counts),
+        lists=dict(sorted(counts.items())),
         categories=index if config.variant == "extended" else None,
     )
     return Artifact(keys.BUILD, contract.encode(content))

@@ -3,15 +3,17 @@
 from collections.abc import Iterable
 
 from generator.api import keys
-from generator.cost.sizes import Change
+from generator.cost.sizes import NO_INDEX, Change
+from generator.search.generation import Generation as Index
 from generator.tree import layouts, manifest
+from generator.tree.generation import Weight
 from generator.tree.layouts import Generation
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Rendered
 
 
 def expected(previous: Manifest | None, as_of: str, generations: Iterable[Generation], objects: int) -> Change:
-    """What building these generations, and `objects` new objects outside lists, will change."""
+    """What building these generations, and `objects` new objects outside lists and index, will change."""
     known = previous.generations() if previous else {}
     current = previous.current() if previous else {}
     existing = layouts.chunk_keys(known)
@@ -26,6 +28,19 @@ def expected(previous: Manifest | None, as_of: str, generations: Iterable[Genera
     return Change(frozenset(new_chunks), frozenset(new_first_pages), objects, minutes, new_chunks)
 
 
+def expected_of_index(previous: Manifest | None, index: Index) -> Weight:
+    """The part of a search index that building it will write."""
+    known = previous.generations() if previous else {}
+    existing = {
+        key
+        for (name, _), generation in known.items()
+        if name == keys.SEARCH
+        for key in layouts.object_keys(name, generation)
+    }
+    is_current = previous is not None and previous.search is not None and previous.search.generation == index.name
+    return index.weight({*existing, *(key for key, _ in index.first_pages() if is_current)})
+
+
 def made(previous: Manifest | None, rendered: Rendered) -> Change | None:
     """What a build changed; None when that says nothing about later builds."""
     if previous is None or not previous.complete or not (rendered.staged.changed or rendered.new_lists()):
@@ -34,12 +49,17 @@ def made(previous: Manifest | None, rendered: Rendered) -> Change | None:
     if minutes <= 0:
         return None
     lists = [staged for staged in rendered.lists if staged.name != keys.SEARCH]
-    # Objects of the search index are outside lists: what changes of them has nothing to do with its length.
-    index = [staged for staged in rendered.lists if staged.name == keys.SEARCH]
     objects = sum(not keys.is_first_page(key) for key in rendered.staged.changed)
-    objects += sum(len(staged.first_pages.changed) + (staged.new.objects if staged.new else 0) for staged in index)
     new_generations = frozenset(staged.name for staged in lists if staged.new)
     new_first_pages = frozenset(staged.name for staged in lists if staged.first_pages.changed)
     # A new generation has a new index, which is not a chunk.
     chunks = {staged.name: staged.new.objects - 1 for staged in lists if staged.new and staged.current.chunks}
-    return Change(new_generations, new_first_pages, objects, minutes, chunks)
+    return Change(new_generations, new_first_pages, objects, minutes, chunks, _made_of_index(rendered))
+
+
+def _made_of_index(rendered: Rendered) -> Weight:
+    for staged in rendered.lists:
+        if staged.name == keys.SEARCH:
+            objects, size = (staged.new.objects, staged.new.bytes) if staged.new else (0, 0)
+            return Weight(objects, size, len(staged.first_pages.changed), staged.first_pages.bytes)
+    return NO_INDEX

@@ -1,7 +1,7 @@
 """What a build would make, and what of it is new: rendered in memory, counted and discarded. Nothing is written."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -73,20 +73,23 @@ class DryBuilder:
         catalog = reader.catalog(as_of).without(self.last.blocked)
         categories = artifacts.offered(catalog, self.config)
         lists = artifacts.lists(catalog, categories)
-        self.progress.start(len(catalog.markets) + len(lists))
+        self.progress.start(len(catalog.markets) + len(lists) + self.config.can_search)
         previous = self.last.manifest
         count = _Count(previous.objects if previous else {})
         found = _Found(catalog, self.config)
         for artifact in self._mutable(reader, catalog, lists, categories, found):
             count.add(artifact)
-        if self.config.can_search:
-            self._count_index(catalog, categories, lists, count)
+        # Names take the hashing of all lists, and matter only to what changed.
+        names = dict.fromkeys((items.name for items in lists), "0" * cursors.GENERATION_LENGTH)
+        generations = self._generations(lists, names)
+        change = changes.expected(previous, catalog.as_of, generations, count.changed) if previous else None
         site = Site.of(lists, count.objects, count.bytes)
-        change = (
-            changes.expected(previous, catalog.as_of, self._generations(lists), count.changed)
-            if previous
-            else sizes.everything(site)
-        )
+        if self.config.can_search:
+            index = search_index.make(catalog, categories, self.config.layout, names)
+            site = replace(site, index=index.weight())
+            change = change and replace(change, index=changes.expected_of_index(previous, index))
+            self.progress.advance()
+        change = change or sizes.everything(site)
         return DryBuild(
             catalog, site, change, previous, sorted(found.remarks), self._unmatched(reader, found), found.is_unpriced()
         )
@@ -109,20 +112,12 @@ class DryBuilder:
         counts = {items.name: len(items.items) for items in lists}
         yield artifacts.build_json(catalog, self.config, counts, categories)
 
-    def _count_index(
-        self, catalog: Catalog, categories: Mapping[str, str], lists: Sequence[ItemList], count: "_Count"
-    ) -> None:
-        """Count the search index; its root and head always change, as any list does."""
-        known = layouts.chunk_keys(self.last.manifest.generations()) if self.last.manifest else set()
-        # The names would take the hashing of everything; they only fill their places.
-        names = {items.name: "0" * cursors.GENERATION_LENGTH for items in lists}
-        index = search_index.make(catalog, categories, self.config.layout, names)
-        for key, body in (*index.objects(), *index.first_pages()):
-            count.add_object(len(body), is_changed=key not in known)
-
-    def _generations(self, lists: Iterable[ItemList]) -> Iterator[Generation]:
+    def _generations(self, lists: Iterable[ItemList], names: MutableMapping[str, str]) -> Iterator[Generation]:
+        """The generation of each list; puts its name into `names`."""
         for items in lists:
-            yield layouts.make(self.config.layout, items)
+            generation = layouts.make(self.config.layout, items)
+            names[items.name] = generation.name
+            yield generation
             self.progress.advance()
 
     def _unmatched(self, reader: Reader, found: "_Found") -> list[str]:
@@ -161,9 +156,6 @@ class _Count:
 
     def add(self, artifact: Artifact) -> None:
         digest = manifest.digest(artifact.key, artifact.body)
-        self.add_object(len(artifact.body), is_changed=self._known.get(artifact.key) != digest)
-
-    def add_object(self, size: int, *, is_changed: bool) -> None:
         self.objects += 1
-        self.bytes += size
-        self.changed += is_changed
+        self.bytes += len(artifact.body)
+        self.changed += self._known.get(artifact.key) != digest

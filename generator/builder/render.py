@@ -12,7 +12,7 @@ from generator.builder.detail_workers import Details, StagedRange
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.notices import Remark
 from generator.config.settings import Config, shaping
-from generator.cost.sizes import Site
+from generator.cost.sizes import NO_INDEX, Site
 from generator.markets.catalog import Catalog, Market
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
@@ -21,7 +21,7 @@ from generator.source.queries import Range
 from generator.source.reader import Reader
 from generator.tree import layouts, manifest, staging
 from generator.tree.folder import Output
-from generator.tree.generation import ItemList
+from generator.tree.generation import ItemList, Weight
 from generator.tree.manifest import Manifest, Membership, Memberships
 from generator.tree.staging import Rendered, Staged, StagedList
 
@@ -138,14 +138,13 @@ class Renderer:
 
 
 def _site(lists: Sequence[ItemList], staged_lists: Sequence[StagedList], staged: Staged) -> Site:
-    objects, size = sum(not keys.is_first_page(key) for key in staged.objects), staged.size
+    objects, size, index = sum(not keys.is_first_page(key) for key in staged.objects), staged.size, NO_INDEX
     for staged_list in staged_lists:
+        current, first_pages = staged_list.current, staged_list.first_pages
+        size -= first_pages.size
         if staged_list.name == keys.SEARCH:
-            objects += layouts.object_count(staged_list.current) + len(staged_list.first_pages.objects)
-            size += staged_list.current.bytes
-        else:
-            size -= staged_list.first_pages.size
-    return Site.of(lists, objects, size)
+            index = Weight(layouts.object_count(current), current.bytes, len(first_pages.objects), first_pages.size)
+    return Site.of(lists, objects, size, index)
 
 
 def _work(unit: Unit) -> float:

@@ -21,6 +21,7 @@ from generator.publish.guards import refuse_costly
 from generator.source.connection import display_url
 from generator.source.reader import open_reader
 from generator.tree import chunks, pages
+from generator.tree.generation import Weight
 from generator.tree.layouts import LAYOUTS
 from generator.wording import counted
 
@@ -75,9 +76,13 @@ def _rows(measured: DryBuild, cost: Cost, terms: Terms) -> Iterator[tuple[str, .
     )
     layouts = cost.layouts.values()
     minutes = terms.lifetime.total_seconds() / 60
+    index, new = measured.site.index, measured.change.index
     yield ("objects of a build", *(f"{layout.objects:,}" for layout in layouts))
+    yield from _row_of_index("objects of its search index", index.objects, index)
     yield ("bytes of a build", *(f"{layout.bytes:,}" for layout in layouts))
+    yield from _row_of_index("bytes of its search index", index.bytes, index)
     yield (since, *(f"{changed[name]:,}" for name in cost.layouts))
+    yield from _row_of_index("of these, in the search index", new.objects, index)
     yield (
         f"objects in the store, retired ones kept for {counted(minutes, 'minute', 'g')}",
         *(f"{layout.stored_objects:,}" for layout in layouts),
@@ -90,6 +95,12 @@ def _rows(measured: DryBuild, cost: Cost, terms: Terms) -> Iterator[tuple[str, .
     )
     for place in terms.prices.places:
         yield (f"USD per month at {place.name}", *(f"{layout.usd_per_month[place.name]:,.2f}" for layout in layouts))
+
+
+def _row_of_index(name: str, figure: int, index: Weight) -> Iterator[tuple[str, ...]]:
+    """A row for the search index, if there is one: it is the same in every layout."""
+    if index.objects:
+        yield (name, *(f"{figure:,}" for _ in LAYOUTS))
 
 
 def _read_cost_rows(measured: DryBuild, terms: Terms, reads: int | None) -> Iterator[tuple[str, ...]]:

@@ -145,9 +145,9 @@ def of_report(content: bytes | None) -> Cost | None:
 def _load(layout: str, site: Site, change: Change) -> Load:
     weights = site.weights(layout)
     chunks = change.chunks if layouts.shares_objects(layout) else {}
-    new = [_new_part(weights[name], chunks.get(name)) for name in change.new_generations]
+    new = [change.index, *(_new_part(weights[name], chunks.get(name)) for name in change.new_generations)]
     immutable = sum(weight.immutable for weight in new)
-    mutable = sum(weights[name].mutable for name in change.new_first_pages)
+    mutable = change.index.mutable + sum(weights[name].mutable for name in change.new_first_pages)
     return Load(
         puts=immutable + mutable + change.objects + RECORD_PUTS,
         retired_objects=immutable,

@@ -10,6 +10,8 @@ from generator.tree.generation import ItemList, Weight
 
 #: The bytes around the items of an average answer.
 _ENVELOPE_BYTES: Final = 100
+#: What a site without search has of an index, and what a build changes of one that stays.
+NO_INDEX: Final = Weight(0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +25,21 @@ class ListSize:
 
 @dataclass(frozen=True)
 class Site:
-    """Everything that is published: the lists, and the objects outside lists with their bytes."""
+    """Everything that is published: the lists, the search index, and all other objects with their bytes.
+
+    The index is about the same in both layouts.
+    """
 
     lists: tuple[ListSize, ...] = ()
     objects: int = 0
     bytes: int = 0
+    index: Weight = NO_INDEX
 
     @classmethod
-    def of(cls, lists: Iterable[ItemList], objects: int, size: int) -> "Site":
-        """The site with these lists, and `objects` of `size` bytes outside them."""
+    def of(cls, lists: Iterable[ItemList], objects: int, size: int, index: Weight = NO_INDEX) -> "Site":
+        """The site with these lists, this search index, and `objects` of `size` bytes besides."""
         sizes = (ListSize(items.name, len(items.items), sum(map(len, items.items))) for items in lists)
-        return cls(tuple(sizes), objects, size)
+        return cls(tuple(sizes), objects, size, index)
 
     def weights(self, layout: str) -> dict[str, Weight]:
         """What each list becomes in a layout, by its name."""
@@ -46,19 +52,16 @@ class Site:
 
     def total(self, layout: str) -> tuple[int, int]:
         """All objects and their bytes in a layout."""
-        lists = self.weights(layout).values()
-        objects = sum(weight.immutable + weight.mutable for weight in lists)
-        return self.objects + objects, self.bytes + sum(
-            weight.immutable_bytes + weight.mutable_bytes for weight in lists
-        )
+        parts = [*self.weights(layout).values(), self.index]
+        return self.objects + sum(part.objects for part in parts), self.bytes + sum(part.bytes for part in parts)
 
 
 @dataclass(frozen=True)
 class Change:
     """What a build replaced; lists are given by name.
 
-    `objects` counts new objects outside lists. `minutes` have passed since the previous build. `chunks` holds the
-    number of new chunks per list of `new_generations`, where known.
+    `objects` counts new objects outside lists and index. `minutes` have passed since the previous build. `chunks` holds
+    the number of new chunks per list of `new_generations`, where known. `index` is the new part of the search index.
     """
 
     new_generations: frozenset[str]
@@ -66,19 +69,20 @@ class Change:
     objects: int
     minutes: float
     chunks: Mapping[str, int | None] = field(default_factory=dict)
+    index: Weight = NO_INDEX
 
 
 def everything(site: Site) -> Change:
     """The change of a build that replaces everything."""
     names = frozenset(size.name for size in site.lists)
-    return Change(names, names, site.objects, 0)
+    return Change(names, names, site.objects, 0, index=site.index)
 
 
 def written(site: Site, change: Change, layout: str) -> tuple[int, int]:
-    """The objects a change writes and their bytes, taking all objects outside lists as equally long."""
+    """The objects a change writes and their bytes, taking all objects outside lists and index as equally long."""
     weights = site.weights(layout)
-    generations = [weights[name] for name in change.new_generations]
-    first_pages = [weights[name] for name in change.new_first_pages]
+    generations = [change.index, *(weights[name] for name in change.new_generations)]
+    first_pages = [change.index, *(weights[name] for name in change.new_first_pages)]
     objects = sum(weight.immutable for weight in generations) + sum(weight.mutable for weight in first_pages)
     size = sum(weight.immutable_bytes for weight in generations)
     size += sum(weight.mutable_bytes for weight in first_pages)

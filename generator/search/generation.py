@@ -16,7 +16,7 @@ to lists: a market that is withdrawn ends all earlier generations, and others ar
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -25,7 +25,7 @@ from generator.api import keys
 from generator.api.contract import MARKET_STATUSES, MarketStatus, Sort
 from generator.search import buckets, folding, numbers
 from generator.tree import layouts
-from generator.tree.generation import Stage, StagedGeneration
+from generator.tree.generation import Stage, StagedGeneration, Weight
 
 #: Part of the root, and so of every generation's name: increase it when the bytes of an object change.
 FORMAT: Final = 1
@@ -120,6 +120,12 @@ class Generation:
     def first_pages(self) -> Iterator[tuple[str, bytes]]:
         """The key and bytes of the head."""
         yield keys.head(self.list_name), self.head()
+
+    def weight(self, existing: Collection[str] = ()) -> Weight:
+        """The objects that are not `existing` (keys), and their bytes."""
+        immutable = [len(body) for key, body in self.objects() if key not in existing]
+        mutable = [len(body) for key, body in self.first_pages() if key not in existing]
+        return Weight(len(immutable), sum(immutable), len(mutable), sum(mutable))
 
     def places(self) -> Iterator[str]:
         """The keys of what exists when the generation is in place."""

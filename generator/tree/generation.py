@@ -74,3 +74,13 @@ class Weight:
     immutable_bytes: int
     mutable: int
     mutable_bytes: int
+
+    @property
+    def objects(self) -> int:
+        """All objects."""
+        return self.immutable + self.mutable
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of all objects."""
+        return self.immutable_bytes + self.mutable_bytes

@@ -1,0 +1,112 @@
+"""What the search index costs: estimates with an index, compared with real builds and publishes, in both layouts."""
+
+import json
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator.api import keys
+from generator.builder.dry_build import DryBuilder, LastBuild
+from generator.cost import estimate, prices, sizes
+from generator.cost.estimate import Basis, Cost, Terms
+from generator.cost.sizes import Change, ListSize
+from generator.cost.sizes import Site as Sizes
+from generator.markets.quarantine import Quarantine
+from generator.source.reader import open_reader
+from generator.tree.generation import Weight
+from generator.tree.layouts import LAYOUTS
+from tests.support.builds import Silent, make_config
+from tests.support.publishing import FIRST, PREFIX, Site, hour
+
+INDEX = Weight(9, 60_000, 1, 1_000)
+SIZES = Sizes((ListSize("all/new", 250, 75_000),), objects=55, bytes=500_000)
+SEARCHED = replace(SIZES, index=INDEX)
+
+
+@pytest.fixture(params=LAYOUTS)
+def searched(empty: Site, request: pytest.FixtureRequest) -> Site:
+    """The site with an index, built and not published."""
+    empty.forget_output()
+    empty.settings |= {"variant": "extended", "search": "title+description", "layout": str(request.param)}
+    empty.done("build", "--as-of", FIRST)
+    return empty
+
+
+def report(site: Site) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((site.folder / "output" / "report.json").read_bytes())
+    return content
+
+
+def estimated(site: Site) -> estimate.LayoutCost:
+    found = Cost.model_validate(report(site)["cost"])
+    return found.layouts[site.settings["layout"]]
+
+
+def uploads(site: Site) -> list[str]:
+    """The keys under v1/ that the last command uploaded."""
+    found = [entry.key.removeprefix(PREFIX) for entry in site.server.log if entry.operation == "PutObject"]
+    return [key for key in found if key.startswith("v1/")]
+
+
+def figure(lines: list[str], start: str, layout: str) -> int:
+    """A figure of `plan`."""
+    (line,) = [line for line in lines if line.startswith(start)]
+    return int(line.split()[-len(LAYOUTS) :][LAYOUTS.index(layout)].replace(",", ""))
+
+
+# ── arithmetic ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_index_adds_the_same_objects_and_bytes_to_both_layouts(tmp_path: Path) -> None:
+    terms = Terms(60, timedelta(hours=6), prices.load(make_config(tmp_path)))
+    without, with_index = (estimate.cost(site, Basis(), terms).layouts for site in (SIZES, SEARCHED))
+    for layout in LAYOUTS:
+        assert with_index[layout].objects - without[layout].objects == 10
+        assert with_index[layout].bytes - without[layout].bytes == 61_000
+        assert with_index[layout].puts_per_publish - without[layout].puts_per_publish == 10
+        # Every publish retires an index, which is stored for the lifetime of cursors, as seven others are.
+        assert with_index[layout].stored_objects - without[layout].stored_objects == 10 + 7 * 9
+        assert with_index[layout].stored_bytes - without[layout].stored_bytes == 61_000 + 7 * 60_000
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_only_what_is_new_of_an_index_is_put_and_retired(layout: str) -> None:
+    change = Change(frozenset(), frozenset(), 2, 60, index=Weight(3, 5_000, 1, 1_000))
+    load = estimate.learned(Basis(), SEARCHED, change, schedule=60).loads[layout]
+    assert (load.puts, load.retired_objects, load.retired_bytes) == (2 + 3 + 1 + 3, 3, 5_000)
+    assert sizes.written(SEARCHED, change, layout) == (2 + 4, 500_000 * 2 // 55 + 6_000)
+
+
+# ── against real builds and publishes ─────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_first_publish_puts_the_index_as_measured_and_estimated(searched: Site) -> None:
+    config = make_config(searched.folder, **searched.settings)
+    with open_reader(config, Quarantine()) as reader:
+        dry = DryBuilder(config, LastBuild(), Quarantine(), Silent()).build(reader, datetime.fromisoformat(FIRST))
+    made = {key: len(body) for key, body in searched.built().items() if keys.SEARCH in key}
+    head = made.pop(keys.head(keys.SEARCH))
+    assert dry.site.index == dry.change.index == Weight(len(made), sum(made.values()), 1, head)
+    searched.done("publish")
+    assert estimated(searched).objects == len(searched.built()) == len(uploads(searched))
+    assert estimated(searched).bytes == pytest.approx(sum(map(len, searched.built().values())), rel=0.01)
+
+
+def test_plan_predicts_which_objects_of_the_index_the_next_publish_puts(searched: Site) -> None:
+    searched.done("publish")
+    layout = searched.settings["layout"]
+    unchanged = searched.done("plan", "--as-of", FIRST).stdout.splitlines()
+    assert figure(unchanged, "objects changed since", layout) == 0
+    assert figure(unchanged, "of these, in the search index", layout) == 0
+    searched.edit(1, question="A title with a zyzzyva?")
+    lines = searched.done("plan", "--as-of", hour(1)).stdout.splitlines()
+    searched.server.log.clear()
+    searched.done("rebuild", "--as-of", hour(1))
+    puts = uploads(searched)
+    assert figure(lines, "objects changed since", layout) == len(puts)
+    of_index = [key for key in puts if keys.SEARCH in key]
+    assert figure(lines, "of these, in the search index", layout) == len(of_index) >= 3
+    assert report(searched)["cost"]["basis"]["loads"][layout]["puts"] == len(puts) + estimate.RECORD_PUTS
