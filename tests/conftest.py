@@ -26,6 +26,7 @@ pytest_plugins = [
     "tests.support.postgres",
     "tests.support.publishing",
     "tests.support.s3.servers",
+    "tests.support.searched",
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from generator.api import keys
 from generator.api.contract import SORTS, MarketStatus, Sort
 from generator.search import published
-from generator.search.generation import Generation, Order
+from generator.search.generation import FORMAT, Generation, Order
 from generator.search.published import Root
 from generator.tree import chunks, layouts
 from generator.tree.generation import ItemList
@@ -27,21 +27,25 @@ ReadAll = Callable[[Iterable[str]], Iterable[bytes | None]]
 class Published:
     """What the next index is made of.
 
-    `root` is the name of the published one's generation. `before` has the items of every `all/<sort>` as published, and
-    `after` the generations that have those that remain.
+    `roots` are the names of the generations that may be published, the likeliest first. `before` has the items of every
+    `all/<sort>` as published, and `after` the generations that have those that remain.
     """
 
     layout: str
-    root: str
+    roots: Sequence[str]
     before: Mapping[str, Sequence[bytes]]
     after: Mapping[str, str]
 
 
 def without(ids: Collection[str], state: Published, read: Read, read_all: ReadAll) -> Generation | None:
-    """The index without these markets; None if the published one cannot be read or belongs to other lists."""
-    root = _root(read(keys.index(keys.SEARCH, state.root)), state.root)
+    """The index without these markets; None if none that can be read belongs to the lists.
+
+    So it is, too, where a run that was killed replaced only some of the lists.
+    """
     newest = state.before[_NUMBERED_BY]
-    if root is None or layouts.make(state.layout, ItemList(_NUMBERED_BY, newest)).name != root.lists["new"]:
+    shown_by_all = frozenset(newest)
+    root = _root_of(newest, state, read)
+    if root is None or any(frozenset(items) != shown_by_all for items in state.before.values()):
         return None
     bodies = dict(zip(root.bucket_keys(), read_all(root.bucket_keys()), strict=True))
     if not all(body and keys.chunk(keys.SEARCH, chunks.name(body)) == key for key, body in bodies.items()):
@@ -56,10 +60,19 @@ def without(ids: Collection[str], state: Published, read: Read, read_all: ReadAl
     return Generation(words, states, orders)
 
 
+def _root_of(newest: Sequence[bytes], state: Published, read: Read) -> Root | None:
+    """The first root whose markets are numbered by the list as it is now."""
+    numbered_by = layouts.make(state.layout, ItemList(_NUMBERED_BY, newest)).name
+    roots = (_root(read(keys.index(keys.SEARCH, name)), name) for name in state.roots)
+    return next((root for root in roots if root and root.lists["new"] == numbered_by), None)
+
+
 def _root(body: bytes | None, name: str) -> Root | None:
+    """The root, unless it is missing, damaged, or of another version of this program."""
     if body is None or layouts.name_of_index(body) != name:
         return None
-    return Root.model_validate_json(body)
+    root = Root.model_validate_json(body)
+    return root if root.format == FORMAT else None
 
 
 def _order(sort: Sort, state: Published, numbers: Mapping[bytes, int]) -> Order:

@@ -40,6 +40,11 @@ Result = TypeVar("Result")
 #: Seconds between two attempts at a store or folder that another run holds.
 _RETRY_S: Final = 0.5
 
+_SEARCH_ENDED: Final = (
+    "the search index could not be read, or a publish was cut short while it replaced lists; it was deleted, so every "
+    "`q` gets a 400 until the next `public-markets rebuild`"
+)
+
 #: Shows the operator a line.
 Notify = Callable[[str], None]
 
@@ -128,6 +133,8 @@ class _PublishedSite:
         publisher = Publisher(self._target, stored.without(ids), self._progress, blocked=blocked)
         publisher.publish(publisher.plan())
         _require_readable(publisher.content.problems)
+        if published.built.search and publisher.content.built.search is None:
+            publisher.tally.warnings.append(_SEARCH_ENDED)
         return publisher.tally
 
     def _withdraw_unrecorded(self, blocked: frozenset[str]) -> None:

@@ -5,6 +5,7 @@ only some of these.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -24,7 +25,7 @@ from generator.tree.artifact import Artifact
 from generator.tree.folder import Output
 from generator.tree.generation import ItemList
 from generator.tree.list_reader import Read
-from generator.tree.manifest import Manifest
+from generator.tree.manifest import Current, Manifest
 from generator.tree.staging import Rendered, Staged, StagedList
 
 _JSON: Final[TypeAdapter[Any]] = TypeAdapter(Any)
@@ -164,10 +165,18 @@ class _Withdrawal:
         if is_as_before and not self._is_doubted(keys.SEARCH):
             return StagedList(keys.SEARCH, before.search, new=None, first_pages=Staged())
         after = {name: current[name].generation for name in _NUMBERED}
-        state = reindex.Published(before.layout, before.search.generation, items, after)
+        state = reindex.Published(before.layout, self._roots(before.search), items, after)
         read_all = partial(self._read_all, parallel)
         index = reindex.without(self._ids, state, self._read, read_all)
         return staging.stage_generation(folder, before.generations(), index) if index else None
+
+    def _roots(self, recorded: Current) -> list[str]:
+        """The generations that the index may be of, the one that readers find first: a killed run may have moved it."""
+        found = ""
+        with suppress(ValueError, TypeError, KeyError):
+            found = _JSON.validate_json(self._read(keys.head(keys.SEARCH)) or b"")["generation"]
+        known = [name for list_name, name in self._before.generations() if list_name == keys.SEARCH]
+        return sorted(known, key=lambda name: (name != found, name != recorded.generation))
 
     def _read_all(self, parallel: int, wanted: Iterable[str]) -> Iterable[bytes | None]:
         return parallel_map(self._read, wanted, parallel)

@@ -10,13 +10,14 @@ from generator.search.words import OF_CATEGORY
 
 
 class Root(BaseModel):
-    """What a withdrawal needs of a root: how many markets there are, the generations of `all/<sort>`, and the buckets.
+    """What a withdrawal needs of a root: format, number of markets, the generations of `all/<sort>`, and buckets.
 
     Market n is the item at `count - 1 - n` of that generation of `all/new`.
     """
 
     model_config = ConfigDict(frozen=True)
 
+    format: int
     count: int
     lists: Mapping[str, str]
     buckets: Sequence[str]

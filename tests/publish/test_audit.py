@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
+from generator.publish import record
 from generator.tree.layouts import object_keys
 from tests.support.builds import files
-from tests.support.publishing import Site, hour, walk
+from tests.support.publishing import PREFIX, Site, hour, tamper, walk
 from tests.support.rows import market_id
+from tests.support.searched import found, in_one_layout
 
 DETAIL = keys.detail(market_id(8))
 FIRST_PAGE = keys.first_page("closed/new", 7)
@@ -200,3 +202,90 @@ def test_a_directory_is_repaired_too(site: Site) -> None:
 def test_a_verifying_run_probes_conditional_puts_again(site: Site) -> None:
     site.server.behaviour.ignores_conditions = True
     assert "ignores conditional puts" in site.refused(1, "publish", "--verify")
+
+
+# The search index
+
+
+def parts_of_index(site: Site) -> dict[str, str]:
+    """A key of every kind of object of the search index."""
+    root = json.loads(site.objects()[keys.head(keys.SEARCH)])
+    names = {"bucket": root["buckets"][0], "vector": root["vectors"]["volume"][0], "table": root["table"]}
+    parts = {what: keys.chunk(keys.SEARCH, name) for what, name in names.items()}
+    return parts | {"head": keys.head(keys.SEARCH), "root": keys.index(keys.SEARCH, root["generation"])}
+
+
+@in_one_layout
+@pytest.mark.parametrize("what", ["head", "root", "bucket", "vector", "table"])
+def test_manual_changes_to_the_search_index_are_undone(searched: Site, what: str) -> None:
+    good, key = searched.objects(), parts_of_index(searched)[what]
+    for harmful in (None, good[key][::-1]):
+        searched.remove(key) if harmful is None else searched.put(key, harmful)
+        searched.done("publish", "--verify")
+        searched.check()
+        assert searched.objects()[key] == good[key]
+    assert found(searched, "zyzzyva") == [market_id(1)]
+
+
+@in_one_layout
+def test_what_nobody_knows_of_beside_the_search_index_is_deleted(searched: Site) -> None:
+    good = searched.objects()
+    searched.put(keys.chunk(keys.SEARCH, "0" * 32), b"[]")
+    searched.put(keys.index(keys.SEARCH, "s" + "0" * 19), b"{}")
+    searched.done("publish", "--verify")
+    assert searched.objects() == good
+
+
+@in_one_layout
+def test_a_lost_object_of_a_retired_index_ends_that_index(searched: Site) -> None:
+    (retired,) = [entry for entry in searched.record().built.retired if entry.list == keys.SEARCH]
+    searched.remove(keys.index(keys.SEARCH, retired.generation))
+    searched.done("publish", "--verify")
+    assert keys.SEARCH not in {entry.list for entry in searched.record().built.retired}
+    searched.check()
+
+
+@in_one_layout
+def test_verifying_makes_the_record_of_a_searchable_site_anew(searched: Site) -> None:
+    good = searched.record().built
+    searched.server.bucket.delete(PREFIX + record.KEY)
+    searched.done("publish", "--verify")
+    assert searched.record().built.search == good.search
+    searched.check()
+
+
+@in_one_layout
+@pytest.mark.parametrize("field", [3, {"generation": "s", "count": 1, "bytes": 1, "chunks": [{}]}])
+def test_a_record_with_a_damaged_search_index_is_refused_and_made_anew(searched: Site, field: object) -> None:
+    content = json.loads(searched.stored()[record.KEY])
+    content["built"]["search"] = field
+    searched.put(record.KEY, json.dumps(content).encode())
+    message = searched.refused(1, "publish")
+    assert "damaged or not this program's" in message
+    assert "`public-markets publish --verify` checks every object and writes the record anew" in message
+    searched.done("publish", "--verify")
+    searched.check()
+
+
+@in_one_layout
+def test_a_folder_whose_manifest_has_a_damaged_search_index_is_refused(searched: Site) -> None:
+    content = json.loads(Path("output/manifest.json").read_bytes())
+    tamper(
+        Path("output/manifest.json"), json.dumps({**content, "search": {**content["search"], "count": "?"}}).encode()
+    )
+    assert "manifest.json: damaged (1 error); move the folder away and build again" in searched.refused(1, "publish")
+
+
+@in_one_layout
+def test_purging_deletes_the_words_of_an_edited_text(searched: Site) -> None:
+    searched.edit(1, description="Nobody decides.")
+    searched.done("rebuild", "--as-of", hour(2))
+    assert words_in(searched, b"zyva"), "a retired index has it"
+    searched.done("publish", "--purge-retired")
+    assert not words_in(searched, b"zyva")
+    searched.check()
+
+
+def words_in(site: Site, part: bytes) -> list[str]:
+    """The objects in the store and the folder that have this part of a word."""
+    return [key for key, body in (*site.objects().items(), *site.built().items()) if part in body]

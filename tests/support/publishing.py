@@ -268,8 +268,9 @@ def published_once(
     place: Path,
     fill: Callable[[sqlite3.Connection], None],
     settings: dict[str, str],
+    then: Callable[["Site"], object] = lambda _: None,
 ) -> Iterator[Original]:
-    """Build and publish a site at FIRST, to be copied."""
+    """Build and publish a site at FIRST, to be copied after what happens `then`."""
     with (
         fast_folder(place) as folder,
         S3Server() as server,
@@ -280,7 +281,9 @@ def published_once(
             use_credentials(patch)
             fill(database)
             write_config(folder)
-            Site(folder, server, database, settings=settings).done("rebuild", "--as-of", FIRST)
+            site = Site(folder, server, database, settings=settings)
+            site.done("rebuild", "--as-of", FIRST)
+            then(site)
         yield Original(folder, server.objects())
 
 

@@ -70,9 +70,12 @@ def market_row(number: int = 1, **columns: Any) -> dict[str, Any]:
     } | columns
 
 
-def public_market(number: int = 1, *, fx: Mapping[str, Any] | None = None, fills24h: int = 0, **columns: Any) -> Market:
-    """The market of `market_row(number, **columns)` as a catalog holds it."""
-    return Market.of(row_validation.market(market_row(number, **columns), fx=fx, fills24h=fills24h, as_of=NOW))
+def public_market(
+    number: int = 1, *, fx: Mapping[str, Any] | None = None, fills24h: int = 0, search: str = "off", **columns: Any
+) -> Market:
+    """The market of `market_row(number, **columns)` as a catalog holds it, with the words of the setting `search`."""
+    market = row_validation.market(market_row(number, **columns), fx=fx, fills24h=fills24h, as_of=NOW)
+    return Market.of(market, search=search)
 
 
 def insert_market(connection: sqlite3.Connection, number: int = 1, **columns: Any) -> str:

@@ -29,6 +29,8 @@ from tests.support.programs import require
 CATEGORIES: Final = ("crypto", "cry", "us-politics", "empty")
 #: Objects by key.
 Objects: TypeAlias = Mapping[str, str]
+#: The text of an object by its key; None when there is none.
+ReadText: TypeAlias = Callable[[str], str | None]
 #: The answer of the router's core, and the keys of the objects that it read.
 Answer: TypeAlias = Mapping[str, Any]
 
@@ -224,18 +226,24 @@ class InQuickjs:
     """The core in QuickJS, for many sites one after the other."""
 
     def __init__(self, script: str) -> None:
-        self._objects: Objects = {}
+        self._text: ReadText = lambda _: None
         self._context = quickjs.Context()
         provide_digest(self._context)
         self._context.add_callable("readText", self._read)
         self._context.eval(script + _RUN)
 
     def _read(self, key: str) -> str | None:
-        return self._objects.get(key)
+        return self._text(key)
+
+    def ask(self, read: ReadText, query: str) -> Answer:
+        """The answer to one query."""
+        self._text = read
+        answer: Answer = json.loads(self._context.eval(f"JSON.stringify(ask({json.dumps(query)}))"))
+        return answer
 
     def walk(self, site: Objects, query: str) -> list[Answer]:
         """The answers to a query, and to those with the cursors that follow."""
-        self._objects = site
+        self._text = site.get
         answers: list[Answer] = json.loads(self._context.eval(f"JSON.stringify(walk({json.dumps(query)}))"))
         return answers
 

@@ -22,14 +22,16 @@ from generator.publish.record import Published
 from generator.publish.run import Options, Outcome, Publication
 from generator.publish.stores.factory import open_store
 from generator.publish.stores.store import Store
+from generator.search.buckets import KEY_LENGTH
 from generator.tree import manifest, pages
 from generator.tree.folder import locked
 from generator.tree.layouts import object_keys
 from generator.tree.manifest import Manifest
 from tests.publish.faults import sites as publish_sites
+from tests.publish.faults.searches import SearchingReader
 from tests.publish.faults.sites import LISTS, Site
 from tests.support.builds import Silent, make_config
-from tests.support.faults import GoneError, Reader, State, expected_keys, fast_folder
+from tests.support.faults import GoneError, State, expected_keys, fast_folder
 from tests.support.rows import market_id
 from tests.support.s3.bucket import Bucket, Conditions, RefusedError
 from tests.support.s3.server import S3Server
@@ -60,13 +62,15 @@ class Scene:
     def __init__(self, folder: Path, server: S3Server) -> None:
         self.folder = folder
         self.server = server
-        self.reader = Reader(self.read)
+        self.reader = SearchingReader(self.read)
         self.lock = threading.Lock()
         #: How often the whole bucket was replaced.
         self.resets = 0
         self._stores: dict[Path, Store] = {}
         #: The layout of each machine that does not use the default.
         self.layouts: dict[str, str] = {}
+        #: Whether its machines publish a search index.
+        self.searches = False
 
     def config(self, name: str, **settings: object) -> Config:
         """The settings of a machine that publishes here, with an output folder of its own."""
@@ -81,8 +85,14 @@ class Scene:
         place = ["--config", str(self.folder / name / "config.yaml"), "--set", f"output={config.output}"]
         return [command, *more, *place, *overrides]
 
+    @property
+    def lists(self) -> tuple[str, ...]:
+        """The lists and searches that readers walk."""
+        return (*LISTS, *publish_sites.SEARCHES) if self.searches else LISTS
+
     def _settings(self, name: str) -> dict[str, object]:
-        return {
+        search = {"variant": "extended", "search": "title+description"} if self.searches else {}
+        return search | {
             "layout": self.layouts.get(name, pages.LAYOUT),
             "source__url": f"sqlite:///{self.folder / 'markets.db'}",
             "publish__target": f"s3://{self.server.name}/{PREFIX}",
@@ -177,7 +187,7 @@ def check_whole(objects: Objects, site: Site) -> None:
     assert published.built.complete
     assert not published.due
     assert not [key for key in objects if key.startswith("probe-")], "a probe was left"
-    assert published.built.lists == site.manifest.lists, "the record is of another site"
+    assert published.built.all_lists() == site.manifest.all_lists(), "the record is of another site"
     assert published.built.objects == site.manifest.objects, "the record lists other objects"
     check_known(objects)
     for key in site.manifest.objects:
@@ -208,16 +218,18 @@ def check_headers(objects: Objects) -> None:
 def check_hidden(objects: Objects, *numbers: int) -> None:
     """No trace of withdrawn markets is readable."""
     for number in numbers:
-        texts = (market_id(number).encode(), f"Question {number}".encode())
+        word_in_index = publish_sites.secret(number)[KEY_LENGTH:]
+        texts = (market_id(number).encode(), f"Question {number}".encode(), word_in_index.encode())
         for key, found in objects.items():
             if key.startswith(f"{API_VERSION}/"):
                 assert market_id(number) not in key, f"{key} is there"
                 assert not any(text in found.body for text in texts), f"{key} shows market {number}"
 
 
-def check_lists(scene: Scene, *states: State) -> None:
-    """Every list can be walked with every limit, and shows one of these states."""
-    scene.reader.check(*states, lists=LISTS)
+def check_lists(scene: Scene, *states: State, may_end_search: bool = False) -> None:
+    """Every list, and every search, can be walked with every limit, and shows one of these states."""
+    has_ended = may_end_search and keys.head(keys.SEARCH) not in scene.objects()
+    scene.reader.check(*states, lists=LISTS if has_ended else scene.lists)
 
 
 # ── readers ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -233,7 +245,7 @@ class Walkers:
         self._withdrawals = 0
         self._scene = scene
         self._random = random.Random(1)
-        self._possible: dict[str, list[list[Any]]] = {name: [] for name in LISTS}
+        self._possible: dict[str, list[list[Any]]] = {name: [] for name in scene.lists}
         self._is_over = threading.Event()
         self._broken: list[BaseException] = []
         self._thread = threading.Thread(target=self._run, name="walkers", daemon=True)
@@ -242,7 +254,7 @@ class Walkers:
     def expect(self, *states: State) -> None:
         """Accept these states, too; call this before they become visible."""
         for state in states:
-            for name in LISTS:
+            for name in self._possible:
                 self._possible[name].append([*state[name]])
 
     def withdraw(self, *, is_withdrawing: bool) -> None:
@@ -263,7 +275,7 @@ class Walkers:
     def _run(self) -> None:
         try:
             while not self._is_over.is_set():
-                self._walk(self._random.choice(LISTS), self._random.choice(publish_sites.LIMITS))
+                self._walk(self._random.choice(self._scene.lists), self._random.choice(publish_sites.LIMITS))
         except BaseException as broken:  # noqa: BLE001 - raised again in the thread of the test
             self._broken.append(broken)
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from generator import __version__
 from generator.api import keys
-from generator.builder import artifacts
+from generator.api.contract import SORTS
+from generator.builder import artifacts, search_index
 from generator.builder.render import shape
 from generator.config.settings import Config
 from generator.markets.catalog import Catalog, Market
@@ -23,8 +24,13 @@ from generator.tree.staging import Rendered, Staged, StagedList
 from tests.support.builds import AS_OF, files
 from tests.support.faults import LIMITS_WALKED, Seen, State
 from tests.support.rows import market_id, public_market
+from tests.support.search import is_match
 
 LISTS: Final = ("all/popular", "closed/new", "open/new")
+#: The lists of a site with a search index, which leads into those of all markets; and searches, by the name of the list
+#: that each filters: of all markets, of some, and by a word that only edited ones have.
+SEARCHED_LISTS: Final = (*(keys.list_name("all", sort) for sort in SORTS), "closed/new", "open/new")
+SEARCHES: Final = ("all/popular?quest", "open/new?edited", "closed/volume?question 3")
 #: The limits that have first pages: those that are walked, and 100, which a takedown reads.
 LIMITS: Final = (*LIMITS_WALKED, 2)
 #: Every market by its number, with what differs from `market_row`.
@@ -65,21 +71,31 @@ class Site:
 
 def make(config: Config, shown: Mapping[int, Mapping[str, Any]], minute: int) -> Site:
     """Build a site of these markets in the folder, `minute` minutes after `AS_OF`."""
-    catalog = catalog_of(shown, minute)
+    catalog = catalog_of(shown, minute, config.search if config.can_search else "off")
+    names = SEARCHED_LISTS if config.can_search else LISTS
     with locked(config.output) as folder:
-        staging.place(folder, folder.manifest(), rendered(folder, catalog, config), config.cursor.lifetime)
+        staging.place(folder, folder.manifest(), rendered(folder, catalog, config, names), config.cursor.lifetime)
         manifest = folder.manifest()
     assert manifest
-    return Site(config, manifest, files(config.output), state_of(catalog))
+    state = state_of(catalog) | (searched(catalog) if config.can_search else {})
+    return Site(config, manifest, files(config.output), state)
 
 
-def catalog_of(shown: Mapping[int, Mapping[str, Any]], minute: int) -> Catalog:
-    """The catalog of these markets, `minute` minutes after `AS_OF`."""
+def catalog_of(shown: Mapping[int, Mapping[str, Any]], minute: int, search: str = "off") -> Catalog:
+    """The catalog of these markets, `minute` minutes after `AS_OF`, with the words of the setting `search`."""
     return Catalog(
-        (public_market(number, **columns) for number, columns in shown.items()),
+        (
+            public_market(number, search=search, **{"description": secret(number), **columns})
+            for number, columns in shown.items()
+        ),
         as_of=contract_time(AS_OF + timedelta(minutes=minute)),
         hidden=0,
     )
+
+
+def secret(number: int) -> str:
+    """A word that only this market has, in its description; in the index, its end stands by itself."""
+    return f"kw0{number:02}secret"
 
 
 def contract_time(moment: datetime) -> str:
@@ -93,11 +109,15 @@ def without(state: State, *numbers: int) -> State:
 
 
 def rendered(folder: Output, catalog: Catalog, config: Config, names: tuple[str, ...] = LISTS) -> Rendered:
-    """Stage the details, the documents and the named lists."""
+    """Stage the details, the documents, the named lists, and the index where the settings want one."""
     before = folder.manifest()
     known = before.generations() if before else {}
     chosen = [items for items in artifacts.lists(catalog, ()) if items.name in names]
     lists = [_with_few_limits(staging.stage_list(folder, config.layout, known, items)) for items in chosen]
+    if config.can_search:
+        generations = {staged_list.name: staged_list.current.generation for staged_list in lists}
+        index = search_index.make(catalog, (), config.layout, generations)
+        lists.append(staging.stage_generation(folder, known, index))
     staged = Staged()
     for market in catalog.markets:
         staged.put(folder, Artifact(keys.detail(market.item.id), market.body))
@@ -105,12 +125,8 @@ def rendered(folder: Output, catalog: Catalog, config: Config, names: tuple[str,
         staged.put(folder, artifact)
     for staged_list in lists:
         staged.add(staged_list.first_pages)
-    staged.put(
-        folder,
-        artifacts.build_json(
-            catalog, config, {staged_list.name: staged_list.current.count for staged_list in lists}, {}
-        ),
-    )
+    counts = {found.name: found.current.count for found in lists if found.name != keys.SEARCH}
+    staged.put(folder, artifacts.build_json(catalog, config, counts, {}))
     states = {market.item.id: (market.item.status,) for market in catalog.markets}
     return Rendered(lists, staged, _record(catalog, config, lists, staged), states)
 
@@ -125,6 +141,7 @@ def _with_few_limits(staged_list: StagedList) -> StagedList:
 
 
 def _record(catalog: Catalog, config: Config, lists: list[StagedList], staged: Staged) -> Manifest:
+    found = {staged_list.name: staged_list.current for staged_list in lists}
     return Manifest(
         complete=True,
         as_of=catalog.as_of,
@@ -132,7 +149,8 @@ def _record(catalog: Catalog, config: Config, lists: list[StagedList], staged: S
         variant=config.variant,
         layout=config.layout,
         settings=shape(config),
-        lists={staged_list.name: staged_list.current for staged_list in lists},
+        lists={name: current for name, current in found.items() if name != keys.SEARCH},
+        search=found.get(keys.SEARCH),
         retired=(),
         objects=dict(sorted(staged.objects.items())),
         markets={},
@@ -143,6 +161,15 @@ def state_of(catalog: Catalog, names: tuple[str, ...] = LISTS) -> State:
     """What the named lists show."""
     selected = {keys.list_name(status, sort): shown for _, status, sort, shown in catalog.lists()}
     return {name: [_seen(market) for market in selected[name]] for name in names}
+
+
+def searched(catalog: Catalog) -> State:
+    """What the searches show: the list without the markets that lack a word."""
+    whole = state_of(catalog, tuple({name.partition("?")[0] for name in SEARCHES}))
+    return {
+        name: [seen for seen in whole[name.partition("?")[0]] if is_match(name.partition("?")[2], [seen[1]])]
+        for name in SEARCHES
+    }
 
 
 def _seen(market: Market) -> Seen:

@@ -11,7 +11,7 @@ import pytest
 
 from generator.api import keys
 from generator.publish import record, takedown
-from generator.tree import chunks
+from generator.tree import chunks, layouts
 from generator.tree.blocklist import BlockedList
 from tests.publish.faults.rounds import AT_ONCE, code_of, run_all
 from tests.publish.faults.scene import (
@@ -163,6 +163,51 @@ def test_after_a_killed_move_between_layouts_a_takedown_brings_no_withdrawn_mark
     take_down(scene, lambda _: None)
     check_quiet_without(scene, HIDDEN)
     check_quiet_without(scene, 6)
+
+
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize("layout", layouts.LAYOUTS)
+def test_a_takedown_between_two_states_leaves_whole_searches_or_none(scene: Scene, layout: str) -> None:
+    """A publisher was killed between first pages: the lists, and the index, are of two states."""
+    scene.searches, scene.layouts = True, dict.fromkeys("ab", layout)
+    old = scene.site("a", 0)
+    scene.publish(old)
+    new = scene.site("b", 1, m1={"question": "Question 1, edited?"}, m3={"status": "open", "trader_count": 8}, m10={})
+    before = scene.objects()
+    writes = writes_of(scene, new)
+    moments = range(writes.index("Put first"), writes.index("Put build") + 1)
+    found = []
+    for number in (moments[0], *sample(moments[1 : -1 : 1 + len(moments) // 10], 1), moments[-1]):
+        scene.reset(before)
+        with pytest.raises(DiedError):
+            publish_site(new, DiesAfter(scene.store(new.config), number))
+        scene.pass_time(LEASE_S + 2)
+        check_lists(scene, old.state, new.state)
+        take_down(scene, lambda _: None)
+        check_quiet_without(scene, HIDDEN)
+        check_lists(scene, without(old.state, HIDDEN), without(new.state, HIDDEN), may_end_search=True)
+        found.append(keys.head(keys.SEARCH) in scene.objects())
+    assert found[0]
+    assert found[-1]
+    assert not all(found), "between two states there is no index, or this tests nothing"
+    again = scene.site("b", 2, m7=None, m10={})
+    scene.publish(again)
+    check_whole(scene.objects(), again)
+    check_lists(scene, again.state)
+
+
+def writes_of(scene: Scene, site: Site) -> list[str]:
+    """What a publisher writes one after the other, as labels."""
+    found: list[str] = []
+
+    def note(request: Request, _: Answer) -> None:
+        if label(request).startswith(("Put", "Delete")):
+            found.append(label(request))
+
+    scene.server.after = note
+    publish_site(site, DiesAfter(scene.store(site.config), 10_000))
+    scene.server.after = None
+    return found
 
 
 def test_what_cannot_be_read_keeps_no_detail_from_being_deleted(scene: Scene) -> None:

@@ -1,0 +1,101 @@
+"""A published site with a search index, copied for each test, and searches in it as an edge answers them."""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+import pytest
+
+from generator.api import keys
+from generator.config.settings import Config
+from generator.edge import router
+from generator.tree import chunks
+from generator.tree.layouts import LAYOUTS
+from tests.support.publishing import Original, Site, copied, hour, populate, published_once
+from tests.support.rows import market_id
+from tests.support.s3.server import S3Server
+from tests.support.search import Answer, InQuickjs
+
+#: Settings of a site that offers search.
+SEARCH: Final = {"variant": "extended", "search": "title+description"}
+
+
+#: For tests in which the layout does not matter.
+in_one_layout: Final = pytest.mark.parametrize("published", [chunks.LAYOUT], indirect=True)
+
+
+class Published(NamedTuple):
+    """A published site to copy, and its settings."""
+
+    original: Original
+    settings: dict[str, str]
+
+
+class Reads(Mapping[str, str]):
+    """The objects of a site, as an edge reads them."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    def __getitem__(self, key: str) -> str:
+        body = self._site.read(key)
+        if body is None:
+            raise KeyError(key)
+        return body.decode()
+
+    def __iter__(self):  # type: ignore[no-untyped-def]  # noqa: ANN204
+        return iter(self._site.objects())
+
+    def __len__(self) -> int:
+        return len(self._site.objects())
+
+
+def fill(database: sqlite3.Connection) -> None:
+    populate(database)
+    for number, text in ((1, "Resolves by the zyzzyva committee."), (2, "Resolves by another committee.")):
+        database.execute("UPDATE markets SET description = ? WHERE id = ?", [text, market_id(number)])
+
+
+def go_on(site: Site) -> None:
+    site.edit(3, description="Committee of three.", volume=1000.0)
+    site.done("rebuild", "--as-of", hour(1))
+
+
+@pytest.fixture(scope="session", params=LAYOUTS)
+def published(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Published]:
+    """A site with an index, of a market with a rare word in its description, published twice."""
+    settings = {**SEARCH, "layout": str(request.param)}
+    with published_once(tmp_path_factory.mktemp("searched"), fill, settings, go_on) as made:
+        yield Published(made, settings)
+
+
+@pytest.fixture
+def searched(published: Published, site_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """A copy of it."""
+    with copied(published.original, site_server, monkeypatch) as site:
+        site.settings = dict(published.settings)
+        yield site
+
+
+def engine(site: Site) -> InQuickjs:
+    """The router of the site's edge."""
+    return InQuickjs(router.render(Config.model_validate(site.settings)))
+
+
+def answers(site: Site, q: str, more: str = "") -> list[Answer]:
+    """The answers to a search of all markets, and to those with the cursors that follow."""
+    return engine(site).walk(Reads(site), f"q={quote(q)}&status=all{more}")
+
+
+def found(site: Site, q: str, more: str = "") -> list[str]:
+    """The ids that a search finds."""
+    walked = answers(site, q, more)
+    assert [answer["status"] for answer in walked] == [200] * len(walked), walked[-1]
+    return [item["id"] for answer in walked for item in json.loads(answer["body"])["items"]]
+
+
+def index_of(objects: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The objects of the search index, by key."""
+    return {key: body for key, body in objects.items() if keys.SEARCH in key}
