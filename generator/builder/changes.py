@@ -1,12 +1,12 @@
 """What a build changes since the previous one, before it is made and after. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, MutableMapping
 
 from generator.api import keys
 from generator.cost.sizes import NO_INDEX, Change
 from generator.search.generation import Generation as Index
 from generator.tree import layouts, manifest
-from generator.tree.generation import Weight
+from generator.tree.generation import ItemList, Weight
 from generator.tree.layouts import Generation
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Rendered
@@ -26,6 +26,14 @@ def expected(previous: Manifest | None, as_of: str, generations: Iterable[Genera
             new_chunks[generation.list_name] = layouts.new_chunks(generation, existing)
     minutes = manifest.minutes_between(previous.as_of, as_of) if previous else 0
     return Change(frozenset(new_chunks), frozenset(new_first_pages), objects, minutes, new_chunks)
+
+
+def named(layout: str, lists: Iterable[ItemList], names: MutableMapping[str, str]) -> Iterator[Generation]:
+    """The generation of each list; puts its name into `names`."""
+    for items in lists:
+        generation = layouts.make(layout, items)
+        names[items.name] = generation.name
+        yield generation
 
 
 def expected_of_index(previous: Manifest | None, index: Index) -> Weight:

@@ -1,21 +1,21 @@
 """Whether a disk has room for a build, checked before anything is written.
 
-The need is a lower bound, so that no build is refused that would fit: exact for the pages or chunks of lists with a new
-generation; of details it counts those of new markets, each at least as long as its item in a list. Objects that stay
-need nothing; a replaced object exists twice for a moment.
+The need is a lower bound, so that no build is refused that would fit: exact for the search index, and for the pages or
+new chunks of lists with a new generation; of details it counts those of new markets, each at least as long as its item
+in a list. Objects that stay need nothing, retired generations among them; a replaced object exists twice for a moment.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from generator import filesystem
 from generator.api import keys
-from generator.builder import changes
+from generator.builder import changes, search_index
 from generator.config.settings import Config
 from generator.cost import sizes
-from generator.cost.sizes import Change, Site
+from generator.cost.sizes import NO_INDEX, Change, Site
 from generator.errors import OutputError
 from generator.markets.catalog import Catalog
 from generator.tree import layouts
@@ -51,21 +51,51 @@ class Need:
         )
 
 
-def require(folder: Path, config: Config, catalog: Catalog, lists: Sequence[ItemList], before: Manifest | None) -> None:
-    """Raise OutputError when a build of these lists has no room in the folder."""
-    everything = _need(config, catalog, lists, before, dict.fromkeys(items.name for items in lists))
-    # Naming the generations means hashing everything, so look closer only when space is short.
-    if everything.lacking(folder) is None:
-        return
-    lacking = _need(config, catalog, lists, before, _new(config.layout, catalog, lists, before)).lacking(folder)
-    if lacking:
-        raise OutputError(f"{lacking}; {remedy(config)}")
+@dataclass(frozen=True)
+class Plan:
+    """What a build is going to make of a catalog: its lists, and an index of the categories `offered` (slugs)."""
 
+    config: Config
+    catalog: Catalog
+    lists: Sequence[ItemList]
+    offered: Collection[str]
+    before: Manifest | None
 
-def _new(layout: str, catalog: Catalog, lists: Sequence[ItemList], before: Manifest | None) -> Mapping[str, int | None]:
-    """The lists that get a new generation, each with its number of new chunks."""
-    generations = (layouts.make(layout, items) for items in lists)
-    return changes.expected(before, catalog.as_of, generations, 0).chunks
+    def require(self, folder: Path) -> None:
+        """Raise OutputError when the build has no room in the folder."""
+        # Naming the generations means hashing everything, so look closer only when space is short.
+        if self._need(self._everything()).lacking(folder) is None:
+            return
+        lacking = self._need(self._new()).lacking(folder)
+        if lacking:
+            raise OutputError(f"{lacking}; {remedy(self.config)}")
+
+    def _everything(self) -> Change:
+        """More than the build changes of lists and index."""
+        names = frozenset(items.name for items in self.lists)
+        index = search_index.at_most(self.catalog) if self.config.can_search else NO_INDEX
+        return Change(names, names, 0, 0, index=index)
+
+    def _new(self) -> Change:
+        """What it changes of them."""
+        names = dict[str, str]()
+        generations = changes.named(self.config.layout, self.lists, names)
+        change = changes.expected(self.before, self.catalog.as_of, generations, 0)
+        if not self.config.can_search:
+            return change
+        index = search_index.make(self.catalog, self.offered, self.config.layout, names)
+        return replace(change, index=changes.expected_of_index(self.before, index))
+
+    def _need(self, change: Change) -> Need:
+        known = self.before.markets.keys() if self.before else ()
+        details = [
+            len(market.body)
+            for market in self.catalog.markets
+            if market.item.id not in known
+            for _ in keys.details(market.item.id, market.item.slug)
+        ]
+        site = Site.of(self.lists, len(details), sum(details))
+        return needed(site, replace(change, objects=len(details)), self.config.layout)
 
 
 def remedy(config: Config) -> str:
@@ -81,21 +111,6 @@ def needed(site: Site, change: Change, layout: str) -> Need:
     files, size = sizes.written(site, change, layout)
     counts = (items.count for items in site.lists if items.name in change.new_generations)
     return Need(files + sum(layouts.folder_count(layout, count) for count in counts), size)
-
-
-def _need(
-    config: Config, catalog: Catalog, lists: Sequence[ItemList], before: Manifest | None, new: Mapping[str, int | None]
-) -> Need:
-    known = before.markets.keys() if before else ()
-    details = [
-        len(market.body)
-        for market in catalog.markets
-        if market.item.id not in known
-        for _ in keys.details(market.item.id, market.item.slug)
-    ]
-    names = frozenset(new)
-    site = Site.of(lists, len(details), sum(details))
-    return needed(site, Change(names, names, len(details), 0, new), config.layout)
 
 
 def _shown(size: float) -> str:

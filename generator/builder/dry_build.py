@@ -18,7 +18,7 @@ from generator.markets.detail import Detail
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
 from generator.source.reader import Reader
-from generator.tree import blocklist, files, layouts, manifest
+from generator.tree import blocklist, files, manifest
 from generator.tree.artifact import Artifact
 from generator.tree.folder import read_only
 from generator.tree.generation import ItemList
@@ -113,10 +113,7 @@ class DryBuilder:
         yield artifacts.build_json(catalog, self.config, counts, categories)
 
     def _generations(self, lists: Iterable[ItemList], names: MutableMapping[str, str]) -> Iterator[Generation]:
-        """The generation of each list; puts its name into `names`."""
-        for items in lists:
-            generation = layouts.make(self.config.layout, items)
-            names[items.name] = generation.name
+        for generation in changes.named(self.config.layout, lists, names):
             yield generation
             self.progress.advance()
 

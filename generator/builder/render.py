@@ -55,7 +55,7 @@ class Renderer:
         """Stage everything, in publication order; return what was rendered, and its size."""
         categories = artifacts.offered(catalog, self.config)
         lists = artifacts.lists(catalog, categories)
-        disk_space.require(self.folder.path(""), self.config, catalog, lists, self.previous)
+        disk_space.Plan(self.config, catalog, lists, categories, self.previous).require(self.folder.path(""))
         details = Details(self.config, self.folder, catalog, excerpts, reader)
         self.progress.start(len(lists) + details.count())
         staged_lists, ranges = self._stage(lists, details)

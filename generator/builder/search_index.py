@@ -1,12 +1,33 @@
 """Makes the search index of a catalog. Pure."""
 
 from collections.abc import Collection, Mapping
+from typing import Final
 
 from generator.api import keys
+from generator.api.contract import SORTS
 from generator.markets.catalog import Catalog
-from generator.search.generation import Generation, Order
+from generator.search import folding, numbers
+from generator.search.generation import STATES, Generation, Order
 from generator.search.words import Postings
 from generator.tree import layouts
+from generator.tree.generation import Weight
+
+#: More objects than an index of ten million markets has.
+_MOST_OBJECTS: Final = 1_000
+#: More bytes than the name and the first letters of a bucket take in a root, and than a market adds to a word.
+_NAME_BYTES: Final = 64
+_ENTRY_BYTES: Final = 24
+
+
+def at_most(catalog: Catalog) -> Weight:
+    """More than the index of a catalog takes, without making it, which takes seconds for a large one."""
+    width = len(SORTS) * numbers.width(len(catalog.markets) * STATES)
+    size = sum(
+        len(market.words.encode()) + (market.words.count(" ") + 1) * _ENTRY_BYTES + width
+        + sum(len(slug) + _ENTRY_BYTES for slug in market.categories)
+        for market in catalog.markets
+    )  # fmt: skip
+    return Weight(_MOST_OBJECTS, size + len(folding.table()) + 2 * _MOST_OBJECTS * _NAME_BYTES, 1, 0)
 
 
 def make(catalog: Catalog, offered: Collection[str], layout: str, generations: Mapping[str, str]) -> Generation:

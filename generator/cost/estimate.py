@@ -6,7 +6,7 @@ the worst: every build replaces every object.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
@@ -16,7 +16,6 @@ from generator.cost import sizes
 from generator.cost.prices import Place, Prices
 from generator.cost.sizes import Change, Site
 from generator.tree import layouts
-from generator.tree.generation import Weight
 from generator.tree.layouts import LAYOUTS
 from generator.tree.manifest import StoredModel
 
@@ -143,24 +142,12 @@ def of_report(content: bytes | None) -> Cost | None:
 
 
 def _load(layout: str, site: Site, change: Change) -> Load:
-    weights = site.weights(layout)
-    chunks = change.chunks if layouts.shares_objects(layout) else {}
-    new = [change.index, *(_new_part(weights[name], chunks.get(name)) for name in change.new_generations)]
-    immutable = sum(weight.immutable for weight in new)
-    mutable = change.index.mutable + sum(weights[name].mutable for name in change.new_first_pages)
+    new = sizes.new_part(site, change, layout)
     return Load(
-        puts=immutable + mutable + change.objects + RECORD_PUTS,
-        retired_objects=immutable,
-        retired_bytes=sum(weight.immutable_bytes for weight in new),
+        puts=new.objects + change.objects + RECORD_PUTS,
+        retired_objects=new.immutable,
+        retired_bytes=new.immutable_bytes,
     )
-
-
-def _new_part(weight: Weight, new_chunks: int | None) -> Weight:
-    """What is new of a list whose generations share the other chunks; the index is always new."""
-    if new_chunks is None:
-        return weight
-    size = weight.immutable_bytes * (new_chunks + 1) // weight.immutable
-    return replace(weight, immutable=new_chunks + 1, immutable_bytes=size)
 
 
 def _mean(before: Load | None, seen: Load, weight: float) -> Load:

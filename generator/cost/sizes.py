@@ -80,10 +80,22 @@ def everything(site: Site) -> Change:
 
 def written(site: Site, change: Change, layout: str) -> tuple[int, int]:
     """The objects a change writes and their bytes, taking all objects outside lists and index as equally long."""
-    weights = site.weights(layout)
-    generations = [change.index, *(weights[name] for name in change.new_generations)]
-    first_pages = [change.index, *(weights[name] for name in change.new_first_pages)]
-    objects = sum(weight.immutable for weight in generations) + sum(weight.mutable for weight in first_pages)
-    size = sum(weight.immutable_bytes for weight in generations)
-    size += sum(weight.mutable_bytes for weight in first_pages)
-    return objects + change.objects, size + site.bytes * change.objects // max(1, site.objects)
+    new = new_part(site, change, layout)
+    return new.objects + change.objects, new.bytes + site.bytes * change.objects // max(1, site.objects)
+
+
+def new_part(site: Site, change: Change, layout: str) -> Weight:
+    """What a change writes of lists and search index; generations may share chunks with earlier ones."""
+    immutable, mutable = [change.index], [change.index]
+    for size in site.lists:
+        if size.name in change.new_generations:
+            new_chunks = change.chunks.get(size.name)
+            immutable.append(layouts.weight(layout, size.name, size.count, size.bytes, new_chunks))
+        if size.name in change.new_first_pages:
+            mutable.append(layouts.weight(layout, size.name, size.count, size.bytes))
+    return Weight(
+        sum(weight.immutable for weight in immutable),
+        sum(weight.immutable_bytes for weight in immutable),
+        sum(weight.mutable for weight in mutable),
+        sum(weight.mutable_bytes for weight in mutable),
+    )

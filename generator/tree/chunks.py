@@ -95,8 +95,8 @@ def index(list_name: str, count: int, chunks: Sequence[str]) -> bytes:
     return json.dumps({"count": count, "first": first, "chunks": chunks}, separators=(",", ":")).encode()
 
 
-def weight(list_name: str, count: int, size: int) -> Weight:
-    """The chunks, index and head of a list of `count` items with `size` bytes in total.
+def weight(list_name: str, count: int, size: int, new_chunks: int | None = None) -> Weight:
+    """The chunks, index and head of a list of `count` items with `size` bytes in total; or of its chunks only so many.
 
     An estimate: it takes all items as equally long, so the bytes of the head are off by about 0.1 %.
     """
@@ -105,8 +105,9 @@ def weight(list_name: str, count: int, size: int) -> Weight:
     between = len(_BETWEEN) * (count - number) + len(_OPEN + _CLOSE) * number
     shown = min(count, SIZE)
     head = len(_start("0" * cursors.GENERATION_LENGTH, count)) + len(_lines([b""] * shown)) + len(_END_OF_HEAD)
-    immutable = size + between + len(index(list_name, count, [names] * number))
-    return Weight(number + 1, immutable, 1, head + size * shown // max(1, count))
+    new = number if new_chunks is None else new_chunks
+    immutable = (size + between) * new // max(1, number) + len(index(list_name, count, [names] * number))
+    return Weight(new + 1, immutable, 1, head + size * shown // max(1, count))
 
 
 def name(body: bytes) -> str:

@@ -40,15 +40,19 @@ def make(layout: str, source: ItemList) -> Generation:
     return _MAKERS[layout](source)
 
 
-def weight(layout: str, list_name: str, count: int, size: int) -> Weight:
-    """Estimate what a list of `count` items with `size` bytes in total becomes."""
-    estimated = chunks.weight if is_cut(layout) else pages.weight
-    return estimated(list_name, count, size)
+def weight(layout: str, list_name: str, count: int, size: int, new_chunks: int | None = None) -> Weight:
+    """Estimate what a list of `count` items with `size` bytes in total becomes.
+
+    If `new_chunks` is given, other chunks are left out in a layout whose generations share them.
+    """
+    if is_cut(layout):
+        return chunks.weight(list_name, count, size, new_chunks)
+    return pages.weight(list_name, count, size)
 
 
 def folder_count(layout: str, count: int) -> int:
-    """The number of folders that a new generation of `count` items needs."""
-    return 0 if is_cut(layout) else pages.folder_count(count)
+    """The least number of folders that a new generation of `count` items needs."""
+    return 1 if is_cut(layout) else pages.folder_count(count)
 
 
 def reads_per_page(layout: str) -> int:

@@ -6,18 +6,22 @@ import shutil
 import sqlite3
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from generator import filesystem
+from generator.api import keys
 from generator.builder import disk_space
+from generator.config.settings import Config
 from generator.cost.sizes import Change, ListSize, Site
 from generator.errors import OutputError
 from generator.tree import pages
 from generator.tree.generation import ItemList
+from generator.tree.layouts import LAYOUTS
 from tests.support.builds import build_now, files, make_config
 from tests.support.disks import Disk
-from tests.support.rows import insert_market, public_market
+from tests.support.rows import insert_market, market_id, public_market
 
 MARKETS = 120
 
@@ -101,3 +105,52 @@ def test_the_space_of_a_list_is_estimated_exactly(count: int) -> None:
     need = disk_space.needed(site, Change(names, names, 0, 0), pages.LAYOUT)
     assert need.files == len(written) + len(folders)
     assert need.bytes == pytest.approx(sum(map(len, written)), rel=0.01)
+
+
+# ── the search index ──────────────────────────────────────────────────────────────────────────────────────────────
+
+SEARCH: Final = {"variant": "extended", "search": "title+description"}
+
+
+def stated(output: Path, config: Config, monkeypatch: pytest.MonkeyPatch) -> tuple[int, float]:
+    """The files and bytes that a build says it needs where nothing is free."""
+    before = files(output) if output.exists() else {}
+    output.mkdir(exist_ok=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(filesystem, "room", lambda _: filesystem.Room(0, None, 0))
+        with pytest.raises(OutputError, match="no space left on device for this build") as caught:
+            build_now(config)
+    assert files(output) == before, "nothing was written"
+    count, size, unit = re.findall(r"needs ([\d,]+) files? and ([\d.]+) (\w+),", str(caught.value))[0]
+    return int(count.replace(",", "")), float(size) * {"KB": 1e3, "MB": 1e6}[unit]
+
+
+def written(output: Path, config: Config) -> dict[str, int]:
+    """Every file and folder below the lists that a build writes, with its bytes."""
+
+    def found() -> dict[Path, os.stat_result]:
+        return {path: path.stat() for path in (output / keys.LISTS).rglob("*")}
+
+    before = {path: status.st_ino for path, status in found().items()}
+    build_now(config)
+    new = {path: status for path, status in found().items() if before.get(path) != status.st_ino}
+    return {path.as_posix(): status.st_size if path.is_file() else 0 for path, status in new.items()}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_space_of_a_build_with_an_index_is_what_it_writes(
+    tmp_path: Path, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, layout: str
+) -> None:
+    for number in range(30):
+        insert_market(database, number, description=f"Resolves by source{number:02} of committee{number * 7919:06}.")
+    config, output = make_config(tmp_path, layout=layout, **SEARCH), tmp_path / "output"
+    details = sum(len(public_market(number).body) for number in range(30))
+    for step, edit in enumerate([None, "question = 'A zyzzyva?'", "volume = 5000"]):
+        if edit:
+            database.execute(f"UPDATE markets SET {edit} WHERE id = ?", [market_id(7)])
+        count, size = stated(output, config, monkeypatch)
+        made = written(output, config)
+        assert any(keys.SEARCH in path for path in made)
+        extra = (30, details) if step == 0 else (0, 0)
+        assert size == pytest.approx(sum(made.values()) + extra[1], rel=0.01)
+        assert sum(map(bool, made.values())) <= count - extra[0] <= len(made)

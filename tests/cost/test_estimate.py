@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator.cost import estimate, prices
+from generator.cost import estimate, prices, sizes
 from generator.cost.estimate import Basis, Cost, Terms
 from generator.cost.sizes import Change, ListSize, Site
 from generator.tree import chunks, pages
@@ -148,6 +148,7 @@ def test_chunks_that_did_not_change_are_not_put_again(terms: Terms) -> None:
         estimate.learned(Basis(), HUNDREDS, changed, schedule=60).loads["chunks"].puts for changed in (some, everything)
     ]
     assert puts == [2 + 1 + 1 + 7 + 3, 10 + 1 + 1 + 7 + 3]
+    assert [sizes.written(HUNDREDS, changed, "chunks")[0] for changed in (some, everything)] == [11, 19]
 
 
 # ── against real builds and publishes ─────────────────────────────────────────────────────────────────────────────
