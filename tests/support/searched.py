@@ -52,20 +52,38 @@ class Reads(Mapping[str, str]):
         return len(self._site.objects())
 
 
+#: Words of market 1 alone; and what the index has of each: the letters that its line begins with, and the rest.
+RARE: Final = (
+    *("jaxqixwort", "dzixyzzy", "ǆixyzzy", "ⵣⵣⵣ", "zyzzyva"),
+    *('"jax', "qixwort!", '"dzi', "xyzzy!", '"ⵣⵣⵣ', '"zyz', "zyva!"),
+)
+
+
+def remains(places: Mapping[str, bytes]) -> set[str]:
+    """Which of the rare words are in keys or bodies, in any case."""
+    texts = [f"{key}\n{body.decode()}".lower() for key, body in places.items()]
+    return {word for word in RARE if any(word in text for text in texts)}
+
+
 def fill(database: sqlite3.Connection) -> None:
     populate(database)
     for number, text in ((1, "Resolves by the zyzzyva committee."), (2, "Resolves by another committee.")):
         database.execute("UPDATE markets SET description = ? WHERE id = ?", [text, market_id(number)])
+    title = "UPDATE markets SET question = 'Will Jaxqixwort win?', slug = 'jaxqixwort' WHERE id = ?"
+    database.execute(title, [market_id(1)])
 
 
 def go_on(site: Site) -> None:
+    site.edit(1, question="Will ⵣⵣⵣ Ǆixyzzy win?", slug="dzixyzzy")
     site.edit(3, description="Committee of three.", volume=1000.0)
     site.done("rebuild", "--as-of", hour(1))
 
 
 @pytest.fixture(scope="session", params=LAYOUTS)
 def published(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Published]:
-    """A site with an index, of a market with a rare word in its description, published twice."""
+    """A site with an index, published twice. Market 1 has rare words in its title, then others there, and
+    in its description.
+    """
     settings = {**SEARCH, "layout": str(request.param)}
     with published_once(tmp_path_factory.mktemp("searched"), fill, settings, go_on) as made:
         yield Published(made, settings)
