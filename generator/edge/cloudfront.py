@@ -26,6 +26,11 @@ _RUNTIME: Final = "nodejs22.x"
 _WAF_WINDOWS: Final = (60, 120, 300, 600)
 _WAF_LIMITS: Final = (10, 2_000_000_000)
 _VERSION_LENGTH: Final = 16
+#: In bytes (CloudFront Developer Guide, quotas on CloudFront Functions).
+_LARGEST_FUNCTION: Final = 10 * 1024
+#: What the function that cuts pages refuses; the router before it has seen to the rest.
+_FAULTS_OF_PAGES: Final = ("cursor.gone",)
+_FAULTS_OF_SEARCHES: Final = ("cursor.gone", "cursor.foreign", "category", "q", "q.absent", "q.words")
 #: The errors of CloudFront itself, by the answer to them. Pages for 400 and 404 would replace the functions' answers.
 _OWN_ERRORS: Final = {
     HTTPStatus.BAD_REQUEST: (403, 414, 416),
@@ -60,8 +65,9 @@ def origin_response_values(config: Config) -> dict[str, Any]:
 
 def origin_request_values(config: Config) -> dict[str, Any]:
     """Values of the Lambda@Edge function that cuts pages, in addition to `router.window_values`."""
-    page_gone = contract.encode(contract.invalid("cursor.gone", variant=config.variant)).decode()
     bad, unavailable = HTTPStatus.BAD_REQUEST, HTTPStatus.SERVICE_UNAVAILABLE
+    sentences = contract.parameter_errors(config.variant, can_search=config.can_search)
+    faults = _FAULTS_OF_SEARCHES if config.can_search else _FAULTS_OF_PAGES
     return {
         "region": _REGION,
         "root": _root(config),
@@ -71,8 +77,8 @@ def origin_request_values(config: Config) -> dict[str, Any]:
         "first": keys.FIRST,
         "chunk_letter": chunks.LETTER,
         "cors": responses.CORS,
-        "gone_headers": responses.error_headers(bad, config),
-        "page_gone": page_gone,
+        "sentences": {fault: sentences[fault] for fault in faults},
+        "invalid_headers": responses.error_headers(bad, config),
         "unavailable_headers": responses.error_headers(unavailable, config),
         "unavailable": responses.error_bodies()[unavailable],
     }
@@ -95,9 +101,12 @@ def stack_values(config: Config, functions: Mapping[str, str]) -> dict[str, Any]
         "exposed": responses.CORS["access-control-expose-headers"].split(", "),
         "preflight_seconds": int(responses.PREFLIGHT["access-control-max-age"]),
         "function": functions[FUNCTION],
+        "function_size": len(functions[FUNCTION].encode()),
+        "largest_function": _LARGEST_FUNCTION,
         "origin_response": origin_response,
         "origin_request": origin_request,
         "lists": f"/{_in_policy(prefix)}{keys.LISTS}/*",
+        "can_search": config.can_search and origin_request is not None,
         "runtime": _RUNTIME,
         "version": _version(origin_response),
         "request_version": _version(origin_request or ""),

@@ -6,6 +6,7 @@ value is an error.
 """
 
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, Final
 
 import jinja2
 
+from generator.edge.compaction import compact
 from generator.wording import counted
 
 #: Next to the package in a source tree, inside it when installed.
@@ -55,10 +57,9 @@ def _yaml(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _compact(script: str) -> str:
-    """The script without indentation and comment lines, except the first, which names its template."""
-    first, *lines = (line.lstrip() for line in script.splitlines(keepends=True))
-    return "".join([first, *(line for line in lines if line and not line.startswith("//"))])
+def _uncommented(text: str) -> str:
+    """A YAML document without the comments between its parts; those at its beginning remain."""
+    return re.sub(r"\n +#[^\n]*", "", text)
 
 
 def _environment(loader: jinja2.BaseLoader) -> jinja2.Environment:
@@ -76,9 +77,10 @@ def _environment(loader: jinja2.BaseLoader) -> jinja2.Environment:
         "commented": _commented,
         "yaml": _yaml,
         "shell": shlex.quote,
+        "compact": compact,
+        "counted": counted,
+        "uncommented": _uncommented,
     }
-    environment.filters["compact"] = _compact
-    environment.filters["counted"] = counted
     # Compact, as CloudFront counts bytes, and in the contract's order.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     return environment

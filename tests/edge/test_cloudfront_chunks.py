@@ -13,7 +13,7 @@ from generator.api.contract import Variant
 from generator.config.settings import Config, Publish
 from generator.edge import cloudfront
 from generator.tree import chunks, pages
-from tests.edge.test_cloudfront import is_red
+from tests.edge.test_cloudfront import is_red, mutated
 from tests.search.test_rules import CASES, MARKETS
 from tests.support import lists, search
 from tests.support.builds import VARIANTS, Outputs, files
@@ -103,8 +103,7 @@ def test_a_mutation_turns_the_table_red(
 ) -> None:
     output = outputs("core", "chunks")
     edge = distribution(CHUNKED, store, output, tmp_path)
-    mutant = replace(edge, origin_request=edge.origin_request.replace(before, after))
-    assert mutant.origin_request != edge.origin_request, f"{before} is not in the function"
+    mutant = replace(edge, origin_request=mutated(edge.origin_request, before, after))
     assert is_red(lambda: mismatches(mutant, output))
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import yaml
 from generator.api import contract
 from generator.config.settings import Config, Publish, RateLimit
 from generator.edge import cloudfront, deployment, responses
+from generator.tree.layouts import LAYOUTS
+from tests.support.builds import VARIANTS
 from tests.support.cloudfront import AWKWARD, CHUNKED, EXTENDED, FOLDER, IN_BUCKET, PLAIN, rendered
 from tests.support.programs import require
 
@@ -38,23 +41,47 @@ def properties(config: Config, name: str) -> Any:
     return stack(config)["Resources"][name]["Properties"]
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        *(PLAIN, IN_BUCKET, AWKWARD, EXTENDED, CHUNKED),
-        AWKWARD.model_copy(update={"variant": "extended"}),
-        AWKWARD.model_copy(update={"variant": "extended", "layout": "chunks"}),
-    ],
-)
+#: Every variant, layout and kind of search, with plain settings and with awkward ones.
+EVERY = [
+    pytest.param(
+        base.model_copy(update={"variant": variant, "layout": layout, "search": search}),
+        id=f"{name} {variant} {layout} {search}",
+    )
+    for (name, base), variant, layout, search in product(
+        (("plain", PLAIN), ("awkward", AWKWARD)), VARIANTS, LAYOUTS, ("off", "title+description")
+    )
+]
+
+
+@pytest.mark.parametrize("config", EVERY)
 def test_the_files_fit(config: Config) -> None:
     files = rendered(config)
     assert len(files["function.js"].encode()) <= 10 * 1024  # quotas on CloudFront Functions
-    assert len(files["origin-response.js"]) <= 4096  # AWS::Lambda::Function Code, ZipFile
-    assert len(files["template.yaml"].encode()) <= 51_200  # a template that need not lie in S3
+    # A template that need not lie in S3 has 51,200 bytes at most; the rest is room for settings that are longer.
+    assert len(files["template.yaml"].encode()) <= 51_200 - 1_000
+
+
+def test_settings_that_no_function_can_hold_are_refused_when_the_stack_is_deployed() -> None:
+    config = Config(base_url=f"https://api.example.com/{'a' * 2000}", variant="extended")
+    size = len(rendered(config)["function.js"].encode())
+    assert size > 10 * 1024
+    assert stack(config)["Rules"]["FunctionFits"]["Assertions"] == [
+        {
+            "Assert": {"Equals": [f"{size} bytes", "10240 bytes at most"]},
+            "AssertDescription": f"CloudFront takes functions of 10240 bytes at most, and with these settings ours has "
+            f"{size}. Shorten the path of base_url or the prefix of publish.target, and build again.",
+        }
+    ]
+    assert stack(EXTENDED)["Rules"].keys() == {"OnlyInUsEast1"}
+
+
+SEARCHED = AWKWARD.model_copy(update={"variant": "extended", "layout": "chunks", "search": "title"})
 
 
 @pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD, AWKWARD.model_copy(update={"layout": "chunks"})])
+@pytest.mark.parametrize(
+    "config", [PLAIN, IN_BUCKET, AWKWARD, AWKWARD.model_copy(update={"layout": "chunks"}), SEARCHED]
+)
 def test_cfn_lint_has_nothing_to_say(config: Config, tmp_path: Path) -> None:
     assert cfn_lint(rendered(config)["template.yaml"], tmp_path) == (0, "")
 
@@ -74,7 +101,7 @@ def cfn_lint(template: str, folder: Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD, AWKWARD.model_copy(update={"layout": "chunks"})])
+@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD, SEARCHED])
 def test_the_template_holds_the_functions_as_they_are(config: Config) -> None:
     files = rendered(config)
     if config.layout == "chunks":
