@@ -33,8 +33,8 @@ FORMAT: Final = 1
 VECTOR_SIZE: Final = 200_000
 #: How many states a vector can tell apart.
 STATES: Final = len(MARKET_STATUSES)
-#: A search reads at most so many objects in all, of which so many buckets: then a page has an item at least. A Worker
-#: may make 50 subrequests.
+#: A search reads at most so many objects in all, of which so many buckets, as which all vectors but one count: then a
+#: page has an item at least. A Worker may make 50 subrequests, and a search may begin anew once.
 MOST_OBJECTS: Final = 24
 MOST_BUCKETS: Final = 18
 #: In the layout `pages`, items are taken from pages of the greatest of these limits that begins before the item.

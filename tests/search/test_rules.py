@@ -155,6 +155,19 @@ def test_a_cursor_is_bound_to_the_list_and_the_folded_words(edge: InQuickjs, lay
     assert refused(edge, layout, "q=the&cursor=nonsense") == ["cursor"]
 
 
+def test_spellings_of_ascii_are_one_search_to_a_cache_and_other_words_another(edge: InQuickjs) -> None:
+    known = dict[str, tuple[str, ...]]()
+    plain = dict[tuple[str, ...], str]()
+    for parts in product(("a", "A", "b", "2", " ", "-", "\0", "é"), repeat=3):
+        if not search.is_searchable(q := "".join(parts)):
+            continue
+        words = tuple(dict.fromkeys(run for run, _ in search.runs(q)))
+        step = json.dumps(edge.asked(f"q={quote(q)}"))
+        assert known.setdefault(step, words) == words
+        if q.isascii():
+            assert plain.setdefault(words, step) == step, q
+
+
 def test_a_walk_stays_in_its_generation(edge: InQuickjs, layout: str) -> None:
     query, walked = "q=the&status=all&limit=9", search.scan(MARKETS, "all", "popular", "the")
     first = edge.walk(site(layout), query)[0]
@@ -233,6 +246,17 @@ def test_words_in_too_many_buckets_are_refused(edge: InQuickjs, layout: str) -> 
     assert json.loads(answer["body"])["details"][0]["message"] == contract.SEARCH_ERRORS["q.words"]
 
 
+def test_where_a_sort_has_many_vectors_fewer_words_are_looked_up(edge: InQuickjs, layout: str) -> None:
+    vectors, words = 13, [letter * 3 for letter in "abcdefg"]
+    with search.small_objects(span=len(MARKETS) // vectors) as patch:
+        patch.setattr(buckets, "TARGET_SIZE", 1)
+        objects = search.objects([Market((" ".join(words),), rank=number) for number in range(len(MARKETS))], layout)
+    most = index.MOST_BUCKETS + 1 - vectors
+    (answer, *_) = edge.walk(objects, f"q={'+'.join(words[:most])}&limit=100")
+    assert (answer["status"], len(answer["read"]) <= index.MOST_OBJECTS) == (200, True)
+    assert refused_by(edge, objects, f"q={'+'.join(words)}") == [contract.SEARCH_ERRORS["q.words"]]
+
+
 def test_a_query_reads_six_objects_of_the_index_at_most_unless_it_has_many_words(edge: InQuickjs, layout: str) -> None:
     objects = search.objects(MARKETS, layout)
     for case in CASES:
@@ -256,7 +280,8 @@ def test_an_object_that_is_gone_ends_a_walk_but_not_the_search(edge: InQuickjs, 
         assert refused_by(edge, left, f"{query}&cursor={next_of(first)}") == [contract.SEARCH_ERRORS["cursor.gone"]]
     for key in first["read"][1:]:
         left = {name: text for name, text in site(layout).items() if name != key}
-        assert edge.walk(left, query)[0]["status"] == 503
+        with pytest.raises(quickjs.JSException, match=f"{key} is missing"):
+            edge.walk(left, query)
 
 
 def test_no_damaged_object_becomes_a_page(edge: InQuickjs, layout: str) -> None:

@@ -241,6 +241,10 @@ class InQuickjs:
         answer: Answer = json.loads(self._context.eval(f"JSON.stringify(ask({json.dumps(query)}))"))
         return answer
 
+    def asked(self, query: str) -> Any:
+        """What the core searches for, before it has read anything; a cache knows a search by it."""
+        return json.loads(self._context.eval(f"JSON.stringify(route('GET', MARKETS, {json.dumps(query)}, digest))"))
+
     def walk(self, site: Objects, query: str) -> list[Answer]:
         """The answers to a query, and to those with the cursors that follow."""
         self._text = site.get
