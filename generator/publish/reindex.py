@@ -43,9 +43,8 @@ def without(ids: Collection[str], state: Published, read: Read, read_all: ReadAl
     So it is, too, where a run that was killed replaced only some of the lists.
     """
     newest = state.before[_NUMBERED_BY]
-    shown_by_all = frozenset(newest)
     root = _root_of(newest, state, read)
-    if root is None or any(frozenset(items) != shown_by_all for items in state.before.values()):
+    if root is None or not _are_of_one_state(state.before.values()):
         return None
     bodies = dict(zip(root.bucket_keys(), read_all(root.bucket_keys()), strict=True))
     if not all(body and keys.chunk(keys.SEARCH, chunks.name(body)) == key for key, body in bodies.items()):
@@ -58,6 +57,10 @@ def without(ids: Collection[str], state: Published, read: Read, read_all: ReadAl
     orders = {sort: _order(sort, state, numbers) for sort in SORTS}
     words = published.words_without(root, gone, lambda key: bodies[key] or b"")
     return Generation(words, states, orders)
+
+
+def _are_of_one_state(lists: Iterable[Sequence[bytes]]) -> bool:
+    return len({frozenset(items) for items in lists}) == 1
 
 
 def _root_of(newest: Sequence[bytes], state: Published, read: Read) -> Root | None:

@@ -13,7 +13,7 @@ from generator.tree.layouts import object_keys
 from tests.support.builds import files
 from tests.support.publishing import PREFIX, Site, hour, tamper, walk
 from tests.support.rows import market_id
-from tests.support.searched import found, in_one_layout
+from tests.support.searched import found, in_one_layout, words_in
 
 DETAIL = keys.detail(market_id(8))
 FIRST_PAGE = keys.first_page("closed/new", 7)
@@ -284,8 +284,3 @@ def test_purging_deletes_the_words_of_an_edited_text(searched: Site) -> None:
     searched.done("publish", "--purge-retired")
     assert not words_in(searched, b"zyva")
     searched.check()
-
-
-def words_in(site: Site, part: bytes) -> list[str]:
-    """The objects in the store and the folder that have this part of a word."""
-    return [key for key, body in (*site.objects().items(), *site.built().items()) if part in body]

@@ -16,7 +16,7 @@ from generator.tree.layouts import LAYOUTS
 from tests.support.publishing import Original, Site, copied, hour, populate, published_once
 from tests.support.rows import market_id
 from tests.support.s3.server import S3Server
-from tests.support.search import Answer, InQuickjs
+from tests.support.search import Answer, InQuickjs, small_objects
 
 #: Settings of a site that offers search.
 SEARCH: Final = {"variant": "extended", "search": "title+description"}
@@ -81,18 +81,18 @@ def go_on(site: Site) -> None:
 
 @pytest.fixture(scope="session", params=LAYOUTS)
 def published(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Published]:
-    """A site with an index, published twice. Market 1 has rare words in its title, then others there, and
-    in its description.
+    """A site with an index of many small objects, published twice. Market 1 has rare words in its title, then others
+    there, and in its description.
     """
     settings = {**SEARCH, "layout": str(request.param)}
-    with published_once(tmp_path_factory.mktemp("searched"), fill, settings, go_on) as made:
+    with small_objects(), published_once(tmp_path_factory.mktemp("searched"), fill, settings, go_on) as made:
         yield Published(made, settings)
 
 
 @pytest.fixture
 def searched(published: Published, site_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """A copy of it."""
-    with copied(published.original, site_server, monkeypatch) as site:
+    with small_objects(), copied(published.original, site_server, monkeypatch) as site:
         site.settings = dict(published.settings)
         yield site
 
@@ -117,3 +117,9 @@ def found(site: Site, q: str, more: str = "") -> list[str]:
 def index_of(objects: Mapping[str, bytes]) -> dict[str, bytes]:
     """The objects of the search index, by key."""
     return {key: body for key, body in objects.items() if keys.SEARCH in key}
+
+
+def words_in(site: Site, part: bytes, *, output: bool = True) -> list[str]:
+    """The objects in the store, and in the folder, that have this part of a word."""
+    built = site.built().items() if output else ()
+    return [key for key, body in (*site.objects().items(), *built) if part in body]

@@ -1,0 +1,188 @@
+"""A withdrawal or takedown makes the search index anew, without the database: no word of the market remains."""
+
+import inspect
+import json
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, Final
+
+import pytest
+
+from generator.api import keys
+from generator.publish import reindex
+from generator.search import buckets
+from generator.search import published as index
+from generator.search.published import Root
+from generator.tree import layouts, manifest
+from generator.tree.staging import Staged, StagedList
+from tests.support.builds import files
+from tests.support.publishing import OPEN, Site, hour
+from tests.support.rows import market_id
+from tests.support.searched import RARE, Reads, engine, found, in_one_layout, index_of, remains
+
+
+def left(site: Site) -> set[str]:
+    """The rare words of market 1 that are left in the store or the folder."""
+    return remains(site.stored()) | remains(files(site.folder / "output", ""))
+
+
+def test_no_object_has_a_word_of_a_market_that_was_taken_down(searched: Site) -> None:
+    assert remains(searched.stored()) == remains(files(searched.folder / "output", "")) == {*RARE}
+    searched.database.execute("ALTER TABLE markets RENAME TO away")
+    searched.done("takedown", market_id(1))
+    assert left(searched) == set()
+    assert found(searched, "zyzzyva") == found(searched, "dzixyzzy") == found(searched, "ⵣⵣⵣ") == []
+    assert found(searched, "committee", "&sort=volume") == [market_id(3), market_id(2)]
+    searched.database.execute("ALTER TABLE away RENAME TO markets")
+    searched.done("rebuild", "--as-of", hour(2))
+    assert left(searched) == set()
+    searched.check()
+
+
+@pytest.mark.campaign(short=1)
+def test_no_object_has_a_word_of_a_market_that_is_no_longer_public(searched: Site) -> None:
+    searched.edit(1, approval="rejected")
+    searched.done("rebuild", "--as-of", hour(2))
+    assert left(searched) == set()
+    assert found(searched, "dzixyzzy") == []
+
+
+def test_a_takedown_makes_the_index_of_a_build_without_the_market(searched: Site) -> None:
+    searched.done("takedown", market_id(1), market_id(OPEN[-1]))
+    made = index_of(searched.objects())
+    for number in (1, OPEN[-1]):
+        searched.database.execute("DELETE FROM markets WHERE id = ?", [market_id(number)])
+    searched.done("build", "--as-of", hour(1), output="fresh")
+    assert made == index_of(searched.built("fresh"))
+
+
+def test_a_takedown_ends_walks_in_earlier_indexes(searched: Site) -> None:
+    edge, query = engine(searched), "q=committee&status=all&limit=1"
+    cursor = json.loads(edge.walk(Reads(searched), query)[0]["body"])["nextCursor"]
+    searched.done("takedown", market_id(1))
+    (answer,) = edge.walk(Reads(searched), f"{query}&cursor={cursor}")
+    assert answer["status"] == 400
+    assert json.loads(answer["body"])["details"][0]["path"] == ["cursor"]
+
+
+@pytest.mark.parametrize("damage", [None, b"[\n]", b"<Error/>"])
+def test_an_index_that_cannot_be_read_ends_with_a_takedown(searched: Site, damage: bytes | None) -> None:
+    for key, body in searched.objects().items():
+        if keys.SEARCH in key and b"zyva" in body:
+            searched.remove(key) if damage is None else searched.put(key, damage)
+    assert "the search index could not be read" in searched.done("takedown", market_id(1)).stderr
+    assert index_of(searched.objects()) == {}
+    assert searched.record().built.search is None
+    searched.done("rebuild", "--as-of", hour(2))
+    assert sorted(found(searched, "committee")) == [market_id(number) for number in (2, 3)]
+
+
+@in_one_layout
+def test_an_index_of_another_version_ends_with_a_takedown(searched: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reindex, "FORMAT", 2)
+    searched.done("takedown", market_id(1))
+    assert index_of(searched.objects()) == {}
+
+
+@in_one_layout
+def test_a_market_is_taken_down_by_its_slug_and_comes_back(searched: Site) -> None:
+    searched.done("publish", "--purge-retired")
+    before = index_of(searched.objects())
+    searched.done("takedown", "dzixyzzy")
+    assert left(searched) == set()
+    assert [entry for entry in searched.record().built.retired if entry.list == keys.SEARCH] == []
+    searched.done("takedown", "--undo", market_id(1))
+    assert left(searched) == set()
+    searched.done("rebuild", "--as-of", hour(2))
+    assert found(searched, "zyzzyva") == [market_id(1)]
+    searched.done("publish", "--purge-retired")
+    assert index_of(searched.objects()) == before
+
+
+@in_one_layout
+def test_a_folder_built_before_a_takedown_elsewhere_is_published_without_the_word(searched: Site) -> None:
+    searched.edit(2, description="Nobody decides about quaggas.")
+    searched.done("build", "--as-of", hour(2))
+    searched.done("takedown", market_id(1), output="elsewhere")
+    assert remains(searched.stored()) == set()
+    searched.done("publish")
+    assert left(searched) == set()
+    assert found(searched, "quaggas") == [market_id(2)]
+    searched.check()
+    searched.database.execute("DELETE FROM markets WHERE id = ?", [market_id(1)])
+    searched.done("build", "--as-of", hour(2), output="fresh")
+    current = {key for key in searched.built("fresh") if keys.SEARCH in key}
+    assert {key: searched.objects()[key] for key in current} == index_of(searched.built("fresh"))
+
+
+@in_one_layout
+def test_after_a_takedown_no_machine_brings_the_word_back(searched: Site) -> None:
+    searched.done("build", "--as-of", hour(2), output="other")
+    searched.done("takedown", market_id(1), output="elsewhere")
+    searched.done("rebuild", "--as-of", hour(3), output="other")
+    searched.done("rebuild", "--as-of", hour(4))
+    assert left(searched) == set()
+    assert remains(files(searched.folder / "other", "")) == set()
+
+
+# Rules, each taken away: the test that is about it notices
+
+
+def keep_the_old_index(withdrawal: Any, *_: object) -> StagedList:
+    return StagedList(keys.SEARCH, withdrawal._before.search, new=None, first_pages=Staged())  # noqa: SLF001
+
+
+def keep_the_vocabulary(root: Root, gone: Collection[int], read: Callable[[str], bytes]) -> Iterator[Any]:
+    numbers = index.renumbered(root.count, gone)
+    for key in root.bucket_keys():
+        for word, markets in buckets.read(read(key), root.count):
+            yield word, [numbers[market] for market in markets if numbers[market] >= 0]
+
+
+def believe_any_version(body: bytes | None, name: str) -> Root | None:
+    return Root.model_validate_json(body) if body and layouts.name_of_index(body) == name else None
+
+
+#: Every rule: what keeps it, what breaks it, and the test that notices.
+RULES: Final[dict[str, tuple[str, Callable[..., Any], Callable[..., None]]]] = {
+    "every bucket is read": (
+        "generator.search.published.Root.bucket_keys",
+        lambda root: [keys.chunk(keys.SEARCH, name) for name in root.buckets[::2]],
+        test_a_takedown_makes_the_index_of_a_build_without_the_market,
+    ),
+    "the next index is another": (
+        "generator.publish.withdrawal._Withdrawal._staged_index",
+        keep_the_old_index,
+        test_no_object_has_a_word_of_a_market_that_was_taken_down,
+    ),
+    "every earlier index ends": (
+        "generator.tree.manifest.lists_of",
+        lambda memberships, lists_of=manifest.lists_of: lists_of(memberships) - {keys.SEARCH},
+        test_no_object_has_a_word_of_a_market_that_was_taken_down,
+    ),
+    "markets are numbered anew": (
+        "generator.search.published.renumbered",
+        lambda count, gone: [-1 if number in gone else number for number in range(count)],
+        test_a_takedown_makes_the_index_of_a_build_without_the_market,
+    ),
+    "a word that nothing has any more is left out": (
+        "generator.search.published.words_without",
+        keep_the_vocabulary,
+        test_no_object_has_a_word_of_a_market_that_was_taken_down,
+    ),
+    "an index of another version is not read": (
+        "generator.publish.reindex._root",
+        believe_any_version,
+        test_an_index_of_another_version_ends_with_a_takedown,
+    ),
+}
+
+
+@in_one_layout
+@pytest.mark.parametrize("rule", RULES)
+def test_without_a_rule_its_test_fails(searched: Site, monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
+    kept_by, broken, notices = RULES[rule]
+    given = {"searched": searched, "monkeypatch": monkeypatch}
+    wanted = inspect.signature(notices).parameters
+    monkeypatch.setattr(kept_by, broken)
+    with pytest.raises(AssertionError):
+        notices(**{name: value for name, value in given.items() if name in wanted})
