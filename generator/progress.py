@@ -1,5 +1,8 @@
 """How long-running work reports its progress and its duration; `cli` shows it."""
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 
@@ -18,3 +21,19 @@ class Span(NamedTuple):
 
     seconds: float
     end: float
+
+
+class Stopwatch:
+    """Measures stages; `spans` by name."""
+
+    def __init__(self) -> None:
+        self.spans: dict[str, Span] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Measure a stage; one that runs again adds up."""
+        start = time.perf_counter()
+        yield
+        end = time.perf_counter()
+        earlier = self.spans[name].seconds if name in self.spans else 0.0
+        self.spans[name] = Span(earlier + end - start, end)

@@ -1,6 +1,6 @@
 """Renders a catalog and stages what is not in place yet: lists and details in forked workers, then the documents."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TypeAlias, TypeVar
@@ -11,11 +11,12 @@ from generator.builder import artifacts, disk_space, search_index, worker_pool
 from generator.builder.detail_workers import Details, StagedRange
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.notices import Remark
+from generator.builder.report import SearchCounts
 from generator.config.settings import Config, shaping
 from generator.cost.sizes import NO_INDEX, Site
 from generator.markets.catalog import Catalog, Market
 from generator.markets.quarantine import Quarantine
-from generator.progress import Progress
+from generator.progress import Progress, Stopwatch
 from generator.source.connection import display_url
 from generator.source.queries import Range
 from generator.source.reader import Reader
@@ -36,10 +37,20 @@ def shape(config: Config) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
+class Rendering:
+    """What was rendered, its size, and what its search index has, if there is one."""
+
+    state: Rendered
+    site: Site
+    search: SearchCounts | None
+
+
+@dataclass(frozen=True)
 class Renderer:
     """Renders into a locked folder; `previous` is its manifest.
 
-    Bad rows found on the way go to `quarantine`, odd ones that are published to `remarks`.
+    Bad rows found on the way go to `quarantine`, odd ones that are published to `remarks`. `stopwatch` measures what
+    is done: `render`, `index` where there is one for searches, and the beginning of `place`.
     """
 
     config: Config
@@ -47,18 +58,36 @@ class Renderer:
     previous: Manifest | None
     quarantine: Quarantine
     remarks: list[Remark]
+    stopwatch: Stopwatch
     progress: Progress
 
-    def render(
-        self, catalog: Catalog, reader: Reader, excerpts: Excerpts, *, is_clock_set: bool
-    ) -> tuple[Rendered, Site]:
-        """Stage everything, in publication order; return what was rendered, and its size."""
-        categories = artifacts.offered(catalog, self.config)
-        lists = artifacts.lists(catalog, categories)
-        disk_space.Plan(self.config, catalog, lists, categories, self.previous).require(self.folder.path(""))
-        details = Details(self.config, self.folder, catalog, excerpts, reader)
-        self.progress.start(len(lists) + details.count())
-        staged_lists, ranges = self._stage(lists, details)
+    def render(self, catalog: Catalog, reader: Reader, excerpts: Excerpts, *, is_clock_set: bool) -> Rendering:
+        """Stage everything, in publication order."""
+        with self.stopwatch.stage("render"):
+            categories = artifacts.offered(catalog, self.config)
+            lists = artifacts.lists(catalog, categories)
+            disk_space.Plan(self.config, catalog, lists, categories, self.previous).require(self.folder.path(""))
+            details = Details(self.config, self.folder, catalog, excerpts, reader)
+            self.progress.start(len(lists) + details.count() + self.config.can_search)
+            staged_lists, ranges = self._stage(lists, details)
+            staged = self._collected(ranges, catalog, excerpts)
+        search = None
+        if self.config.can_search:
+            with self.stopwatch.stage("index"):
+                staged_index, search = self._index(catalog, categories, staged_lists)
+                staged_lists.append(self._advanced(staged_index))
+        with self.stopwatch.stage("place"):
+            for staged_list in staged_lists:
+                staged.add(staged_list.first_pages)
+            counts = {found.name: found.current.count for found in staged_lists if found.name != keys.SEARCH}
+            staged.put(self.folder, artifacts.build_json(catalog, self.config, counts, categories))
+            is_demo = self.config.source.is_default or reader.is_demo()
+            built = self._manifest(catalog, staged_lists, staged, is_clock_set=is_clock_set, is_demo=is_demo)
+            rendered = Rendered(staged_lists, staged, built, _memberships(catalog, categories))
+            return Rendering(rendered, _site(lists, staged_lists, staged), search)
+
+    def _collected(self, ranges: Iterable[StagedRange], catalog: Catalog, excerpts: Excerpts) -> Staged:
+        """What details and documents are staged, and what was found in the details."""
         staged = Staged()
         for part in ranges:
             staged.add(part.staged)
@@ -67,16 +96,7 @@ class Renderer:
             excerpts.keep(part.excerpts)
         for artifact in artifacts.documents(catalog, self.config):
             staged.put(self.folder, artifact)
-        if self.config.can_search:
-            staged_lists.append(self._index(catalog, categories, staged_lists))
-        for staged_list in staged_lists:
-            staged.add(staged_list.first_pages)
-        counts = {found.name: found.current.count for found in staged_lists if found.name != keys.SEARCH}
-        staged.put(self.folder, artifacts.build_json(catalog, self.config, counts, categories))
-        is_demo = self.config.source.is_default or reader.is_demo()
-        built = self._manifest(catalog, staged_lists, staged, is_clock_set=is_clock_set, is_demo=is_demo)
-        rendered = Rendered(staged_lists, staged, built, _memberships(catalog, categories))
-        return rendered, _site(lists, staged_lists, staged)
+        return staged
 
     def _stage(self, lists: list[ItemList], details: Details) -> tuple[list[StagedList], list[StagedRange]]:
         """Stage lists and details, in forked workers as far as possible."""
@@ -108,12 +128,14 @@ class Renderer:
         self.progress.advance()
         return result
 
-    def _index(self, catalog: Catalog, offered: Collection[str], lists: Sequence[StagedList]) -> StagedList:
+    def _index(
+        self, catalog: Catalog, offered: Collection[str], lists: Sequence[StagedList]
+    ) -> tuple[StagedList, SearchCounts]:
         """Stage the search index, which leads into the lists."""
         generations = {staged_list.name: staged_list.current.generation for staged_list in lists}
         index = search_index.make(catalog, offered, self.config.layout, generations)
         known = self.previous.generations() if self.previous else {}
-        return staging.stage_generation(self.folder, known, index)
+        return staging.stage_generation(self.folder, known, index), SearchCounts.of(index)
 
     def _manifest(
         self, catalog: Catalog, lists: list[StagedList], staged: Staged, *, is_clock_set: bool, is_demo: bool

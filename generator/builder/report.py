@@ -1,11 +1,9 @@
 """What a build did, for people and monitors: `output/report.json`, and the summary line. Never published."""
 
 import json
-import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
@@ -19,6 +17,7 @@ from generator.cost.estimate import Cost
 from generator.markets.quarantine import Quarantine
 from generator.metrics import Samples, sample
 from generator.progress import Span
+from generator.search.generation import Generation
 from generator.source.relations import RELATIONS
 from generator.tree import layouts
 from generator.tree.manifest import Current, Lists, StoredModel
@@ -58,6 +57,29 @@ class ListCounts(StoredModel):
         return cls(count=current.count, generation=current.generation, objects=objects, generation_bytes=current.bytes)
 
 
+class SearchCounts(StoredModel):
+    """The search index: its words, categories aside, its objects and their bytes, and those of the largest one."""
+
+    words: int
+    generation: str
+    objects: int
+    bytes: int
+    largest_bytes: int
+
+    @classmethod
+    def of(cls, index: Generation) -> "SearchCounts":
+        """Count an index."""
+        weight = index.weight()
+        largest = max(len(body) for _, body in (*index.objects(), *index.first_pages()))
+        return cls(
+            words=index.words,
+            generation=index.name,
+            objects=weight.objects,
+            bytes=weight.bytes,
+            largest_bytes=largest,
+        )
+
+
 class QuarantinedRow(StoredModel):
     """A row that breaks the contract; `rows` counts the rows with the same key and reason."""
 
@@ -93,6 +115,7 @@ class ReportFile(StoredModel):
     markets: MarketCounts
     taken_down: list[str]
     lists: Mapping[str, ListCounts]
+    search: SearchCounts | None
     retained_generations: int
     quarantined: list[QuarantinedRow]
     quarantined_unnamed: int
@@ -137,22 +160,6 @@ class MarketChanges:
         return replace(self, withdrawn_earlier=earlier[:REMEMBERED])
 
 
-class Stopwatch:
-    """Measures stages; `spans` by name."""
-
-    def __init__(self) -> None:
-        self.spans: dict[str, Span] = {}
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Measure a stage; one that runs again adds up."""
-        start = time.perf_counter()
-        yield
-        end = time.perf_counter()
-        earlier = self.spans[name].seconds if name in self.spans else 0.0
-        self.spans[name] = Span(earlier + end - start, end)
-
-
 @dataclass
 class Report:
     """What was built, and what the run did for it. Files and bytes are those under `v1/`."""
@@ -164,6 +171,7 @@ class Report:
     hidden: int = 0
     taken_down: list[str] = field(default_factory=list)
     lists: Lists = field(default_factory=dict)
+    search: SearchCounts | None = None
     cost: Cost | None = None
     retained: int = 0
     quarantine: Quarantine = field(default_factory=Quarantine)
@@ -187,6 +195,7 @@ class Report:
             ),
             taken_down=self.taken_down,
             lists={name: ListCounts.of(current) for name, current in self.lists.items()},
+            search=self.search,
             retained_generations=self.retained,
             quarantined=[
                 QuarantinedRow(relation=row.relation, key=row.key, title=row.title, reason=row.reason, rows=count)
@@ -233,6 +242,8 @@ class Report:
             return {"markets": self.built, "hidden": self.hidden}
         if stage == "render":
             return {"lists": len(self.lists), "new_lists": len(self.new_lists), "quarantined": self.quarantine.total()}
+        if stage == "index" and self.search:
+            return {"words": self.search.words, "objects": self.search.objects, "bytes": self.search.bytes}
         return {"written": self.written, "written_bytes": self.written_bytes, "deleted": self.deleted}
 
     def samples(self) -> Samples:

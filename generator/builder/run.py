@@ -11,7 +11,7 @@ from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.notices import Remark
 from generator.builder.render import Renderer
-from generator.builder.report import MarketChanges, Report, Stopwatch
+from generator.builder.report import MarketChanges, Report
 from generator.config import demo
 from generator.config.settings import Config
 from generator.cost import estimate, prices
@@ -20,7 +20,7 @@ from generator.cost.sizes import Site
 from generator.edge import deployment
 from generator.markets.catalog import Catalog
 from generator.markets.quarantine import Quarantine
-from generator.progress import Progress
+from generator.progress import Progress, Stopwatch
 from generator.source.connection import display_url
 from generator.source.reader import Reader, open_reader
 from generator.tree import blocklist, files, layouts, staging
@@ -60,13 +60,14 @@ def build_into(
         run.remarks.extend(notices.of(catalog, config))
         with stopwatch.stage("render"):
             excerpts = Excerpts(catalog)
-            renderer = Renderer(config, folder, run.previous, run.quarantine, run.remarks, progress)
-            rendered, site = renderer.render(catalog, reader, excerpts, is_clock_set=clock.is_set)
+        renderer = Renderer(config, folder, run.previous, run.quarantine, run.remarks, stopwatch, progress)
+        rendering = renderer.render(catalog, reader, excerpts, is_clock_set=clock.is_set)
     with stopwatch.stage("place"):
-        placed = run.place(rendered)
+        placed = run.place(rendering.state)
         run.put_edge()
-    report = run.report(found, catalog, rendered, placed)
-    report.cost = run.estimate(site, rendered, terms)
+    report = run.report(found, catalog, rendering.state, placed)
+    report.search = rendering.search
+    report.cost = run.estimate(rendering.site, rendering.state, terms)
     report.stages = stopwatch.spans
     run.save_report(report)
     run.put_inspection(excerpts)

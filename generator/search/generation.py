@@ -24,6 +24,7 @@ from typing import Any, Final
 from generator.api import keys
 from generator.api.contract import MARKET_STATUSES, MarketStatus, Sort
 from generator.search import buckets, folding, numbers
+from generator.search.words import OF_CATEGORY
 from generator.tree import layouts
 from generator.tree.generation import Stage, StagedGeneration, Weight
 
@@ -68,8 +69,10 @@ class Generation:
     ) -> None:
         self.list_name = keys.SEARCH
         self.count = len(states)
+        #: How many words it has, categories aside.
+        self.words = 0
         self._bodies = dict[str, bytes]()
-        found = buckets.make(words, self.count)
+        found = buckets.make(self._counted(words), self.count)
         self._content: dict[str, Any] = {
             "format": FORMAT,
             "count": self.count,
@@ -85,6 +88,11 @@ class Generation:
         #: The names of its objects but the root.
         self.chunks = tuple(self._bodies)
         self.name = layouts.name_of_index(self.root)
+
+    def _counted(self, words: Iterable[tuple[str, Sequence[int]]]) -> Iterator[tuple[str, Sequence[int]]]:
+        for word, markets in words:
+            self.words += not word.startswith(OF_CATEGORY)
+            yield word, markets
 
     def _named(self, body: bytes) -> str:
         name = hashlib.sha256(body).hexdigest()[:_NAME_LENGTH]

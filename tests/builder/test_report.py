@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from generator.builder.report import REMEMBERED, MarketChanges, Report, Stopwatch, Withdrawal
+from generator.api import keys
+from generator.builder.report import REMEMBERED, MarketChanges, Report, Withdrawal
 from generator.findings import CHECK_NAMES_EACH
 from generator.markets.quarantine import Fault
-from generator.progress import Span
+from generator.metrics import sample
+from generator.progress import Span, Stopwatch
 from generator.tree import files
 from generator.tree.manifest import Current
 from tests.support.builds import AS_OF, NOW, build_now, make_config
+from tests.support.builds import files as built_files
 from tests.support.commands import run
 from tests.support.rows import insert_fill, insert_market, market_id
 
@@ -214,3 +217,33 @@ def test_markets_that_share_an_id_are_quarantined_even_if_only_one_is_valid(
     made = build_now(make_config(tmp_path), invalid=True)
     assert (made.built, made.hidden, made.quarantine.total("markets")) == (1, 0, 2)
     assert [row.reason.partition(":")[0] for row, _ in made.quarantine] == ["id", "prob"]
+
+
+def test_a_build_reports_its_search_index(tmp_path: Path, database: sqlite3.Connection) -> None:
+    insert_market(database, 1, question="Will the war end?", description="A war is over when it ends.")
+    insert_market(database, 2, question="Élection 2026?")
+    config = make_config(tmp_path, variant="extended", search="title+description")
+    made = build_now(config)
+    index = {key: len(body) for key, body in built_files(tmp_path / "output").items() if keys.SEARCH in key}
+    assert made.content()["search"] == {
+        "words": len({"will", "the", "war", "end", "a", "is", "over", "when", "it", "ends", "election", "2026"}),
+        "generation": next(key.split("/")[-2] for key in index if key.endswith(keys.INDEX)),
+        "objects": len(index),
+        "bytes": sum(index.values()),
+        "largestBytes": max(index.values()),
+    }
+    assert made.counts("index") == {"words": 12, "objects": len(index), "bytes": sum(index.values())}
+    assert [*made.content()["run"]["seconds"]] == ["read", "render", "index", "place"]
+    assert build_now(config).content()["search"] == made.content()["search"]
+    figures = made.samples()
+    everything = built_files(tmp_path / "output")
+    assert figures[sample("objects")] == len(everything)
+    assert figures[sample("bytes")] == pytest.approx(sum(map(len, everything.values())), rel=0.01)
+
+
+def test_a_build_without_search_reports_no_index(tmp_path: Path, database: sqlite3.Connection) -> None:
+    insert_market(database)
+    for settings in ({"variant": "extended", "search": "off"}, {"search": "title"}):
+        made = build_now(make_config(tmp_path, **settings))
+        assert made.content()["search"] is None
+        assert "index" not in made.stages
