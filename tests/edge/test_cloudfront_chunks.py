@@ -1,9 +1,10 @@
 """CloudFront in the layout `chunks`: its function on requests to the origin, run by Node, reads a real S3 server."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from http import HTTPStatus
+from itertools import count, product
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,8 @@ from tests.support.edges import MOST_READS, Case, http_mismatch, requests
 from tests.support.s3.behaviour import Fault
 from tests.support.s3.bucket import Conditions
 from tests.support.s3.server import S3Server
+from tests.support.search import Market
+from tests.support.search_readers import AFTER, LATER, Query, Walk
 from tests.support.windows import LISTS, damaged_chunks, damaged_heads, damaged_indexes, made_up
 
 IN_BUCKET = CHUNKED.model_copy(update={"publish": Publish(target="s3://markets/read api/ü")})
@@ -212,11 +215,18 @@ def search_pages(edge: CloudFront, *queries: str) -> list[Answer]:
     )
 
 
-def test_searches_are_answered_behind_the_function(store: S3Server, tmp_path: Path) -> None:
-    output = tmp_path / "output"
-    for key, body in search.objects(MARKETS, "chunks").items():
+def searched(store: S3Server, markets: Sequence[Market], folder: Path) -> CloudFront:
+    """A distribution of a site with these markets, which can be searched."""
+    output = folder / "output"
+    for key, body in search.objects(markets, "chunks").items():
         lists.write(output / key, body.encode())
-    edge = distribution(SEARCHED, store, output, tmp_path)
+    return distribution(SEARCHED, store, output, folder)
+
+
+def test_searches_are_answered_behind_the_function_and_go_on_when_the_site_is_republished(
+    store: S3Server, tmp_path: Path
+) -> None:
+    edge = searched(store, MARKETS, tmp_path)
     first = search_pages(edge, *(case.query() for case in CASES))
     again = []
     for case, answer in zip(CASES, first, strict=True):
@@ -226,16 +236,31 @@ def test_searches_are_answered_behind_the_function(store: S3Server, tmp_path: Pa
         assert (cursor is None) == (len(case.expected()) <= case.limit), case
         if cursor:
             again.append((case, f"{case.query()}&cursor={cursor}"))
+    # Half of the titles are others, and all places.
+    edge = searched(store, [replace(market, rank=100 - market.rank) for market in MARKETS[65:]], tmp_path)
     for (case, _), answer in zip(again, search_pages(edge, *(query for _, query in again)), strict=True):
         shown = search.items_of([{"body": answer.body.decode()}])
         assert shown == case.expected()[case.limit : 2 * case.limit], case
 
 
+@pytest.mark.campaign(short=0)
+def test_searches_are_walked_to_their_end_while_the_site_is_republished(store: S3Server, tmp_path: Path) -> None:
+    queries = (Query("war"), Query("war", "open", "new", "crypto"), Query("選挙"), Query("be", "archive", "volume"))
+    walks = [Walk(replace(query, limit=limit)) for query, limit in product(queries, (1, 5, 20, 100))]
+    for number in count():
+        edge = searched(store, [MARKETS, AFTER, LATER][number % 3], tmp_path)
+        begun = [one for one in walks if not one.is_over()]
+        if not begun:
+            break
+        for one, answer in zip(begun, search_pages(edge, *(one.target() for one in begun)), strict=True):
+            one.take(answer.status, answer.body)
+    assert number > 20
+    for one in walks:
+        assert one.items() == one.query.items(MARKETS), one.query
+
+
 def test_what_cannot_be_searched_is_refused(store: S3Server, tmp_path: Path) -> None:
-    output = tmp_path / "output"
-    for key, body in search.objects(MARKETS, "chunks").items():
-        lists.write(output / key, body.encode())
-    edge = distribution(SEARCHED, store, output, tmp_path)
+    edge = searched(store, MARKETS, tmp_path)
     cursor = json.loads(search_pages(edge, "q=the&limit=3")[0].body)["nextCursor"]
     refused = ["q=", "q=-", "q=%F0%9F%99%82", f"q={'x' * 101}", f"q={'%F0%9F%99%82' * 101}", "q=a&q=b"]
     for answer in search_pages(edge, *refused):

@@ -13,14 +13,15 @@ from generator.tree.generation import ItemList
 from generator.tree.layouts import LAYOUTS
 from tests.support import lists
 from tests.support.faults import wait_until
+from tests.support.search_readers import AFTER, BEFORE, LATER, QUERIES, Walk, objects
 from tests.support.sites import EDGES, Site, site, target
 from tests.support.windows import made_up, walk
 
 
 @pytest.fixture(scope="module", params=[*product(EDGES, LAYOUTS)], ids="-".join)
 def moving(request: pytest.FixtureRequest) -> Iterator[Site]:
-    """An edge that was rendered for either layout, with an empty store."""
-    with site(*request.param) as running:
+    """An edge that was rendered for either layout and searches, with an empty store."""
+    with site(*request.param, variant="extended", search="title") as running:
         yield running
 
 
@@ -68,3 +69,18 @@ def test_a_pointer_of_the_other_layout_is_as_good(moving: Site) -> None:
     assert moving.ask(one.name, 20, If_None_Match=found.headers["etag"]).status == HTTPStatus.NOT_MODIFIED
     assert moving.client.send("HEAD", target(one.name, 20)).body == b""
     assert moving.ask(one.name, 21).status == HTTPStatus.SERVICE_UNAVAILABLE, "no pointer of either kind"
+
+
+def test_a_search_goes_on_while_the_site_is_republished_and_when_it_moves(moving: Site) -> None:
+    other = next(layout for layout in LAYOUTS if layout != moving.layout)
+    moving.put_objects(objects(BEFORE, moving.layout))
+    begun = [Walk(query) for query in QUERIES]
+    for published, layout in ((AFTER, moving.layout), (LATER, other)):
+        for one in begun:
+            one.read(moving.client)
+        moving.put_objects(objects(published, layout))
+    query = QUERIES[0]
+    assert query.items(LATER) != query.items(BEFORE)
+    wait_until(lambda: Walk(query).finish(moving.client).items() == query.items(LATER), 10)
+    for one in begun:
+        assert one.finish(moving.client).items() == one.query.items(BEFORE), one.query
