@@ -242,7 +242,7 @@ class Config(Section):
         None, description="Categories with lists of their own, by name or slug; null: all. Extended variant only."
     )
     search: Literal["off", "title", "title+description"] = Field(
-        "off", description="The texts of a market in which `q` finds words. Extended variant only."
+        "title+description", description="The texts of a market in which `q` finds words. Extended variant only."
     )
     layout: Literal["pages", "chunks"] = Field(
         "pages",

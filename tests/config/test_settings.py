@@ -32,7 +32,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "output": Path("output"),
         "variant": "core",
         "categories": None,
-        "search": "off",
+        "search": "title+description",
         "layout": "pages",
         "schedule": 60,
         "snapshot.size": 6,

@@ -15,6 +15,7 @@ import pytest
 from generator.api import contract, cursors, keys
 from generator.api.contract import Variant
 from generator.edge import cloudflare, responses, router
+from generator.search.generation import BLOCK_SIZES
 from tests.support.builds import OTHER_BUILDS, VARIANTS, Outputs, make_config
 from tests.support.cloudflare import Site, as_handed_over, mismatches, serving, write
 from tests.support.edges import CHANGED_RULES_BY_VARIANT, Case, change_rule, on_the_wire
@@ -61,8 +62,11 @@ def strict(demo_folder: Path, demo_output: Path, tmp_path_factory: pytest.TempPa
 def wanted(cases: Sequence[Case], output: Path) -> set[str]:
     """The keys of what is needed to answer the cases: the objects themselves, and all from which pages are cut."""
     named = {str(case.key) for case in cases if case.status == HTTPStatus.OK and case.key}
-    chunked = (output / keys.LISTS).rglob(f"{keys.CHUNKS}/*/*.json")
-    return {*named, *(path.relative_to(output).as_posix() for path in chunked)}
+    made_of = [*(output / keys.LISTS).rglob(f"{keys.CHUNKS}/*/*.json")]
+    if cases[0].can_search:  # Items are in `all/<sort>`, in its chunks or on its larger pages.
+        made_of += (output / keys.LISTS).glob("all/*/*/index.json")
+        made_of += (path for size in BLOCK_SIZES for path in (output / keys.LISTS).glob(f"all/*/*/{size}-*/*.json"))
+    return {*named, *(path.relative_to(output).as_posix() for path in made_of)}
 
 
 def manifest(output: Path) -> Any:

@@ -141,7 +141,7 @@ def _as_found(case: Case, result: Any) -> Case:
         is_first = result["headers"]["cache-control"] == keys.MUTABLE
         return replace(case, status=200, statuses=frozenset([200]), page=result["body"].encode(), is_first=is_first)
     error = contract.ErrorResponse.model_validate_json(result["body"] or '{"error":""}')
-    named = faults(error, case.variant)
+    named = faults(error, case.variant, can_search=case.can_search)
     return replace(case, status=result["status"], statuses=frozenset([result["status"]]), key=None, invalid=named)
 
 

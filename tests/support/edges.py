@@ -1,7 +1,8 @@
 """The tables of requests in cases/, and what every edge must make of each: shared by the harness of every runtime.
 
 requests.json is the core's. extended.json is what the extended variant makes of other requests, and of some of these,
-in a build with the settings EXTENDED of support.py.
+in a build with the settings EXTENDED of support.py. A row with `search` is answered by the search index: it names the
+list, and whether its page has items. On an edge that cannot search, the row is a 400 for `unsearched`, or for `q`.
 
 A harness asks `requests(output)` for the table, runs it, and asserts both that `mismatch…` finds nothing and how many
 cases it ran. Placeholders in the table stand for what only a build can tell:
@@ -10,6 +11,7 @@ cases it ran. Placeholders in the table stand for what only a build can tell:
     <<mint LIST [GENERATION] POSITION>>   a cursor as `cursor.mint` would make it; GENERATION may be `@LIST`
     <<encoded …>> <<upper …>> <<forged …>> <<cut …>> <<headless …>>   the same cursor, disguised or damaged
     <<market>> <<MARKET>> <<Market>> <<market2>>   a market's id in three spellings, and its first two letters
+    <<search LIST WORDS PLACE [GENERATION]>>   a cursor of a search: folded words joined by `+`, a place in `all/<sort>`
     <<slug>> <<SLUG>>               the slug of a market in two spellings
     <<by-slug SLUG>> <<by-slug>>    the key of the market with this slug; with the one above
     <<repeat COUNT TEXT>>           the text so many times
@@ -30,8 +32,9 @@ from generator.api import contract, cursors, keys
 from generator.api.contract import Variant
 from generator.config.settings import Config
 from generator.edge import responses
+from generator.search import generation as index
 from generator.tree import chunks
-from tests.support import lists
+from tests.support import lists, published_search
 from tests.support.builds import ROOT
 
 TABLES: Final = ROOT / "tests" / "cases"
@@ -87,6 +90,13 @@ class Case:
     variant: Variant = "core"
     page: bytes | None = None
     is_first: bool = False
+    #: Whether the edge answers `q`.
+    can_search: bool = False
+
+    @property
+    def most_reads(self) -> int:
+        """How many objects its page may be made of."""
+        return index.MOST_OBJECTS if keys.SEARCH in (self.key or "") else MOST_READS
 
     @property
     def target(self) -> str:
@@ -94,9 +104,12 @@ class Case:
         return f"{self.path}?{self.query}" if self.query else self.path
 
 
-def requests(output: Path) -> list[Case]:
-    """The table for the variant that was built, its placeholders filled in from the build."""
-    build = _Build(output)
+def requests(output: Path, *, can_search: bool = True) -> list[Case]:
+    """The table for the variant that was built, its placeholders filled in from the build.
+
+    `can_search` is whether the edge answers `q` where the build has an index.
+    """
+    build = _Build(output, can_search=can_search)
     table = _rows("requests")
     if build.variant == "extended":
         table |= _rows("extended")
@@ -118,6 +131,9 @@ def on_the_wire(output: Path) -> list[Case]:
 def _case(row: Mapping[str, Any], build: "_Build") -> Case:
     method, _, target = str(build.fill(row["request"])).partition(" ")
     path, _, query = target.partition("?")
+    if "search" in row:
+        return _search(row, build, method, path, query)
+    invalid = row.get("invalid", ()) if build.can_search else row.get("unsearched", row.get("invalid", ()))
     key = build.fill(row["key"]) if "key" in row else None
     is_first = key is not None and keys.is_first_page(key)
     is_cut = build.is_chunked and key is not None and (is_first or _is_in_chunks(key))
@@ -129,10 +145,35 @@ def _case(row: Mapping[str, Any], build: "_Build") -> Case:
         key=_cut_from(str(key)) if is_cut else key,
         page=build.page(str(key), query) if is_cut and row["status"] == HTTPStatus.OK else None,
         is_first=is_first,
-        invalid=tuple(_named(one, build.variant) for one in row.get("invalid", ())),
+        invalid=tuple(_named(one, build.variant) for one in invalid),
         statuses=frozenset(row.get("server", [row["status"]])),
         core_only=row.get("core_only", False),
         variant=build.variant,
+        can_search=build.can_search,
+    )
+
+
+def _search(row: Mapping[str, Any], build: "_Build", method: str, path: str, query: str) -> Case:
+    """A row that is answered by the index, which is read even for some refusals."""
+    status, invalid = row["status"], row.get("invalid", [])
+    if not build.can_search:
+        status, invalid = HTTPStatus.BAD_REQUEST, row.get("unsearched", ["q"])
+    page = build.search_page(row["search"], query) if status == HTTPStatus.OK else None
+    if page is not None:
+        assert row["finds"] == bool(json.loads(page)["items"]), f"{query} finds {page[:200]!r}"
+    return Case(
+        method=method,
+        path=path,
+        query=query,
+        status=status,
+        key=build.search_root(query) if build.can_search else None,
+        page=page,
+        is_first="cursor=" not in query,
+        invalid=tuple(invalid),
+        statuses=frozenset([status]),
+        core_only=row.get("core_only", False),
+        variant=build.variant,
+        can_search=build.can_search,
     )
 
 
@@ -157,12 +198,14 @@ def _named(parameter: str, variant: Variant) -> str:
 class _Build:
     """Knows what the placeholders stand for."""
 
-    def __init__(self, output: Path) -> None:
+    def __init__(self, output: Path, *, can_search: bool) -> None:
         manifest = json.loads((output / "manifest.json").read_text("utf-8"))
         self.variant: Variant = manifest["variant"]
         self.is_chunked = manifest["layout"] == chunks.LAYOUT
         self._output = output
-        self._generations = {name: current["generation"] for name, current in manifest["lists"].items()}
+        current = manifest["lists"] | ({keys.SEARCH: manifest["search"]} if "search" in manifest else {})
+        self.can_search = can_search and keys.SEARCH in current
+        self._generations = {name: one["generation"] for name, one in current.items()}
         # An id with letters, so that its spellings differ.
         self._market = next(one for one in sorted(manifest["markets"]) if one != one.upper())
         # A slug with letters, for the same reason; the core has none.
@@ -172,6 +215,7 @@ class _Build:
             "mint": self._mint,
             "encoded": lambda *words: "".join(f"%{ord(letter):02x}" for letter in self._mint(*words)),
             "upper": lambda *words: self._mint(*words).upper(),
+            "search": self._search,
             "forged": lambda *words: "0" * cursors.CHECK_LENGTH + self._mint(*words)[cursors.CHECK_LENGTH :],
             "cut": lambda *words: self._mint(*words)[:-1],
             "headless": lambda *words: self._mint(*words)[1:],
@@ -200,6 +244,23 @@ class _Build:
         position = 0 if keys.is_first_page(key) else int(parts[-1])
         return lists.page(lists.source(self._output, name), generation, position, limit)
 
+    def search_page(self, name: str, query: str) -> bytes:
+        """The page of a search, by the naive one."""
+        given = {one: values[0] for one, values in parse_qs(query).items()}
+        position = int(given["cursor"][cursors.CHECK_LENGTH + cursors.GENERATION_LENGTH :]) if "cursor" in given else 0
+        limit = int(given.get("limit", contract.LIMIT_DEFAULT))
+        return published_search.page(self._output, self._generations[keys.SEARCH], name, given["q"], position, limit)
+
+    def search_root(self, query: str) -> str:
+        """The key of the object that is read first."""
+        cursor = parse_qs(query).get("cursor", [""])[0]
+        generation = cursor[cursors.CHECK_LENGTH :][: cursors.GENERATION_LENGTH]
+        return keys.index(keys.SEARCH, generation) if generation else keys.head(keys.SEARCH)
+
+    def _search(self, name: str, words: str, position: str, generation: str = "") -> str:
+        found = generation or self._generations.get(keys.SEARCH, f"s{'0' * 19}")
+        return published_search.cursor(name, words.replace("+", " "), found, int(position))
+
     def _mint(self, name: str, *place: str) -> str:
         position = place[-1]
         generation = place[0] if len(place) > 1 else f"@{name}"
@@ -220,16 +281,17 @@ def _page_headers(case: Case) -> Mapping[str, str]:
     return {"content-type": keys.CONTENT_TYPE, "cache-control": control, **responses.CORS}
 
 
-def faults(error: contract.ErrorResponse, variant: Variant = "core") -> tuple[str, ...]:
+def faults(error: contract.ErrorResponse, variant: Variant = "core", *, can_search: bool = False) -> tuple[str, ...]:
     """What the error says is wrong, as keys of `contract.parameter_errors`."""
-    by_message = {sentence: fault for fault, sentence in contract.parameter_errors(variant).items()}
+    sentences = contract.parameter_errors(variant, can_search=can_search)
+    by_message = {sentence: fault for fault, sentence in sentences.items()}
     return tuple(by_message[one.message] for one in error.details or ())
 
 
 def expected_body(case: Case) -> str:
     """The body of the case's error, as the contract encodes it."""
     body = (
-        contract.invalid(*case.invalid, variant=case.variant)
+        contract.invalid(*case.invalid, variant=case.variant, can_search=case.can_search)
         if case.status == 400
         else contract.FIXED_ERRORS[case.status]
     )
@@ -250,7 +312,7 @@ def mismatch(case: Case, result: Mapping[str, Any]) -> str | None:
         return f"{case}: {result}"
     if case.page is not None:
         is_right = answer.get("body") == case.page.decode() and answer["headers"].items() >= _page_headers(case).items()
-        return None if is_right and len(result["asked"]) <= MOST_READS else f"{case}: {result}"
+        return None if is_right and len(result["asked"]) <= case.most_reads else f"{case}: {result}"
     if case.status == 200:
         return None if answer == {"key": case.key} else f"{case}: {result}"
     if not answer or answer.get("status") != case.status:
