@@ -43,17 +43,19 @@ class StoredModel(BaseModel):
 class Current(StoredModel):
     """The generation that a list's first pages lead to: `count` items, `bytes` in its immutable objects.
 
-    `chunks` are the names of its chunks in order, in the layout that has them.
+    `chunks` are the names of its chunks in order, in the layout that has them. `is_index`: it is of the search index,
+    current or retired, so that an older program refuses it and does not take it for a list of pages.
     """
 
     generation: str
     count: int
     bytes: int
     chunks: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    is_index: bool = Field(default=False, exclude_if=operator.not_)
 
     def as_current(self) -> "Current":
         """The same generation without the fields of a subclass."""
-        return Current(generation=self.generation, count=self.count, bytes=self.bytes, chunks=self.chunks)
+        return Current.model_validate({name: getattr(self, name) for name in Current.model_fields})
 
 
 class Retired(Current):

@@ -94,7 +94,10 @@ def stage_generation(folder: Output, known: Known, generation: Stageable) -> Sta
     # Somebody may have deleted files that the manifest names.
     if current is None or not folder.has_all(generation.places()):
         new = generation.stage(folder)
-        current = Current(generation=generation.name, count=generation.count, bytes=new.size, chunks=generation.chunks)
+        current = Current(
+            generation=generation.name, count=generation.count, bytes=new.size, chunks=generation.chunks,
+            is_index=generation.list_name == keys.SEARCH,
+        )  # fmt: skip
     staged = Staged()
     for key, body in generation.first_pages():
         staged.put(folder, Artifact(key, body))

@@ -28,9 +28,9 @@ from tests.support.search import is_match
 
 LISTS: Final = ("all/popular", "closed/new", "open/new")
 #: The lists of a site with a search index, which leads into those of all markets; and searches, by the name of the list
-#: that each filters: of all markets, of some, and by a word that only edited ones have.
+#: that each filters: of all markets, of some, by a word that only edited ones have, and by one of descriptions.
 SEARCHED_LISTS: Final = (*(keys.list_name("all", sort) for sort in SORTS), "closed/new", "open/new")
-SEARCHES: Final = ("all/popular?quest", "open/new?edited", "closed/volume?question 3")
+SEARCHES: Final = ("all/popular?quest", "open/new?edited", "closed/volume?question 3", "all/ended?kw0")
 #: The limits that have first pages: those that are walked, and 100, which a takedown reads.
 LIMITS: Final = (*LIMITS_WALKED, 2)
 #: Every market by its number, with what differs from `market_row`.
@@ -165,10 +165,11 @@ def state_of(catalog: Catalog, names: tuple[str, ...] = LISTS) -> State:
 
 def searched(catalog: Catalog) -> State:
     """What the searches show: the list without the markets that lack a word."""
-    whole = state_of(catalog, tuple({name.partition("?")[0] for name in SEARCHES}))
+    selected = {keys.list_name(status, sort): shown for _, status, sort, shown in catalog.lists()}
+    parted = {name: name.partition("?") for name in SEARCHES}
     return {
-        name: [seen for seen in whole[name.partition("?")[0]] if is_match(name.partition("?")[2], [seen[1]])]
-        for name in SEARCHES
+        name: [_seen(market) for market in selected[list_name] if is_match(words, [market.words])]
+        for name, (list_name, _, words) in parted.items()
     }
 
 

@@ -7,14 +7,22 @@ from typing import Any, Final
 
 import pytest
 
-from generator.tree import list_reader, pages
-from tests.publish.faults import test_races, test_takedowns
+from generator.api import keys
+from generator.tree import list_reader, manifest, pages
+from tests.publish.faults import test_races, test_switches, test_takedowns
 from tests.publish.faults.scene import Scene
 from tests.support.faults import GoneError
 
 
 def read_strictly(withdrawal: Any, list_name: str) -> list[bytes]:
     return list_reader.items(withdrawal._read, list_name)  # noqa: SLF001 - as the real one
+
+
+_RETIRED: Final = manifest._retired  # noqa: SLF001 - the real one
+
+
+def forget_the_index(lists: manifest.Lists, now: str, *, partial: bool = False) -> Any:
+    return _RETIRED({name: current for name, current in lists.items() if name != keys.SEARCH}, now, partial=partial)
 
 
 moved_and_killed = partial(
@@ -48,6 +56,12 @@ REMOVED: Final[dict[str, tuple[str, Callable[..., Any], Callable[[Scene], None],
         lambda _, recorded: [recorded.generation],
         between_states,
         "assert False",
+    ),
+    "an index that was replaced is kept for walks": (
+        "generator.tree.manifest._retired",
+        forget_the_index,
+        partial(test_switches.test_walks_and_searches_stay_exact_while_settings_change, seed=0),
+        "all/search|GoneError",
     ),
     "without a record nothing is known": (
         "generator.publish.takedown._PublishedSite._withdraw_unrecorded",
