@@ -1,13 +1,15 @@
 // Calls the API of this page's host, and shows the request and the response.
 
+// Not every variant has all of them.
+const PARAMETERS = ["status", "sort", "category", "q", "limit", "cursor"].filter((name) => byId(`call-${name}`));
+
 function callTarget() {
   const call = byId("call").selectedOptions[0];
-  const values = { status: byId("call-status"), sort: byId("call-sort"), limit: byId("call-limit"), cursor: byId("call-cursor") };
   if (call.dataset.takes === "market") return `${call.value}/${encodeURIComponent(byId("call-market").value.trim())}`;
   if (call.dataset.takes !== "list") return call.value;
-  const query = Object.entries(values)
-    .filter(([, field]) => field.value.trim())
-    .map(([name, field]) => `${name}=${encodeURIComponent(field.value.trim())}`);
+  const query = PARAMETERS.map((name) => [name, byId(`call-${name}`).value.trim()])
+    .filter(([, value]) => value)
+    .map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
   return query.length ? `${call.value}?${query.join("&")}` : call.value;
 }
 
@@ -56,6 +58,16 @@ async function send() {
   byId("call-next").disabled = !byId("call-next").dataset.cursor;
 }
 
+// The search of this page knows ids and parts of questions; that of the API knows words, and descriptions, too.
+function searchAsReaders() {
+  const asked = { status: byId("find-status").value, sort: byId("find-sort").value, q: byId("query").value };
+  for (const name of PARAMETERS) byId(`call-${name}`).value = asked[name] || "";
+  byId("call").selectedIndex = 0;
+  showRequest();
+  send();
+  byId("calls").scrollIntoView();
+}
+
 async function copyRequest() {
   try {
     await navigator.clipboard.writeText(byId("call-line").textContent);
@@ -81,5 +93,7 @@ if (IS_SERVED) {
     send();
   });
   byId("call-copy").addEventListener("click", copyRequest);
+  for (const part of document.querySelectorAll(".needs-api")) part.hidden = false;
+  if (byId("find-api")) byId("find-api").addEventListener("click", searchAsReaders);
   showRequest();
 }

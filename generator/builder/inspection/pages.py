@@ -78,6 +78,7 @@ def _texts(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> dic
         "sorts": contract.SORTS,
         "limit_default": contract.LIMIT_DEFAULT,
         "calls": _calls(config),
+        "texts": [*(["category"] if config.variant == "extended" else []), *(["q"] if config.can_search else [])],
         "cost": cost,
         "places": sorted({place for usd_by_place in estimates for place in usd_by_place}),
         "layout_in_use": config.layout,

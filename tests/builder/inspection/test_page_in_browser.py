@@ -45,6 +45,8 @@ COST: Final = {
     "pricesAsOf": "2026-01-01",
     "layouts": {"pages": {"objects": 63_135, "bytes": 476_000_000, "putsPerMonth": 1, "usdPerMonth": {"R2": 202.5}}},
 }
+#: The site offers search, which changes nothing else.
+SEARCH: Final = {"variant": "extended", "search": "title+description"}
 SIZES: Final = pytest.mark.parametrize("size", [DESKTOP, PHONE])
 SCHEMES: Final = pytest.mark.parametrize("scheme", ["light", "dark"])
 Scheme = Literal["light", "dark"]
@@ -76,11 +78,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with closing(create_database(folder / "markets.db")) as database:
         fill(database)
         insert_market(database, 70, question="To be withdrawn?")
-        build_now(make_config(folder), invalid=True)
+        build_now(make_config(folder, **SEARCH), invalid=True)
         database.execute("UPDATE markets SET is_listed = 0 WHERE id = ?", [market_id(70)])
         database.execute("UPDATE markets SET question = 'Edited?' WHERE id = ?", [market_id(11)])
         insert_market(database, 71, question="Brand new?")
-    build_now(make_config(folder), AS_OF + timedelta(minutes=1), invalid=True)
+    build_now(make_config(folder, **SEARCH), AS_OF + timedelta(minutes=1), invalid=True)
     return folder
 
 
@@ -98,7 +100,7 @@ def desktop(browser: Browser) -> Iterator[Window]:
 
 @pytest.fixture(scope="module")
 def server(site: Path) -> Iterator[Served]:
-    with served(site, *UNLIMITED) as server:
+    with served(site, *UNLIMITED, *(f"--set={name}={value}" for name, value in SEARCH.items())) as server:
         yield server
 
 
@@ -146,6 +148,8 @@ def test_the_page_describes_the_build_without_network_requests(disk: Watched, si
     assert f"sqlite:///{site}/markets.db" in disk.page.inner_text("header")
     assert "2026-01-31 12:01 UTC" in disk.page.inner_text("header")
     expect(disk.page.locator("#calls-form")).to_be_hidden()
+    expect(disk.page.locator("#find-api")).to_be_hidden()
+    assert disk.page.inner_text("#search-index").startswith("The search index has ")
 
 
 def test_untrusted_texts_stay_text_cut_in_the_table_and_whole_in_the_dialog(disk: Watched) -> None:
@@ -450,6 +454,23 @@ def test_a_refused_call_shows_the_error_of_the_api(live: Watched) -> None:
     assert status.startswith("400")
     assert body["details"][0]["path"] == ["limit"]
     assert live.page.is_disabled("#call-next")
+
+
+def test_a_search_asks_the_api_for_the_words_and_shows_its_answer(live: Watched, server: Served) -> None:
+    page = live.page
+    page.fill("#query", "quest 1")
+    page.select_option("#find-status", "all")
+    page.select_option("#find-sort", "new")
+    page.click("#find-api")
+    expect(page.locator("#call-said")).to_contain_text("Answered 200")
+    address = f"http://127.0.0.1:{server.port}/{keys.MARKETS}?status=all&sort=new&q=quest%201"
+    assert page.inner_text("#call-line") == f"curl -i '{address}'"
+    assert json.loads(page.inner_text("#call-body")) == page.request.get(address).json()
+    page.fill("#call-q", "ZÜRI")
+    (item,) = send(live)[1]["items"]
+    assert item["question"] == HOSTILE[4]
+    page.fill("#call-q", "?!")
+    assert send(live)[1]["details"][0]["path"] == ["q"]
 
 
 def test_one_market_and_the_documents_can_be_requested(live: Watched) -> None:

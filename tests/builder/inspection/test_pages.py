@@ -18,6 +18,7 @@ from generator.api.openapi import document as openapi
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.report import Report, Withdrawal
+from generator.config.settings import Config
 from generator.markets.catalog import Catalog
 from generator.publish import withdrawal
 from generator.tree import files as names
@@ -59,12 +60,38 @@ class Elements(HTMLParser):
             self.code.append((kind, data))
 
 
-def pages(tmp_path: Path, **report: Any) -> dict[str, str]:
+def pages(tmp_path: Path, config: Config | None = None, **report: Any) -> dict[str, str]:
     """The pages of one market, with additional fields in the report."""
     made = Report(as_of=NOW, source="sqlite:///markets.db", built=1)
     excerpts = Excerpts(Catalog([public_market()], as_of=NOW, hidden=0))
-    rendered = inspection.render(make_config(tmp_path), {**made.content(), **report}, excerpts)
+    rendered = inspection.render(config or make_config(tmp_path), {**made.content(), **report}, excerpts)
     return {name: body.decode() for name, body in rendered}
+
+
+@pytest.mark.parametrize(
+    ("settings", "parameters"),
+    [
+        ({"search": "title"}, []),
+        ({"variant": "extended", "search": "off"}, ["category"]),
+        ({"variant": "extended", "search": "title"}, ["category", "q"]),
+    ],
+)
+def test_the_parameters_that_the_api_has_can_be_tried(
+    tmp_path: Path, settings: dict[str, str], parameters: list[str]
+) -> None:
+    page = pages(tmp_path, config=make_config(tmp_path, **settings))[names.INSPECTION]
+    found = {dict(attributes).get("id") for _, attributes in Elements(page).tags}
+    assert [name for name in ("category", "q") if f"call-{name}" in found] == parameters
+    assert ("find-api" in found) == ("q" in parameters)
+
+
+def test_the_page_says_what_the_search_index_takes(tmp_path: Path) -> None:
+    index = {"words": 12_345, "generation": f"s{'0' * 19}", "objects": 57, "bytes": 1_500_000, "largestBytes": 64_000}
+    page = pages(tmp_path, search=index, cost=COST)[names.INSPECTION]
+    text = " ".join(re.sub(r"<[^>]+>", "", page).split())
+    assert "The search index has 12,345 words in 57 objects of 1.5 MB, the largest of 64.0 kB." in text
+    assert "Generations take 0 Bytes and the search index 1.5 MB of the 476.0 MB of the whole build" in text
+    assert "search-index" not in pages(tmp_path)[names.INSPECTION]
 
 
 # ── when they are written ─────────────────────────────────────────────────────────────────────────────────────────
