@@ -202,7 +202,7 @@ def test_scripts_turn_no_text_into_markup_or_code() -> None:
 
 def test_what_the_report_quotes_is_escaped(tmp_path: Path) -> None:
     row = {"relation": "markets", "key": "<q>k</q>", "title": "</script><i>t</i>", "reason": "<u>r</u>", "rows": 1}
-    quoted = {"source": "<s>db</s>", "takenDown": ["<a>"], "remarks": ["market: <q>remarkable</q>"]}
+    quoted: dict[str, Any] = {"source": "<s>db</s>", "takenDown": ["<a>"], "remarks": ["market: <q>remarkable</q>"]}
     page = pages(tmp_path, quarantined=[row], **quoted)["index.html"]
     assert "market: &lt;q&gt;remarkable&lt;/q&gt;" in page
     assert not {"q", "i", "u", "s"} & {tag for tag, _ in Elements(page).tags}
