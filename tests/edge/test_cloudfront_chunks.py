@@ -210,7 +210,7 @@ def search_pages(edge: CloudFront, *queries: str) -> list[Answer]:
             Case("GET", f"/{keys.MARKETS}", query, 200, None, (), frozenset((200,)), core_only=False)
             for query in queries
         ],
-        "node",
+        "njs",
         "raw",
     )
 

@@ -82,7 +82,7 @@ OF_WINDOWS: Final[Mapping[str, tuple[str, str]]] = {
     "the next cursor is another generation's": ("const place = found.generation + end;",
                                                 "const place = 'c0000000000000000000' + end;"),
     "the last page goes on": ("end === found.count ? 'null' :", "end === -1 ? 'null' :"),
-    "every page is a first one": ('found.position === 0 ? {"content-type"', 'true ? {"content-type"'),
+    "every page is a first one": ('isFirst ? {"content-type"', 'true ? {"content-type"'),
     "two chunks run into each other": ("pieces.join(',')", "pieces.join('')"),
     "the last item keeps its comma": ("part.stop < part.size ? items.slice(0, -1) : items", "items"),
     "the brackets are items": ("lines.slice(1 + part.start, 1 + part.stop)", "lines.slice(part.start, part.stop)"),

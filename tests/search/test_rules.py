@@ -139,7 +139,7 @@ def next_of(answer: Answer) -> str:
 def test_a_cursor_is_bound_to_the_list_and_the_folded_words(edge: InQuickjs, layout: str) -> None:
     first, second, *_ = edge.walk(site(layout), "q=the%20will&limit=3")
     cursor = next_of(first)
-    for same in ("THE%20will", "the,%20Will!", "th%C3%A9%20will"):
+    for same in ("THE%20will", "the,%20Will!", "th%C3%A9%20will", "will%20the"):
         assert edge.walk(site(layout), f"q={same}&limit=3&cursor={cursor}")[0]["body"] == second["body"]
     others = (
         "q=the",
@@ -161,7 +161,7 @@ def test_spellings_of_ascii_are_one_search_to_a_cache_and_other_words_another(ed
     for parts in product(("a", "A", "b", "2", " ", "-", "\0", "é"), repeat=3):
         if not search.is_searchable(q := "".join(parts)):
             continue
-        words = tuple(dict.fromkeys(run for run, _ in search.runs(q)))
+        words = tuple(sorted({run for run, _ in search.runs(q)}))
         step = json.dumps(edge.asked(f"q={quote(q)}"))
         assert known.setdefault(step, words) == words
         if q.isascii():

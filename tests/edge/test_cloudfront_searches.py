@@ -1,0 +1,193 @@
+"""What CloudFront's function makes of `q`, and what the function behind it reads in the path: run in QuickJS."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias
+from urllib.parse import quote
+
+import pytest
+import quickjs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generator.api import contract, cursors, keys
+from generator.config.settings import Config
+from generator.edge import cloudfront
+from generator.edge.compaction import compact
+from generator.edge.local.js_router import provide_digest
+from tests.search.test_search import TEXTS
+from tests.support import search
+from tests.support.campaigns import rounds
+from tests.support.cloudfront import AWKWARD, RefusedError, check_viewer_result, rendered, viewer_event
+
+CONFIG: Final = Config(variant="extended", layout="chunks", search="title")
+FIRST_LETTERS: Final = "0123456789"[: cursors.CHECK_LENGTH]
+PLACE: Final = "s" + "0" * (cursors.GENERATION_LENGTH - 1) + "20"
+#: The path of a search, and the search that is read from it; without a path, the answer.
+Ask: TypeAlias = Callable[[str], tuple[str | None, Any]]
+#: A text of a script, as in its template, and what it is changed to.
+Rule: TypeAlias = tuple[str, str]
+
+_MODULES: Final = """
+const exports = {}, sha256 = digest;
+function require(name) {
+  function createHash() {
+    return { update: function (text) { return { digest: function () { return sha256(text); } }; } };
+  }
+  return { createHash: createHash, S3Client: function () {}, GetObjectCommand: function () {} };
+}
+"""
+
+
+def context_of(script: str) -> quickjs.Context:
+    made = quickjs.Context()
+    provide_digest(made)
+    made.eval(_MODULES)
+    made.eval(script)
+    return made
+
+
+def asker(config: Config, rule: Rule = ("", "")) -> Ask:
+    """Both functions, one after the other, for the query of a request."""
+    files, root = rendered(config), cloudfront.function_values(config)["root"]
+    before, after = (compact(text).strip() for text in rule)
+    assert before in files["function.js"]
+    function = context_of(files["function.js"].replace(before, after) if before else files["function.js"])
+    behind = context_of(files["origin-request.js"])
+
+    def ask(query: str) -> tuple[str | None, Any]:
+        event = viewer_event("GET", f"/{keys.MARKETS}", query)
+        result = json.loads(function.eval(f"JSON.stringify(handler({json.dumps(event)}))"))
+        check_viewer_result(event["request"], result)
+        if "uri" not in result:
+            return None, json.loads(result["body"])["details"]
+        uri = result["uri"]
+        assert uri.startswith(root)
+        # Nothing to decode, to encode or to resolve, so no two paths mean the same.
+        name = uri.removeprefix(root)
+        assert re.fullmatch(r"v1(?:/[A-Za-z0-9~-][A-Za-z0-9.~-]*)+", name)
+        return uri, json.loads(behind.eval(f"JSON.stringify(windowAt({json.dumps(name)}))"))["search"]
+
+    return ask
+
+
+ASK: Final = asker(CONFIG)
+
+
+def fault(ask: Ask, q: str) -> str | None:
+    """What is wrong with the way of a query through both functions."""
+    uri, found = ask(f"q={quote(q, safe='')}")
+    words = {*search.runs(q)}
+    # What is not ASCII may have no letter either, but only the index knows.
+    if len(q) > contract.Q_LENGTH or (q.isascii() and not words):
+        return None if uri is None and [detail["path"] for detail in found] == [["q"]] else f"{q!r} is not refused"
+    if uri is None:
+        return f"{q!r} is refused"
+    shown = found["asked"]["q"]
+    if {*search.runs(shown)} != words:
+        return f"{q!r} becomes {shown!r}"
+    return None if ask(f"q={quote(shown)}")[0] == uri else f"{shown!r} has another path"
+
+
+# ── words ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+TABLE: Final = (
+    "..", "a/../../b", "%2e%2F%25 +&?#\0\x7fx", "𠮷" * 100, "𠮷" * 101, "é" * 101, "a" + " " * 98 + "b",
+    "a" + " " * 99 + "b", "~", "a~b-c", "~41", "ÀÁ Z", "[A]`{@^_", "09:/", "é-É", "\ue000\uffff\U0010ffff", "選挙 A 戦",
+)  # fmt: skip
+
+
+@settings(max_examples=rounds(120, 5_000), deadline=None)
+@given(TEXTS | st.text(st.characters(exclude_categories=["Cs"]), max_size=110) | st.text("ab%/.~-+ &=?#é", max_size=9))
+def test_the_function_behind_searches_for_the_words_that_were_asked_for(q: str) -> None:
+    assert fault(ASK, q) is None
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("q=THE+will", "q=will+the", "q=the,%20Will!", "q=the-the-WILL", "q=%74he%2Fwill", "q=+the%0Awill+"),
+        *("x=1&q=the+will&status=open", "limit=20&q=the%20will&sort=popular"),
+    ],
+)
+def test_spellings_of_a_search_share_an_answer(query: str) -> None:
+    assert ASK(query) == ASK("q=the%20will")
+
+
+def test_other_searches_have_other_names() -> None:
+    others = ("q=b", "q=ab", "q=a+b", "q=%C3%A1", "q=a&limit=5", "q=a&sort=new", "q=a&status=all", "q=a&category=b")
+    cursor = f"q=a&cursor={FIRST_LETTERS}{PLACE}"
+    assert len({ASK(query)[0] for query in ("q=a", cursor, *others)}) == 2 + len(others)
+
+
+@pytest.mark.parametrize("q", ["%ED%A0%80", "%C0%AF", "%F4%90%80%80", "%C3", "%", "a&q=a", ""])
+def test_what_is_no_text_is_refused(q: str) -> None:
+    assert ASK(f"q={q}") == (None, [{"path": ["q"], "message": contract.SEARCH_ERRORS["q"]}])
+
+
+# ── cursors ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "start", ["../../../a", "a/b/c/d/e/", "0123 56789", "012345678é", "?123456789", "%2e%2e%2f0", "ABCDEF0123"]
+)
+def test_what_cannot_be_a_cursor_names_nothing(start: str) -> None:
+    found = ASK(f"q=a&cursor={quote(start + PLACE, safe='')}")
+    assert found == (None, [{"path": ["cursor"], "message": contract.SEARCH_ERRORS["cursor.foreign"]}])
+
+
+def test_a_cursor_reaches_the_function_behind() -> None:
+    _, found = ASK(f"q=a&cursor={FIRST_LETTERS}{PLACE}&limit=7&category=u.s.")
+    assert found["cursor"] == {"check": FIRST_LETTERS, "generation": PLACE[:-2], "position": 20}
+    assert (found["asked"]["limit"], found["asked"]["list"], found["from"]) == (7, "open/popular", 20)
+    assert found["asked"]["category"].startswith("u-s--")
+
+
+def test_the_prefix_of_the_bucket_stays_before_the_name() -> None:
+    at_root = {"variant": "extended", "layout": "chunks", "search": "title", "base_url": CONFIG.base_url}
+    assert asker(AWKWARD.model_copy(update=at_root))("q=%C3%A9+x")[1] == ASK("q=x+%C3%A9")[1]
+
+
+# ── broken variants ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        ("isCapital ? q[i].toLowerCase() :", "isCapital ? q[i] :"),
+        ("code >= 65 && code <= 90", "code >= 64 && code <= 90"),
+        ("|| code > 127", ""),
+        ("|| (code >= 48 && code <= 57)", ""),
+        (".sort().filter(", ".filter("),
+        ("word !== all[i - 1]", "true"),
+        ("word !== '' &&", ""),
+        ("if (code < 0xdc00 || code > 0xdfff) count += 1;", "count += 1;"),
+        ("count > 100 ?", "count > 101 ?"),
+        (".split('%').join('~')", ""),
+        ("encodeURIComponent(words.join('-'))", "words.join('-')"),
+        ("name === null && !isHex(check)", "false"),
+    ],
+)
+def test_a_broken_rule_is_noticed(rule: Rule) -> None:
+    assert next(faults(asker(CONFIG, rule)), None) is not None
+
+
+def faults(ask: Ask) -> Iterator[object]:
+    for q in TABLE:
+        try:
+            yield from filter(None, [fault(ask, q)])
+        except (AssertionError, RefusedError, quickjs.JSException) as error:
+            yield error
+    for query in ("q=THE+will", "q=will+the+the", "q=will--the-"):
+        if ask(query) != ask("q=the+will"):
+            yield query
+    try:
+        if ask(f"q=a&cursor=..%2F..%2F..%2F.{PLACE}")[0] is not None:
+            yield "a cursor that is a path"
+    except (AssertionError, RefusedError) as error:
+        yield error
+
+
+def test_no_rule_is_broken() -> None:
+    assert [*faults(ASK)] == []
