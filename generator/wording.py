@@ -10,7 +10,9 @@ def counted(count: float, noun: str, style: str = "") -> str:
 
 
 def plural(noun: str) -> str:
-    """The plural of a noun that takes an s, or `ies` for a y after a consonant."""
+    """The plural of a noun that takes an s, `es` after ch, or `ies` for a y after a consonant."""
+    if noun.endswith("ch"):
+        return f"{noun}es"
     return f"{noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else f"{noun}s"
 
 

@@ -27,6 +27,11 @@ def test_one_thing_is_singular(count: float, style: str, text: str) -> None:
     assert counted(count, "market", style) == text
 
 
+@pytest.mark.parametrize(("noun", "two"), [("search", "searches"), ("story", "stories"), ("day", "days")])
+def test_plurals_are_spelled_as_in_english(noun: str, two: str) -> None:
+    assert [counted(number, noun) for number in (1, 2)] == [f"1 {noun}", f"2 {two}"]
+
+
 def test_one_thing_is_and_two_are() -> None:
     assert [are(count) for count in (0, 1, 2)] == ["are", "is", "are"]
 

@@ -17,6 +17,7 @@ from generator.markets.catalog import Catalog
 from generator.markets.detail import Detail
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
+from generator.search.generation import MOST_OBJECTS
 from generator.source.reader import Reader
 from generator.tree import blocklist, files, manifest
 from generator.tree.artifact import Artifact
@@ -27,11 +28,19 @@ from generator.tree.manifest import Manifest
 
 
 @dataclass(frozen=True)
+class Searches:
+    """How many words can be found, and the most objects that a search reads."""
+
+    words: int
+    reads: int
+
+
+@dataclass(frozen=True)
 class DryBuild:
     """The result: the catalog, the size of the site, what a build would change since `previous`, and its remarks.
 
     `unmatched` names relations that have rows, but none of a public market; `is_unpriced` says that there are fills and
-    none shows a price.
+    none shows a price. `searches` is None without a search index.
     """
 
     catalog: Catalog
@@ -41,6 +50,7 @@ class DryBuild:
     remarks: list[Remark]
     unmatched: list[str]
     is_unpriced: bool
+    searches: Searches | None
 
 
 @dataclass(frozen=True)
@@ -83,15 +93,16 @@ class DryBuilder:
         names = dict.fromkeys((items.name for items in lists), "0" * cursors.GENERATION_LENGTH)
         generations = self._generations(lists, names)
         change = changes.expected(previous, catalog.as_of, generations, count.changed) if previous else None
-        site = Site.of(lists, count.objects, count.bytes)
+        site, searches = Site.of(lists, count.objects, count.bytes), None
         if self.config.can_search:
             index = search_index.make(catalog, categories, self.config.layout, names)
-            site = replace(site, index=index.weight())
+            site, searches = replace(site, index=index.weight()), Searches(index.words, MOST_OBJECTS)
             change = change and replace(change, index=changes.expected_of_index(previous, index))
             self.progress.advance()
         change = change or sizes.everything(site)
+        unmatched = self._unmatched(reader, found)
         return DryBuild(
-            catalog, site, change, previous, sorted(found.remarks), self._unmatched(reader, found), found.is_unpriced()
+            catalog, site, change, previous, sorted(found.remarks), unmatched, found.is_unpriced(), searches
         )
 
     def _mutable(

@@ -23,6 +23,7 @@ from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
 from generator.source.connection import display_url
 from generator.source.reader import Reader, open_reader
+from generator.tree import layouts
 from generator.wording import are, counted
 
 _ELSEWHERE: Final = "choose another folder with --set output=…"
@@ -59,6 +60,12 @@ class BuildCheck:
                 f"base_url: is {self._config.base_url}; set it to the public URL of the API, which the OpenAPI "
                 "document names"
             )
+        is_unread = not layouts.is_cut(self._config.layout) and self._config.publish.cloudfront_distribution
+        if self._config.can_search and is_unread:
+            yield warning(
+                f"search: the CloudFront stack refuses `q` with `layout: {self._config.layout}`; if readers come "
+                f"through it, set `layout: {layouts.COMPACT}`, or `search: off` to publish no index"
+            )
 
     def database(self) -> Iterator[Finding]:
         """Whether the database can be reached and fits, then what a build would make of its rows."""
@@ -92,6 +99,7 @@ class BuildCheck:
         measured = DryBuilder(self._config, last, self._quarantine, self._progress).build(reader, self._as_of)
         catalog = measured.catalog
         yield _public(len(catalog.markets), catalog.hidden, self._quarantine.total("markets"))
+        yield from _of_search(self._config, measured)
         yield from _suspicious(measured)
         yield from self._of_rows(measured.remarks)
         limits = self._config.guards
@@ -170,6 +178,18 @@ def _public(published: int, hidden: int, bad: int) -> Finding:
     else:
         cause = "the relation markets is empty"
     return warning(f"rows: no market can be published, {hidden} {are(hidden)} hidden; {cause}")
+
+
+def _of_search(config: Config, measured: DryBuild) -> Iterator[Finding]:
+    index, searches = measured.site.index, measured.searches
+    if searches is None or not measured.catalog.markets:
+        return
+    if searches.words:
+        size = f"{counted(index.objects, 'object', ',')} of {counted(index.bytes, 'byte', ',')}"
+        yield fine(f"search: {counted(searches.words, 'word', ',')} can be found, in {size}")
+    else:
+        texts = " or ".join(config.search.split("+"))
+        yield warning(f"search: no public market has a word in its {texts}, so `q` finds nothing")
 
 
 def _suspicious(measured: DryBuild) -> Iterator[Finding]:

@@ -107,6 +107,13 @@ def _read_cost_rows(measured: DryBuild, terms: Terms, reads: int | None) -> Iter
     for place in terms.prices.places if reads is not None else ():
         usd = (estimate.reading_cost(measured.site, name, reads or 0, place) for name in LAYOUTS)
         yield (f"plus {counted(reads or 0, 'read', ',')} at {place.name}", *(f"{price:,.2f}" for price in usd))
+        if measured.searches:
+            most = (
+                estimate.reading_cost(measured.site, name, reads or 0, place, measured.searches.reads)
+                for name in LAYOUTS
+            )
+            name = f"plus {counted(reads or 0, 'search', ',')} at {place.name}, at most"
+            yield (name, *(f"{price:,.2f}" for price in most))
 
 
 def _notes(settings: Config, measured: DryBuild, cost: Cost, known: Prices, reads: int | None) -> Iterator[str]:
@@ -124,6 +131,11 @@ def _notes(settings: Config, measured: DryBuild, cost: Cost, known: Prices, read
     else:
         size = measured.site.page_bytes()
         yield f"a read counts as {counted(size, 'byte', ',')}, neither cached nor compressed; real reads cost less"
+        if measured.searches:
+            yield (
+                f"a search reads {counted(measured.searches.reads, 'object')} at most; CloudFront cannot search in "
+                f"layout {pages.LAYOUT}"
+            )
     yield _recommendation(settings, cost, known)
     yield _verdict(settings, cost, known)
 

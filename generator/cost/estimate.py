@@ -120,9 +120,12 @@ def cheaper(known: LayoutCost, place: Place, schedule: int, limit: float) -> int
     return None
 
 
-def reading_cost(site: Site, layout: str, reads: int, place: Place) -> float:
-    """USD per month for `reads` requests, uncached and uncompressed; fixed fees included."""
-    prices, objects = place.reads, reads * layouts.reads_per_page(layout)
+def reading_cost(site: Site, layout: str, reads: int, place: Place, objects_per_read: int | None = None) -> float:
+    """USD per month for `reads` requests, uncached and uncompressed; fixed fees included.
+
+    A read is that of a list's page, unless `objects_per_read` says how many objects it takes.
+    """
+    prices, objects = place.reads, reads * (objects_per_read or layouts.reads_per_page(layout))
     usd = sum(prices.per_month.values()) + reads / 1e6 * sum(prices.per_million.values())
     usd += objects / 1e6 * sum(prices.per_million_objects.values())
     return usd + reads * site.page_bytes() / _GB * sum(prices.per_gb.values())

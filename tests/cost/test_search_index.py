@@ -15,6 +15,7 @@ from generator.cost.estimate import Basis, Cost, Terms
 from generator.cost.sizes import Change, ListSize
 from generator.cost.sizes import Site as Sizes
 from generator.markets.quarantine import Quarantine
+from generator.search.generation import MOST_OBJECTS
 from generator.source.reader import open_reader
 from generator.tree.generation import Weight
 from generator.tree.layouts import LAYOUTS
@@ -110,3 +111,13 @@ def test_plan_predicts_which_objects_of_the_index_the_next_publish_puts(searched
     of_index = [key for key in puts if keys.SEARCH in key]
     assert figure(lines, "of these, in the search index", layout) == len(of_index) >= 3
     assert report(searched)["cost"]["basis"]["loads"][layout]["puts"] == len(puts) + estimate.RECORD_PUTS
+
+
+def test_plan_prices_searches_by_the_most_objects_that_one_reads(site: Site) -> None:
+    output = site.done("plan", "--reads", "10M", variant="extended").stdout
+    figures = {line.rpartition("  ")[0].split("  ")[0]: line.split()[-2:] for line in output.splitlines()}
+    # A month of Workers, then each request and the reads of 24 objects for it, in USD per million.
+    assert figures["plus 10,000,000 searches at R2, at most"] == [f"{5 + 10 * (0.30 + MOST_OBJECTS * 0.36):.2f}"] * 2
+    assert "a search reads 24 objects at most; CloudFront cannot search in layout pages" in output
+    for settings in ({"variant": "extended", "search": "off"}, {}):
+        assert "search" not in site.done("plan", "--reads", "10M", **settings).stdout

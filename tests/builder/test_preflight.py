@@ -1,0 +1,46 @@
+"""What `check` says about a build, besides bad rows: here, about search."""
+
+import sqlite3
+from pathlib import Path
+
+from generator.builder.preflight import BuildCheck
+from tests.support.builds import AS_OF, Silent, build_now, make_config
+from tests.support.rows import insert_market
+
+EXTENDED = {"variant": "extended", "search": "title+description"}
+
+
+def findings(tmp_path: Path, **settings: str) -> list[str]:
+    check = BuildCheck(make_config(tmp_path, **settings), AS_OF, Silent())
+    return [str(finding) for finding in (*check.settings(), *check.database()) if ": search: " in str(finding)]
+
+
+def test_check_says_what_the_search_index_will_take(tmp_path: Path, database: sqlite3.Connection) -> None:
+    insert_market(database, 1, question="Will the war end?", description="No war.")
+    (finding,) = findings(tmp_path, **EXTENDED)
+    index = build_now(make_config(tmp_path, **EXTENDED)).search
+    assert index is not None
+    assert finding == f"fine: search: 5 words can be found, in {index.objects} objects of {index.bytes:,} bytes"
+    assert findings(tmp_path, **{**EXTENDED, "search": "off"}) == []
+    assert findings(tmp_path, search="title") == [], "the core variant has no search"
+
+
+def test_check_warns_where_no_search_can_find_anything(tmp_path: Path, database: sqlite3.Connection) -> None:
+    assert findings(tmp_path, **EXTENDED) == [], "another finding says that there is no market"
+    insert_market(database, 1, question="???", description="Over, or not.")
+    assert findings(tmp_path, variant="extended", search="title") == [
+        "warning: search: no public market has a word in its title, so `q` finds nothing"
+    ]
+    assert findings(tmp_path, **EXTENDED)[0].startswith("fine: search: 3 words ")
+
+
+def test_check_warns_of_an_index_that_cloudfront_cannot_read(tmp_path: Path, database: sqlite3.Connection) -> None:
+    insert_market(database, 1)
+    warning = (
+        "warning: search: the CloudFront stack refuses `q` with `layout: pages`; if readers come through it, set "
+        "`layout: chunks`, or `search: off` to publish no index"
+    )
+    distribution = {"publish.cloudfront_distribution": "E2EXAMPLE"}
+    assert findings(tmp_path, **EXTENDED, **distribution)[0] == warning
+    for settings in ({"layout": "chunks"}, {"search": "off"}, {"variant": "core"}):
+        assert warning not in findings(tmp_path, **{**EXTENDED, **distribution, **settings})
