@@ -34,6 +34,7 @@ def built() -> Iterator[Path]:
         port, store = free_port(), free_port()
         settings = {
             "variant": "extended",
+            "search": "title",
             "base_url": f"http://127.0.0.1:{port}",
             "rate_limit__requests": 1_000_000,
             "publish__target": "s3://store/a prefix",
@@ -75,6 +76,7 @@ def targets(output: Path) -> Mapping[str, str]:
             (f"{MARKETS}/{market}", keys.detail(market)),
             (f"/{keys.SNAPSHOT.removesuffix('.json')}", keys.SNAPSHOT),
             (f"/{keys.BUILD}", keys.BUILD),
+            (f"{MARKETS}?q=will", keys.head(keys.SEARCH)),
         ]
     )
 
