@@ -2,14 +2,19 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from itertools import product
 from typing import Final
+from urllib.parse import quote
 
 import pytest
 
 from generator.api import contract, keys
+from generator.config.settings import Config
 from generator.edge import responses
+from generator.search import buckets
 from generator.tree.layouts import LAYOUTS
 from tests.search.test_rules import CASES, MARKETS, Case
 from tests.support import search
@@ -60,6 +65,10 @@ def is_wrong(edge: Site, case: Case) -> bool:
     return items([answer.body for answer in answers]) != case.expected()[: len(answers) * case.limit]
 
 
+def cursor_of(answer: Answer) -> str:
+    return str(json.loads(answer.body)["nextCursor"])
+
+
 def ask(edge: Site, query: str, **headers: str) -> Answer:
     return edge.client.send("GET", f"{PATH}?{query}", **headers)
 
@@ -84,6 +93,13 @@ def items(bodies: list[bytes]) -> list[bytes]:
 def test_every_search_of_the_table(edge: Site) -> None:
     for case in CASES:
         assert items(walk(edge, case.query())) == case.expected(), case
+
+
+def test_a_q_whose_letters_are_not_encoded_is_read_as_utf_8(edge: Site) -> None:
+    for q in ("élec", "選挙", "𠮷野", "WILL THÉ".replace(" ", "+")):
+        plain, encoded = ask(edge, f"q={q}&status=all"), ask(edge, f"q={quote(q, safe='+')}&status=all")
+        assert (plain.status, plain.body) == (HTTPStatus.OK, encoded.body), q
+        assert b'"id"' in plain.body, q
 
 
 def test_what_cannot_be_searched_is_refused(edge: Site) -> None:
@@ -133,3 +149,100 @@ def test_without_an_index_a_search_is_refused(edge: Site) -> None:
     assert contract.SEARCH_ERRORS["q.absent"].encode() in ask(edge, "q=absent").body
     edge.change(head, whole)
     wait_until(lambda: ask(edge, "q=will").status == HTTPStatus.OK, 10)
+
+
+# ── faults ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+#: Tells what an edge reads, and which answer it should give; how the objects lie decides the layout.
+CORE: Final = search.InQuickjs(search.core())
+#: A site whose words and sorts have objects of their own, so that a fault harms one search.
+FAULTY: Final = [
+    Market((f"whole hurt{' faulty' * (number % 2)} élan",), "open", rank=number * 1013 % 7919) for number in range(120)
+]
+#: Searches, the place of an object among those that they read (of items: all of them), and what becomes of it.
+FAULTS: Final[tuple[tuple[str, int, str | None], ...]] = (
+    ("q=whole&sort=new", 1, None),
+    ("q=faulty", 2, None),
+    ("q=%C3%A9lan", 1, None),
+    ("q=whole&sort=volume", -1, None),
+    ("q=whole&sort=ended", 1, "<Error/>"),
+    ("q=hurt", 2, '[\n"hur t!#$"'),
+    ("q=whole&sort=activity", -1, "{}"),
+)
+
+
+@pytest.fixture
+def faulty(edge: Site) -> Iterator[Mapping[str, str]]:
+    """The objects of the site FAULTY, which the edge serves with all FAULTS."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(buckets, "TARGET_SIZE", 1)
+        whole = search.objects(FAULTY, edge.layout)
+    harmed = dict(whole)
+    for query, place, instead in FAULTS:
+        for key in read_by(whole, query, place):
+            if instead is None:
+                del harmed[key]
+            else:
+                harmed[key] = instead
+    edge.put_objects(harmed)
+    # The table is the same for all sites.
+    for key in (key for key in whole.keys() - harmed.keys() if (edge.output / key).exists()):
+        edge.change(key, None)
+    wait_until(lambda: b'"id"' in ask(edge, "q=whole").body and ask(edge, "q=%C3%A9lan").status != HTTPStatus.OK, 10)
+    yield whole
+    edge.put_objects(search.objects(MARKETS, edge.layout))
+    wait_until(lambda: b'"id"' in ask(edge, "q=will").body, 10)
+
+
+def read_by(objects: Mapping[str, str], query: str, place: int) -> set[str]:
+    """The object that the first page reads at this place; the last stands for all items that the walk reads."""
+    answers = CORE.walk(objects, f"{query}&limit=50")
+    if place != -1:
+        return {answers[0]["read"][place]}
+    return {key for answer in answers for key in answer["read"] if keys.SEARCH not in key and keys.INDEX not in key}
+
+
+def test_what_is_lost_or_damaged_in_mid_search_is_no_mistake_of_the_reader(
+    edge: Site, faulty: Mapping[str, str]
+) -> None:
+    gone = contract.encode(contract.invalid("cursor.gone", variant="extended"))
+    unavailable = contract.encode(contract.FIXED_ERRORS[503])
+    for query, _, instead in FAULTS:
+        cursor = json.loads(CORE.walk(faulty, f"{query}&limit=50")[0]["body"])["nextCursor"]
+        first, later = ask(edge, f"{query}&limit=50"), ask(edge, f"{query}&limit=50&cursor={cursor}")
+        assert (first.status, first.body) == (503, unavailable), query
+        status = 503 if instead else 400
+        assert (later.status, later.body) == (status, unavailable if instead else gone), query
+        for answer in (first, later):
+            wanted = responses.error_headers(answer.status, Config()) | responses.CORS
+            assert answer.headers.items() >= wanted.items(), query
+
+
+# ── headers ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_headers_of_a_search_are_the_same_on_every_edge(edge: Site) -> None:
+    objects = search.objects(MARKETS, edge.layout)
+    first = "q=the&status=all&limit=5"
+    for query in (first, f"{first}&cursor={cursor_of(ask(edge, first))}", "q=nothing", "q=%C3%A9l"):
+        answer, wanted = ask(edge, query), CORE.walk(objects, query)[0]
+        etag = wanted["headers"]["etag"]
+        assert answer.body.decode() == wanted["body"]
+        assert answer.headers["etag"].removeprefix("W/") == etag
+        assert {**wanted["headers"], "etag": ""}.items() <= {**answer.headers, "etag": ""}.items()
+        assert bool(answer.headers.get("x-as-of")) == ("cursor" not in query and edge.edge != "bucket")
+        assert parsedate_to_datetime(answer.headers["last-modified"]) <= datetime.now(UTC)
+        varying = ("date", "content-length", "transfer-encoding")
+        fixed = {name: value for name, value in answer.headers.items() if name not in varying}
+        head = edge.client.send("HEAD", f"{PATH}?{query}")
+        assert (head.status, head.body) == (HTTPStatus.OK, b"")
+        assert {name: value for name, value in head.headers.items() if name not in varying} == fixed
+        part = ask(edge, query, Range="bytes=0-9", If_Range=answer.headers["etag"])
+        assert (part.status, part.body) == (HTTPStatus.OK, answer.body)
+        for known in (etag, f"W/{etag}", f'"other", W/{etag}', "*"):
+            for method in ("GET", "HEAD"):
+                again = edge.client.send(method, f"{PATH}?{query}", If_None_Match=known)
+                assert (again.status, again.body) == (HTTPStatus.NOT_MODIFIED, b""), (method, known)
+                assert {again.headers[name] for name in ("cache-control", "etag")} <= {*fixed.values()}
+        for unknown in ('"other"', 'W/"other"'):
+            assert ask(edge, query, If_None_Match=unknown).body == answer.body

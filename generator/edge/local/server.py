@@ -3,6 +3,7 @@
 import errno
 import ipaddress
 import logging
+import re
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,6 +22,7 @@ from generator.errors import PreviewError
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
+_NOT_ASCII: Final = re.compile(rb"[\x80-\xff]")
 #: Seconds to wait for a slow client.
 _TIMEOUT: Final = 10
 
@@ -28,8 +30,14 @@ _TIMEOUT: Final = 10
 class _Handler(WSGIRequestHandler):
     """Reads a request without touching its target, and has the application answer even what is not HTTP."""
 
+    raw_requestline: bytes
     timeout = _TIMEOUT
     _is_malformed = False
+
+    def parse_request(self) -> bool:
+        """Encode letters that were sent as they are, in UTF-8: the base class would take each byte for a letter."""
+        self.raw_requestline = _NOT_ASCII.sub(lambda byte: b"%%%02X" % byte[0][0], self.raw_requestline)
+        return super().parse_request()
 
     def make_environ(self) -> "WSGIEnvironment":
         target = self.requestline if self._is_malformed else self.requestline.split()[1]

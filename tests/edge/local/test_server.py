@@ -87,7 +87,7 @@ def test_each_request_is_one_line_of_the_log_and_cannot_forge_another(folder: Pa
     assert all(line.isprintable() and line.startswith("INFO: ") and " duration_ms=" in line for line in lines)
     assert f"GET {MARKETS}?limit=3&q status=400 bytes=" in lines[0]
     assert "HEAD /nowhere status=404 bytes=0 " in lines[1]
-    assert "\\x1b[31m\\x7f\\x00\\xe9\\x0dINFO:" in lines[2]
+    assert "\\x1b[31m\\x7f\\x00%E9\\x0dINFO:" in lines[2]
     assert len(lines[3]) < 1200
 
 
