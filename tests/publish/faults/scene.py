@@ -226,10 +226,9 @@ def check_hidden(objects: Objects, *numbers: int) -> None:
                 assert not any(text in found.body for text in texts), f"{key} shows market {number}"
 
 
-def check_lists(scene: Scene, *states: State, may_end_search: bool = False) -> None:
+def check_lists(scene: Scene, *states: State, with_searches: bool = True) -> None:
     """Every list, and every search, can be walked with every limit, and shows one of these states."""
-    has_ended = may_end_search and keys.head(keys.SEARCH) not in scene.objects()
-    scene.reader.check(*states, lists=LISTS if has_ended else scene.lists)
+    scene.reader.check(*states, lists=scene.lists if with_searches else LISTS)
 
 
 # ── readers ───────────────────────────────────────────────────────────────────────────────────────────────────────
