@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -40,27 +41,29 @@ class Published:
 def without(ids: Collection[str], state: Published, read: Read, read_all: ReadAll) -> Generation | None:
     """The index without these markets; None if none that can be read belongs to the lists.
 
-    So it is, too, where a run that was killed replaced only some of the lists.
+    None does, either, where a run that was killed replaced only some of the lists, and did more than withdraw markets.
     """
     newest = state.before[_NUMBERED_BY]
+    shown = {item: _JSON.validate_json(item) for item in dict.fromkeys(chain.from_iterable(state.before.values()))}
+    kept = {item: market for item, market in shown.items() if market["id"] not in ids}
     root = _root_of(newest, state, read)
-    if root is None or not _are_of_one_state(state.before.values()):
+    if root is None or not _are_of_one_state(state.before.values(), kept):
         return None
     bodies = dict(zip(root.bucket_keys(), read_all(root.bucket_keys()), strict=True))
     if not all(body and keys.chunk(keys.SEARCH, chunks.name(body)) == key for key, body in bodies.items()):
         return None
     # Market n is the n-th item from the end.
-    shown = [_JSON.validate_json(item) for item in reversed(newest)]
-    gone = frozenset(number for number, item in enumerate(shown) if item["id"] in ids)
-    numbers = dict(zip(reversed(newest), published.renumbered(root.count, gone), strict=True))
-    states: list[MarketStatus] = [item["status"] for number, item in enumerate(shown) if number not in gone]
+    oldest_first = newest[::-1]
+    gone = frozenset(number for number, item in enumerate(oldest_first) if item not in kept)
+    numbers = dict(zip(oldest_first, published.renumbered(root.count, gone), strict=True))
+    states: list[MarketStatus] = [kept[item]["status"] for item in oldest_first if item in kept]
     orders = {sort: _order(sort, state, numbers) for sort in SORTS}
     words = published.words_without(root, gone, lambda key: bodies[key] or b"")
     return Generation(words, states, orders)
 
 
-def _are_of_one_state(lists: Iterable[Sequence[bytes]]) -> bool:
-    return len({frozenset(items) for items in lists}) == 1
+def _are_of_one_state(lists: Iterable[Sequence[bytes]], kept: Collection[bytes]) -> bool:
+    return len({frozenset(item for item in items if item in kept) for items in lists}) == 1
 
 
 def _root_of(newest: Sequence[bytes], state: Published, read: Read) -> Root | None:
@@ -80,6 +83,6 @@ def _root(body: bytes | None, name: str) -> Root | None:
 
 def _order(sort: Sort, state: Published, numbers: Mapping[bytes, int]) -> Order:
     name = keys.list_name("all", sort)
-    kept = [item for item in state.before[name] if numbers[item] >= 0]
+    kept = [item for item in state.before[name] if numbers.get(item, -1) >= 0]
     first = b"" if layouts.is_cut(state.layout) or not kept else kept[0]
     return Order(state.after[name], [numbers[item] for item in kept], first)

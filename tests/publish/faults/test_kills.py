@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from generator.api import keys
 from generator.publish import takedown
 from generator.tree import chunks
 from generator.tree.blocklist import BlockedList
@@ -84,7 +85,8 @@ def repair(scene: Scene) -> Case:
 
     def damage() -> None:
         objects = dict(scene.objects())
-        for number, key in enumerate(sorted(key for key in objects if "/detail/" in key or "openapi" in key)):
+        harmed = (keys.DETAILS, keys.OPENAPI, keys.list_prefix(keys.SEARCH))
+        for number, key in enumerate(sorted(key for key in objects if key.startswith(harmed))):
             if number % 2:
                 del objects[key]
             else:
@@ -97,6 +99,9 @@ def repair(scene: Scene) -> Case:
 
 
 CASES = (first, change, move, withdrawal, expiry, purge, withdrawn_by_command, repair)
+#: The cases whose sites have a search index, and those of them that are chunks from the beginning.
+SEARCHED = (change, move, withdrawal, expiry, withdrawn_by_command, repair)
+CHUNKED = (change, expiry, withdrawn_by_command, repair)
 
 
 @pytest.mark.campaign(short=4)
@@ -104,6 +109,8 @@ CASES = (first, change, move, withdrawal, expiry, purge, withdrawn_by_command, r
 def test_a_run_killed_at_any_request_loses_nothing(
     scene: Scene, victims: Victims, case: Callable[[Scene], Case]
 ) -> None:
+    scene.searches = case in SEARCHED
+    scene.layouts = dict.fromkeys(("a", "b", "c", "later", "elsewhere"), chunks.LAYOUT) if case in CHUNKED else {}
     prepared = case(scene)
     for site in prepared.published:
         scene.publish(site)
@@ -118,7 +125,7 @@ def test_a_run_killed_at_any_request_loses_nothing(
         if case is not repair:
             check_known(scene.objects())
         if prepared.published:
-            check_lists(scene, *prepared.seen)
+            check_lists(scene, *prepared.seen, with_searches=case is not repair)
         finish(scene, prepared, later if number % 3 == 2 else None)
     assert victims.kills == len(strikes) >= rounds(2, 25)
 
