@@ -83,8 +83,8 @@ class DryBuilder:
         catalog = reader.catalog(as_of).without(self.last.blocked)
         categories = artifacts.offered(catalog, self.config)
         lists = artifacts.lists(catalog, categories)
-        self.progress.start(len(catalog.markets) + len(lists) + self.config.can_search)
         previous = self.last.manifest
+        self.progress.start(len(catalog.markets) + (len(lists) if previous else 0) + self.config.can_search)
         count = _Count(previous.objects if previous else {})
         found = _Found(catalog, self.config)
         for artifact in self._mutable(reader, catalog, lists, categories, found):

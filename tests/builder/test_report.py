@@ -8,11 +8,15 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
+from generator.builder.dry_build import DryBuilder, LastBuild
+from generator.builder.guards import BuildOverrides
 from generator.builder.report import REMEMBERED, MarketChanges, Report, Withdrawal
+from generator.builder.run import Clock, build
 from generator.findings import CHECK_NAMES_EACH
-from generator.markets.quarantine import Fault
+from generator.markets.quarantine import Fault, Quarantine
 from generator.metrics import sample
 from generator.progress import Span, Stopwatch
+from generator.source.reader import open_reader
 from generator.tree import files
 from generator.tree.manifest import Current
 from tests.support.builds import AS_OF, NOW, build_now, make_config
@@ -247,3 +251,32 @@ def test_a_build_without_search_reports_no_index(tmp_path: Path, database: sqlit
         made = build_now(make_config(tmp_path, **settings))
         assert made.content()["search"] is None
         assert "index" not in made.stages
+
+
+class Steps:
+    """Progress that counts."""
+
+    def __init__(self) -> None:
+        self.expected = self.done = 0
+
+    def start(self, steps: int) -> None:
+        self.expected = steps
+
+    def advance(self) -> None:
+        self.done += 1
+
+
+@pytest.mark.parametrize("settings", [{}, {"variant": "extended", "search": "title"}])
+def test_progress_ends_when_the_work_is_done(
+    tmp_path: Path, database: sqlite3.Connection, settings: dict[str, str]
+) -> None:
+    insert_market(database)
+    config, seen = make_config(tmp_path, **settings), list[tuple[int, int]]()
+    for _ in range(2):
+        dry, built = Steps(), Steps()
+        with open_reader(config, Quarantine()) as reader:
+            DryBuilder(config, LastBuild.within(config.output), Quarantine(), dry).build(reader, AS_OF)
+        build(config, Clock(AS_OF, is_set=True), overrides=BuildOverrides(shrink=False, invalid=False), progress=built)
+        seen += [(dry.expected, dry.done), (built.expected, built.done)]
+    assert [expected for expected, _ in seen] == [done for _, done in seen]
+    assert seen[1][0] == 1 + 30 + bool(settings), "a market, thirty lists, and perhaps an index"
