@@ -67,6 +67,7 @@ def scene(tmp_path: Path, s3: S3Server) -> Iterator[Scene]:
 
 @pytest.mark.campaign
 def test_of_two_publishers_one_wins_two_hundred_times(scene: Scene) -> None:
+    scene.searches, scene.layouts = True, dict.fromkeys("abc", layouts.COMPACT)
     old = scene.site("a", 0)
     new = [scene.site("b", 1, m1={"question": "B?"}, m4={}), scene.site("c", 2, m1={"question": "C?"}, m3=None)]
     scene.publish(old)

@@ -31,9 +31,13 @@ from tests.support.rows import market_id
 # ── at random requests ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign
-def test_two_hundred_random_kills_leave_nothing_behind(scene: Scene, victims: Victims) -> None:
-    rng, most = random.Random(5), rounds(5, 200)
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize(("kills", "searches"), [(150, False), (50, True)])
+def test_two_hundred_random_kills_leave_nothing_behind(
+    scene: Scene, victims: Victims, *, kills: int, searches: bool
+) -> None:
+    rng, most = random.Random(5), rounds(5, kills)
+    scene.searches = searches
     site = scene.site("m0", 0)
     with Walkers(scene, site.state) as walkers:
         scene.publish(site)

@@ -51,6 +51,8 @@ def test_a_takedown_during_a_publish_wins_three_hundred_times(tmp_path: Path) ->
 
     def play(scene: Scene, rounds: Sequence[int]) -> None:
         nonlocal tries
+        scene.searches = rounds[0] // 2 % 2 == 1
+        scene.layouts = dict.fromkeys(("a", "b", "elsewhere"), chunks.LAYOUT) if scene.searches else {}
         old, new = (
             scene.site("a", 0),
             scene.site("b", 1, m1={"question": "New?"}, m7={"question": "Question 7, edited?"}),
