@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import sqlite3
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -11,15 +12,17 @@ from typing import Any, Final
 import pytest
 
 from generator import filesystem
-from generator.api import keys
-from generator.builder import disk_space
+from generator.api import cursors, keys
+from generator.api.contract import SORTS
+from generator.builder import disk_space, search_index
 from generator.config.settings import Config
 from generator.cost.sizes import Change, ListSize, Site
 from generator.errors import OutputError
+from generator.markets.catalog import Catalog
 from generator.tree import pages
 from generator.tree.generation import ItemList
 from generator.tree.layouts import LAYOUTS
-from tests.support.builds import build_now, files, make_config
+from tests.support.builds import NOW, build_now, files, make_config
 from tests.support.disks import Disk
 from tests.support.rows import insert_market, market_id, public_market
 
@@ -154,3 +157,18 @@ def test_the_space_of_a_build_with_an_index_is_what_it_writes(
         extra = (30, details) if step == 0 else (0, 0)
         assert size == pytest.approx(sum(made.values()) + extra[1], rel=0.01)
         assert sum(map(bool, made.values())) <= count - extra[0] <= len(made)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["", "same words everywhere", "n{0} of{0}", "選挙 挙 選{0}", "a b c d e f g h i j k l m n o p q r s t u v w x y z"],
+    ids=["none", "common", "unique", "unspaced", "short"],
+)
+@pytest.mark.parametrize("count", [0, 1, 300])
+def test_an_index_takes_no_more_than_is_assumed_before_it_is_made(words: str, count: int) -> None:
+    markets = [replace(public_market(number), words=words.format(number)) for number in range(count)]
+    catalog = Catalog(markets, as_of=NOW, hidden=0)
+    names = {keys.list_name("all", sort): "c" * cursors.GENERATION_LENGTH for sort in SORTS}
+    most, made = search_index.at_most(catalog), search_index.make(catalog, ["crypto"], "pages", names).weight()
+    assert made.objects <= most.objects
+    assert made.bytes <= most.bytes
