@@ -284,6 +284,45 @@ def test_an_object_that_is_gone_ends_a_walk_but_not_the_search(edge: InQuickjs, 
             edge.walk(left, query)
 
 
+class Ending(Mapping[str, str]):
+    """A site that another replaces when an object is read."""
+
+    def __init__(self, before: Mapping[str, str], last: str, after: Mapping[str, str]) -> None:
+        self._now, self._last, self._after = before, last, after
+
+    def __getitem__(self, key: str) -> str:
+        if key == self._last:
+            self._now = self._after
+        return self._now[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._now)
+
+    def __len__(self) -> int:
+        return len(self._now)
+
+
+def ends(edge: InQuickjs, layout: str) -> Iterator[bool]:
+    """Whether a first page is that of the next site, and its reads are few, for each object at which the first ends."""
+    query = "q=caf%C3%A9&limit=100&status=all"
+    before, after = (search.objects(markets, layout) for markets in (MARKETS, MARKETS[50:]))
+    wanted = edge.walk(after, query)[0]["body"]
+    for key in edge.walk(before, query)[0]["read"][1:]:
+        try:
+            answer = edge.walk(Ending(before, key, after), query)[0]
+        except quickjs.JSException:
+            yield False
+        else:
+            most = 2 * index.MOST_OBJECTS - 1
+            yield answer["body"] == wanted and len(answer["read"]) <= most
+
+
+def test_an_index_that_ends_while_it_is_read_costs_one_more_try(edge: InQuickjs, layout: str) -> None:
+    found = [*ends(edge, layout)]
+    assert len(found) > 3
+    assert all(found)
+
+
 def test_no_damaged_object_becomes_a_page(edge: InQuickjs, layout: str) -> None:
     for key in edge.walk(site(layout), "q=%C3%A9l%20the&status=all")[0]["read"]:
         whole = site(layout)[key]
@@ -341,6 +380,12 @@ def test_a_broken_rule_is_noticed(name: str, layout: str) -> None:
     assert script(layout).count(rule) == 1, "the rule has another text"
     edge = InQuickjs(script(layout).replace(rule, broken))
     assert next(faults(edge, layout, CASES), None) is not None
+
+
+def test_a_search_that_does_not_begin_anew_is_noticed() -> None:
+    rule = "if (search.isAnew) throw"
+    assert script("chunks").count(rule) == 1
+    assert not all(ends(InQuickjs(script("chunks").replace(rule, "throw")), "chunks"))
 
 
 def test_a_broken_bound_is_noticed() -> None:

@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import html
 import logging
+import os
 import re
 import time
 from collections.abc import Iterable, Mapping
@@ -25,7 +26,7 @@ from generator.config.settings import Config
 from generator.edge import responses
 from generator.edge.local import reader
 from generator.edge.local.hosts import Hosts
-from generator.edge.local.js_router import Decision, Router
+from generator.edge.local.js_router import DamagedError, Decision, Router
 from generator.edge.local.rate_limit import RateLimit
 from generator.edge.router import public_paths
 from generator.tree import files
@@ -70,6 +71,9 @@ class LocalEdge:
         start = time.perf_counter()
         try:
             response = self._answer(environ)
+        except (OSError, DamagedError) as error:
+            LOGGER.error("request failed: %s", error)  # noqa: TRY400 - no fault of the program
+            response = self._error(HTTPStatus.SERVICE_UNAVAILABLE)
         except Exception:
             LOGGER.exception("request failed:")
             response = self._error(HTTPStatus.SERVICE_UNAVAILABLE)
@@ -102,12 +106,11 @@ class LocalEdge:
     def _carry_out(self, decision: Decision, environ: "WSGIEnvironment") -> Response:
         """Read the objects that the router names until there is an answer."""
         # Read first: the data is never older than it says.
-        as_of = self._router.as_of_in((self._read(keys.BUILD) or b"")[:_ENDS].decode())
+        as_of = self._router.as_of_in((self._read(keys.BUILD) or b"")[:_ENDS].decode(errors="replace"))
         while "status" not in decision:
             if "read" in decision:
                 decision = {"asOf": as_of, "modified": self._modified(decision["read"][0]), **decision}
-                bodies = [self._read(key) for key in decision["read"]]
-                decision = self._router.cut(decision, [body if body is None else body.decode() for body in bodies])
+                decision = self._router.cut(decision, [self._text(key) for key in decision["read"]])
                 continue
             key = decision["key"]
             if (body := self._read(key)) is not None:
@@ -129,11 +132,18 @@ class LocalEdge:
     def _read(self, key: str) -> bytes | None:
         """The object of a key, or None. Links that lead out of `v1/` are not followed."""
         try:
-            path = (self._output / key).resolve(strict=True)
+            path = Path(os.path.realpath(self._output / key, strict=True))
             is_published = path.is_relative_to((self._output / contract.API_VERSION).resolve())
             return path.read_bytes() if is_published else None
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
+
+    def _text(self, key: str) -> str | None:
+        body = self._read(key)
+        try:
+            return None if body is None else body.decode()
+        except UnicodeDecodeError as error:
+            raise DamagedError(f"{key} is damaged ({error.reason}): delete it and build again") from error
 
     def _modified(self, key: str) -> str:
         try:

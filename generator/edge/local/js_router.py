@@ -18,6 +18,10 @@ from generator.errors import PreviewError
 Decision: TypeAlias = Mapping[str, Any]
 
 
+class DamagedError(Exception):
+    """An object is not what the router must cut or search; says which one."""
+
+
 class Router:
     """The rendered router; it is read again when a build replaces it.
 
@@ -43,8 +47,14 @@ class Router:
         return self._call("route", method, path, query)
 
     def cut(self, decision: Decision, texts: Sequence[str | None]) -> Decision:
-        """What to do next, given the objects that `decision` names; None for an object that does not exist."""
-        return self._call("cut", decision, texts)
+        """What to do next, given the objects that `decision` names; None for an object that does not exist.
+
+        Raise DamagedError if one is damaged.
+        """
+        try:
+            return self._call("cut", decision, texts)
+        except quickjs.JSException as error:
+            raise DamagedError(str(error).partition("\n")[0].removeprefix("Error: ")) from error
 
     def missing(self, key: str) -> Decision:
         """The answer where no object has the key."""

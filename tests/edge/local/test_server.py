@@ -67,6 +67,7 @@ def test_slow_and_garbled_clients_harm_nobody(folder: Path) -> None:
 
 def test_what_is_no_http_gets_the_contracts_error(server: Served) -> None:
     lines = ["GET", "garbage", "GET / x HTTP/1.1", "GET / HTTP/2.0", "GET / HTTP/x", f"GET /{'a' * 70_000} HTTP/1.1"]
+    lines += [f"GET {MARKETS}?q={'x' * 10_000_000} HTTP/1.1"]
     for line in lines:
         received = exchange(server.port, f"{line}\r\nHost: x\r\n\r\n".encode())
         head, _, body = received.partition(b"\r\n\r\n")

@@ -1,0 +1,120 @@
+"""Searches by the local server, in this process: what is no search, and an index that is missing or damaged."""
+
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from generator.api import contract, keys
+from generator.config.settings import Config
+from generator.edge import deployment, responses
+from generator.edge.local import js_router
+from generator.edge.local.app import LocalEdge
+from generator.edge.local.hosts import Hosts
+from tests.support import lists, search
+from tests.support.builds import NOW, make_config
+from tests.support.search import Market
+from tests.support.servers import Answer
+from tests.support.serving import MARKETS
+
+#: Searches that are none, as they stand in a request target.
+RUBBISH: Final = (
+    "", "%00", "%00%00-%00", "%", "%4", "%C3%28", "%ED%A0%80", "%F4%90%80%80", "%FF", "%E9lection", "+", "&q=will",
+    "%F0%9F%99%82", "x" * 101, "%C3%A9" * 101, "x" * 60_000, "%F0%9F%99%82" * 5_000, "will" + "&q=will" * 8_000,
+)  # fmt: skip
+SITE: Final = [Market((f"Will the élan of {number} last?",), rank=number) for number in range(30)]
+#: Kinds of damage that are no content: nothing is there, or a link to itself.
+LOST, LOOP = b"lost", b"loop"
+QUERY: Final = "q=%C3%A9lan+the&status=all&limit=5"
+
+
+class Local:
+    """The application before a folder, and what it logged besides requests."""
+
+    def __init__(self, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+        self.output = folder / "output"
+        self._folder = folder
+        self._logged = caplog
+        lists.write(self.output / keys.BUILD, contract.encode({"asOf": NOW}))
+
+    def start(self, **settings: str) -> None:
+        config = make_config(self._folder, variant="extended", rate_limit__requests=1_000_000, **settings)
+        for file in deployment.render(config):
+            lists.write(config.output / file.name, file.text.encode())
+        self._app = LocalEdge(config, js_router.load(config), Hosts("127.0.0.1", "127.0.0.1"))
+
+    def hold(self, objects: Mapping[str, str]) -> None:
+        for key, body in objects.items():
+            lists.write(self.output / key, body.encode())
+
+    def ask(self, query: str) -> Answer:
+        given: list[tuple[str, list[tuple[str, str]]]] = []
+        environ = {"REQUEST_METHOD": "GET", "RAW_URI": f"{MARKETS}?{query}", "REMOTE_ADDR": "127.0.0.1"}
+        body = b"".join(self._app(environ, lambda status, headers, *_: given.append((status, headers))))  # type: ignore[arg-type]
+        status, headers = given[0]
+        return Answer(int(status.split()[0]), {name.lower(): value for name, value in headers}, body)
+
+    def errors(self) -> list[logging.LogRecord]:
+        """The errors that were logged since the last look."""
+        found = [record for record in self._logged.records if record.levelno >= logging.ERROR]
+        self._logged.clear()
+        return found
+
+    def refusal(self, query: str) -> tuple[str, ...]:
+        answer = self.ask(query)
+        wanted = responses.error_headers(400, Config()) | responses.CORS
+        assert (answer.status, answer.headers.items() >= wanted.items()) == (400, True), (query[:50], answer)
+        assert self.errors() == []
+        return tuple(detail["message"] for detail in json.loads(answer.body)["details"])
+
+
+@pytest.fixture
+def local(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Local:
+    return Local(tmp_path, caplog)
+
+
+def test_rubbish_is_refused(local: Local) -> None:
+    local.start(search="title")
+    local.hold(search.objects(SITE))
+    for q in RUBBISH:
+        assert local.refusal(f"q={q}") == (contract.SEARCH_ERRORS["q"],), q[:50]
+    assert local.ask("q=%00will%00the").status == 200
+
+
+def test_without_an_index_there_is_no_search_whatever_the_setting_says(local: Local) -> None:
+    local.start(search="off")
+    assert local.refusal("q=will") == (contract.parameter_errors("extended")["q"],)
+    local.start(search="title")
+    assert local.refusal("q=will") == (contract.SEARCH_ERRORS["q.absent"],)
+    assert local.refusal("q=%C3%A9lan") == (contract.SEARCH_ERRORS["q.absent"],)
+    local.hold(search.objects(SITE))
+    assert local.ask("q=will").status == 200
+
+
+def test_an_index_that_is_damaged_is_an_error_that_names_the_object(local: Local) -> None:
+    local.start(search="title", layout="chunks")
+    objects = search.objects(SITE)
+    local.hold(objects)
+    for key in search.InQuickjs(search.core()).walk(objects, QUERY)[0]["read"]:
+        path = local.output / key
+        for damage in (b"", b"<Error/>", b'{"\xff":1}', b"null", LOST, LOOP):
+            path.unlink()
+            harm(path, damage)
+            answer = local.ask(QUERY)
+            is_absent = damage == LOST and key == keys.head(keys.SEARCH)
+            assert answer.status == (400 if is_absent else 503), (key, damage)
+            errors = [(key in error.getMessage(), error.exc_info) for error in local.errors()]
+            assert errors == ([] if is_absent else [(True, None)])
+            path.unlink(missing_ok=True)
+            lists.write(path, objects[key].encode())
+    assert local.ask(QUERY).status == 200
+
+
+def harm(path: Path, damage: bytes) -> None:
+    if damage == LOOP:
+        path.symlink_to(path)
+    elif damage != LOST:
+        path.write_bytes(damage)
