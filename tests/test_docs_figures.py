@@ -11,6 +11,7 @@ from generator.api import contract, cursors, keys, slugs
 from generator.config import loader
 from generator.cost import estimate, prices
 from generator.cost.estimate import Terms
+from generator.search.generation import MOST_OBJECTS
 from generator.tree import pages
 from tests.support.builds import ROOT
 
@@ -121,3 +122,13 @@ def test_the_age_of_copies_is_that_of_the_cache_header() -> None:
     assert [*re.findall(r"(\d+) (?:seconds|more)|keeps it for (\d+)", SIZING)] == [
         (ages["s-maxage"], ""), (ages["stale-while-revalidate"], ""), ("", ages["max-age"])
     ]  # fmt: skip
+
+
+def test_a_search_costs_as_many_reads_as_described() -> None:
+    text = " ".join(EXTENDED.split())
+    assert f"reads {MOST_OBJECTS} objects at most" in text
+    amazon, cloudflare = (sum(place.reads.per_million_objects.values()) for place in prices.load(DEFAULTS).places)
+    assert f"up to {MOST_OBJECTS} GET requests of S3: {MOST_OBJECTS * amazon:.0f} USD per million searches" in text
+    # One more for build.json.
+    most = MOST_OBJECTS + 1
+    assert f"up to {most} class B operations of R2: {most * cloudflare:.0f} USD per million" in text
