@@ -28,6 +28,10 @@ _WAF_LIMITS: Final = (10, 2_000_000_000)
 _VERSION_LENGTH: Final = 16
 #: In bytes (CloudFront Developer Guide, quotas on CloudFront Functions).
 _LARGEST_FUNCTION: Final = 10 * 1024
+#: In bytes, as JSON: a function on a request to the origin may answer 1 MB, headers included (quotas on Lambda@Edge).
+_LARGEST_ANSWER: Final = 990_000
+#: How long the function that cuts pages may run.
+_REQUEST_SECONDS: Final = 10
 #: What the function that cuts pages refuses; the router before it has seen to the rest.
 _FAULTS_OF_PAGES: Final = ("cursor.gone",)
 _FAULTS_OF_SEARCHES: Final = ("cursor.gone", "cursor.foreign", "category", "q", "q.absent", "q.words")
@@ -72,6 +76,10 @@ def origin_request_values(config: Config) -> dict[str, Any]:
         "region": _REGION,
         "root": _root(config),
         "prefix": _target(config)[1],
+        "build": keys.BUILD,
+        "limit_max": contract.LIMIT_MAX,
+        "largest_answer": _LARGEST_ANSWER,
+        "patience_ms": (_REQUEST_SECONDS - 2) * 1000,
         "generation_length": cursors.GENERATION_LENGTH,
         "invalid": contract.invalid().error,
         "first": keys.FIRST,
@@ -106,6 +114,8 @@ def stack_values(config: Config, functions: Mapping[str, str]) -> dict[str, Any]
         "origin_response": origin_response,
         "origin_request": origin_request,
         "lists": f"/{_in_policy(prefix)}{keys.LISTS}/*",
+        "build": f"/{_in_policy(prefix)}{keys.BUILD}",
+        "request_seconds": _REQUEST_SECONDS,
         "can_search": config.can_search and origin_request is not None,
         "runtime": _RUNTIME,
         "version": _version(origin_response),

@@ -1,8 +1,8 @@
 """JavaScript without what only people read: text → text. CloudFront and CloudFormation count bytes.
 
 It knows strings and comments, and nothing else of the language: no regular expression may hold a quotation mark or two
-slashes, there are no template literals, and every statement ends with a semicolon or a brace. Names stay, and every
-function begins a line, so an error still tells where it occurred.
+slashes, there are no template literals, and every statement ends with a semicolon or a brace. Names stay, so an error
+still tells in which function it occurred.
 """
 
 import re
@@ -12,8 +12,8 @@ _TOKENS: Final = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|(?P<gap>
 
 
 def compact(script: str) -> str:
-    """The script without comments, indentation, and spaces that separate nothing."""
-    return _TOKENS.sub(_closed, f"{script.strip()}\n").lstrip()
+    """The script on one line, without comments and spaces that separate nothing."""
+    return f"{_TOKENS.sub(_closed, script)}\n"
 
 
 def _closed(found: re.Match[str]) -> str:
@@ -22,8 +22,6 @@ def _closed(found: re.Match[str]) -> str:
     if gap is None:
         return found.group()
     before, after = found.string[found.start() - 1 : found.start()], found.string[found.end() : found.end() + 1]
-    if gap.endswith("\n") and after not in tuple("})]"):
-        return "\n"
     is_needed = (_is_of_word(before) and _is_of_word(after)) or before == after == "+" or before == after == "-"
     return " " if is_needed else ""
 

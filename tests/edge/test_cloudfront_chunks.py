@@ -21,7 +21,6 @@ from tests.support.builds import VARIANTS, Outputs, files
 from tests.support.cloudflare import node
 from tests.support.cloudfront import CHUNKED, Answer, CloudFront, rendered
 from tests.support.edges import MOST_READS, Case, http_mismatch, requests
-from tests.support.s3.behaviour import Fault
 from tests.support.s3.bucket import Conditions
 from tests.support.s3.server import S3Server
 from tests.support.search import Market
@@ -137,6 +136,7 @@ def test_every_window_is_the_page_that_it_must_be(config: Config, store: S3Serve
 
 def test_what_is_gone_is_a_400_and_what_is_damaged_a_503(store: S3Server, tmp_path: Path) -> None:
     edge = distribution(CHUNKED, store, tmp_path, tmp_path)
+    put(store, keys.BUILD, b"{}")
     harms: list[tuple[Callable[[chunks.Generation], str], Callable[[chunks.Generation], list[bytes]]]] = [
         (lambda made: keys.index(made.list_name, made.name), damaged_indexes),
         (lambda made: keys.chunk(made.list_name, made.chunks[1]), damaged_chunks),
@@ -161,13 +161,6 @@ def test_what_is_gone_is_a_400_and_what_is_damaged_a_503(store: S3Server, tmp_pa
     assert {answer.headers["cache-control"] for answer in found if answer.status == 503} == {"no-store"}
 
 
-def test_a_store_that_fails_is_a_503(store: S3Server, tmp_path: Path) -> None:
-    edge = distribution(CHUNKED, store, tmp_path, tmp_path)
-    store.before = lambda _: Fault(500, "InternalError")
-    (found,) = ask(edge, ("all/new", 20, None))
-    assert (found.status, found.headers["access-control-allow-origin"]) == (503, "*")
-
-
 def test_pages_of_the_other_layout_pass_and_a_site_may_move(store: S3Server, tmp_path: Path) -> None:
     old, new = (made_up("all/new", 150, seed) for seed in ("old", "new"))
     generation, output = pages.Generation(old), tmp_path / "output"
@@ -187,15 +180,6 @@ def test_pages_of_the_other_layout_pass_and_a_site_may_move(store: S3Server, tmp
         lists.page(new, made.name, 0, 20),
         lists.page(old, generation.name, 20, 20),
     ]
-
-
-def test_a_page_of_a_hundred_items_that_are_too_long_is_no_page(store: S3Server, tmp_path: Path) -> None:
-    """CloudFront takes no more than 1 MB of a function; it answers 502 itself."""
-    long = replace(made_up("all/new", 100), items=tuple(contract.encode("x" * 20_000) for _ in range(100)))
-    put(store, keys.head(long.name), chunks.Generation(long).head())
-    edge = distribution(CHUNKED, store, tmp_path, tmp_path)
-    assert is_red(lambda: [str(one) for one in ask(edge, (long.name, 100, None)) if one.status != HTTPStatus.OK])
-    assert ask(edge, (long.name, 20, None))[0].status == HTTPStatus.OK
 
 
 # ── searches ──────────────────────────────────────────────────────────────────────────────────────────────────────

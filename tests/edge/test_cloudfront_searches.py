@@ -67,7 +67,7 @@ def asker(config: Config, rule: Rule = ("", "")) -> Ask:
         # Nothing to decode, to encode or to resolve, so no two paths mean the same.
         name = uri.removeprefix(root)
         assert re.fullmatch(r"v1(?:/[A-Za-z0-9~-][A-Za-z0-9.~-]*)+", name)
-        return uri, json.loads(behind.eval(f"JSON.stringify(windowAt({json.dumps(name)}))"))["search"]
+        return uri, json.loads(behind.eval(f"JSON.stringify(windowAt({json.dumps(name)}, 100))"))["search"]
 
     return ask
 

@@ -119,13 +119,13 @@ def test_changed_code_makes_a_new_version() -> None:
     assert association == {"EventType": "origin-response", "LambdaFunctionARN": {"Ref": versions[0][0]}}
 
 
-def test_in_chunks_a_function_before_the_bucket_may_read_lists_and_no_more() -> None:
+def test_in_chunks_a_function_before_the_bucket_may_read_lists_and_when_they_were_published() -> None:
     config = CHUNKED.model_copy(update={"publish": Publish(target="s3://markets-example/a*b")})
     (policy,) = properties(config, "OriginRequestRole")["Policies"]
     allowed, listed = policy["PolicyDocument"]["Statement"]
     assert (allowed["Effect"], allowed["Action"]) == ("Allow", "s3:GetObject")
-    lists = "/a${*}b/v1/public/markets/lists/*"
-    assert allowed["Resource"] == {"Join": ["", [{"GetAtt": "Bucket.Arn"}, lists]]}
+    opened = ("/a${*}b/v1/public/markets/lists/*", "/a${*}b/v1/build.json")
+    assert allowed["Resource"] == [{"Join": ["", [{"GetAtt": "Bucket.Arn"}, path]]} for path in opened]
     assert (listed["Action"], listed["Resource"]) == ("s3:ListBucket", {"GetAtt": "Bucket.Arn"})
     behavior = properties(config, "Distribution")["DistributionConfig"]["DefaultCacheBehavior"]
     (version,) = [name for name in stack(config)["Resources"] if name.startswith("OriginRequestVersion")]

@@ -1,0 +1,137 @@
+"""CloudFront in the layout `chunks`: pages that are too large for it, and a bucket that fails, run by Node."""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from generator.api import contract, keys
+from generator.edge import responses
+from generator.search import generation as index
+from generator.tree import chunks
+from generator.tree.generation import ItemList
+from tests.edge.test_cloudfront import mutated
+from tests.edge.test_cloudfront_chunks import SEARCHED, distribution, put, search_pages
+from tests.search.test_rules import SCATTERED
+from tests.support import search
+from tests.support.cloudflare import node
+from tests.support.cloudfront import Answer, CloudFront
+from tests.support.s3.behaviour import CUT_SHORT, Fault
+from tests.support.s3.server import S3Server
+from tests.support.s3.wire import Request
+from tests.support.search import Market
+
+#: A part of it grows when an answer is written as JSON.
+LONG: Final = "ü" * 8_000 + '"' * 1_000
+
+
+@pytest.fixture
+def store() -> Iterator[S3Server]:
+    node("@aws-sdk/client-s3")
+    with S3Server() as server:
+        yield server
+
+
+@pytest.fixture
+def edge(store: S3Server, tmp_path: Path) -> CloudFront:
+    put(store, keys.BUILD, b"{}")
+    return distribution(SEARCHED, store, tmp_path / "output", tmp_path)
+
+
+def put_all(store: S3Server, markets: list[Market]) -> list[bytes]:
+    """Publish the markets and their index; returns the items of `all/new`."""
+    found, made = search.generation(markets, "chunks")
+    for key, body in (*found.objects(), *found.first_pages()):
+        put(store, key, body)
+    for one in made:
+        assert isinstance(one, chunks.Generation)
+        for key, body in (*one.objects(), (keys.head(one.list_name), one.head())):
+            put(store, key, body)
+    return [search.item(number, market) for number, market in reversed([*enumerate(markets)])]
+
+
+def items(answer: Answer) -> list[bytes]:
+    return search.items_of([{"body": answer.body.decode()}])
+
+
+def is_unavailable(answer: Answer) -> bool:
+    wanted = responses.error_headers(503, SEARCHED) | responses.CORS
+    body = responses.error_bodies()[503].encode()
+    return (answer.status, answer.headers, answer.body) == (503, wanted, body)
+
+
+# ── size ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_page_that_is_too_large_for_cloudfront_is_short_and_leads_on(edge: CloudFront, store: S3Server) -> None:
+    published = put_all(store, [Market((f"needle {number} {LONG}",), rank=number) for number in range(100)])
+    queries = [f"status=all&sort=new&limit=100{words}" for words in ("", "&q=needle")]
+    firsts = search_pages(edge, *queries)
+    cursors = [json.loads(answer.body)["nextCursor"] for answer in firsts]
+    seconds = search_pages(edge, *(f"{query}&cursor={cursor}" for query, cursor in zip(queries, cursors, strict=True)))
+    for first, second in zip(firsts, seconds, strict=True):
+        shown = items(first) + items(second)
+        assert shown == published[: len(shown)]
+        assert len(items(first)) >= 25
+        assert json.loads(second.body)["nextCursor"] is None or len(items(second)) >= 25
+    # However often a page is made, every object is read once: head; index and two chunks; and those of the searches.
+    assert store.count("GetObject") <= 1 + 3 + 2 * index.MOST_OBJECTS
+
+
+def test_an_item_that_is_too_large_for_cloudfront_is_a_503(edge: CloudFront, store: S3Server) -> None:
+    put_all(store, [Market((f"needle {'ü' * 600_000}",))])
+    found = search_pages(edge, "status=all&limit=5", "status=all&limit=5&q=needle")
+    assert [is_unavailable(answer) for answer in found] == [True, True]
+
+
+def test_a_search_reads_a_bounded_number_of_objects(edge: CloudFront, store: S3Server) -> None:
+    put_all(store, SCATTERED)
+    (found,) = search_pages(edge, "status=all&sort=new&limit=100&q=needle")
+    assert 0 < len(items(found)) < index.MOST_OBJECTS
+    assert json.loads(found.body)["nextCursor"]
+    assert store.count("GetObject") == index.MOST_OBJECTS
+
+
+# ── failures ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_bucket_that_fails_is_a_503(edge: CloudFront, store: S3Server) -> None:
+    put_all(store, [Market((f"needle {number}",)) for number in range(3)])
+    faults = {
+        "all/new": Fault(500, "InternalError"),
+        "all/volume": Fault(403, "AccessDenied"),
+        "all/ended": CUT_SHORT,
+        "all/search/chunks": Fault(403, "AccessDenied"),
+    }
+
+    def fail(request: Request) -> Fault | None:
+        return next((fault for name, fault in faults.items() if f"/{name}/" in request.key), None)
+
+    store.before = fail
+    asked = [f"status=all&sort={sort}" for sort in ("new", "volume", "ended")]
+    found = search_pages(edge, *asked, "status=all&q=needle")
+    assert [is_unavailable(answer) for answer in found] == [True] * 4
+    store.before = None
+    assert search_pages(edge, "status=all&q=needle")[0].status == HTTPStatus.OK
+
+
+def test_a_bucket_that_is_slow_is_a_503_before_lambda_ends_the_function(edge: CloudFront, store: S3Server) -> None:
+    store.before = lambda _: time.sleep(1)
+    hasty = replace(edge, origin_request=mutated(edge.origin_request, "8000, new Error", "100, new Error"))
+    assert is_unavailable(search_pages(hasty, "status=all&q=needle")[0])
+
+
+def test_an_empty_bucket_is_a_503_and_one_without_an_index_a_400(edge: CloudFront, store: S3Server) -> None:
+    generation = chunks.Generation(ItemList("all/new", [contract.encode({"id": "1"})])).name
+    cursor = f"0123456789{generation.replace('c', 's', 1)}20"
+    asked = ("q=needle", f"q=needle&cursor={cursor}")
+    missing = search_pages(edge, *asked)
+    sentences = [json.loads(answer.body)["details"][0]["message"] for answer in missing]
+    assert sentences == [contract.SEARCH_ERRORS["q.absent"], contract.SEARCH_ERRORS["cursor.gone"]]
+    store.bucket.delete(keys.BUILD)
+    assert [is_unavailable(answer) for answer in search_pages(edge, *asked)] == [True, True]
