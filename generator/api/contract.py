@@ -273,7 +273,7 @@ EXTENDED_ERRORS: Final[dict[str, str]] = {
     **{name: sentence for name, sentence in PARAMETER_ERRORS.items() if name != "marketId"},
     "cursor.foreign": _FOREIGN_CURSOR.format("status, sort and category"),
     "category": "must be the name, as items show it, or the slug of a category that has lists here, given once",
-    "q": "search is not offered with lists that are made beforehand; leave it out",
+    "q": "search is not offered here: there is no index, or this edge cannot read one; leave it out",
     "marketRef": "must be a UUID or a slug",
 }
 

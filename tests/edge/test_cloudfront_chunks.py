@@ -91,7 +91,7 @@ def test_every_case_of_the_table(variant: Variant, store: S3Server, outputs: Out
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("while (found.read)", "if (found.read)"),
+        ("while (found && found.read)", "if (found && found.read)"),
         ("error.$metadata.httpStatusCode === 404", "false"),
         ("return null;\n  if (parts[2] ===", "return null;\n  if (parts[3] ==="),
         ("answer(400,", "answer(404,"),

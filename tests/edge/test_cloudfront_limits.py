@@ -17,7 +17,8 @@ from generator.tree import chunks
 from generator.tree.generation import ItemList
 from tests.edge.test_cloudfront import mutated
 from tests.edge.test_cloudfront_chunks import SEARCHED, distribution, put, search_pages
-from tests.search.test_rules import SCATTERED
+from tests.edge.test_search import BROKEN
+from tests.search.test_rules import CASES, MARKETS, SCATTERED, Case
 from tests.support import search
 from tests.support.cloudflare import node
 from tests.support.cloudfront import Answer, CloudFront
@@ -135,3 +136,30 @@ def test_an_empty_bucket_is_a_503_and_one_without_an_index_a_400(edge: CloudFron
     assert sentences == [contract.SEARCH_ERRORS["q.absent"], contract.SEARCH_ERRORS["cursor.gone"]]
     store.bucket.delete(keys.BUILD)
     assert [is_unavailable(answer) for answer in search_pages(edge, *asked)] == [True, True]
+
+
+# ── broken variants ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def wrong(edge: CloudFront) -> list[object]:
+    """The searches of the table whose first or second page is not that of the naive search."""
+    found, again = list[object](), list[tuple[Case, str]]()
+    for case, answer in zip(CASES, search_pages(edge, *(case.query() for case in CASES)), strict=True):
+        if answer.status != HTTPStatus.OK or items(answer) != case.expected()[: case.limit]:
+            found.append(case)
+        elif cursor := json.loads(answer.body)["nextCursor"]:
+            again.append((case, cursor))
+    seconds = search_pages(edge, *(f"{case.query()}&cursor={cursor}" for case, cursor in again))
+    for (case, _), answer in zip(again, seconds, strict=True):
+        if answer.status != HTTPStatus.OK or items(answer) != case.expected()[case.limit : 2 * case.limit]:
+            found.append(case)
+    return found
+
+
+# Not the first rule: the function in front has changed the case already.
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("rule", BROKEN[1:])
+def test_a_broken_rule_turns_the_table_red(rule: tuple[str, str], edge: CloudFront, store: S3Server) -> None:
+    put_all(store, MARKETS)
+    assert wrong(edge) == []
+    assert wrong(replace(edge, origin_request=mutated(edge.origin_request, *rule))) != []
