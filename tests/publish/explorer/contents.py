@@ -26,6 +26,10 @@ LISTS: Final = ("all/popular", "open/new")
 LIMITS: Final = (1, 100)
 LEASE_S: Final = 60
 LAYOUTS: Final = ("pages", "chunks")
+#: Stands for the layout of games whose site has a search index.
+SEARCHED: Final = "searched"
+#: What is searched there, as `SearchingReader` knows it.
+SEARCHES: Final = ("all/popular?quest",)
 
 #: The markets of each content of the database by number, and the minute of its build.
 CONTENTS: Final[Mapping[str, tuple[Mapping[int, Mapping[str, Any]], int]]] = {
@@ -57,8 +61,9 @@ def config(layout: str, machine: str) -> Config:
     """The settings of a machine, with an output folder of its own."""
     folder = workplace() / f"{machine}-{layout}"
     folder.mkdir()
+    search = {"layout": "chunks", "variant": "extended", "search": "title+description"} if layout == SEARCHED else {}
     return make_config(
-        folder, layout=layout, source__url="sqlite:///markets.db", publish__target="s3://bucket/",
+        folder, **{"layout": layout} | search, source__url="sqlite:///markets.db", publish__target="s3://bucket/",
         publish__lease=LEASE_S, publish__cache_fill=0, publish__purge_command='["true"]',
     )  # fmt: skip
 
@@ -70,8 +75,9 @@ def built(layout: str, content: str, blocked: frozenset[str] = frozenset()) -> B
     shown = {number: columns for number, columns in markets.items() if market_id(number) not in blocked}
     settings = config(layout, "builder")
     folder = Folder(settings.output, {})
-    catalog = sites.catalog_of(shown, minute)
-    rendered = sites.rendered(folder, catalog, settings, LISTS)
+    is_searched = settings.can_search
+    catalog = sites.catalog_of(shown, minute, settings.search if is_searched else "off")
+    rendered = sites.rendered(folder, catalog, settings, sites.SEARCHED_LISTS if is_searched else LISTS)
     staging.place(folder, None, rendered, timedelta(days=1))
     found = folder.manifest()
     assert found
@@ -80,4 +86,10 @@ def built(layout: str, content: str, blocked: frozenset[str] = frozenset()) -> B
     objects = {key: digest for key, digest in found.objects.items() if key not in left_out}
     manifest = found.model_copy(update={"objects": objects})
     files = {key: body for key, body in folder.files.items() if key not in left_out}
-    return Built({**files, MANIFEST: manifest.encoded()}, manifest, sites.state_of(catalog, LISTS))
+    state = sites.state_of(catalog, LISTS) | (sites.searched(catalog, SEARCHES) if is_searched else {})
+    return Built({**files, MANIFEST: manifest.encoded()}, manifest, state)
+
+
+def layout_of(settings: Config) -> str:
+    """The layout, or what stands for it."""
+    return SEARCHED if settings.can_search else settings.layout

@@ -1,20 +1,24 @@
 """What readers and operators may see: after every write, when an actor ends, and after the next run."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from itertools import product
 from typing import Final, NamedTuple
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.publish import record
+from generator.search.buckets import KEY_LENGTH
 from generator.tree import blocklist, manifest
 from generator.tree.layouts import object_keys
-from tests.publish.explorer.contents import CONTENTS, LIMITS, LISTS, built
+from tests.publish.explorer.contents import CONTENTS, LIMITS, LISTS, SEARCHED, SEARCHES, built
 from tests.publish.explorer.scenarios import Scenario
 from tests.publish.explorer.scheduler import Actor
 from tests.publish.explorer.world import Op, World, label
-from tests.support.faults import GoneError, Reader, Seen, expected_keys
+from tests.publish.faults import sites
+from tests.publish.faults.searches import SearchingReader
+from tests.support.faults import GoneError, Seen, expected_keys
 from tests.support.rows import market_id
 
 NUMBERS: Final = (1, 2, 3)
@@ -47,12 +51,11 @@ def look(site: Site) -> Look:
     objects = dict(site)
     walks: dict[tuple[str, int], tuple[object, ...]] = {}
     begun: dict[Place, tuple[object, ...]] = {}
-    for name in LISTS:
-        for limit in LIMITS:
-            walks[name, limit] = walk(site, name, limit)
-            cursor = _second(objects, name, limit)
-            if cursor and (rest := walk(site, name, limit, cursor)) != GONE:
-                begun[name, limit, cursor] = rest
+    for name, limit in walked(objects):
+        walks[name, limit] = walk(site, name, limit)
+        cursor = _second(objects, name, limit)
+        if cursor and (rest := walk(site, name, limit, cursor)) != GONE:
+            begun[name, limit, cursor] = rest
     seen = {item[0] for items in walks.values() for item in items if isinstance(item, tuple)}
     listed = frozenset(number for number in NUMBERS if market_id(number) in seen)
     shown = frozenset(number for number in NUMBERS if any(_shows(number, *item) for item in site))
@@ -60,24 +63,37 @@ def look(site: Site) -> Look:
     return Look(walks, begun, shown, listed, bare)
 
 
+def walked(objects: Mapping[str, bytes]) -> Iterator[tuple[str, int]]:
+    """The lists and limits, and the searches if there is an index: a takedown between two states may leave none."""
+    yield from product(LISTS, LIMITS)
+    if keys.head(keys.SEARCH) in objects:
+        yield from product(SEARCHES, LIMITS[:1])
+
+
 @lru_cache(maxsize=200_000)
 def walk(site: Site, name: str, limit: int, cursor: str | None = None) -> tuple[object, ...]:
     """The items from the cursor on; GONE if an object is missing or damaged."""
     try:
-        return (*Reader(dict(site).get).walk(name, limit, cursor),)
+        return (*SearchingReader(dict(site).get).walk(name, limit, cursor),)
     except (GoneError, ValueError, AssertionError):
         return GONE
 
 
 def _second(objects: Mapping[str, bytes], name: str, limit: int) -> str | None:
     try:
-        return Reader(objects.get).page(name, limit)[1]
+        return SearchingReader(objects.get).page(name, limit)[1]
     except (GoneError, ValueError):
         return None
 
 
 def _shows(number: int, key: str, body: bytes) -> bool:
-    return market_id(number) in key or market_id(number).encode() in body
+    return market_id(number) in key or any(text in body for text in _texts(number))
+
+
+@cache
+def _texts(number: int) -> tuple[bytes, ...]:
+    """What tells of a market: its id, and the end of a word of its own, as an index has it."""
+    return market_id(number).encode(), sites.secret(number)[KEY_LENGTH:].encode()
 
 
 @cache
@@ -87,7 +103,8 @@ def possible(contents: frozenset[str], hidden: frozenset[int], name: str) -> fro
     for content in contents:
         for number in range(1 << len(hidden)):
             left_out = {market_id(market) for bit, market in enumerate(sorted(hidden)) if number >> bit & 1}
-            found.add(tuple(seen for seen in built("pages", content).state[name] if seen[0] not in left_out))
+            state = built(SEARCHED if "?" in name else "pages", content).state
+            found.add(tuple(seen for seen in state[name] if seen[0] not in left_out))
     return frozenset(found)
 
 
@@ -281,7 +298,7 @@ def check_settled(world: World, layout: str, content: str, *, may_have_probes: b
         broken.append("the record is not settled")
     differing = [key for key in made.manifest.objects if found.get(key) != made.files[key] and key != keys.BUILD]
     broken += [f"{kind} is not as built" for kind in kinds(differing)]
-    if published.built.lists != made.manifest.lists:
+    if published.built.all_lists() != made.manifest.all_lists():
         broken.append("the record has other lists")
     back = look(world.site()).shown & {number for number in NUMBERS if market_id(number) in blocked(world)}
     broken += [f"market {number} is public" for number in sorted(back)]

@@ -116,6 +116,8 @@ _ALL: Final = (
     Scenario("move-publish", (MOVE, OTHER), next="other"),
     Scenario("no-record", (PUBLISH, TAKEDOWNS[1]), damage=_lose_record),
     Scenario("no-first-page", (PUBLISH, TAKEDOWNS[1]), damage=_lose_first_page, games=(("pages", 1),)),
+    Scenario("search-publish-takedown1", (PUBLISH, TAKEDOWNS[1]), games=(("searched", 0),)),
+    Scenario("search-publish-other", (PUBLISH, OTHER), next="other", games=(("searched", 0),)),
     Scenario("disk-publish-publish", (PUBLISH, PUBLISH), on_disk=True, games=_FIRST),
     Scenario("disk-publish-other", (PUBLISH, OTHER), next="other", on_disk=True, games=(("pages", 0),)),
     Scenario("disk-publish-takedown3", (PUBLISH, TAKEDOWNS[3]), on_disk=True, games=(("pages", 0),)),

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
+from generator.api import keys
 from generator.cli import publish as cli_publish
 from generator.publish import protocol, takedown
 from generator.publish.apply import Applier, Tally
@@ -16,6 +17,7 @@ from generator.publish.plan import NO_DOUBTS
 from generator.publish.protocol import Publisher
 from generator.publish.record import Published
 from generator.publish.stores.directory import Directory
+from generator.tree import manifest
 from tests.publish.explorer import stand_ins
 from tests.publish.explorer.exploration import Explorer, Played, explore
 from tests.publish.explorer.scenarios import SCENARIOS, made
@@ -95,6 +97,11 @@ def truncates_files_in_place(patch: Patch) -> None:
     patch.setattr("generator.filesystem.holds", lambda *_: False)
 
 
+def forgets_that_every_market_is_in_the_index(patch: Patch) -> None:
+    lists_of = manifest.lists_of
+    patch.setattr(manifest, "lists_of", lambda memberships: lists_of(memberships) - {keys.SEARCH})
+
+
 # ── where each shows ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -135,6 +142,9 @@ BROKEN: Final[Mapping[str, Game]] = {
         reports_a_takedown_that_is_not_done, "rebuild-takedown3", "pages", 0, "market 3 is public"
     ),
     "retired generations go last": Game(deletes_what_it_replaces_at_once, "takedown1-undo", "pages", 0, "torn"),
+    "a takedown ends every earlier index": Game(
+        forgets_that_every_market_is_in_the_index, "search-publish-takedown1", "searched", 0, "market 1 is public"
+    ),
     "files are replaced, never written in place": Game(
         truncates_files_in_place, "disk-publish-publish", "pages", 0, "torn|interrupted"
     ),

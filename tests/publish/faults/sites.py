@@ -163,10 +163,10 @@ def state_of(catalog: Catalog, names: tuple[str, ...] = LISTS) -> State:
     return {name: [_seen(market) for market in selected[name]] for name in names}
 
 
-def searched(catalog: Catalog) -> State:
+def searched(catalog: Catalog, searches: tuple[str, ...] = SEARCHES) -> State:
     """What the searches show: the list without the markets that lack a word."""
     selected = {keys.list_name(status, sort): shown for _, status, sort, shown in catalog.lists()}
-    parted = {name: name.partition("?") for name in SEARCHES}
+    parted = {name: name.partition("?") for name in searches}
     return {
         name: [_seen(market) for market in selected[list_name] if is_match(words, [market.words])]
         for name, (list_name, _, words) in parted.items()
