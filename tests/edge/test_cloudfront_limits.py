@@ -29,6 +29,7 @@ from tests.support.search import Market
 
 #: A part of it grows when an answer is written as JSON.
 LONG: Final = "ü" * 8_000 + '"' * 1_000
+LATER: Final = keys.immutable_control(SEARCHED)
 
 
 @pytest.fixture
@@ -76,6 +77,7 @@ def test_a_page_that_is_too_large_for_cloudfront_is_short_and_leads_on(edge: Clo
     cursors = [json.loads(answer.body)["nextCursor"] for answer in firsts]
     seconds = search_pages(edge, *(f"{query}&cursor={cursor}" for query, cursor in zip(queries, cursors, strict=True)))
     for first, second in zip(firsts, seconds, strict=True):
+        assert (first.headers["cache-control"], second.headers["cache-control"]) == (keys.MUTABLE, LATER)
         shown = items(first) + items(second)
         assert shown == published[: len(shown)]
         assert len(items(first)) >= 25
@@ -96,6 +98,21 @@ def test_a_search_reads_a_bounded_number_of_objects(edge: CloudFront, store: S3S
     assert 0 < len(items(found)) < index.MOST_OBJECTS
     assert json.loads(found.body)["nextCursor"]
     assert store.count("GetObject") == index.MOST_OBJECTS
+
+
+def test_a_search_begins_anew_with_the_index_that_replaces_its_own(edge: CloudFront, store: S3Server) -> None:
+    put_all(store, [Market(("needle",)), Market(("hay",))])
+
+    def replace_index(request: Request) -> None:
+        if f"/{keys.CHUNKS}/" in request.key:
+            store.before = None
+            for key in [key for key in store.objects() if keys.SEARCH in key]:
+                store.bucket.delete(key)
+            put_all(store, [Market(("a needle",))])
+
+    store.before = replace_index
+    (found,) = search_pages(edge, "status=all&q=needle")
+    assert items(found) == [search.item(0, Market(("a needle",)))]
 
 
 # ── failures ──────────────────────────────────────────────────────────────────────────────────────────────────────
