@@ -1,11 +1,18 @@
 """What a word is, in many scripts: what readers may expect of `q`, as docs/extended-variant.md says."""
 
+import json
+import re
+from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
 import pytest
 
+from generator.edge import router
 from tests.support import search
+from tests.support.builds import EXTENDED, make_config
+from tests.support.lists import read
+from tests.support.pages import PAGES
 from tests.support.search import InQuickjs, Market
 
 #: Texts, each with searches that find it, and others that do not.
@@ -50,3 +57,14 @@ def test_words_are_found_as_readers_are_told(edge: InQuickjs) -> None:
             if (item in search.items_of(answers)) != (q in found_by):
                 wrong.append((texts[number], q))
     assert wrong == []
+
+
+def test_the_searches_that_the_docs_show_find_something_in_the_demo(extended_output: Path, tmp_path: Path) -> None:
+    shown = {
+        query for page in PAGES.values() for query in re.findall(r"/v1/public/markets\?([^'\s]*\bq=[^'\s]*)'", page)
+    }
+    assert len(shown) > 1
+    demo = InQuickjs(router.render(make_config(tmp_path, **EXTENDED)))
+    for query in shown:
+        answer = demo.ask(lambda key: (read(extended_output / key) or b"").decode() or None, query)
+        assert json.loads(answer["body"])["items"], query
