@@ -126,6 +126,16 @@ def test_what_is_no_text_is_refused(q: str) -> None:
     assert ASK(f"q={q}") == (None, [{"path": ["q"], "message": contract.SEARCH_ERRORS["q"]}])
 
 
+def test_in_pages_where_nothing_can_read_the_index_a_search_is_refused_with_the_reason() -> None:
+    files = rendered(CONFIG.model_copy(update={"layout": "pages"}))
+    assert "origin-request.js" not in files
+    event = viewer_event("GET", f"/{keys.MARKETS}", "q=needle")
+    result = json.loads(context_of(files["function.js"]).eval(f"JSON.stringify(handler({json.dumps(event)}))"))
+    assert result["statusCode"] == 400
+    message = "search is not offered here: there is no index, or this edge cannot read one; leave it out"
+    assert json.loads(result["body"])["details"] == [{"path": ["q"], "message": message}]
+
+
 # ── cursors ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
