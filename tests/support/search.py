@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -120,6 +121,7 @@ def folded(text: str) -> str:
     ).casefold()
 
 
+@cache
 def is_unspaced(char: str) -> bool:
     name = unicodedata.name(char, "")
     scripts = "CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA", "KATAKANA", "HENTAIGANA"
@@ -135,8 +137,13 @@ def is_unspaced(char: str) -> bool:
     return name.startswith(scripts + signs)
 
 
-def runs(text: str) -> Iterator[tuple[str, bool]]:
+@lru_cache(10_000)
+def runs(text: str) -> tuple[tuple[str, bool], ...]:
     """The words of a text, and runs of letters of scripts without spaces, of which it says so."""
+    return (*_runs(text),)
+
+
+def _runs(text: str) -> Iterator[tuple[str, bool]]:
     run, was_unspaced = "", False
     for char in f"{folded(text)} ":
         is_letter, unspaced = unicodedata.category(char)[0] in "LN", is_unspaced(char)
@@ -164,7 +171,7 @@ def is_match(q: str, texts: Sequence[str]) -> bool:
 
 
 def is_searchable(q: str) -> bool:
-    return len(q) <= 100 and any(True for _ in runs(q))
+    return len(q) <= 100 and bool(runs(q))
 
 
 def scan(
