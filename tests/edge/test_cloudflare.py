@@ -151,7 +151,7 @@ def test_a_changed_rule_is_noticed(  # noqa: PLR0917 - three are a table's colum
     cases = as_handed_over(cases, router.render(settings), tmp_path, output)
     asked = [case for case in cases if variant == "extended" or case.status != HTTPStatus.OK]
     with serving(wrangler, output) as running:
-        running.put(sorted({str(case.key) for case in asked if case.status == HTTPStatus.OK and case.key}))
+        running.put(sorted(wanted(asked, output)))
         assert 0 < len(mismatches(running, asked, output)) < len(asked)
 
 

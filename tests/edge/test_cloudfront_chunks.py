@@ -20,7 +20,7 @@ from tests.support import lists, search
 from tests.support.builds import VARIANTS, Outputs, files
 from tests.support.cloudflare import node
 from tests.support.cloudfront import CHUNKED, Answer, CloudFront, rendered
-from tests.support.edges import MOST_READS, Case, http_mismatch, requests
+from tests.support.edges import CHANGED_SEARCH_RULES, MOST_READS, Case, http_mismatch, requests, searches
 from tests.support.s3.bucket import Conditions
 from tests.support.s3.server import S3Server
 from tests.support.search import Market
@@ -71,8 +71,9 @@ def ask(edge: CloudFront, *asked: tuple[str, int, str | None], method: str = "GE
 # ── the table ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def mismatches(edge: CloudFront, output: Path) -> list[str]:
-    cases = requests(output)
+def mismatches(edge: CloudFront, output: Path, cases: Sequence[Case] = ()) -> list[str]:
+    """What is wrong with these answers, or with those to the whole table."""
+    cases = cases or requests(output)
     found = zip(cases, edge.answers(cases, "njs", "raw"), strict=True)
     wrong = (http_mismatch(case, one.status, one.headers, one.body, output) for case, one in found)
     return [problem for problem in wrong if problem]
@@ -107,6 +108,17 @@ def test_a_mutation_turns_the_table_red(
     edge = distribution(CHUNKED, store, output, tmp_path)
     mutant = replace(edge, origin_request=mutated(edge.origin_request, before, after))
     assert is_red(lambda: mismatches(mutant, output))
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize(("rule", "changed"), CHANGED_SEARCH_RULES)
+def test_a_changed_rule_of_a_search_turns_the_table_red(
+    rule: str, changed: str, store: S3Server, outputs: Outputs, tmp_path: Path
+) -> None:
+    output = outputs("extended", "chunks")
+    edge = distribution(CHUNKED.model_copy(update={"variant": "extended"}), store, output, tmp_path)
+    mutant = replace(edge, origin_request=mutated(edge.origin_request, rule, changed))
+    assert is_red(lambda: mismatches(mutant, output, searches(output)))
 
 
 # ── pages ─────────────────────────────────────────────────────────────────────────────────────────────────────────

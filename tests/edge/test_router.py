@@ -20,7 +20,7 @@ from generator.markets import slugs as market_slugs
 from generator.tree import pages
 from generator.tree.layouts import LAYOUTS
 from tests.support.builds import Outputs
-from tests.support.edges import Case, full_tier, mismatch, requests
+from tests.support.edges import CHANGED_SEARCH_RULES, Case, full_tier, mismatch, requests, searches
 from tests.support.engines import ENGINES, NOWHERE, Request, in_quickjs
 
 CORES: Final[Mapping[Variant, str]] = {variant: router.render(Config(variant=variant)) for variant in get_args(Variant)}
@@ -176,6 +176,20 @@ def test_the_table_notices_every_changed_rule(
         if not any(mismatch(case, result) for case, result in zip(cases, results, strict=True)):
             unnoticed.append(name)
     assert not unnoticed
+
+
+@pytest.mark.parametrize(("engine", "layout"), full_tier(product(ENGINES, LAYOUTS), short=[("quickjs", "chunks")]))
+def test_the_table_notices_every_changed_rule_of_a_search(
+    engine: str, layout: str, outputs: Outputs, tmp_path: Path
+) -> None:
+    output = outputs("extended", layout)
+    core = (CORES if layout == "pages" else CHUNKED)["extended"]
+    cases = searches(output)
+    assert len(cases) > 60
+    for rule, changed in CHANGED_SEARCH_RULES:
+        assert core.count(rule) == 1, f"the core has no {rule}"
+        results = ENGINES[engine](core.replace(rule, changed), sent(cases), tmp_path, output)
+        assert any(mismatch(case, result) for case, result in zip(cases, results, strict=True)), rule
 
 
 def test_the_router_takes_the_slugs_that_a_build_publishes_and_no_others(tmp_path: Path) -> None:

@@ -1,13 +1,14 @@
 """`q` in every JavaScript engine, held to a naive search of the same markets."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from generator.api import contract
@@ -15,6 +16,7 @@ from generator.api.contract import Sort, StatusFilter
 from generator.tree.layouts import LAYOUTS
 from tests.support import search
 from tests.support.campaigns import rounds
+from tests.support.edges import CHANGED_SEARCH_RULES
 from tests.support.search import Answer, InQuickjs, Market, Task
 
 with search.small_objects():
@@ -24,13 +26,29 @@ QUICKJS: Final = {layout: InQuickjs(script) for layout, script in CORES.items()}
 #: Characters that fold in ways of their own, or that engines treat in different ways.
 ODD: Final = "ÀáßẞﬁǅİıſKÅΣςσѢёԱև℃½²①Ⓐａｶﾞガ々ー選挙報𠮷𝔸𝟗🙂\u0301\u200d\u00ad한하각ᄒاً٣กขก็שׁאꭰᏸﷺ'’-_.$ \t\u3000"
 PLAIN: Final = st.sampled_from(
-    ["will", "Will", "war", "warner", "a", "to", "2026", "no-one's", "Trump", "Élection", "選挙戦", "2026年選挙"]
+    [
+        "will",
+        "Will",
+        "war",
+        "warner",
+        "a",
+        "to",
+        "2026",
+        "no-one's",
+        "Trump",
+        "Élection",
+        "選挙戦",
+        "2026年選挙",
+        "한국이",
+    ]
 )
 WORDS: Final = (
     PLAIN | st.text(st.sampled_from(ODD), max_size=6) | st.text(st.sampled_from("abcAB"), min_size=1, max_size=4)
 )
-TEXTS: Final = st.lists(WORDS, max_size=6).map(" ".join) | st.text(
-    st.characters(exclude_categories=["Cs"]), max_size=12
+TEXTS: Final = (
+    st.lists(PLAIN, min_size=3, max_size=6).map(" ".join)
+    | st.lists(WORDS, max_size=6).map(" ".join)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 )
 MARKETS: Final = st.lists(
     st.builds(
@@ -40,6 +58,7 @@ MARKETS: Final = st.lists(
         st.sets(st.sampled_from(["crypto", "cry", "us-politics"])).map(tuple),
         st.integers(0, 7918),
     ),
+    min_size=3,
     max_size=12,
 )
 
@@ -67,18 +86,36 @@ class Case:
         return search.scan(self.markets, self.status, self.sort, self.q, self.category)
 
 
+#: How words of a query may be spelt.
+SPELLINGS: Final[st.SearchStrategy[Callable[[str], str]]] = st.sampled_from(
+    [str, str, str.upper, str.swapcase, lambda word: word[:3], lambda word: word + "z"]
+)
+
+
+@st.composite
+def queries(draw: st.DrawFn, markets: Sequence[Market]) -> str:
+    """Some words of a text, in other spellings; a piece of one; or something made up."""
+    texts = [text for market in markets for text in market.texts if text.split()] or ["will"]
+    text = draw(st.sampled_from(texts))
+    way = draw(st.integers(0, 3))
+    if way == 0:
+        return draw(TEXTS)
+    if way == 1:
+        start = draw(st.integers(0, len(text) - 1))
+        return text[start : start + draw(st.integers(1, 101))]
+    found = draw(st.lists(st.sampled_from(text.split()), min_size=1, max_size=3))
+    return " ".join(draw(SPELLINGS)(word) for word in found)
+
+
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Texts, and a query that is cut from one of them, or made up."""
+    """A site and a search of it. Most lists have most markets, so that many match."""
     markets = draw(MARKETS)
-    text = draw(st.sampled_from([text for market in markets for text in market.texts] or [""]) | TEXTS)
-    start = draw(st.integers(0, max(0, len(text) - 1)))
-    q = text[start : start + draw(st.integers(1, 101))]
-    status, sort = draw(st.sampled_from(contract.STATUS_FILTERS)), draw(st.sampled_from(contract.SORTS))
-    category = draw(st.none() | st.sampled_from(["crypto", "cry", "empty"]))
-    return Case(
-        markets, q, status, sort, category, draw(st.sampled_from(LAYOUTS)), draw(st.sampled_from([1, 2, 3, 100]))
-    )
+    everything: StatusFilter = "all"
+    status = draw(st.sampled_from([*[everything] * 4, *contract.STATUS_FILTERS]))
+    category = draw(st.sampled_from([*[None] * 6, "crypto", "cry", "empty"]))
+    sort, layout = draw(st.sampled_from(contract.SORTS)), draw(st.sampled_from(LAYOUTS))
+    return Case(markets, draw(queries(markets)), status, sort, category, layout, draw(st.sampled_from([1, 2, 3, 100])))
 
 
 def is_as_expected(answers: Sequence[Answer], expected: Sequence[bytes] | None) -> bool:
@@ -87,20 +124,59 @@ def is_as_expected(answers: Sequence[Answer], expected: Sequence[bytes] | None) 
     return search.items_of(answers) == expected and {answer["status"] for answer in answers} == {200}
 
 
+def task(case: Case) -> Task:
+    with search.small_objects():
+        return search.objects(case.markets, case.layout), [case.query()]
+
+
+def wrong(program: str, cores: Mapping[str, str], tried: Sequence[Case], folder: Path) -> list[Case]:
+    """The cases that the program answers in another way than the naive search."""
+    found = list[Case]()
+    for layout in LAYOUTS:
+        those = [case for case in tried if case.layout == layout]
+        results = search.in_program(program, cores[layout], [*map(task, those)], folder)
+        found += [
+            case
+            for case, (answers,) in zip(those, results, strict=True)
+            if not is_as_expected(answers, case.expected())
+        ]
+    return found
+
+
 def test_every_engine_finds_what_a_naive_search_finds(tmp_path: Path) -> None:
-    tried = list[tuple[Case, Task]]()
+    tried = list[Case]()
 
     @settings(max_examples=rounds(60, 1_500), deadline=None)
     @given(cases())
     def check(case: Case) -> None:
-        with search.small_objects():
-            site, query = search.objects(case.markets, case.layout), case.query()
-        tried.append((case, (site, [query])))
+        tried.append(case)
+        site, (query,) = task(case)
         assert is_as_expected(QUICKJS[case.layout].walk(site, query), case.expected())
 
     check()
-    for program, layout in product(("node", "njs"), LAYOUTS):
-        those = [(case, task) for case, task in tried if case.layout == layout]
-        results = search.in_program(program, CORES[layout], [task for _, task in those], tmp_path)
-        for (case, _), (answers,) in zip(those, results, strict=True):
-            assert is_as_expected(answers, case.expected()), (program, case)
+    for program in ("node", "njs"):
+        assert wrong(program, CORES, tried, tmp_path) == [], program
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize(("program", "rule"), [*product(["quickjs", "node", "njs"], CHANGED_SEARCH_RULES)])
+def test_a_changed_rule_turns_every_engine_red(program: str, rule: tuple[str, str], tmp_path: Path) -> None:
+    """With the cases of the short tier, which are the same in every run."""
+    cores, tried = {layout: core.replace(*rule) for layout, core in CORES.items()}, list[Case]()
+    assert all(core.count(rule[0]) == 1 for core in CORES.values()), "the rule has another text"
+
+    @settings(max_examples=60, deadline=None, derandomize=True, database=None, phases=[Phase.generate])
+    @given(cases())
+    def generate(case: Case) -> None:
+        tried.append(case)
+
+    generate()
+    if program == "quickjs":
+        edges = {layout: InQuickjs(core) for layout, core in cores.items()}
+        assert not all(
+            is_as_expected(edges[case.layout].walk(site, query), case.expected())
+            for case in tried
+            for site, (query,) in [task(case)]
+        )
+    else:
+        assert wrong(program, cores, tried, tmp_path)

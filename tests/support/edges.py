@@ -53,10 +53,18 @@ CHANGED_EXTENDED_RULES: Final = (
     ("status + category + '/' + sort", "status + '/' + sort"),
     ("if (category === null) refused.push('category');", ""),
 )
+#: Rules of a search, which every harness of searches must show, whatever it runs.
+CHANGED_SEARCH_RULES: Final = (
+    ("point >= 65 && point <= 90 ? point + 32 : point", "point"),
+    ("if (seen[number] === step) {", "if (seen[number] <= step) {"),
+    ("wanted.indexOf(1, search.from)", "wanted.indexOf(1, 0)"),
+    ("if (asked.category !== '') words.push", "if (false) words.push"),
+    ("states.length === 4 ||", "true ||"),
+)
 #: Each with the variant whose core has it.
 CHANGED_RULES_BY_VARIANT: Final[tuple[tuple[Variant, str, str], ...]] = (
     *(("core", rule, changed) for rule, changed in CHANGED_RULES),
-    *(("extended", rule, changed) for rule, changed in CHANGED_EXTENDED_RULES),
+    *(("extended", rule, changed) for rule, changed in (*CHANGED_EXTENDED_RULES, *CHANGED_SEARCH_RULES)),
 )
 
 
@@ -121,6 +129,11 @@ def _rows(name: str) -> dict[str, Mapping[str, Any]]:
     rows = {row["request"]: row for row in table if "request" in row}
     assert len(rows) == sum("request" in row for row in table), "a request stands in the table twice"
     return rows
+
+
+def searches(output: Path) -> list[Case]:
+    """The part of the table that is answered by the search index."""
+    return [case for case in requests(output) if keys.SEARCH in (case.key or "")]
 
 
 def on_the_wire(output: Path) -> list[Case]:
