@@ -3,10 +3,11 @@
 import gzip
 import json
 import re
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from itertools import repeat
+from itertools import pairwise, repeat
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,9 +64,11 @@ def wanted(cases: Sequence[Case], output: Path) -> set[str]:
     """The keys of what is needed to answer the cases: the objects themselves, and all from which pages are cut."""
     named = {str(case.key) for case in cases if case.status == HTTPStatus.OK and case.key}
     made_of = [*(output / keys.LISTS).rglob(f"{keys.CHUNKS}/*/*.json")]
-    if cases[0].can_search:  # Items are in `all/<sort>`, in its chunks or on its larger pages.
+    if cases[0].can_search:  # Items are in `all/<sort>`, in its chunks or on its pages of these sizes.
         made_of += (output / keys.LISTS).glob("all/*/*/index.json")
-        made_of += (path for size in BLOCK_SIZES for path in (output / keys.LISTS).glob(f"all/*/*/{size}-*/*.json"))
+        for size, following in pairwise([*BLOCK_SIZES, sys.maxsize]):
+            pages = (output / keys.LISTS).glob(f"all/*/*/{size}-*/*.json")
+            made_of += (path for path in pages if size <= int(path.stem) < following)
     return {*named, *(path.relative_to(output).as_posix() for path in made_of)}
 
 
