@@ -111,7 +111,8 @@ def test_a_mutation_turns_the_table_red(
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("rule", "changed"), CHANGED_SEARCH_RULES)
+# Instead of the first rule another: the function in front has changed the case already.
+@pytest.mark.parametrize(("rule", "changed"), [*CHANGED_SEARCH_RULES[1:], ("end: ''", "end: '!'")])
 def test_a_changed_rule_of_a_search_turns_the_table_red(
     rule: str, changed: str, store: S3Server, outputs: Outputs, tmp_path: Path
 ) -> None:

@@ -17,11 +17,11 @@ from generator.tree import chunks
 from generator.tree.generation import ItemList
 from tests.edge.test_cloudfront import mutated
 from tests.edge.test_cloudfront_chunks import SEARCHED, distribution, put, search_pages
-from tests.edge.test_search import BROKEN
 from tests.search.test_rules import CASES, MARKETS, SCATTERED, Case
 from tests.support import search
 from tests.support.cloudflare import node
 from tests.support.cloudfront import Answer, CloudFront
+from tests.support.edges import CHANGED_SEARCH_RULES
 from tests.support.s3.behaviour import CUT_SHORT, Fault
 from tests.support.s3.server import S3Server
 from tests.support.s3.wire import Request
@@ -175,7 +175,7 @@ def wrong(edge: CloudFront) -> list[object]:
 
 # Not the first rule: the function in front has changed the case already.
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("rule", BROKEN[1:])
+@pytest.mark.parametrize("rule", CHANGED_SEARCH_RULES[1:])
 def test_a_broken_rule_turns_the_table_red(rule: tuple[str, str], edge: CloudFront, store: S3Server) -> None:
     put_all(store, MARKETS)
     assert wrong(edge) == []
