@@ -42,10 +42,14 @@ from tests.support.faults import (
     wait_until,
 )
 from tests.support.rows import market_id
+from tests.support.search import is_match
+from tests.support.searching import SearchingReader
 
 #: Walks begun before a build that is killed, finished after it and again after the repair.
 HELD = (("all/new", 7), ("open/popular", 20), ("archive/ended", 1), ("closed/volume", 7))
 LIFETIME = timedelta(minutes=3)
+#: What `SearchingReader` looks for: all markets, and those of some edits.
+SEARCHES = ("all/new?quest", "open/popular?edition")
 
 
 @pytest.fixture
@@ -171,6 +175,37 @@ def test_a_build_killed_at_any_call_leaves_the_old_state_or_the_new(
             states, is_withdrawn = [world.state()], False
     assert builds.kills == len(faults) >= rounds(8, 150)
     assert exact > 3 * builds.kills
+
+
+@pytest.mark.campaign
+def test_a_build_killed_at_any_call_leaves_whole_searches(world: World, builds: Builds) -> None:
+    builds.settings, builds.layout = {"variant": "extended", "search": "title"}, chunks.LAYOUT
+    reader, exact = SearchingReader.of_folder(builds.output), 0
+    builds.build()
+    states = [searched(world)]
+    for fault in sample([*both("manifest", 1, 2), *(Fault("generation", number) for number in range(1, 120, 7))], 1):
+        walks = [reader.begin(name, 7) for name in SEARCHES]
+        world.advance()
+        states.append(searched(world))
+        builds.die(fault)
+        reader.check(*states, lists=SEARCHES)
+        exact += finish(reader, walks)
+        builds.build()
+        exact += finish(reader, walks)
+        states = [searched(world)]
+        reader.check(*states, lists=SEARCHES)
+    check_whole(builds.output)
+    assert exact == 2 * len(SEARCHES) * builds.kills > 0
+
+
+def searched(world: World) -> State:
+    """What the searches show."""
+    lists = world.state()
+    parted = {name: name.partition("?") for name in SEARCHES}
+    return {
+        name: [seen for seen in lists[list_name] if is_match(words, [seen[1]])]
+        for name, (list_name, _, words) in parted.items()
+    }
 
 
 def repair(builds: Builds, reader: Reader, *, is_fresh_compared: bool = False) -> None:

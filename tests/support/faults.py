@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -343,6 +343,8 @@ class Builds:
     as_of: datetime = AS_OF
     kills: int = 0
     layout: str = pages.LAYOUT
+    #: More settings.
+    settings: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._runner = Runner(self.world.folder / "build.log")
@@ -353,7 +355,7 @@ class Builds:
     def arguments(self, output: Path, as_of: datetime) -> list[str]:
         (self.world.folder / "config.yaml").touch()
         settings = {"source.url": f"sqlite:///{self.world.folder / 'markets.db'}", "output": output}
-        settings |= {"cursor.lifetime": 180, "layout": self.layout}
+        settings |= {"cursor.lifetime": 180, "layout": self.layout, **self.settings}
         overrides = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
         config = str(self.world.folder / "config.yaml")
         return ["build", "--config", config, "--as-of", as_of.isoformat(), *overrides]

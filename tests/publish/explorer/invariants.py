@@ -17,9 +17,9 @@ from tests.publish.explorer.scenarios import Scenario
 from tests.publish.explorer.scheduler import Actor
 from tests.publish.explorer.world import Op, World, label
 from tests.publish.faults import sites
-from tests.publish.faults.searches import SearchingReader
 from tests.support.faults import GoneError, Seen, expected_keys
 from tests.support.rows import market_id
+from tests.support.searching import SearchingReader
 
 NUMBERS: Final = (1, 2, 3)
 #: Everything under `v1/`.

@@ -28,13 +28,13 @@ from generator.tree.folder import locked
 from generator.tree.layouts import object_keys
 from generator.tree.manifest import Manifest
 from tests.publish.faults import sites as publish_sites
-from tests.publish.faults.searches import SearchingReader
 from tests.publish.faults.sites import LISTS, Site
 from tests.support.builds import Silent, make_config
 from tests.support.faults import GoneError, State, expected_keys, fast_folder
 from tests.support.rows import market_id
 from tests.support.s3.bucket import Bucket, Conditions, RefusedError
 from tests.support.s3.server import S3Server
+from tests.support.searching import SearchingReader
 from tests.support.stores import use_credentials
 
 PREFIX: Final = "api/"

@@ -10,7 +10,7 @@ from tests.support.faults import LIST_NAMES, GoneError, Reader, Seen, State
 from tests.support.search import InQuickjs
 
 #: A search takes a hundred times as long as a page, so it is walked with these.
-_LIMITS: Final = (2, 100)
+_LIMITS: Final = (7, 100)
 _PER_THREAD: Final = threading.local()
 
 
