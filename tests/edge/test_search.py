@@ -208,6 +208,17 @@ def test_what_is_lost_or_damaged_in_mid_search_is_no_mistake_of_the_reader(
             assert answer.headers.items() >= wanted.items(), query
 
 
+def test_a_withdrawal_interrupts_no_search(edge: Site) -> None:
+    before, after = (search.objects(markets, edge.layout) for markets in (MARKETS, MARKETS[1:]))
+    assert items([ask(edge, "q=will&status=all&sort=new&limit=100").body])
+    edge.put_objects(after)
+    for key in sorted(before.keys() - after.keys()):
+        edge.change(key, None)
+    answer = ask(edge, "q=will&status=all&sort=volume&limit=100")
+    assert items([answer.body]) == search.scan(MARKETS[1:], "all", "volume", "will")[:100]
+    edge.put_objects(before)
+
+
 # ── headers ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
