@@ -193,6 +193,8 @@ def _from_object(body: bytes, etag: str, headers: Mapping[str, str], environ: "W
     response.set_etag(f"{etag}-gzip" if is_packed else etag)
     # The API has no 412, so If-Match is ignored.
     response.make_conditional({name: value for name, value in environ.items() if name != "HTTP_IF_MATCH"})
+    # The server sends one, too.
+    response.headers.pop("Date", None)
     if is_packed and response.status_code == HTTPStatus.OK:
         response.set_data(gzip.compress(body, mtime=0))
         response.content_encoding = "gzip"

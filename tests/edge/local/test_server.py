@@ -76,6 +76,15 @@ def test_what_is_no_http_gets_the_contracts_error(server: Served) -> None:
         assert body == contract.encode(contract.FIXED_ERRORS[400])
 
 
+@pytest.mark.parametrize("path", [MARKETS, "/v1/build.json", "/v1/nothing"])
+def test_every_header_is_sent_once(server: Served, path: str) -> None:
+    received = exchange(server.port, f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    head = received.partition(b"\r\n\r\n")[0].decode().split("\r\n")[1:]
+    names = [line.partition(":")[0].lower() for line in head]
+    assert "date" in names
+    assert len(names) == len(set(names))
+
+
 def test_each_request_is_one_line_of_the_log_and_cannot_forge_another(folder: Path) -> None:
     with served(folder) as server, connected(server.port) as client:
         client.send("GET", f"{MARKETS}?limit=3&q")
