@@ -153,6 +153,8 @@ def test_a_cursor_is_bound_to_the_list_and_the_folded_words(edge: InQuickjs, lay
     of_list = cursors.mint("open/popular", f"c{'0' * 19}", 3)
     assert refused(edge, layout, f"q=the&cursor={of_list}") == ["cursor.foreign"]
     assert refused(edge, layout, "q=the&cursor=nonsense") == ["cursor"]
+    # Nothing is read for what no edge can have given.
+    assert refused(edge, layout, f"q=the&cursor={'z' * cursors.CHECK_LENGTH}s{'0' * 19}20") == ["cursor.foreign"]
 
 
 def test_spellings_of_ascii_are_one_search_to_a_cache_and_other_words_another(edge: InQuickjs) -> None:
