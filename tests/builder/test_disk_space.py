@@ -164,7 +164,7 @@ def test_the_space_of_a_build_with_an_index_is_what_it_writes(
     ["", "same words everywhere", "n{0} of{0}", "選挙 挙 選{0}", "a b c d e f g h i j k l m n o p q r s t u v w x y z"],
     ids=["none", "common", "unique", "unspaced", "short"],
 )
-@pytest.mark.parametrize("count", [0, 1, 300])
+@pytest.mark.parametrize("count", [0, 60])
 def test_an_index_takes_no_more_than_is_assumed_before_it_is_made(words: str, count: int) -> None:
     markets = [replace(public_market(number), words=words.format(number)) for number in range(count)]
     catalog = Catalog(markets, as_of=NOW, hidden=0)
