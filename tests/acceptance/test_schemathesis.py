@@ -1,15 +1,20 @@
 """Schemathesis fuzzes the running API with the published OpenAPI document and finds no violation."""
 
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from http import HTTPStatus
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+from urllib.request import urlopen
 
 import pytest
 
 from generator.api import keys
+from generator.api.contract import Variant
 from tests.support import limits
 from tests.support.builds import VARIANTS, build_now, make_config
 from tests.support.programs import require
@@ -26,16 +31,18 @@ positive_data_acceptance.expected-statuses = ["2xx", "400"]
 #: Seconds for all phases together, and how many requests they make at least.
 BUDGET = 20
 REQUESTS = 200
+#: How many searches are answered at least, and how many refused.
+SEARCHES = 20
 
 
-#: What is between the router and the fuzzer is the same in both variants, so one server is enough for the second; and
-#: in the layout `chunks` there is more of it.
-SERVED = (("serve", "core", "chunks"), ("nginx", "core", "chunks"), ("serve", "extended", "pages"))
+#: What is between the router and the fuzzer is the same in both variants, so one server is enough for the first; and in
+#: the layout `chunks` there is more of it. Only the second has searches.
+SERVED = (("serve", "core", "chunks"), ("nginx", "extended", "chunks"), ("serve", "extended", "pages"))
 
 
 @pytest.fixture(params=SERVED, ids="-".join)
-def address(request: pytest.FixtureRequest, demo_folder: Path) -> Iterator[str]:
-    """Where the API is served, without a noticeable rate limit."""
+def api(request: pytest.FixtureRequest, demo_folder: Path) -> Iterator[tuple[str, Variant]]:
+    """Where the API is served, without a noticeable rate limit, and its variant."""
     with ExitStack() as stack:
         folder = stack.enter_context(folder_for_anybody())
         (folder / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
@@ -49,28 +56,44 @@ def address(request: pytest.FixtureRequest, demo_folder: Path) -> Iterator[str]:
             stack.enter_context(nginx(folder / "output", port))
         else:
             port = stack.enter_context(served(folder, *UNLIMITED)).port
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{port}", variant
 
 
 @pytest.mark.campaign(short=0)
-def test_schemathesis_finds_nothing(address: str, tmp_path: Path) -> None:
+def test_schemathesis_finds_nothing(api: tuple[str, Variant], tmp_path: Path) -> None:
+    fuzz(f"{api[0]}/{keys.OPENAPI}", api[0], tmp_path)
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("api", [one for one in SERVED if one[1] == "extended"], indirect=True, ids="-".join)
+def test_schemathesis_finds_nothing_in_searches(api: tuple[str, Variant], tmp_path: Path) -> None:
+    """Without the parameters whose made-up values are never those of a list, so that most searches are answered."""
+    document = json.loads(urlopen(f"{api[0]}/{keys.OPENAPI}").read())  # noqa: S310 - on this machine
+    (path,) = (path for path, item in document["paths"].items() if item["get"]["operationId"] == "listMarkets")
+    operation = document["paths"][path]["get"]
+    operation["parameters"] = [one for one in operation["parameters"] if one["name"] not in {"category", "cursor"}]
+    for response in operation["responses"].values():
+        response.pop("links", None)
+    (tmp_path / "searches.json").write_text(json.dumps({**document, "paths": {path: {"get": operation}}}))
+    fuzz(tmp_path / "searches.json", api[0], tmp_path)
+    statuses = [
+        entry["response"]["status"]
+        for entry in json.loads((tmp_path / "requests.har").read_text("utf-8"))["log"]["entries"]
+        if "q" in parse_qs(urlsplit(entry["request"]["url"]).query)
+    ]
+    assert min(statuses.count(status) for status in (HTTPStatus.OK, HTTPStatus.BAD_REQUEST)) >= SEARCHES
+
+
+def fuzz(document: str | Path, address: str, folder: Path) -> None:
+    """Ask as the document describes; what was asked and answered is in requests.har."""
     program = require("schemathesis", Path(sys.executable).parent, reason="the API is not fuzzed")
     options = ["--url", address, "--max-time", str(BUDGET), "--seed", "1", "--checks", "all", "--continue-on-failure"]
-    configuration = tmp_path / "schemathesis.toml"
+    options += ["--report", "har", "--report-har-path", "requests.har", "--no-color", "--generation-database", "none"]
+    configuration = folder / "schemathesis.toml"
     configuration.write_text(CONFIGURATION)
     result = subprocess.run(
-        [
-            program,
-            "--config-file",
-            configuration,
-            "run",
-            f"{address}/{keys.OPENAPI}",
-            *options,
-            "--no-color",
-            "--generation-database",
-            "none",
-        ],
-        cwd=tmp_path,
+        [program, "--config-file", configuration, "run", document, *options],
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
