@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -21,6 +22,7 @@ from generator.source.relations import RELATIONS
 from tests.support.builds import AS_OF, ROOT, all_commands
 from tests.support.commands import run
 from tests.support.pages import PAGES, PROGRAM, anchors, blocks, prose, rows_of, scripts, shown_commands, spans
+from tests.support.programs import require
 from tests.support.serving import served
 
 COMMANDS: Final = all_commands()
@@ -225,14 +227,40 @@ def test_no_other_word_stands_for_blocked() -> None:
 # ── runnable examples ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_example_of_the_api_guide_walks_a_list(tmp_path: Path) -> None:
-    assert run("demo", "--markets", "30", "--config", os.devnull, cwd=tmp_path, **CHUNKS).returncode == 0
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """The output of a demo that can be searched, and its address."""
+    folder = tmp_path_factory.mktemp("demo")
+    extended = {**CHUNKS, "PUBLIC_MARKETS_VARIANT": "extended", "PUBLIC_MARKETS_CATEGORIES": "politics"}
+    assert run("demo", "--markets", "120", "--config", os.devnull, cwd=folder, **extended).returncode == 0
+    with served(folder) as server:
+        yield folder / "output", f"http://127.0.0.1:{server.port}"
+
+
+def test_the_example_of_the_api_guide_walks_a_list(demo: tuple[Path, str]) -> None:
+    output, address = demo
     (example,) = re.findall(r"^```python\n(.*?)^```$", PAGES["docs/api.md"], re.DOTALL | re.MULTILINE)
-    with served(tmp_path) as server:
-        script = example.replace("http://127.0.0.1:8000", f"http://127.0.0.1:{server.port}").replace("=100", "=7")
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
-    lists = json.loads((tmp_path / "output" / "v1" / "build.json").read_bytes())["lists"]
-    assert int(done.stdout) == lists["all/popular"] > 14
+    script = example.replace("http://127.0.0.1:8000", address).replace("=100", "=7")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    lists = json.loads((output / "v1" / "build.json").read_bytes())["lists"]
+    assert int(done.stdout) == lists["all/popular"] > 74
+
+
+def test_every_request_shown_is_answered_and_every_search_finds_something(demo: tuple[Path, str]) -> None:
+    curl = require("curl", reason="the requests shown in the docs are not made")
+    shown = [
+        shlex.split(line.strip().replace("http://127.0.0.1:8000", "BASE").replace("BASE", demo[1]))[1:]
+        for page in ("README.md", "docs/api.md", "docs/extended-variant.md")
+        for line in [*scripts(PAGES[page]), *spans(PAGES[page])]
+        if line.strip().startswith("curl ")
+    ]
+    for words in shown:
+        done = subprocess.run([curl, "-fsS", *words], capture_output=True, check=False, timeout=30)
+        assert done.returncode == 0, (words, done.stderr)
+        page = json.loads(done.stdout)
+        assert page.get("items", True), words
+    assert sum("q=" in " ".join(words) for words in shown) >= 3
+    assert len(shown) >= 5
 
 
 def runnable(site: Path) -> list[list[str]]:
