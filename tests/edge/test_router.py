@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 from urllib.parse import quote_plus
 
 import pytest
@@ -176,6 +177,17 @@ def test_the_table_notices_every_changed_rule(
         if not any(mismatch(case, result) for case, result in zip(cases, results, strict=True)):
             unnoticed.append(name)
     assert not unnoticed
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_without_search_a_q_is_refused_with_the_reason(layout: Literal["pages", "chunks"], outputs: Outputs) -> None:
+    output = outputs("extended", layout)
+    searched = requests(output)
+    cases = [case for case in requests(output, can_search=False) if replace(case, can_search=True) not in searched]
+    assert len(cases) > 80
+    core = router.render(Config(variant="extended", layout=layout, search="off"))
+    results = in_quickjs(core, sent(cases), NOWHERE, output)
+    assert [found for case, result in zip(cases, results, strict=True) if (found := mismatch(case, result))] == []
 
 
 @pytest.mark.parametrize(("engine", "layout"), full_tier(product(ENGINES, LAYOUTS), short=[("quickjs", "chunks")]))
