@@ -5,37 +5,27 @@ in a build with the settings EXTENDED of support.py. A row with `search` is answ
 list, and whether its page has items. On an edge that cannot search, the row is a 400 for `unsearched`, or for `q`.
 
 A harness asks `requests(output)` for the table, runs it, and asserts both that `mismatch…` finds nothing and how many
-cases it ran. Placeholders in the table stand for what only a build can tell:
-
-    <<generation LIST>>             the name of the list's current generation
-    <<mint LIST [GENERATION] POSITION>>   a cursor as `cursor.mint` would make it; GENERATION may be `@LIST`
-    <<encoded …>> <<upper …>> <<forged …>> <<cut …>> <<headless …>>   the same cursor, disguised or damaged
-    <<market>> <<MARKET>> <<Market>> <<market2>>   a market's id in three spellings, and its first two letters
-    <<search LIST WORDS PLACE [GENERATION]>>   a cursor of a search: folded words joined by `+`, a place in `all/<sort>`
-    <<slug>> <<SLUG>>               the slug of a market in two spellings
-    <<by-slug SLUG>> <<by-slug>>    the key of the market with this slug; with the one above
-    <<repeat COUNT TEXT>>           the text so many times
+cases it ran. What the placeholders in it stand for, placeholders.py says.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import parse_qs
 
 import pytest
 
-from generator.api import contract, cursors, keys
+from generator.api import contract, keys
 from generator.api.contract import Variant
 from generator.config.settings import Config
 from generator.edge import responses
 from generator.search import generation as index
 from generator.tree import chunks
-from tests.support import lists, published_search
 from tests.support.builds import ROOT
+from tests.support.placeholders import Build
 
 TABLES: Final = ROOT / "tests" / "cases"
 #: An index and two chunks.
@@ -117,7 +107,7 @@ def requests(output: Path, *, can_search: bool = True) -> list[Case]:
 
     `can_search` is whether the edge answers `q` where the build has an index.
     """
-    build = _Build(output, can_search=can_search)
+    build = Build(output, can_search=can_search)
     table = _rows("requests")
     if build.variant == "extended":
         table |= _rows("extended")
@@ -141,7 +131,7 @@ def on_the_wire(output: Path) -> list[Case]:
     return [case for case in requests(output) if not case.core_only]
 
 
-def _case(row: Mapping[str, Any], build: "_Build") -> Case:
+def _case(row: Mapping[str, Any], build: Build) -> Case:
     method, _, target = str(build.fill(row["request"])).partition(" ")
     path, _, query = target.partition("?")
     if "search" in row:
@@ -166,7 +156,7 @@ def _case(row: Mapping[str, Any], build: "_Build") -> Case:
     )
 
 
-def _search(row: Mapping[str, Any], build: "_Build", method: str, path: str, query: str) -> Case:
+def _search(row: Mapping[str, Any], build: Build, method: str, path: str, query: str) -> Case:
     """A row that is answered by the index, which is read even for some refusals."""
     status, invalid = row["status"], row.get("invalid", [])
     if not build.can_search:
@@ -206,81 +196,6 @@ def _is_in_chunks(key: str) -> bool:
 def _named(parameter: str, variant: Variant) -> str:
     """The path's parameter has another name in each variant."""
     return contract.market_parameter(variant) if parameter == "marketId" else parameter
-
-
-class _Build:
-    """Knows what the placeholders stand for."""
-
-    def __init__(self, output: Path, *, can_search: bool) -> None:
-        manifest = json.loads((output / "manifest.json").read_text("utf-8"))
-        self.variant: Variant = manifest["variant"]
-        self.is_chunked = manifest["layout"] == chunks.LAYOUT
-        self._output = output
-        current = manifest["lists"] | ({keys.SEARCH: manifest["search"]} if "search" in manifest else {})
-        self.can_search = can_search and keys.SEARCH in current
-        self._generations = {name: one["generation"] for name, one in current.items()}
-        # An id with letters, so that its spellings differ.
-        self._market = next(one for one in sorted(manifest["markets"]) if one != one.upper())
-        # A slug with letters, for the same reason; the core has none.
-        slug = next((one for (one,) in manifest["slugs"].values() if one != one.upper()), "")
-        self._meanings: Mapping[str, Callable[..., str]] = {
-            "generation": self._generations.__getitem__,
-            "mint": self._mint,
-            "encoded": lambda *words: "".join(f"%{ord(letter):02x}" for letter in self._mint(*words)),
-            "upper": lambda *words: self._mint(*words).upper(),
-            "search": self._search,
-            "forged": lambda *words: "0" * cursors.CHECK_LENGTH + self._mint(*words)[cursors.CHECK_LENGTH :],
-            "cut": lambda *words: self._mint(*words)[:-1],
-            "headless": lambda *words: self._mint(*words)[1:],
-            "market": lambda: self._market,
-            "MARKET": self._market.upper,
-            "Market": self._market.title,
-            "market2": lambda: self._market[:2],
-            "slug": lambda: slug,
-            "SLUG": slug.upper,
-            "by-slug": lambda given=slug: keys.detail_by_slug(given),
-            "repeat": lambda count, text: int(count) * text,
-        }
-
-    def fill(self, text: str) -> str:
-        before, opening, rest = text.partition("<<")
-        if not opening:
-            return text
-        name, *words = rest.partition(">>")[0].split(" ")
-        return before + self._meanings[name](*words) + self.fill(rest.partition(">>")[2])
-
-    def page(self, key: str, query: str) -> bytes:
-        """The page where pages are cut: as many items as requested, unless the list ends."""
-        parts = key.removeprefix(f"{keys.LISTS}/").removesuffix(".json").split("/")
-        name, generation = "/".join(parts[:2]), self._generations["/".join(parts[:2])]
-        limit = int(parse_qs(query).get("limit", [str(contract.LIMIT_DEFAULT)])[0])
-        position = 0 if keys.is_first_page(key) else int(parts[-1])
-        return lists.page(lists.source(self._output, name), generation, position, limit)
-
-    def search_page(self, name: str, query: str) -> bytes:
-        """The page of a search, by the naive one."""
-        given = {one: values[0] for one, values in parse_qs(query).items()}
-        position = int(given["cursor"][cursors.CHECK_LENGTH + cursors.GENERATION_LENGTH :]) if "cursor" in given else 0
-        limit = int(given.get("limit", contract.LIMIT_DEFAULT))
-        return published_search.page(self._output, self._generations[keys.SEARCH], name, given["q"], position, limit)
-
-    def search_root(self, query: str) -> str:
-        """The key of the object that is read first."""
-        cursor = parse_qs(query).get("cursor", [""])[0]
-        generation = cursor[cursors.CHECK_LENGTH :][: cursors.GENERATION_LENGTH]
-        return keys.index(keys.SEARCH, generation) if generation else keys.head(keys.SEARCH)
-
-    def _search(self, name: str, words: str, position: str, generation: str = "") -> str:
-        found = generation or self._generations.get(keys.SEARCH, f"s{'0' * 19}")
-        return published_search.cursor(name, words.replace("+", " "), found, int(position))
-
-    def _mint(self, name: str, *place: str) -> str:
-        position = place[-1]
-        generation = place[0] if len(place) > 1 else f"@{name}"
-        if generation.startswith("@"):
-            generation = self._generations[generation[1:]]
-        # A position that is no number is minted as it stands: its check is right, so only its form can be refused.
-        return cursors.check(name, generation, position) + generation + position  # type: ignore[arg-type]
 
 
 @cache
