@@ -108,7 +108,11 @@ class Rebuilt:
         change()
         after = files(self.edge.output, READ)
         changed = [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)]
-        self.edge.upload(sorted(changed, key=keys.is_first_page))
+        put, gone = [key for key in changed if key in after], [key for key in changed if key not in after]
+        pointers = [key for key in put if keys.is_first_page(key)]
+        # What is uploaded together arrives in any order.
+        for together in ([key for key in put if key not in pointers], pointers, gone):
+            self.edge.upload(together)
 
     def expected(self) -> Answers:
         """What every walk finds in the database as it is, by a naive search."""

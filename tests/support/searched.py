@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -85,7 +86,11 @@ def published(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     there, and in its description.
     """
     settings = {**SEARCH, "layout": str(request.param)}
-    with small_objects(), published_once(tmp_path_factory.mktemp("searched"), fill, settings, go_on) as made:
+    with ExitStack() as stack:
+        # For the build alone: the fixture outlives the tests that want small objects.
+        with small_objects():
+            place = tmp_path_factory.mktemp("searched")
+            made = stack.enter_context(published_once(place, fill, settings, go_on))
         yield Published(made, settings)
 
 
