@@ -22,6 +22,7 @@ from generator.api.openapi import document as openapi
 from generator.api.openapi import examples as openapi_examples
 from generator.api.openapi import schemas as openapi_schemas
 from generator.demo.database import seed
+from tests.support import search
 from tests.support.builds import AS_OF, ROOT, build_now, files, make_config
 from tests.support.edges import faults
 from tests.support.programs import require, unavailable
@@ -181,6 +182,23 @@ def test_parameters_are_the_contracts(document: dict[str, Any], variant: Variant
         assert all(f"- `{value}`: " in parameters[name]["description"] for value in values)
     default = "`popular` with status `open`, `all`; `ended` with status `archive`, `closed`, `resolved`, `cancelled`."
     assert parameters["sort"]["description"].endswith(default)
+
+
+@pytest.mark.parametrize("searched", ["title", "title+description"])
+def test_a_search_is_described_with_its_limits_and_with_examples_that_can_be_searched(
+    searched: str, tmp_path: Path
+) -> None:
+    made = openapi.document(make_config(tmp_path, variant="extended", search=searched))
+    parameters = {parameter["name"]: parameter for parameter in operations(made)["listMarkets"]["parameters"]}
+    q = parameters["q"]
+    assert q["schema"] == {"type": "string", "minLength": 1, "maxLength": contract.Q_LENGTH}
+    shown = [example["value"] for example in q["examples"].values()]
+    assert len(shown) >= 4
+    assert all(map(search.is_searchable, shown))
+    assert ("title or description" in q["description"]) == (searched == "title+description")
+    for settings in ({"search": searched}, {"variant": "extended", "search": "off"}):
+        without = openapi.document(make_config(tmp_path, **settings))
+        assert "q" not in {parameter["name"] for parameter in operations(without)["listMarkets"]["parameters"]}
 
 
 def described(variant: Variant) -> dict[str, dict[str, Any]]:

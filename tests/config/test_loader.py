@@ -40,6 +40,9 @@ def test_an_empty_file_or_section_means_all_defaults(text: str, folder: Folder) 
         ("source: {schema: '123'}", "source.schema", "123"),
         ("output: /srv/markets", "output", Path("/srv/markets")),
         ("variant: extended", "variant", "extended"),
+        ("search: off", "search", "off"),
+        ("search: title", "search", "title"),
+        ("variant: extended", "search", "title+description"),
         (
             "categories: [crypto, 'u.s. 2024, elections', 2024, no]",
             "categories",
