@@ -19,6 +19,8 @@ from generator.tree.generation import SEARCH_LETTER
 _UNRESERVED: Final = ".!~*'()"
 #: Where an edge that cannot search names searches, below their list; no object lies there.
 _SEARCH_FOLDER: Final = "q"
+#: Where markets with all words are many, so many 91sts of the list are looked at for a page of them, before the whole.
+_MOST_BLOCKS: Final = 8
 #: The errors that every router can answer, and that do not depend on the request.
 _FIXED: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.TOO_MANY_REQUESTS)
 
@@ -112,6 +114,13 @@ def search_values() -> dict[str, Any]:
         "last_base": numbers.LAST_BASE,
         "high_base": numbers.HIGH_BASE,
         "base": numbers.BASE,
+        "base64": numbers.BASE64,
+        "bits_length": numbers.BITS,
+        "highest_bit": 1 << numbers.BITS - 1,
+        "most_blocks": _MOST_BLOCKS,
+        "any": buckets.ANY,
+        "mark": ord(buckets.MARK),
+        "blank": ord(" "),
     }
 
 

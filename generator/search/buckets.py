@@ -2,14 +2,18 @@
 
     [
     "wa r!'",
-    "war !#$ ner!P saw!!&"
+    "war *!#$(( !!'( ner!P saw!!!gA"
     ]
 
 A line holds all words with the same first letters, three of them unless the word is shorter, so the words that a
 prefix of three letters or more begins are in one line. After these letters comes, for each word, a blank, the rest of
-the word, `!` and the numbers of its markets as gaps (see `numbers`). After `!!` come the markets that lack the word,
-where they are fewer. No word and no gap contains a blank, a quotation mark or `!`, so a router finds a word without
-parsing.
+the word, and the numbers of its markets in the shortest of three ways (see `numbers`): after `!` their gaps, after `!!`
+the gaps of those that lack the word, after `!!!` bits. No word and none of the ways contains a blank, a quotation mark
+or `!`, so a router finds a word without parsing.
+
+Where words that begin alike have more numbers than bits would take, or not in gaps alone, what they have in common and
+`*` stand before them, with the markets that have any of them. So a router decodes a bounded text for each word of a
+query, however many words it begins: `most_text` characters at most.
 
 Whether a line begins a bucket depends on its own first letters and size alone, not on other lines: so a word that is
 new or gone changes one bucket. A line is the likelier to begin one, the longer it is, and lines of the target size or
@@ -24,6 +28,7 @@ from typing import Final
 
 from generator.search import numbers
 from generator.search.folding import is_unspaced
+from generator.search.words import OF_CATEGORY
 
 #: Letters that words of a line have in common. Shorter words of a query match whole words only, longer ones match what
 #: begins with them: so a line has all there is to find.
@@ -33,6 +38,12 @@ UNSPACED_KEY_LENGTH: Final = 1
 #: The mean size of a bucket, in bytes. It doubles as often as it takes to have at most so many times as much in all.
 TARGET_SIZE: Final = 1 << 15
 _MOST: Final = 192
+#: Stands between a word and its markets.
+MARK: Final = "!"
+#: Stands for all words that begin with what precedes it.
+ANY: Final = "*"
+#: Sums of words that take no more characters are quick to make.
+_QUICK: Final = 1 << 12
 _OPEN: Final = "[\n"
 _BETWEEN: Final = ",\n"
 _CLOSE: Final = "\n]"
@@ -50,6 +61,15 @@ class Bucket:
 @dataclass(frozen=True, slots=True)
 class _Line:
     key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """What follows a line's first letters, the word's markets, and those as text."""
+
+    rest: str
+    markets: Sequence[int]
     text: str
 
 
@@ -73,12 +93,19 @@ def read(body: bytes, count: int) -> Iterator[tuple[str, list[int]]]:
     for line in body.decode().split("\n")[1:-1]:
         key, *entries = line.removesuffix(",")[1:-1].split(" ")
         for entry in entries:
-            rest, _, gaps = entry.partition("!")
-            if not gaps.startswith("!"):
-                yield key + rest, [*numbers.decode_gaps(gaps)]
-            else:
-                lacking = frozenset(numbers.decode_gaps(gaps[1:]))
-                yield key + rest, [number for number in range(count) if number not in lacking]
+            rest, _, text = entry.partition("!")
+            if not rest.endswith(ANY):
+                yield key + rest, _markets(text, count)
+
+
+def _markets(text: str, count: int) -> list[int]:
+    """The numbers that an entry has, after its first `!`."""
+    if text.startswith("!!"):
+        return numbers.decode_bits(text[2:])
+    if text.startswith("!"):
+        lacking = frozenset(numbers.decode_gaps(text[1:]))
+        return [number for number in range(count) if number not in lacking]
+    return [*numbers.decode_gaps(text)]
 
 
 def _key(entry: tuple[str, Sequence[int]]) -> str:
@@ -86,16 +113,51 @@ def _key(entry: tuple[str, Sequence[int]]) -> str:
     return word[: UNSPACED_KEY_LENGTH if is_unspaced(word[0]) else KEY_LENGTH]
 
 
+def most_text(count: int) -> int:
+    """The characters that a router decodes at most for a word of a query, out of `count` markets."""
+    return max(_QUICK, -(-count // numbers.BITS))
+
+
 def _line(key: str, entries: Iterable[tuple[str, Sequence[int]]], count: int) -> _Line:
-    texts = [f"{word[len(key) :]}!{_postings(markets, count)}" for word, markets in entries]
+    words = [_Word(word[len(key) :], markets, _text(markets, count)) for word, markets in entries]
+    texts = (word.rest + word.text for word in words) if key.startswith(OF_CATEGORY) else _texts(words, count)
     return _Line(key, f'"{key} {" ".join(texts)}"')
 
 
-def _postings(markets: Sequence[int], count: int) -> str:
-    if 2 * len(markets) <= count:
-        return numbers.encode_gaps(markets)
-    having = frozenset(markets)
-    return "!" + numbers.encode_gaps([number for number in range(count) if number not in having])
+def _texts(words: Sequence[_Word], count: int) -> Iterator[str]:
+    """The entries of words that begin alike, each sum before its words."""
+    if not _needs_sum(words, most_text(count)):
+        yield from (word.rest + word.text for word in words)
+        return
+    first, last = words[0].rest, words[-1].rest
+    shared = next((at for at, letters in enumerate(zip(first, last, strict=False)) if len({*letters}) > 1), len(first))
+    markets = sorted(set[int]().union(*(word.markets for word in words)))
+    yield f"{first[:shared]}{ANY}{_text(markets, count)}"
+    for _, group in groupby(words, key=lambda word: word.rest[shared : shared + 1]):
+        yield from _texts([*group], count)
+
+
+def _needs_sum(words: Sequence[_Word], most: int) -> bool:
+    if len(words) == 1:
+        return False
+    size = sum(len(word.rest) + len(word.text) + 1 for word in words)
+    return size > most or any(word.text.startswith("!!") for word in words)
+
+
+def _text(markets: Sequence[int], count: int) -> str:
+    """The shortest of the three ways, with its mark."""
+    if not markets:
+        return MARK
+    size = markets[-1] // numbers.BITS + 1
+    found = "!" + numbers.encode_gaps(markets) if len(markets) <= size else ""
+    if found and len(found) <= size:
+        return found
+    if count - len(markets) < size:
+        having = frozenset(markets)
+        lacking = "!!" + numbers.encode_gaps([number for number in range(count) if number not in having])
+        if len(lacking) <= size:
+            return lacking
+    return "!!!" + numbers.encode_bits(markets)
 
 
 def _target(size: int) -> int:

@@ -3,7 +3,7 @@
     root      {"generation": …, "count": n, …}      as the head: the pointer to the current generation
     root      {"format": …, "count": n, …}          as the index of a generation, which never changes
     buckets   words and their markets               see `buckets`
-    vectors   places and states of the markets      `place * 4 + state` of each, in fixed width
+    vectors   places and states of the markets      the high digit of each place, then what remains, in fixed width
     table     how characters fold                   see `folding`
 
 Markets have numbers from the oldest to the newest, so that a new market changes only the words it has. The index finds
@@ -29,7 +29,7 @@ from generator.tree import layouts
 from generator.tree.generation import Stage, StagedGeneration, Weight
 
 #: Part of the root, and so of every generation's name: increase it when the bytes of an object change.
-FORMAT: Final = 1
+FORMAT: Final = 2
 #: Numbers of markets per vector: keeps objects below a megabyte, whatever the number of markets.
 VECTOR_SIZE: Final = 200_000
 #: How many states a vector can tell apart.
@@ -72,11 +72,14 @@ class Generation:
         #: How many words it has, categories aside.
         self.words = 0
         self._bodies = dict[str, bytes]()
+        # So many places share their high digit: a router finds the first places by it, among many markets.
+        self._block = max(1, -(-self.count // numbers.BASE))
         found = buckets.make(self._counted(words), self.count)
         self._content: dict[str, Any] = {
             "format": FORMAT,
             "count": self.count,
-            "width": numbers.width(self.count * STATES),
+            "block": self._block,
+            "width": numbers.width(self._block * STATES),
             "span": VECTOR_SIZE,
             "lists": {sort: order.generation for sort, order in orders.items()},
             "firsts": {sort: order.first_item.decode() for sort, order in orders.items() if order.first_item},
@@ -104,12 +107,13 @@ class Generation:
         for place, number in enumerate(markets):
             places[number] = place
         codes = {state: code for code, state in enumerate(MARKET_STATUSES)}
-        values = [place * STATES + codes[state] for place, state in zip(places, states, strict=True)]
-        digits = numbers.width(self.count * STATES)
-        return [
-            self._named(f'["{numbers.encode_fixed(values[start : start + VECTOR_SIZE], digits)}"]'.encode())
-            for start in range(0, self.count, VECTOR_SIZE)
-        ]
+        blocks = [divmod(place, self._block) for place in places]
+        high = numbers.encode_fixed([block for block, _ in blocks], 1)
+        width = numbers.width(self._block * STATES)
+        low = [rest * STATES + codes[state] for (_, rest), state in zip(blocks, states, strict=True)]
+        parts = [slice(start, start + VECTOR_SIZE) for start in range(0, self.count, VECTOR_SIZE)]
+        texts = [high[part] + numbers.encode_fixed(low[part], width) for part in parts]
+        return [self._named(f'["{text}"]'.encode()) for text in texts]
 
     @cached_property
     def root(self) -> bytes:

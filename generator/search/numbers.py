@@ -1,11 +1,15 @@
-"""Numbers as printable ASCII that JSON need not escape: gaps of ascending numbers, and numbers of fixed width. Pure.
+"""Numbers as printable ASCII that JSON need not escape: ascending ones in two ways, and numbers of fixed width. Pure.
 
     gaps            the last digit is one of 57, from `#` to `[`; those before it are one of 34, from `]` to `~`
+    bits            one for every number from 0 on, six to a character in Base64; what follows the last is left out
     fixed width     every digit is one of 91, from `#` to `~` without the backslash
 
-Gaps are mostly small, so most of them take one character.
+Gaps are mostly small, so most of them take one character. Bits take less where more than a sixth of all numbers are
+there, and a router compares six at once.
 """
 
+import string
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain, product
@@ -20,6 +24,13 @@ LAST_BASE: Final = BACKSLASH - FIRST
 HIGH_BASE: Final = 34
 #: The base of numbers of fixed width.
 BASE: Final = LAST_BASE + HIGH_BASE
+
+#: Bits of a character.
+BITS: Final = 6
+#: Bits that are whole bytes and whole characters.
+_BYTES_BITS: Final = 24
+_SET: Final = ord("1")
+BASE64: Final = f"{string.ascii_uppercase}{string.ascii_lowercase}{string.digits}+/"
 
 _DIGITS: Final = "".join(chr(code) for code in range(FIRST, FIRST + BASE + 1) if code != BACKSLASH)
 #: Gaps below this are looked up: all but the first of rare words.
@@ -42,6 +53,23 @@ def decode_gaps(text: str) -> Iterator[int]:
             number += gap * LAST_BASE + code - FIRST + 1
             gap = 0
             yield number
+
+
+def encode_bits(numbers: Sequence[int]) -> str:
+    """Ascending numbers from 0, at least one, as a bit for each up to the last of them."""
+    last = numbers[-1]
+    flags = bytearray(b"0") * (last // _BYTES_BITS * _BYTES_BITS + _BYTES_BITS)
+    for number in numbers:
+        flags[number] = _SET
+    body = int(flags, 2).to_bytes(len(flags) // 8, "big")
+    return b64encode(body)[: last // BITS + 1].decode()
+
+
+def decode_bits(text: str) -> list[int]:
+    """The ascending numbers."""
+    body = b64decode(text + "A" * (-len(text) % 4))
+    flags = f"{int.from_bytes(body, 'big'):0{8 * len(body)}b}"
+    return [number for number, flag in enumerate(flags) if flag == "1"]
 
 
 def width(limit: int) -> int:

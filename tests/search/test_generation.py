@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Final
 
 from hypothesis import given, settings
@@ -97,13 +98,38 @@ def test_another_place_in_a_sort_changes_its_vectors_alone() -> None:
     assert len(changed(MANY, moved)) == len(contract.SORTS) - 1
 
 
+def test_a_router_reads_a_bounded_text_for_each_word_of_a_query() -> None:
+    count = len(MANY)
+    with search.small_objects():
+        lines = [line for bucket in of_words(MANY) for line in bucket.body.decode().split("\n")[1:-1]]
+        most = buckets.most_text(count)
+    assert most == count // 6 == 1000
+    assert max(map(len, lines)) > 3 * most, "several words share a line"
+    for line in lines:
+        key, *entries = line.removesuffix(",")[1:-1].split(" ")
+        for length in range(max(len(entry.partition("!")[0]) for entry in entries) + 1):
+            for prefix, group in groupby(entries, key=lambda entry: entry.partition("!")[0].rstrip("*")[:length]):
+                begun = [entry for entry in group if len(entry.partition("!")[0].rstrip("*")) >= length]
+                read = begun[:1] if begun and begun[0].partition("!")[0].endswith("*") else begun
+                assert sum(len(entry) + 1 for entry in read) <= most + 16, (key, prefix)
+                assert len(read) <= 1 or not any("!!" in entry for entry in read)
+
+
+def of_words(markets: Sequence[Market]) -> list[buckets.Bucket]:
+    postings = Postings()
+    for market in markets:
+        postings.add(words.of_texts(market.texts), market.categories)
+    return buckets.make(postings.numbered(range(len(markets))), len(markets))
+
+
 def test_words_are_read_back_from_their_buckets() -> None:
     postings = Postings()
-    for market in MANY[:300]:
-        postings.add(words.of_texts(market.texts), market.categories)
+    for number, market in enumerate(MANY[:300]):
+        postings.add(words.of_texts((*market.texts, "most" if number % 20 else "few")), market.categories)
     found = [*postings.numbered(range(300))]
-    assert any(2 * len(markets) > 300 for _, markets in found), "one is written by what lacks it"
     made = buckets.make(found, 300)
+    for way in (" t!!", " ypto!!!", "*!"):
+        assert any(way in bucket.body.decode() for bucket in made), way
     assert [entry for bucket in made for entry in buckets.read(bucket.body, 300)] == found
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from generator.search import numbers
 
-ascending = st.sets(st.integers(0, 5_000_000)).map(sorted) | st.sets(st.integers(0, 300)).map(sorted)
+ascending = st.sets(st.integers(0, 50_000), max_size=30).map(sorted) | st.sets(st.integers(0, 300)).map(sorted)
 
 
 @given(ascending)
@@ -14,6 +14,14 @@ def test_gaps_lead_back_to_the_numbers(found: list[int]) -> None:
     assert [*numbers.decode_gaps(text)] == found
     assert text.isascii()
     assert not set(text) & set(' !"\\')
+
+
+@given(ascending.filter(bool))
+def test_bits_lead_back_to_the_numbers(found: list[int]) -> None:
+    text = numbers.encode_bits(found)
+    assert numbers.decode_bits(text) == found
+    assert len(text) == found[-1] // numbers.BITS + 1
+    assert set(text) <= set(numbers.BASE64)
 
 
 def test_small_gaps_take_one_character() -> None:

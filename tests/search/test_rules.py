@@ -30,10 +30,10 @@ MARKETS: Final = [
     Market(
         (
             TEXTS[number % len(TEXTS)] if number != 97 else "needle " + "ﬁ" * 60,
-            "the description of it" if number % 3 else "Will it?",
+            ("the description of it" if number % 3 else "Will it?") + (" mostly" if number % 10 else ""),
         ),
         contract.MARKET_STATUSES[number * number % 4],
-        ("crypto",) if number % 2 else ("cry", "us-politics"),
+        ("crypto",) if number % 10 == 1 else ("cry", "us-politics") if number % 8 == 0 else ("us-politics",),
         number * 37 % 101,
     )
     for number in range(130)
@@ -43,7 +43,8 @@ SCATTERED: Final = [Market(("needle" if number % 100 == 7 else "hay",), rank=num
 QUERIES: Final = (
     "will", "WILL The", "war", "warn", "elections", "élec", "be", "ab", "a", "é", "選挙", "選", "戦", "挙", "full",
     "fi", "fin", "한국", "strasse", "ß", "x" * 100, "x" * 90, "caf", "2026", "20", "野", "nothing", "the it", "needle",
-    "ﬁ" * 60, "選挙家", "挙選", "the 選挙", "will will", "of-it",
+    "ﬁ" * 60, "選挙家", "挙選", "the 選挙", "will will", "of-it", "election won", "mostly",
+    "mostly will",
 )  # fmt: skip
 
 
@@ -347,23 +348,27 @@ MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "their lines are like those of others": ("isUnspaced ? 1 : 3)", "isUnspaced ? 3 : 3)"),
     "of those only the first two letters count": ("i < run.length; i++) add(", "i < 2; i++) add("),
     "one word is enough": ("if (seen[number] === step) {", "if (seen[number] <= step) {"),
-    "only the first word of a line is read": ("at !== -1; at = line.indexOf(sought, at)) {",
-                                              "at !== -1; at = -1) {"),
-    "words that most markets have are those they lack": ("const isComplement = entry[0] === '!';",
-                                                         "const isComplement = false;"),
-    "markets after the last that lacks a word have none": ("next < seen.length;", "next < 0;"),
-    "gaps begin at one": ("let number = -1, gap = 0, marked = 0", "let number = 0, gap = 0, marked = 0"),
-    "gaps have one digit": ("number += gap * 57 +", "number += 0 * 57 +"),
+    "only the first word of a line is read": ("line.lastIndexOf(sought)", "first"),
+    "all words have a sum": ('line[mark - 1] === "*"', "true"),
+    "words that most markets have are those they lack": ("lacks[number] === 1) return", "lacks[number] === 0) return"),
+    "words that most markets have are those of all": ("if (entry[1] !== '!' || entry[2] === '!') return;", "return;"),
+    "one word in bits is enough": ("bits[i] & values[bytes[i]]", "values[bytes[i]]"),
+    "bits begin with the lowest": ("(32 >> number % 6)", "(1 << number % 6)"),
+    "few bits begin with the lowest": ("(32 >> bit)", "(1 << bit)"),
+    "gaps begin at one": ("let number = -1, gap = 0, code = bytes[at]", "let number = 0, gap = 0, code = bytes[at]"),
+    "gaps have one digit": ("gap = gap * 34 + code - 93;\n          continue;", "gap = 0;\n          continue;"),
     "buckets begin after their first word": ("return i < others.length && (i === points.length ||",
                                              "return i <= others.length && (i === points.length ||"),
-    "the status is ignored": ("states.length === 4 ||", "true ||"),
+    "the status is ignored": ("!hasAll && states", "false && states"),
     "the category is ignored": ("if (asked.category !== '') words.push", "if (false) words.push"),
     "a category is what its slug begins": ("end: '!'", "end: ''"),
     "the next page begins anew": ("wanted.indexOf(1, search.from)", "wanted.indexOf(1, 0)"),
     "pages have an item more": ("taken.length < search.asked.limit", "taken.length <= search.asked.limit"),
     "the last page goes on": ("end < search.places.length ? search.places[end] : null", "search.places[end - 1]"),
     "nothing is the last page": ("places.length <= asked.limit", "places.length < asked.limit"),
-    "all vectors are the first": ("vectors[Math.floor(number / span)]", "vectors[0]"),
+    "all vectors are the first": ("vectors[(number / span) | 0]", "vectors[0]"),
+    "the first places are all": ("return left < 0;", "return true;"),
+    "what was shown before counts": (">= search.from) left -= 1", ">= 0) left -= 1"),
     "items are those of the next place": ("place - block.start]", "place - block.start + 1]"),
     "items keep their comma": ("line.slice(0, -1) : line", "line : line"),
 }  # fmt: skip

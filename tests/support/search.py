@@ -91,6 +91,7 @@ def small_objects(span: int = 5) -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(buckets, "TARGET_SIZE", 24)
         patch.setattr(buckets, "_MOST", 1 << 20)
+        patch.setattr(buckets, "_QUICK", 24)
         patch.setattr(index, "VECTOR_SIZE", span)
         yield patch
 
