@@ -2,14 +2,13 @@
 
     [
     "wa r!'",
-    "war *!#$(( !!'( ner!P saw!!!gA"
+    "war *!#$(( !!'( ner!P saw!!Gb"
     ]
 
 A line holds all words with the same first letters, three of them unless the word is shorter, so the words that a
 prefix of three letters or more begins are in one line. After these letters comes, for each word, a blank, the rest of
-the word, and the numbers of its markets in the shortest of three ways (see `numbers`): after `!` their gaps, after `!!`
-the gaps of those that lack the word, after `!!!` bits. No word and none of the ways contains a blank, a quotation mark
-or `!`, so a router finds a word without parsing.
+the word, and the numbers of its markets in the shorter of two ways (see `numbers`): after `!` their gaps, or after `!!`
+bits. Neither words nor numbers contain a blank, a quotation mark or `!`, so a router finds a word without parsing.
 
 Where words that begin alike have more numbers than bits would take, or not in gaps alone, what they have in common and
 `*` stand before them, with the markets that have any of them. So a router decodes a bounded text for each word of a
@@ -88,24 +87,19 @@ def make(words: Iterable[tuple[str, Sequence[int]]], count: int) -> list[Bucket]
     return [Bucket(bucket[0].key, _body(bucket)) for bucket in buckets]
 
 
-def read(body: bytes, count: int) -> Iterator[tuple[str, list[int]]]:
+def read(body: bytes) -> Iterator[tuple[str, list[int]]]:
     """The words of a bucket in order, with the numbers of their markets."""
     for line in body.decode().split("\n")[1:-1]:
         key, *entries = line.removesuffix(",")[1:-1].split(" ")
         for entry in entries:
             rest, _, text = entry.partition("!")
             if not rest.endswith(ANY):
-                yield key + rest, _markets(text, count)
+                yield key + rest, _markets(text)
 
 
-def _markets(text: str, count: int) -> list[int]:
+def _markets(text: str) -> list[int]:
     """The numbers that an entry has, after its first `!`."""
-    if text.startswith("!!"):
-        return numbers.decode_bits(text[2:])
-    if text.startswith("!"):
-        lacking = frozenset(numbers.decode_gaps(text[1:]))
-        return [number for number in range(count) if number not in lacking]
-    return [*numbers.decode_gaps(text)]
+    return numbers.decode_bits(text[1:]) if text.startswith(MARK) else [*numbers.decode_gaps(text)]
 
 
 def _key(entry: tuple[str, Sequence[int]]) -> str:
@@ -119,7 +113,7 @@ def most_text(count: int) -> int:
 
 
 def _line(key: str, entries: Iterable[tuple[str, Sequence[int]]], count: int) -> _Line:
-    words = [_Word(word[len(key) :], markets, _text(markets, count)) for word, markets in entries]
+    words = [_Word(word[len(key) :], markets, _text(markets)) for word, markets in entries]
     texts = (word.rest + word.text for word in words) if key.startswith(OF_CATEGORY) else _texts(words, count)
     return _Line(key, f'"{key} {" ".join(texts)}"')
 
@@ -132,7 +126,7 @@ def _texts(words: Sequence[_Word], count: int) -> Iterator[str]:
     first, last = words[0].rest, words[-1].rest
     shared = next((at for at, letters in enumerate(zip(first, last, strict=False)) if len({*letters}) > 1), len(first))
     markets = sorted(set[int]().union(*(word.markets for word in words)))
-    yield f"{first[:shared]}{ANY}{_text(markets, count)}"
+    yield f"{first[:shared]}{ANY}{_text(markets)}"
     for _, group in groupby(words, key=lambda word: word.rest[shared : shared + 1]):
         yield from _texts([*group], count)
 
@@ -141,23 +135,16 @@ def _needs_sum(words: Sequence[_Word], most: int) -> bool:
     if len(words) == 1:
         return False
     size = sum(len(word.rest) + len(word.text) + 1 for word in words)
-    return size > most or any(word.text.startswith("!!") for word in words)
+    return size > most or any(word.text.startswith(MARK + MARK) for word in words)
 
 
-def _text(markets: Sequence[int], count: int) -> str:
-    """The shortest of the three ways, with its mark."""
-    if not markets:
-        return MARK
-    size = markets[-1] // numbers.BITS + 1
-    found = "!" + numbers.encode_gaps(markets) if len(markets) <= size else ""
-    if found and len(found) <= size:
-        return found
-    if count - len(markets) < size:
-        having = frozenset(markets)
-        lacking = "!!" + numbers.encode_gaps([number for number in range(count) if number not in having])
-        if len(lacking) <= size:
-            return lacking
-    return "!!!" + numbers.encode_bits(markets)
+def _text(markets: Sequence[int]) -> str:
+    """The shorter of the two ways, with its mark."""
+    size = markets[-1] // numbers.BITS + 1 if markets else 0
+    if len(markets) > size:
+        return MARK + MARK + numbers.encode_bits(markets)
+    gaps = numbers.encode_gaps(markets)
+    return MARK + gaps if len(gaps) <= size else MARK + MARK + numbers.encode_bits(markets)
 
 
 def _target(size: int) -> int:

@@ -1,19 +1,20 @@
 """Numbers as printable ASCII that JSON need not escape: ascending ones in two ways, and numbers of fixed width. Pure.
 
     gaps            the last digit is one of 57, from `#` to `[`; those before it are one of 34, from `]` to `~`
-    bits            one for every number from 0 on, six to a character in Base64; what follows the last is left out
-    fixed width     every digit is one of 91, from `#` to `~` without the backslash
+    bits            one for every number from 0 on, the first of six in the highest; what follows the last is left out
+    fixed width     every digit is one of 91, from `#` to `~` without the backslash; six bits are one of the first 64
 
 Gaps are mostly small, so most of them take one character. Bits take less where more than a sixth of all numbers are
 there, and a router compares six at once.
 """
 
-import string
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain, product
 from operator import sub
+from string import ascii_lowercase, ascii_uppercase
+from string import digits as decimals
 from typing import Final
 
 #: Codes of the digits; the backslash (92) is none.
@@ -30,9 +31,11 @@ BITS: Final = 6
 #: Bits that are whole bytes and whole characters.
 _BYTES_BITS: Final = 24
 _SET: Final = ord("1")
-BASE64: Final = f"{string.ascii_uppercase}{string.ascii_lowercase}{string.digits}+/"
 
 _DIGITS: Final = "".join(chr(code) for code in range(FIRST, FIRST + BASE + 1) if code != BACKSLASH)
+_BASE64: Final = f"{ascii_uppercase}{ascii_lowercase}{decimals}+/".encode()
+_FROM_BASE64: Final = bytes.maketrans(_BASE64, _DIGITS[: 1 << BITS].encode())
+_TO_BASE64: Final = bytes.maketrans(_DIGITS[: 1 << BITS].encode(), _BASE64)
 #: Gaps below this are looked up: all but the first of rare words.
 _COMMON: Final = 1 << 12
 
@@ -62,12 +65,12 @@ def encode_bits(numbers: Sequence[int]) -> str:
     for number in numbers:
         flags[number] = _SET
     body = int(flags, 2).to_bytes(len(flags) // 8, "big")
-    return b64encode(body)[: last // BITS + 1].decode()
+    return b64encode(body)[: last // BITS + 1].translate(_FROM_BASE64).decode()
 
 
 def decode_bits(text: str) -> list[int]:
     """The ascending numbers."""
-    body = b64decode(text + "A" * (-len(text) % 4))
+    body = b64decode(text.encode().translate(_TO_BASE64) + b"A" * (-len(text) % 4))
     flags = f"{int.from_bytes(body, 'big'):0{8 * len(body)}b}"
     return [number for number, flag in enumerate(flags) if flag == "1"]
 

@@ -34,7 +34,7 @@ def words_without(root: Root, gone: Collection[int], read: Callable[[str], bytes
     """
     numbers = renumbered(root.count, gone)
     for key in root.bucket_keys():
-        for word, markets in buckets.read(read(key), root.count):
+        for word, markets in buckets.read(read(key)):
             kept = [number for number in map(numbers.__getitem__, markets) if number >= 0]
             # A category keeps its lists, although they may be empty.
             if kept or word.startswith(OF_CATEGORY):

@@ -41,7 +41,7 @@ def index_of(output: Path) -> Index:
     root = Root.model_validate(head)
     words = dict[str, list[int]]()
     for key in root.bucket_keys():
-        words |= dict(buckets.read((output / key).read_bytes(), root.count))
+        words |= dict(buckets.read((output / key).read_bytes()))
     return Index(words, root.count, head["generation"])
 
 

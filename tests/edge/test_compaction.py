@@ -25,12 +25,13 @@ def tokens(script: str) -> list[str]:
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
-        ("  const a = 'b  c', d = \"e // f\";  // why\n", "const a='b  c',d=\"e // f\";\n"),
+        ("  const a = 'b  c', d = \"e // f\";  // why\n", "let a='b  c',d=\"e // f\";\n"),
         ("function f() {\n  return -1;\n}\nf();", "function f(){return-1;}f();\n"),
         ("a + +b; a - -b; a++ + b; a +b;", "a+ +b;a- -b;a++ +b;a+b;\n"),
         ("if (a) b();\n  else return [c in $d];", "if(a)b();else return[c in $d];\n"),
         ("a('it\\'s // no comment');\n// one\n\n  // two\nb();\n", "a('it\\'s // no comment');b();\n"),
         ("let é = 1, a = é in b;", "let é=1,a=é in b;\n"),
+        ("a.const = 'const b'; for (const c in constant) d();", "a.const='const b';for(let c in constant)d();\n"),
         ("", "\n"),
     ],
 )
@@ -53,7 +54,7 @@ def test_no_script_loses_a_token_or_needs_the_end_of_a_line(monkeypatch: pytest.
     found = [*scripts(monkeypatch)]
     assert len(found) == 12
     for script in found:
-        assert tokens(compact(script)) == tokens(script)
+        assert tokens(compact(script)) == ["let" if word == "const" else word for word in tokens(script)]
         lines = [line for line in map(str.strip, script.splitlines()) if line and not line.startswith("//")]
         for line, following in zip(lines, [*lines[1:], "}"], strict=True):
             assert line.endswith(_ENDS) or following[0] in "?:.}&|+", line

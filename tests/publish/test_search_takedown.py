@@ -134,7 +134,7 @@ def keep_the_old_index(withdrawal: Any, *_: object) -> StagedList:
 def keep_the_vocabulary(root: Root, gone: Collection[int], read: Callable[[str], bytes]) -> Iterator[Any]:
     numbers = index.renumbered(root.count, gone)
     for key in root.bucket_keys():
-        for word, markets in buckets.read(read(key), root.count):
+        for word, markets in buckets.read(read(key)):
             yield word, [numbers[market] for market in markets if numbers[market] >= 0]
 
 

@@ -124,13 +124,13 @@ def of_words(markets: Sequence[Market]) -> list[buckets.Bucket]:
 
 def test_words_are_read_back_from_their_buckets() -> None:
     postings = Postings()
-    for number, market in enumerate(MANY[:300]):
-        postings.add(words.of_texts((*market.texts, "most" if number % 20 else "few")), market.categories)
+    for market in MANY[:300]:
+        postings.add(words.of_texts(market.texts), market.categories)
     found = [*postings.numbered(range(300))]
     made = buckets.make(found, 300)
-    for way in (" t!!", " ypto!!!", "*!"):
+    for way in ("!#", "!!", "*!"):
         assert any(way in bucket.body.decode() for bucket in made), way
-    assert [entry for bucket in made for entry in buckets.read(bucket.body, 300)] == found
+    assert [entry for bucket in made for entry in buckets.read(bucket.body)] == found
 
 
 def test_long_words_count_by_their_first_hundred_letters() -> None:

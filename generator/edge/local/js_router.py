@@ -99,10 +99,25 @@ class Router:
             self._context, self._stamp = context, stamp
 
 
+#: Only ASCII is as it should be: of other letters the router needs to know no more than that they are none.
+_ENCODER: Final = """
+function TextEncoder() {}
+TextEncoder.prototype.encode = function (text) {
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = Math.min(text.charCodeAt(i), 255);
+  return bytes;
+};
+"""
+
+
 def provide_digest(context: Any) -> None:
-    """Define the function `digest` that the router needs. Text goes through JSON: a NUL would end it on the way."""
+    """Define what the router needs: the function `digest`, and an encoder, which QuickJS lacks.
+
+    Text goes through JSON: a NUL would end it on the way.
+    """
     context.add_callable("digestOfJson", lambda text: hashlib.sha256(json.loads(text).encode()).hexdigest())
     context.eval("function digest(text) { return digestOfJson(JSON.stringify(text)); }")
+    context.eval(_ENCODER)
 
 
 def load(config: Config) -> Router:
