@@ -21,7 +21,7 @@ _ENTRY_BYTES: Final = 24
 
 def at_most(catalog: Catalog) -> Weight:
     """More than the index of a catalog takes, without making it, which takes seconds for a large one."""
-    width = len(SORTS) * numbers.width(len(catalog.markets) * STATES)
+    width = len(SORTS) * (1 + numbers.width(len(catalog.markets) * STATES))
     size = sum(
         len(market.words.encode()) + (market.words.count(" ") + 1) * _ENTRY_BYTES + width
         + sum(len(slug) + _ENTRY_BYTES for slug in market.categories)

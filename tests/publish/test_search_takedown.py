@@ -78,7 +78,7 @@ def test_an_index_that_cannot_be_read_ends_with_a_takedown(searched: Site, damag
 
 @in_one_layout
 def test_an_index_of_another_version_ends_with_a_takedown(searched: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reindex, "FORMAT", 2)
+    monkeypatch.setattr(reindex, "FORMAT", reindex.FORMAT + 1)
     searched.done("takedown", market_id(1))
     assert index_of(searched.objects()) == {}
 
