@@ -11,6 +11,7 @@ from generator.api import keys
 from generator.publish import reindex
 from generator.search import buckets
 from generator.search import published as index
+from generator.search.generation import FORMAT
 from generator.search.published import Root
 from generator.tree import layouts, manifest
 from generator.tree.staging import Staged, StagedList
@@ -78,7 +79,7 @@ def test_an_index_that_cannot_be_read_ends_with_a_takedown(searched: Site, damag
 
 @in_one_layout
 def test_an_index_of_another_version_ends_with_a_takedown(searched: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reindex, "FORMAT", reindex.FORMAT + 1)
+    monkeypatch.setattr(reindex, "FORMAT", FORMAT + 1)
     searched.done("takedown", market_id(1))
     assert index_of(searched.objects()) == {}
 
