@@ -3,6 +3,7 @@
 import inspect
 import json
 from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -16,7 +17,7 @@ from generator.search.published import Root
 from generator.tree import layouts, manifest
 from generator.tree.staging import Staged, StagedList
 from tests.support.builds import files
-from tests.support.publishing import OPEN, Site, hour
+from tests.support.publishing import OPEN, Site, hour, tamper
 from tests.support.rows import market_id
 from tests.support.searched import RARE, Reads, engine, found, in_one_layout, index_of, remains
 
@@ -123,6 +124,29 @@ def test_after_a_takedown_no_machine_brings_the_word_back(searched: Site) -> Non
     searched.done("rebuild", "--as-of", hour(4))
     assert left(searched) == set()
     assert remains(files(searched.folder / "other", "")) == set()
+
+
+@in_one_layout
+def test_a_retired_index_of_a_site_without_search_ends_with_a_takedown(searched: Site) -> None:
+    searched.done("rebuild", "--as-of", hour(2), search="off")
+    assert remains(searched.stored())
+    searched.done("takedown", market_id(1), search="off")
+    assert left(searched) == set()
+    searched.check()
+
+
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_a_takedown_from_a_folder_makes_the_index_of_a_build_without_the_market(
+    searched: Site, *, is_complete: bool
+) -> None:
+    """Even from one that a killed build left, whose objects the manifest does not describe."""
+    content = json.loads(Path("output/manifest.json").read_bytes())
+    tamper(Path("output/manifest.json"), json.dumps({**content, "complete": is_complete}).encode())
+    searched.done("takedown", market_id(1), publish__target="")
+    assert remains(files(searched.folder / "output", "")) == set()
+    searched.database.execute("DELETE FROM markets WHERE id = ?", [market_id(1)])
+    searched.done("build", "--as-of", hour(1), output="fresh")
+    assert index_of(searched.built()) == index_of(searched.built("fresh"))
 
 
 # Rules, each taken away: the test that is about it notices
