@@ -171,12 +171,13 @@ class _Withdrawal:
         return staging.stage_generation(folder, before.generations(), index) if index else None
 
     def _roots(self, recorded: Current) -> list[str]:
-        """The generations that the index may be of, the one that readers find first: a killed run may have moved it."""
+        """The generations that may be published, the one that readers find first: a killed run may have moved on."""
         found = ""
         with suppress(ValueError, TypeError, KeyError):
             found = _JSON.validate_json(self._read(keys.head(keys.SEARCH)) or b"")["generation"]
-        known = [name for list_name, name in self._before.generations() if list_name == keys.SEARCH]
-        return sorted(known, key=lambda name: (name != found, name != recorded.generation))
+        begun = [entry.generation for entry in self._before.retired if entry.partial and entry.list == keys.SEARCH]
+        is_known = (keys.SEARCH, found) in self._before.generations()
+        return list(dict.fromkeys([*([found] if is_known else []), recorded.generation, *begun]))
 
     def _read_all(self, parallel: int, wanted: Iterable[str]) -> Iterable[bytes | None]:
         return parallel_map(self._read, wanted, parallel)

@@ -79,6 +79,18 @@ def test_an_index_that_cannot_be_read_ends_with_a_takedown(searched: Site, damag
 
 
 @in_one_layout
+def test_no_index_that_an_edit_replaced_comes_back_with_a_takedown(searched: Site) -> None:
+    """The lists are the same, as they show no description; the index that is published now cannot be read."""
+    searched.edit(2, description="Nobody decides.")
+    searched.done("rebuild", "--as-of", hour(2))
+    current = searched.record().built.search
+    assert current
+    searched.remove(keys.index(keys.SEARCH, current.generation))
+    searched.done("takedown", market_id(1))
+    assert index_of(searched.objects()) == {}
+
+
+@in_one_layout
 def test_an_index_of_another_version_ends_with_a_takedown(searched: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reindex, "FORMAT", FORMAT + 1)
     searched.done("takedown", market_id(1))
