@@ -43,12 +43,12 @@ def without(ids: Collection[str], state: Published, read: Read, read_all: ReadAl
 
     None does, either, where a run that was killed replaced only some of the lists, and did more than withdraw markets.
     """
-    newest = state.before[_NUMBERED_BY]
     shown = {item: _JSON.validate_json(item) for item in dict.fromkeys(chain.from_iterable(state.before.values()))}
     kept = {item: market for item, market in shown.items() if market["id"] not in ids}
-    root = _root_of(newest, state, read)
-    if root is None or not _are_of_one_state(state.before.values(), kept):
+    found = _root_and_markets(state, kept, read)
+    if found is None or not _are_of_one_state(state.before.values(), kept):
         return None
+    root, newest = found
     bodies = dict(zip(root.bucket_keys(), read_all(root.bucket_keys()), strict=True))
     if not all(body and keys.chunk(keys.SEARCH, chunks.name(body)) == key for key, body in bodies.items()):
         return None
@@ -66,11 +66,16 @@ def _are_of_one_state(lists: Iterable[Sequence[bytes]], kept: Collection[bytes])
     return len({frozenset(item for item in items if item in kept) for items in lists}) == 1
 
 
-def _root_of(newest: Sequence[bytes], state: Published, read: Read) -> Root | None:
-    """The first root whose markets are numbered by the list as it is now."""
-    numbered_by = layouts.make(state.layout, ItemList(_NUMBERED_BY, newest)).name
-    roots = (_root(read(keys.index(keys.SEARCH, name)), name) for name in state.roots)
-    return next((root for root in roots if root and root.lists["new"] == numbered_by), None)
+def _root_and_markets(state: Published, kept: Collection[bytes], read: Read) -> tuple[Root, Sequence[bytes]] | None:
+    """The first root that belongs to the list as it is, or as it will be, and that list's items, the newest first."""
+    found = state.before[_NUMBERED_BY]
+    lists = (found, [item for item in found if item in kept])
+    by_name = {layouts.make(state.layout, ItemList(_NUMBERED_BY, items)).name: items for items in lists}
+    for name in state.roots:
+        root = _root(read(keys.index(keys.SEARCH, name)), name)
+        if root and root.lists["new"] in by_name:
+            return root, by_name[root.lists["new"]]
+    return None
 
 
 def _root(body: bytes | None, name: str) -> Root | None:

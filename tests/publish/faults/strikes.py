@@ -47,7 +47,10 @@ ANY: Final = "any"
 
 @dataclass(frozen=True)
 class Strike:
-    """The request to interrupt: before it takes effect, or after that but before the response."""
+    """The request to interrupt: before it takes effect, or after that but before the response.
+
+    `label` may also be the key of an object, for the first put of it.
+    """
 
     label: str
     number: int
@@ -74,13 +77,20 @@ class Watch:
             texts = (ANY, label(request))
             self.counts.update(texts)
             strike = self.strike
-            if strike is None or strike.label not in texts or self.counts[strike.label] != strike.number:
+            if (
+                strike is None
+                or self._chosen
+                or not (self._is_counted(strike, texts) or _is_put_of(strike.label, request))
+            ):
                 return None
             self._chosen = request
         if strike.after:
             return None
         self._strike()
         return DROPPED if self.ends else None
+
+    def _is_counted(self, strike: Strike, texts: tuple[str, ...]) -> bool:
+        return strike.label in texts and self.counts[strike.label] == strike.number
 
     def after(self, request: Request, _: Answer) -> None:
         if request is self._chosen and self.strike and self.strike.after:
@@ -98,6 +108,10 @@ class Watch:
             yield self
         finally:
             server.before = server.after = None
+
+
+def _is_put_of(key: str, request: Request) -> bool:
+    return request.operation == "PutObject" and request.key == f"{PREFIX}{key}"
 
 
 def places(counts: Mapping[str, int], few: int = 4) -> list[Strike]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from generator.api import keys
 from generator.errors import BusyError, OutcomeUnknownError
 from generator.publish import takedown
 from generator.publish.apply import Tally
@@ -31,7 +32,7 @@ from tests.publish.faults.scene import (
     publish_site,
     record_of,
 )
-from tests.publish.faults.sites import Site
+from tests.publish.faults.sites import Site, secret
 from tests.publish.faults.strikes import ANY, DiedError, DiesAfter, Strike, Victims, Watch, label
 from tests.support.builds import NOW, Silent
 from tests.support.campaigns import rounds
@@ -233,6 +234,30 @@ def test_whatever_of_a_new_market_arrives_after_its_takedown_is_gone_after_the_n
     scene.publish(old)
     check_whole(scene.objects(), old)
     assert report.uploaded + report.deleted > 0, "this tests nothing if nothing arrived late"
+
+
+@pytest.mark.parametrize("part", ["bucket", "root", "head"])
+def test_whatever_of_an_index_arrives_after_a_takedown_is_gone_after_the_next_run(scene: Scene, part: str) -> None:
+    """It has words of a new market, which nothing else has."""
+    scene.searches, scene.layouts = True, dict.fromkeys(("a", "b", "elsewhere"), layouts.COMPACT)
+    old, slow = scene.site("a", 0), scene.site("b", 1, m10={"trader_count": 99})
+    scene.publish(old)
+    made = slow.manifest.search
+    assert made
+    buckets = [key for key in map(chunk_of_index, made.chunks) if secret(10)[3:].encode() in slow.files[key]]
+    root, head = keys.index(keys.SEARCH, made.generation), keys.head(keys.SEARCH)
+    late = {"bucket": buckets[0], "root": root, "head": head}[part]
+    freeze(scene, slow, Strike(late, 1), lambda: take_down(scene, 10))
+    assert late in scene.objects(), "this tests nothing if nothing arrived late"
+    assert part != "bucket" or scene.objects()[late].body == slow.files[late]
+    take_down(scene, 10)
+    check_known(scene.objects())
+    check_hidden(scene.objects(), 10)
+    check_lists(scene, old.state)
+
+
+def chunk_of_index(name: str) -> str:
+    return keys.chunk(keys.SEARCH, name)
 
 
 def take_down(scene: Scene, number: int) -> Tally:
