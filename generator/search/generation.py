@@ -14,7 +14,6 @@ Keys are those of a list named `all/search`, whose chunks are everything but the
 to lists: a market that is withdrawn ends all earlier generations, and others are kept while walks may be in them.
 """
 
-import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,8 +24,8 @@ from generator.api import keys
 from generator.api.contract import MARKET_STATUSES, MarketStatus, Sort
 from generator.search import buckets, folding, numbers
 from generator.search.words import OF_CATEGORY
-from generator.tree import layouts
-from generator.tree.generation import Stage, StagedGeneration, Weight
+from generator.tree import chunks, layouts
+from generator.tree.generation import Stage, StagedGeneration, Weight, stage_objects
 
 #: Part of the root, and so of every generation's name: increase it when the bytes of an object change.
 FORMAT: Final = 2
@@ -40,7 +39,6 @@ MOST_OBJECTS: Final = 24
 MOST_BUCKETS: Final = 18
 #: In the layout `pages`, items are taken from pages of the greatest of these limits that begins before the item.
 BLOCK_SIZES: Final = (1, 2, 5, 10, 20, 50, 100)
-_NAME_LENGTH: Final = 32
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ class Generation:
             yield word, markets
 
     def _named(self, body: bytes) -> str:
-        name = hashlib.sha256(body).hexdigest()[:_NAME_LENGTH]
+        name = chunks.name(body)
         self._bodies[name] = body
         return name
 
@@ -145,10 +143,4 @@ class Generation:
 
     def stage(self, stage: Stage) -> StagedGeneration:
         """Stage the objects that are not in place."""
-        places, size, written = [], 0, 0
-        for key, body in self.objects():
-            size += len(body)
-            if stage.put(key, body):
-                places.append(key)
-                written += len(body)
-        return StagedGeneration(tuple(places), len(places), written, size)
+        return stage_objects(stage, self.objects())

@@ -16,7 +16,7 @@ from typing import Final
 
 from generator.api import cursors, keys
 from generator.api.contract import LIMIT_MAX
-from generator.tree.generation import ItemList, Stage, StagedGeneration, Weight
+from generator.tree.generation import ItemList, Stage, StagedGeneration, Weight, stage_objects
 
 #: Part of every generation's name: increase it when the bytes of an object of this layout change.
 FORMAT: Final = "1"
@@ -76,13 +76,7 @@ class Generation:
 
     def stage(self, stage: Stage) -> StagedGeneration:
         """Stage the index, and the chunks that are not in place."""
-        places, size, written = [], 0, 0
-        for key, body in self.objects():
-            size += len(body)
-            if stage.put(key, body):
-                places.append(key)
-                written += len(body)
-        return StagedGeneration(tuple(places), len(places), written, size)
+        return stage_objects(stage, self.objects())
 
     def head(self) -> bytes:
         """The body of the head."""

@@ -66,6 +66,17 @@ class Stageable(Protocol):
         """Stage its objects that are not in place."""
 
 
+def stage_objects(stage: Stage, objects: Iterable[tuple[str, bytes]]) -> StagedGeneration:
+    """Stage a generation of these keys and bodies, except what is in place already."""
+    places, size, written = list[str](), 0, 0
+    for key, body in objects:
+        size += len(body)
+        if stage.put(key, body):
+            places.append(key)
+            written += len(body)
+    return StagedGeneration(tuple(places), len(places), written, size)
+
+
 @dataclass(frozen=True, slots=True)
 class Weight:
     """The objects and bytes of one list: its immutable objects, and the mutable ones that lead to them."""
