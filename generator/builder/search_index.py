@@ -37,7 +37,7 @@ def make(catalog: Catalog, offered: Collection[str], layout: str, generations: M
     """
     ranked = dict(catalog.ranked())
     oldest_first = ranked["new"][::-1]
-    numbers = {market.item.id: number for number, market in enumerate(oldest_first)}
+    number_of = {market.item.id: number for number, market in enumerate(oldest_first)}
     postings = Postings()
     for market in oldest_first:
         postings.add(market.words.split(), [slug for slug in market.categories if slug in offered])
@@ -45,10 +45,9 @@ def make(catalog: Catalog, offered: Collection[str], layout: str, generations: M
     orders = {
         sort: Order(
             generations[keys.list_name("all", sort)],
-            [numbers[market.item.id] for market in markets],
+            [number_of[market.item.id] for market in markets],
             b"" if layouts.is_cut(layout) or not markets else markets[0].body,
         )
         for sort, markets in ranked.items()
     }
-    words = postings.numbered(range(len(oldest_first)))
-    return Generation(words, [market.item.status for market in oldest_first], orders)
+    return Generation(postings.in_order(), [market.item.status for market in oldest_first], orders)

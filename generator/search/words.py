@@ -50,47 +50,44 @@ def _split(words: Iterable[str]) -> Iterator[str]:
 
 
 class Postings:
-    """The markets that have each word. Markets are added in any order, and numbered afterwards."""
+    """The markets that have each word. Markets have numbers in the order in which they are added."""
 
     def __init__(self) -> None:
         # Most words are rare: a number for one market, and a list only for several.
         self._markets: dict[str, int | list[int]] = {}
         self._count = 0
 
-    def add(self, words: Iterable[str], categories: Iterable[str] = ()) -> int:
-        """Add a market with its distinct words and its categories, as slugs; return its place."""
-        place, markets = self._count, self._markets
+    def add(self, words: Iterable[str], categories: Iterable[str] = ()) -> None:
+        """Add the next market with its distinct words and its categories, as slugs."""
+        number, markets = self._count, self._markets
         self._count += 1
         for word in (*words, *(f"{OF_CATEGORY}{slug}" for slug in categories)):
             known = markets.get(word)
             if known is None:
-                markets[word] = place
+                markets[word] = number
             elif isinstance(known, int):
-                markets[word] = [known, place]
+                markets[word] = [known, number]
             else:
-                known.append(place)
-        return place
+                known.append(number)
 
     def mention(self, categories: Iterable[str]) -> None:
         """Add these categories, even if no market has them: what the index lacks has no lists."""
         for slug in categories:
             self._markets.setdefault(f"{OF_CATEGORY}{slug}", [])
 
-    def numbered(self, numbers: Sequence[int]) -> Iterator[tuple[str, list[int]]]:
-        """The words in order, each with the ascending numbers of its markets, given by place."""
+    def in_order(self) -> Iterator[tuple[str, Sequence[int]]]:
+        """The words in order, each with the ascending numbers of its markets."""
         markets = self._cut()
-        for word in sorted(markets):
-            places = markets[word]
-            yield word, [numbers[places]] if isinstance(places, int) else sorted(map(numbers.__getitem__, places))
+        return ((word, _numbers(markets[word])) for word in sorted(markets))
 
     def _cut(self) -> Mapping[str, int | list[int]]:
         """The words, cut to WORD_LENGTH; categories are whole."""
         long = [word for word in self._markets if len(word) > WORD_LENGTH and not word.startswith(OF_CATEGORY)]
         for word in long:
-            places = {*_places(self._markets.pop(word)), *_places(self._markets.get(word[:WORD_LENGTH], []))}
-            self._markets[word[:WORD_LENGTH]] = sorted(places)
+            cut = word[:WORD_LENGTH]
+            self._markets[cut] = sorted({*_numbers(self._markets.pop(word)), *_numbers(self._markets.get(cut, []))})
         return self._markets
 
 
-def _places(markets: int | list[int]) -> list[int]:
+def _numbers(markets: int | list[int]) -> list[int]:
     return [markets] if isinstance(markets, int) else markets

@@ -119,14 +119,14 @@ def of_words(markets: Sequence[Market]) -> list[buckets.Bucket]:
     postings = Postings()
     for market in markets:
         postings.add(words.of_texts(market.texts), market.categories)
-    return buckets.make(postings.numbered(range(len(markets))), len(markets))
+    return buckets.make(postings.in_order(), len(markets))
 
 
 def test_words_are_read_back_from_their_buckets() -> None:
     postings = Postings()
     for market in MANY[:300]:
         postings.add(words.of_texts(market.texts), market.categories)
-    found = [*postings.numbered(range(300))]
+    found = [*postings.in_order()]
     made = buckets.make(found, 300)
     for way in ("!#", "!!", "*!"):
         assert any(way in bucket.body.decode() for bucket in made), way
@@ -137,7 +137,7 @@ def test_long_words_count_by_their_first_hundred_letters() -> None:
     postings = Postings()
     for text in ("x" * 150, "x" * 99, "x" * 100 + "y"):
         postings.add(words.of_text(text))
-    assert [*postings.numbered([2, 1, 0])] == [("x" * 99, [1]), ("x" * 100, [0, 2])]
+    assert [*postings.in_order()] == [("x" * 99, [1]), ("x" * 100, [0, 2])]
 
 
 @settings(max_examples=30, deadline=None)

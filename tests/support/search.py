@@ -80,9 +80,7 @@ def generation(
         lists.append(chunks.Generation(source) if layout == "chunks" else pages.Generation(source))
         first = source.items[0] if source.items and layout == "pages" else b""
         orders[sort] = index.Order(lists[-1].name, found, first)
-    return index.Generation(
-        postings.numbered(range(len(markets))), [market.status for market in markets], orders
-    ), lists
+    return index.Generation(postings.in_order(), [market.status for market in markets], orders), lists
 
 
 @contextmanager
