@@ -12,6 +12,7 @@ from generator.tree import chunks, pages
 from generator.tree.generation import ItemList
 from generator.tree.layouts import LAYOUTS
 from tests.support import lists
+from tests.support.edges import CHANGED_SEARCH_RULES
 from tests.support.faults import wait_until
 from tests.support.search_readers import AFTER, BEFORE, LATER, QUERIES, Walk, objects
 from tests.support.sites import EDGES, Site, site, target
@@ -72,6 +73,21 @@ def test_a_pointer_of_the_other_layout_is_as_good(moving: Site) -> None:
 
 
 def test_a_search_goes_on_while_the_site_is_republished_and_when_it_moves(moving: Site) -> None:
+    search_while_it_moves(moving)
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize(("name", "rule"), [*product(EDGES, CHANGED_SEARCH_RULES)])
+def test_a_changed_rule_of_a_search_is_noticed_by_such_readers(name: str, rule: tuple[str, str]) -> None:
+    with (
+        site(name, "chunks", rule=rule, variant="extended", search="title") as running,
+        pytest.raises((AssertionError, TimeoutError)),
+    ):
+        search_while_it_moves(running)
+
+
+def search_while_it_moves(moving: Site) -> None:
+    """Begin walks, publish other markets, go on, move to the other layout, and end the walks."""
     other = next(layout for layout in LAYOUTS if layout != moving.layout)
     moving.put_objects(objects(BEFORE, moving.layout))
     begun = [Walk(query) for query in QUERIES]

@@ -14,6 +14,9 @@ from tests.support.search import Market
 from tests.support.servers import Client
 from tests.support.serving import MARKETS
 
+#: More pages than any of the walks has.
+MOST_PAGES: Final = 100
+
 
 @dataclass(frozen=True)
 class Query:
@@ -69,6 +72,7 @@ class Walk:
     def finish(self, client: Client) -> "Walk":
         """Read all pages that are left."""
         while not self.is_over():
+            assert len(self.bodies) < MOST_PAGES, "the walk goes round"
             self.read(client)
         return self
 
@@ -110,6 +114,7 @@ QUERIES: Final = (
     Query("needle", "archive", "new", "cry", limit=1),
     Query("ele", sort="new", limit=20),
     Query("needle", limit=100),
+    Query("hay 9", limit=5),
 )
 
 
