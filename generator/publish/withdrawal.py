@@ -175,8 +175,9 @@ class _Withdrawal:
         found = ""
         with suppress(ValueError, TypeError, KeyError):
             found = _JSON.validate_json(self._read(keys.head(keys.SEARCH)) or b"")["generation"]
+        begun = [entry.generation for entry in self._before.retired if entry.partial and entry.list == keys.SEARCH]
         is_known = (keys.SEARCH, found) in self._before.generations()
-        return [found, recorded.generation] if is_known else [recorded.generation]
+        return list(dict.fromkeys([*([found] if is_known else []), recorded.generation, *begun]))
 
     def _read_all(self, parallel: int, wanted: Iterable[str]) -> Iterable[bytes | None]:
         return parallel_map(self._read, wanted, parallel)

@@ -11,6 +11,7 @@ import pytest
 
 from generator.api import keys
 from generator.publish import record, takedown
+from generator.publish.stores.store import Store
 from generator.tree import chunks, layouts
 from generator.tree.blocklist import BlockedList
 from tests.publish.faults.rounds import AT_ONCE, code_of, run_all
@@ -28,7 +29,7 @@ from tests.publish.faults.scene import (
 from tests.publish.faults.sites import Site, without
 from tests.publish.faults.strikes import ANY, DiedError, DiesAfter, Strike, Watch, label
 from tests.support.builds import NOW, Silent
-from tests.support.campaigns import sample
+from tests.support.campaigns import rounds, sample
 from tests.support.rows import market_id
 from tests.support.s3.wire import Answer, Request
 from tests.support.stores import use_credentials
@@ -124,10 +125,10 @@ def check_quiet_without(scene: Scene, number: int) -> None:
     check_hidden(objects, number)
 
 
-def take_down(scene: Scene, tell: Callable[[str], None], number: int = HIDDEN) -> None:
+def take_down(scene: Scene, tell: Callable[[str], None], number: int = HIDDEN, *, store: Store | None = None) -> None:
     blocked = BlockedList().decided([market_id(number)], is_blocked=True, now=NOW)
     config = scene.config("elsewhere")
-    takedown.from_store(scene.store(config), config, blocked, Silent(), tell)
+    takedown.from_store(store or scene.store(config), config, blocked, Silent(), tell)
 
 
 def test_a_takedown_that_completes_during_a_build_is_never_undone_not_even_for_a_moment(scene: Scene) -> None:
@@ -197,6 +198,24 @@ def test_a_takedown_between_two_states_leaves_whole_searches_or_none(scene: Scen
     scene.publish(again)
     check_whole(scene.objects(), again)
     check_lists(scene, again.state)
+
+
+def test_a_takedown_that_was_killed_and_runs_again_keeps_the_index(scene: Scene) -> None:
+    """Some lists lack the market already, and the index that the others' belongs to is replaced, or is not."""
+    scene.searches, scene.layouts = True, dict.fromkeys(("a", "elsewhere"), layouts.COMPACT)
+    old = scene.site("a", 0)
+    scene.publish(old)
+    before = scene.objects()
+    store = scene.store(scene.config("elsewhere"))
+    for writes in range(rounds(20, 8), rounds(21, 60)):
+        scene.reset(before)
+        mortal = DiesAfter(store, writes)
+        with suppress(DiedError):
+            take_down(scene, lambda _: None, store=mortal)
+        scene.pass_time(LEASE_S + 2)
+        take_down(scene, lambda _: None)
+        check_quiet_without(scene, HIDDEN)
+        check_lists(scene, without(old.state, HIDDEN))
 
 
 def writes_of(scene: Scene, site: Site) -> list[str]:
