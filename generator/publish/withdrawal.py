@@ -159,7 +159,7 @@ class _Withdrawal:
     ) -> StagedList | None:
         """Stage the search index; None without one, or if it cannot be read: then search ends until the next build."""
         before, current = self._before, {staged_list.name: staged_list.current for staged_list in lists}
-        if before.search is None or self.problems or items.keys() != _NUMBERED:
+        if before.search is None or items.keys() != _NUMBERED:
             return None
         is_as_before = all(current[name] == before.lists[name] for name in _NUMBERED)
         if is_as_before and not self._is_doubted(keys.SEARCH):

@@ -239,6 +239,21 @@ def test_what_cannot_be_read_keeps_no_detail_from_being_deleted(scene: Scene) ->
     assert keys.detail(market_id(HIDDEN)) not in scene.objects()
 
 
+@pytest.mark.parametrize(("broken", "is_searchable"), [("open/new", True), ("all/volume", False)])
+def test_what_cannot_be_read_keeps_no_word_in_the_index(scene: Scene, broken: str, *, is_searchable: bool) -> None:
+    """Search goes on unless the index leads into the list that cannot be read."""
+    scene.searches, scene.layouts = True, dict.fromkeys(("a", "elsewhere"), layouts.COMPACT)
+    site = scene.site("a", 0)
+    scene.publish(site)
+    scene.server.bucket.delete(PREFIX + keys.head(broken))
+    assert code_of(lambda: take_down(scene, lambda _: None)) == 1
+    index = {key: found for key, found in scene.objects().items() if key.startswith(keys.list_prefix(keys.SEARCH))}
+    check_hidden(index, HIDDEN)
+    assert bool(index) == is_searchable
+    if index:
+        scene.reader.check(without(site.state, HIDDEN), lists=("all/popular?quest",))
+
+
 def test_without_a_record_no_success_is_reported(scene: Scene) -> None:
     scene.publish(scene.site("a", 0))
     scene.server.bucket.delete(PREFIX + record.KEY)
