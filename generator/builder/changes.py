@@ -51,23 +51,15 @@ def expected_of_index(previous: Manifest | None, index: Index) -> Weight:
 
 def made(previous: Manifest | None, rendered: Rendered) -> Change | None:
     """What a build changed; None when that says nothing about later builds."""
-    if previous is None or not previous.complete or not (rendered.staged.changed or rendered.new_lists()):
+    if previous is None or not previous.complete or not (rendered.staged.changed or rendered.new_parts()):
         return None
     minutes = manifest.minutes_between(previous.as_of, rendered.manifest.as_of)
     if minutes <= 0:
         return None
-    lists = [staged for staged in rendered.lists if staged.name != keys.SEARCH]
     objects = sum(not keys.is_first_page(key) for key in rendered.staged.changed)
-    new_generations = frozenset(staged.name for staged in lists if staged.new)
-    new_first_pages = frozenset(staged.name for staged in lists if staged.first_pages.changed)
+    new_generations = frozenset(staged.name for staged in rendered.new_lists())
+    new_first_pages = frozenset(staged.name for staged in rendered.lists if staged.first_pages.changed)
     # A new generation has a new index, which is not a chunk.
-    chunks = {staged.name: staged.new.objects - 1 for staged in lists if staged.new and staged.current.chunks}
-    return Change(new_generations, new_first_pages, objects, minutes, chunks, _made_of_index(rendered))
-
-
-def _made_of_index(rendered: Rendered) -> Weight:
-    for staged in rendered.lists:
-        if staged.name == keys.SEARCH:
-            objects, size = (staged.new.objects, staged.new.bytes) if staged.new else (0, 0)
-            return Weight(objects, size, len(staged.first_pages.changed), staged.first_pages.bytes)
-    return NO_INDEX
+    chunks = {staged.name: staged.new.objects - 1 for staged in rendered.lists if staged.new and staged.current.chunks}
+    index = rendered.index.written() if rendered.index else NO_INDEX
+    return Change(new_generations, new_first_pages, objects, minutes, chunks, index)

@@ -20,9 +20,9 @@ from generator.progress import Progress, Stopwatch
 from generator.source.connection import display_url
 from generator.source.queries import Range
 from generator.source.reader import Reader
-from generator.tree import layouts, manifest, staging
+from generator.tree import manifest, staging
 from generator.tree.folder import Output
-from generator.tree.generation import ItemList, Weight
+from generator.tree.generation import ItemList
 from generator.tree.manifest import Manifest, Membership, Memberships
 from generator.tree.staging import Rendered, Staged, StagedList
 
@@ -47,7 +47,7 @@ class Rendering:
 
 @dataclass(frozen=True)
 class Renderer:
-    """Renders into a locked folder; `previous` is its manifest.
+    """Renders into a locked folder; `previous` is its manifest. `is_clock_set`: the operator chose the as-of.
 
     Bad rows found on the way go to `quarantine`, odd ones that are published to `remarks`. `stopwatch` measures what
     is done: `render`, `index` where there is one for searches, and the beginning of `place`.
@@ -56,12 +56,13 @@ class Renderer:
     config: Config
     folder: Output
     previous: Manifest | None
+    is_clock_set: bool
     quarantine: Quarantine
     remarks: list[Remark]
     stopwatch: Stopwatch
     progress: Progress
 
-    def render(self, catalog: Catalog, reader: Reader, excerpts: Excerpts, *, is_clock_set: bool) -> Rendering:
+    def render(self, catalog: Catalog, reader: Reader, excerpts: Excerpts) -> Rendering:
         """Stage everything, in publication order."""
         with self.stopwatch.stage("render"):
             categories = artifacts.offered(catalog, self.config)
@@ -71,20 +72,19 @@ class Renderer:
             self.progress.start(len(lists) + details.count() + self.config.can_search)
             staged_lists, ranges = self._stage(lists, details)
             staged = self._collected(ranges, catalog, excerpts)
-        search = None
+        index, search = None, None
         if self.config.can_search:
             with self.stopwatch.stage("index"):
-                staged_index, search = self._index(catalog, categories, staged_lists)
-                staged_lists.append(self._advanced(staged_index))
+                index, search = self._advanced(self._index(catalog, categories, staged_lists))
         with self.stopwatch.stage("place"):
-            for staged_list in staged_lists:
-                staged.add(staged_list.first_pages)
-            counts = {found.name: found.current.count for found in staged_lists if found.name != keys.SEARCH}
+            for part in (*staged_lists, *([index] if index else [])):
+                staged.add(part.first_pages)
+            counts = {staged_list.name: staged_list.current.count for staged_list in staged_lists}
             staged.put(self.folder, artifacts.build_json(catalog, self.config, counts, categories))
             is_demo = self.config.source.is_default or reader.is_demo()
-            built = self._manifest(catalog, staged_lists, staged, is_clock_set=is_clock_set, is_demo=is_demo)
-            rendered = Rendered(staged_lists, staged, built, _memberships(catalog, categories))
-            return Rendering(rendered, _site(lists, staged_lists, staged), search)
+            built = self._manifest(catalog, staged_lists, index, staged, is_demo=is_demo)
+            rendered = Rendered(staged_lists, index, staged, built, _memberships(catalog, categories))
+            return Rendering(rendered, _site(lists, rendered), search)
 
     def _collected(self, ranges: Iterable[StagedRange], catalog: Catalog, excerpts: Excerpts) -> Staged:
         """What details and documents are staged, and what was found in the details."""
@@ -138,20 +138,25 @@ class Renderer:
         return staging.stage_generation(self.folder, known, index), SearchCounts.of(index)
 
     def _manifest(
-        self, catalog: Catalog, lists: list[StagedList], staged: Staged, *, is_clock_set: bool, is_demo: bool
+        self,
+        catalog: Catalog,
+        lists: list[StagedList],
+        index: StagedList | None,
+        staged: Staged,
+        *,
+        is_demo: bool,
     ) -> Manifest:
-        found = {staged_list.name: staged_list.current for staged_list in lists}
         return Manifest(
             complete=True,
             as_of=catalog.as_of,
-            is_clock_set=is_clock_set,
+            is_clock_set=self.is_clock_set,
             is_demo=is_demo,
             version=__version__,
             variant=self.config.variant,
             layout=self.config.layout,
             settings=shape(self.config),
-            lists={name: current for name, current in found.items() if name != keys.SEARCH},
-            search=found.get(keys.SEARCH),
+            lists={staged_list.name: staged_list.current for staged_list in lists},
+            search=index.current if index else None,
             retired=(),
             objects=dict(sorted(staged.objects.items())),
             markets={},
@@ -159,14 +164,11 @@ class Renderer:
         )
 
 
-def _site(lists: Sequence[ItemList], staged_lists: Sequence[StagedList], staged: Staged) -> Site:
-    objects, size, index = sum(not keys.is_first_page(key) for key in staged.objects), staged.size, NO_INDEX
-    for staged_list in staged_lists:
-        current, first_pages = staged_list.current, staged_list.first_pages
-        size -= first_pages.size
-        if staged_list.name == keys.SEARCH:
-            index = Weight(layouts.object_count(current), current.bytes, len(first_pages.objects), first_pages.size)
-    return Site.of(lists, objects, size, index)
+def _site(lists: Sequence[ItemList], rendered: Rendered) -> Site:
+    objects = sum(not keys.is_first_page(key) for key in rendered.staged.objects)
+    size = rendered.staged.size - sum(staged_list.first_pages.size for staged_list in rendered.lists)
+    index = rendered.index.weight() if rendered.index else NO_INDEX
+    return Site.of(lists, objects, size - index.mutable_bytes, index)
 
 
 def _work(unit: Unit) -> float:

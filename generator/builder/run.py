@@ -60,8 +60,10 @@ def build_into(
         run.remarks.extend(notices.of(catalog, config))
         with stopwatch.stage("render"):
             excerpts = Excerpts(catalog)
-        renderer = Renderer(config, folder, run.previous, run.quarantine, run.remarks, stopwatch, progress)
-        rendering = renderer.render(catalog, reader, excerpts, is_clock_set=clock.is_set)
+        renderer = Renderer(
+            config, folder, run.previous, clock.is_set, run.quarantine, run.remarks, stopwatch, progress
+        )
+        rendering = renderer.render(catalog, reader, excerpts)
     with stopwatch.stage("place"):
         placed = run.place(rendering.state)
         run.put_edge()
@@ -132,7 +134,7 @@ class _Run:
             deleted=placed.deleted,
             remarks=sorted(self.remarks),
             markets=self._market_changes(rendered),
-            new_lists=[staged.name for staged in rendered.new_lists() if staged.name != keys.SEARCH],
+            new_lists=[staged.name for staged in rendered.new_lists()],
         )
 
     def _market_changes(self, rendered: Rendered) -> MarketChanges:

@@ -126,8 +126,7 @@ class _Withdrawal:
             "markets": {},
             "slugs": {market_id: slugs for market_id, slugs in before.slugs.items() if market_id not in named},
         }
-        found = [*lists, index] if index else lists
-        return Rendered(found, staged, before.model_copy(update=update), markets)
+        return Rendered(lists, index, staged, before.model_copy(update=update), markets)
 
     def _kept_objects(self) -> dict[str, str]:
         """The digests of the objects that stay as they are."""

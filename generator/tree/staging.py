@@ -7,7 +7,7 @@ from generator.api import keys
 from generator.tree import files, layouts, manifest
 from generator.tree.artifact import Artifact
 from generator.tree.folder import Output
-from generator.tree.generation import ItemList, Stageable, StagedGeneration
+from generator.tree.generation import ItemList, Stageable, StagedGeneration, Weight
 from generator.tree.layouts import Known
 from generator.tree.manifest import Current, Manifest, Memberships
 
@@ -42,19 +42,33 @@ class Staged:
 
 @dataclass(frozen=True)
 class StagedList:
-    """One list as a worker staged it; `new` is None when the generation is in place already."""
+    """One list, or the search index, as it was staged; `new` is None when the generation is in place already."""
 
     name: str
     current: Current
     new: StagedGeneration | None
     first_pages: Staged
 
+    def weight(self) -> Weight:
+        """All its objects, and their bytes."""
+        objects, pages = layouts.object_count(self.current), self.first_pages
+        return Weight(objects, self.current.bytes, len(pages.objects), pages.size)
+
+    def written(self) -> Weight:
+        """The objects that were staged, and their bytes."""
+        objects, size = (self.new.objects, self.new.bytes) if self.new else (0, 0)
+        return Weight(objects, size, len(self.first_pages.changed), self.first_pages.bytes)
+
 
 @dataclass(frozen=True)
 class Rendered:
-    """A rendered state: everything that was staged, and the manifest that will describe it."""
+    """A rendered state: everything that was staged, and the manifest that will describe it.
+
+    `index` is the search index, if there is one; `lists` does not contain it.
+    """
 
     lists: list[StagedList]
+    index: StagedList | None
     staged: Staged
     manifest: Manifest
     memberships: Memberships
@@ -63,9 +77,13 @@ class Rendered:
         """The lists that get a new generation."""
         return [staged for staged in self.lists if staged.new]
 
+    def new_parts(self) -> list[StagedList]:
+        """The same, and the search index if it gets one."""
+        return [*self.new_lists(), *([self.index] if self.index and self.index.new else [])]
+
     def new_generations(self) -> list[StagedGeneration]:
         """The generations that were staged."""
-        return [staged.new for staged in self.lists if staged.new]
+        return [staged.new for staged in self.new_parts() if staged.new]
 
     def written(self) -> tuple[int, int]:
         """The objects that were staged, and their bytes."""
@@ -109,7 +127,7 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
     previous = before or rendered.manifest.emptied()
     withdrawn = sorted(previous.markets.keys() - rendered.memberships.keys())
     final = manifest.settle(previous, rendered.manifest, rendered.memberships, lifetime, rendered.manifest.as_of)
-    if final != previous or rendered.staged.changed or rendered.new_lists():
+    if final != previous or rendered.staged.changed or rendered.new_parts():
         folder.sync()
         if before is None:
             # Mark what lies under v1/ as ours, in case this first build is killed.
@@ -139,7 +157,7 @@ def purge_retired(folder: Output, before: Manifest) -> Manifest:
 
 
 def _move(folder: Output, previous: Manifest, rendered: Rendered) -> None:
-    new = {staged.name: staged.current for staged in rendered.new_lists()}
+    new = {staged.name: staged.current for staged in rendered.new_parts()}
     for generation in rendered.new_generations():
         for key in generation.places:
             folder.move(key)

@@ -114,21 +114,22 @@ def rendered(folder: Output, catalog: Catalog, config: Config, names: tuple[str,
     known = before.generations() if before else {}
     chosen = [items for items in artifacts.lists(catalog, ()) if items.name in names]
     lists = [_with_few_limits(staging.stage_list(folder, config.layout, known, items)) for items in chosen]
+    index = None
     if config.can_search:
         generations = {staged_list.name: staged_list.current.generation for staged_list in lists}
-        index = search_index.make(catalog, (), config.layout, generations)
-        lists.append(staging.stage_generation(folder, known, index))
+        made = search_index.make(catalog, (), config.layout, generations)
+        index = staging.stage_generation(folder, known, made)
     staged = Staged()
     for market in catalog.markets:
         staged.put(folder, Artifact(keys.detail(market.item.id), market.body))
     for artifact in artifacts.documents(catalog, config):
         staged.put(folder, artifact)
-    for staged_list in lists:
+    for staged_list in (*lists, *([index] if index else [])):
         staged.add(staged_list.first_pages)
-    counts = {found.name: found.current.count for found in lists if found.name != keys.SEARCH}
+    counts = {staged_list.name: staged_list.current.count for staged_list in lists}
     staged.put(folder, artifacts.build_json(catalog, config, counts, {}))
     states = {market.item.id: (market.item.status,) for market in catalog.markets}
-    return Rendered(lists, staged, _record(catalog, config, lists, staged), states)
+    return Rendered(lists, index, staged, _record(catalog, config, lists, index, staged), states)
 
 
 def _with_few_limits(staged_list: StagedList) -> StagedList:
@@ -140,8 +141,9 @@ def _with_few_limits(staged_list: StagedList) -> StagedList:
     return replace(staged_list, first_pages=few)
 
 
-def _record(catalog: Catalog, config: Config, lists: list[StagedList], staged: Staged) -> Manifest:
-    found = {staged_list.name: staged_list.current for staged_list in lists}
+def _record(
+    catalog: Catalog, config: Config, lists: list[StagedList], index: StagedList | None, staged: Staged
+) -> Manifest:
     return Manifest(
         complete=True,
         as_of=catalog.as_of,
@@ -149,8 +151,8 @@ def _record(catalog: Catalog, config: Config, lists: list[StagedList], staged: S
         variant=config.variant,
         layout=config.layout,
         settings=shape(config),
-        lists={name: current for name, current in found.items() if name != keys.SEARCH},
-        search=found.get(keys.SEARCH),
+        lists={staged_list.name: staged_list.current for staged_list in lists},
+        search=index.current if index else None,
         retired=(),
         objects=dict(sorted(staged.objects.items())),
         markets={},
