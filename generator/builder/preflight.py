@@ -188,7 +188,7 @@ def _of_search(config: Config, measured: DryBuild) -> Iterator[Finding]:
         size = f"{counted(index.objects, 'object', ',')} of {counted(index.bytes, 'byte', ',')}"
         yield fine(f"search: {counted(searches.words, 'word', ',')} can be found, in {size}")
     else:
-        texts = " or ".join(config.search.split("+"))
+        texts = " or ".join(config.search_texts)
         yield warning(f"search: no public market has a word in its {texts}, so `q` finds nothing")
 
 

@@ -259,9 +259,14 @@ class Config(Section):
     metrics: File | None = Field(None, description="Prometheus text file with the metrics of the last run; null: none.")
 
     @property
+    def search_texts(self) -> tuple[str, ...]:
+        """The texts of a market in which `q` finds words, `title` or `description`; empty without a search index."""
+        return () if self.variant == "core" or self.search == "off" else tuple(self.search.split("+"))
+
+    @property
     def can_search(self) -> bool:
         """Whether there is an index for `q`."""
-        return self.variant == "extended" and self.search != "off"
+        return bool(self.search_texts)
 
     @property
     def is_local(self) -> bool:

@@ -33,16 +33,20 @@ class Market:
 
     @classmethod
     def of(
-        cls, market: contract.PublicMarketDetailMarket, *, has_early_outcome: bool = False, search: str = "off"
+        cls,
+        market: contract.PublicMarketDetailMarket,
+        *,
+        has_early_outcome: bool = False,
+        search_texts: Iterable[str] = (),
     ) -> "Market":
-        """Keep only what lists show, and the words to find it by as `search` is set.
+        """Keep only what lists show, and the words of the `search_texts`: `title` or `description`.
 
         A description may be a megabyte and is read again for the detail.
         """
         item = PublicMarketListItem.model_validate(market)
         categories = tuple(slugs.of_category(name) for name in item.categories or ())
-        texts = {"title": (market.question,), "title+description": (market.question, market.description or "")}
-        found = " ".join(words.of_texts(texts.get(search, ())))
+        texts = {"title": market.question, "description": market.description or ""}
+        found = " ".join(words.of_texts(texts[name] for name in search_texts))
         return cls(item, contract.encode(item), market.fx_family_member, categories, has_early_outcome, found)
 
 

@@ -58,7 +58,7 @@ class Reader:
         self._statements = Statements(transaction.dialect, self._schema)
         self._shown = config.detail
         self._is_extended = config.variant == "extended"
-        self._search = config.search if config.can_search else "off"
+        self._search_texts = config.search_texts
         extended = row_validation.EXTENDED_COLUMNS if self._is_extended else ()
         self._market_columns = row_validation.MARKET_COLUMNS + extended
         self._detail_columns = row_validation.DETAIL_COLUMNS + extended
@@ -143,7 +143,8 @@ class Reader:
             except ValidationError as error:
                 self._quarantine.reject("markets", key, *faults.of(error), title=row["question"] or "")
             else:
-                markets.append(self._market(wire, row))
+                has_early = row_validation.has_early_outcome(row)
+                markets.append(Market.of(wire, has_early_outcome=has_early, search_texts=self._search_texts))
                 self._spelled.append(key)
         categorised.finish()
         unique = self._unique(markets, ids)
@@ -172,9 +173,6 @@ class Reader:
                 yield MarketRows(row_validation.with_detail(market.item, market.fx, row), *streams)
         for groups in (orders, fills, points):
             groups.finish()
-
-    def _market(self, wire: row_validation.MarketRow, row: Mapping[str, Any]) -> Market:
-        return Market.of(wire, has_early_outcome=row_validation.has_early_outcome(row), search=self._search)
 
     def _unique(self, markets: list[Market], counts: Counter[str]) -> list[Market]:
         """Drop markets whose id occurs more than once, even in a quarantined row: the id would be ambiguous."""

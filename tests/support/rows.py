@@ -1,7 +1,7 @@
 """Databases with hand-written rows: valid ones, with any column replaced."""
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -71,11 +71,16 @@ def market_row(number: int = 1, **columns: Any) -> dict[str, Any]:
 
 
 def public_market(
-    number: int = 1, *, fx: Mapping[str, Any] | None = None, fills24h: int = 0, search: str = "off", **columns: Any
+    number: int = 1,
+    *,
+    fx: Mapping[str, Any] | None = None,
+    fills24h: int = 0,
+    search_texts: Iterable[str] = (),
+    **columns: Any,
 ) -> Market:
-    """The market of `market_row(number, **columns)` as a catalog holds it, with the words of the setting `search`."""
+    """The market of `market_row(number, **columns)` as a catalog holds it, with the words of the `search_texts`."""
     market = row_validation.market(market_row(number, **columns), fx=fx, fills24h=fills24h, as_of=NOW)
-    return Market.of(market, search=search)
+    return Market.of(market, search_texts=search_texts)
 
 
 def insert_market(connection: sqlite3.Connection, number: int = 1, **columns: Any) -> str:

@@ -199,7 +199,7 @@ the page it came from."""
 
 def q(config: Config) -> str:
     """The description of the search parameter."""
-    texts = "title" if config.search == "title" else "title or description"
+    texts = " or ".join(config.search_texts)
     rewriting = "" if config.layout == "chunks" else " An edge that can only rewrite addresses answers it 400."
     return f"""\
 Words to search for: only markets that have all of them in their {texts} are listed, in the order of the list. A word \

@@ -71,7 +71,7 @@ class Site:
 
 def make(config: Config, shown: Mapping[int, Mapping[str, Any]], minute: int) -> Site:
     """Build a site of these markets in the folder, `minute` minutes after `AS_OF`."""
-    catalog = catalog_of(shown, minute, config.search if config.can_search else "off")
+    catalog = catalog_of(shown, minute, config.search_texts)
     names = SEARCHED_LISTS if config.can_search else LISTS
     with locked(config.output) as folder:
         staging.place(folder, folder.manifest(), rendered(folder, catalog, config, names), config.cursor.lifetime)
@@ -81,11 +81,11 @@ def make(config: Config, shown: Mapping[int, Mapping[str, Any]], minute: int) ->
     return Site(config, manifest, files(config.output), state)
 
 
-def catalog_of(shown: Mapping[int, Mapping[str, Any]], minute: int, search: str = "off") -> Catalog:
-    """The catalog of these markets, `minute` minutes after `AS_OF`, with the words of the setting `search`."""
+def catalog_of(shown: Mapping[int, Mapping[str, Any]], minute: int, search_texts: tuple[str, ...] = ()) -> Catalog:
+    """The catalog of these markets, `minute` minutes after `AS_OF`, with the words of the `search_texts`."""
     return Catalog(
         (
-            public_market(number, search=search, **{"description": secret(number), **columns})
+            public_market(number, search_texts=search_texts, **{"description": secret(number), **columns})
             for number, columns in shown.items()
         ),
         as_of=contract_time(AS_OF + timedelta(minutes=minute)),
