@@ -216,6 +216,7 @@ def parts_of_index(site: Site) -> dict[str, str]:
 
 
 @in_one_layout
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("what", ["head", "root", "bucket", "vector", "table"])
 def test_manual_changes_to_the_search_index_are_undone(searched: Site, what: str) -> None:
     good, key = searched.objects(), parts_of_index(searched)[what]
@@ -255,6 +256,7 @@ def test_verifying_makes_the_record_of_a_searchable_site_anew(searched: Site) ->
 
 
 @in_one_layout
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("field", [3, {"generation": "s", "count": 1, "bytes": 1, "chunks": [{}]}])
 def test_a_record_with_a_damaged_search_index_is_refused_and_made_anew(searched: Site, field: object) -> None:
     content = json.loads(searched.stored()[record.KEY])

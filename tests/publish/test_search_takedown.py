@@ -66,6 +66,7 @@ def test_a_takedown_ends_walks_in_earlier_indexes(searched: Site) -> None:
     assert json.loads(answer["body"])["details"][0]["path"] == ["cursor"]
 
 
+@pytest.mark.campaign(short=3)
 @pytest.mark.parametrize("damage", [None, b"[\n]", b"<Error/>"])
 def test_an_index_that_cannot_be_read_ends_with_a_takedown(searched: Site, damage: bytes | None) -> None:
     for key, body in searched.objects().items():
@@ -147,6 +148,7 @@ def test_a_retired_index_of_a_site_without_search_ends_with_a_takedown(searched:
     searched.check()
 
 
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("is_complete", [True, False])
 def test_a_takedown_from_a_folder_makes_the_index_of_a_build_without_the_market(
     searched: Site, *, is_complete: bool
@@ -215,6 +217,7 @@ RULES: Final[dict[str, tuple[str, Callable[..., Any], Callable[..., None]]]] = {
 
 
 @in_one_layout
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("rule", RULES)
 def test_without_a_rule_its_test_fails(searched: Site, monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
     kept_by, broken, notices = RULES[rule]

@@ -236,6 +236,7 @@ def test_whatever_of_a_new_market_arrives_after_its_takedown_is_gone_after_the_n
     assert report.uploaded + report.deleted > 0, "this tests nothing if nothing arrived late"
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("part", ["bucket", "root", "head"])
 def test_whatever_of_an_index_arrives_after_a_takedown_is_gone_after_the_next_run(scene: Scene, part: str) -> None:
     """It has words of a new market, which nothing else has."""
