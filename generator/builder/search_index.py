@@ -3,13 +3,11 @@
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from generator.api import keys
 from generator.api.contract import SORTS
 from generator.markets.catalog import Catalog
 from generator.search import folding, numbers
-from generator.search.generation import STATES, Generation, Order
+from generator.search.generation import LISTS, NUMBERED_BY, STATES, Generation, Order
 from generator.search.words import Postings
-from generator.tree import layouts
 from generator.tree.generation import Weight
 
 #: More objects than an index of ten million markets has.
@@ -36,17 +34,18 @@ def make(catalog: Catalog, offered: Collection[str], layout: str, generations: M
     `generations` has the name of every list's generation.
     """
     ranked = dict(catalog.ranked())
-    oldest_first = ranked["new"][::-1]
+    oldest_first = ranked[NUMBERED_BY][::-1]
     number_of = {market.item.id: number for number, market in enumerate(oldest_first)}
     postings = Postings()
     for market in oldest_first:
         postings.add(market.words.split(), [slug for slug in market.categories if slug in offered])
     postings.mention(offered)
     orders = {
-        sort: Order(
-            generations[keys.list_name("all", sort)],
+        sort: Order.of(
+            layout,
+            generations[LISTS[sort]],
             [number_of[market.item.id] for market in markets],
-            b"" if layouts.is_cut(layout) or not markets else markets[0].body,
+            markets[0].body if markets else b"",
         )
         for sort, markets in ranked.items()
     }

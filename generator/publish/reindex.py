@@ -8,17 +8,14 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from generator.api import keys
-from generator.api.contract import SORTS, MarketStatus, Sort
 from generator.search import published
-from generator.search.generation import FORMAT, Generation, Order
+from generator.search.generation import FORMAT, LISTS, NUMBERED_BY, Generation, Order
 from generator.search.published import Root
 from generator.tree import chunks, layouts
 from generator.tree.generation import ItemList
 from generator.tree.list_reader import Read
 
 _JSON: Final[TypeAdapter[Any]] = TypeAdapter(Any)
-#: The list by whose order markets are numbered.
-_NUMBERED_BY: Final = keys.list_name("all", "new")
 
 #: Reads objects by their keys, several at a time.
 ReadAll = Callable[[Iterable[str]], Iterable[bytes | None]]
@@ -56,8 +53,8 @@ def without(ids: Collection[str], state: Published, read: Read, read_all: ReadAl
     oldest_first = newest[::-1]
     gone = frozenset(number for number, item in enumerate(oldest_first) if item not in kept)
     numbers = dict(zip(oldest_first, published.renumbered(root.count, gone), strict=True))
-    states: list[MarketStatus] = [kept[item]["status"] for item in oldest_first if item in kept]
-    orders = {sort: _order(sort, state, numbers) for sort in SORTS}
+    states = [kept[item]["status"] for item in oldest_first if item in kept]
+    orders = {sort: _order(name, state, numbers) for sort, name in LISTS.items()}
     words = published.words_without(root, gone, lambda key: bodies[key] or b"")
     return Generation(words, states, orders)
 
@@ -68,13 +65,13 @@ def _are_of_one_state(lists: Iterable[Sequence[bytes]], kept: Collection[bytes])
 
 def _root_and_markets(state: Published, kept: Collection[bytes], read: Read) -> tuple[Root, Sequence[bytes]] | None:
     """The first root that belongs to the list as it is, or as it will be, and that list's items, the newest first."""
-    found = state.before[_NUMBERED_BY]
+    found = state.before[LISTS[NUMBERED_BY]]
     lists = (found, [item for item in found if item in kept])
-    by_name = {layouts.make(state.layout, ItemList(_NUMBERED_BY, items)).name: items for items in lists}
+    by_name = {layouts.make(state.layout, ItemList(LISTS[NUMBERED_BY], items)).name: items for items in lists}
     for name in state.roots:
         root = _root(read(keys.index(keys.SEARCH, name)), name)
-        if root and root.lists["new"] in by_name:
-            return root, by_name[root.lists["new"]]
+        if root and root.lists[NUMBERED_BY] in by_name:
+            return root, by_name[root.lists[NUMBERED_BY]]
     return None
 
 
@@ -86,8 +83,7 @@ def _root(body: bytes | None, name: str) -> Root | None:
     return root if root.format == FORMAT else None
 
 
-def _order(sort: Sort, state: Published, numbers: Mapping[bytes, int]) -> Order:
-    name = keys.list_name("all", sort)
-    kept = [item for item in state.before[name] if numbers.get(item, -1) >= 0]
-    first = b"" if layouts.is_cut(state.layout) or not kept else kept[0]
-    return Order(state.after[name], [numbers[item] for item in kept], first)
+def _order(list_name: str, state: Published, numbers: Mapping[bytes, int]) -> Order:
+    kept = [item for item in state.before[list_name] if numbers.get(item, -1) >= 0]
+    first_item = kept[0] if kept else b""
+    return Order.of(state.layout, state.after[list_name], [numbers[item] for item in kept], first_item)

@@ -20,6 +20,7 @@ from generator.publish import reindex
 from generator.publish.record import Published
 from generator.publish.stores.requests import etags_of, parallel_map, with_retries
 from generator.publish.stores.store import Store
+from generator.search.generation import LISTS
 from generator.tree import files, list_reader, staging
 from generator.tree.artifact import Artifact
 from generator.tree.folder import Output
@@ -30,7 +31,7 @@ from generator.tree.staging import Rendered, Staged, StagedList
 
 _JSON: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 #: The lists that the search index leads into.
-_NUMBERED: Final = frozenset(keys.list_name("all", sort) for sort in contract.SORTS)
+_INDEXED: Final = frozenset(LISTS.values())
 
 
 def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> None:
@@ -101,13 +102,13 @@ class _Withdrawal:
         before = self._before
         staged = Staged(objects=self._kept_objects())
         lists = []
-        numbered = dict[str, list[bytes]]()
+        indexed = dict[str, list[bytes]]()
         for name, items in zip(before.lists, parallel_map(self._items, before.lists, parallel), strict=True):
             lists.append(self._staged_list(folder, name, items))
             staged.add(lists[-1].first_pages)
-            if items is not None and name in _NUMBERED:
-                numbered[name] = items
-        index = self._staged_index(folder, lists, numbered, parallel)
+            if items is not None and name in _INDEXED:
+                indexed[name] = items
+        index = self._staged_index(folder, lists, indexed, parallel)
         if index is None:
             staged.objects.pop(keys.head(keys.SEARCH), None)
         else:
@@ -158,12 +159,12 @@ class _Withdrawal:
     ) -> StagedList | None:
         """Stage the search index; None without one, or if it cannot be read: then search ends until the next build."""
         before, current = self._before, {staged_list.name: staged_list.current for staged_list in lists}
-        if before.search is None or items.keys() != _NUMBERED:
+        if before.search is None or items.keys() != _INDEXED:
             return None
-        is_as_before = all(current[name] == before.lists[name] for name in _NUMBERED)
+        is_as_before = all(current[name] == before.lists[name] for name in _INDEXED)
         if is_as_before and not self._is_doubted(keys.SEARCH):
             return StagedList(keys.SEARCH, before.search, new=None, first_pages=Staged())
-        after = {name: current[name].generation for name in _NUMBERED}
+        after = {name: current[name].generation for name in _INDEXED}
         state = reindex.Published(before.layout, self._roots(before.search), items, after)
         read_all = partial(self._read_all, parallel)
         index = reindex.without(self._ids, state, self._read, read_all)

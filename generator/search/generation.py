@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from generator.api import keys
-from generator.api.contract import MARKET_STATUSES, MarketStatus, Sort
+from generator.api.contract import MARKET_STATUSES, SORTS, MarketStatus, Sort
 from generator.search import buckets, folding, numbers
 from generator.search.words import OF_CATEGORY
 from generator.tree import chunks, layouts
@@ -39,6 +39,9 @@ MOST_OBJECTS: Final = 24
 MOST_BUCKETS: Final = 18
 #: In the layout `pages`, items are taken from pages of the greatest of these limits that begins before the item.
 BLOCK_SIZES: Final = (1, 2, 5, 10, 20, 50, 100)
+#: The list in whose generation the index finds places, by its sort. Markets are numbered from the end of the newest.
+LISTS: Final[Mapping[Sort, str]] = {sort: keys.list_name("all", sort) for sort in SORTS}
+NUMBERED_BY: Final[Sort] = "new"
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,11 @@ class Order:
     generation: str
     markets: Sequence[int]
     first_item: bytes = b""
+
+    @classmethod
+    def of(cls, layout: str, generation: str, markets: Sequence[int], first_item: bytes) -> "Order":
+        """The order of a list with this first item, which is left out in a layout that does not need it."""
+        return cls(generation, markets, b"" if layouts.is_cut(layout) else first_item)
 
 
 class Generation:
