@@ -1,9 +1,6 @@
 """Every setting with its type, default and bounds, as frozen models. `loader` reads their values."""
 
-import re
-import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from datetime import timedelta
 from functools import reduce
 from pathlib import Path
@@ -11,11 +8,12 @@ from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
 import pydantic
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from generator.config import passwords, targets
 from generator.config.lists import Categories, Networks
+from generator.config.scalars import Command, Duration, File, Line, Share, WebUrl
 
 ENVIRONMENT_PREFIX: Final = "PUBLIC_MARKETS_"
 DEMO_DATABASE: Final = "sqlite:///demo.db"
@@ -24,34 +22,12 @@ LONGEST_LEASE: Final = timedelta(days=1)
 FIRST_PAGE_CACHED: Final = timedelta(seconds=30 + 60 + 10 + 60)
 
 _SOURCE_SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
-_ISO_DURATION = r"P(?=[0-9T])([0-9]{1,9}D)?(T(?=[0-9])([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}S)?)?"
-_DURATION = re.compile(rf"^([0-9]{{1,9}} *(s|min|m|h|d)|{_ISO_DURATION})$")
-#: A name or an address, and a path without the characters that no URL may hold (RFC 3986); letters of any script.
-_HOST = re.compile(r"[\w.:-]+")
-_URL_PATH = re.compile(r'[^"<>^`{|}]*')
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 
 def variable(key: str) -> str:
     """The environment variable that sets the key."""
     return ENVIRONMENT_PREFIX + key.replace(".", "__").upper()
-
-
-def _one_line(text: str) -> str:
-    if not text or not text.isprintable():
-        raise ValueError("write one line of printable text")
-    return text
-
-
-def _web_url(text: str) -> str:
-    with suppress(ValueError):  # urlsplit: bad brackets or port
-        url = urlsplit(_one_line(text))
-        is_bare = url.username is None and url.port != 0 and not set(text) & set("?# \\")
-        is_clean = _HOST.fullmatch(url.hostname or "") and _URL_PATH.fullmatch(url.path)
-        if is_bare and is_clean and url.scheme in ("http", "https"):
-            return text.rstrip("/")
-    raise ValueError("write an http:// or https:// address without user, query and fragment")
 
 
 def _source_url(secret: SecretStr, info: pydantic.ValidationInfo) -> SecretStr:
@@ -63,18 +39,6 @@ def _source_url(secret: SecretStr, info: pydantic.ValidationInfo) -> SecretStr:
     if passwords.is_ambiguous(url):
         raise ValueError("has an `@` in user, password, database or options; percent-encode it: write %40 there")
     return secret
-
-
-def _duration(value: object) -> timedelta:
-    """Parse whole seconds, `6 h`, `90 min` or ISO 8601 such as `PT6H`."""
-    if isinstance(value, timedelta):
-        return value
-    if isinstance(value, str) and _DURATION.fullmatch(value):
-        parts = re.findall(r"([0-9]+) *(min|[smhd])", value.lower())
-        value = sum(int(count) * _SECONDS[unit] for count, unit in parts)
-    if type(value) is int and abs(value) < 10**9:  # excludes True; larger values overflow timedelta
-        return timedelta(seconds=value)
-    raise ValueError("write a duration: a number of seconds, or like 45 s, 90 min, 6 h, 2 d, PT6H")
 
 
 def _history_points(count: int) -> int:
@@ -89,32 +53,9 @@ def _lifetime(duration: timedelta) -> timedelta:
     return duration
 
 
-def _command(value: object) -> object:
-    """Parse a list of arguments, or a command line as a shell would split it."""
-    with suppress(ValueError):  # shlex: unclosed quotation mark
-        words = shlex.split(value) if isinstance(value, str) else value
-        if isinstance(words, list | tuple) and words and all(isinstance(word, str) for word in words):
-            return tuple(_one_line(word) for word in words)
-    raise ValueError("write the program and its arguments as a list of texts")
-
-
-def _folder(value: object) -> object:
-    return Path(_one_line(value)) if isinstance(value, str) else value
-
-
-Line = Annotated[str, AfterValidator(_one_line)]
-File = Annotated[Path, BeforeValidator(_folder)]
-WebUrl = Annotated[str, AfterValidator(_web_url), WithJsonSchema({"type": "string", "pattern": "^https?://"})]
-DurationSchema = WithJsonSchema({"type": ["integer", "string"], "pattern": _DURATION.pattern})
-Duration = Annotated[timedelta, BeforeValidator(_duration), DurationSchema]
-CommandSchema = WithJsonSchema(
-    {"type": ["array", "string"], "items": {"type": "string"}, "minItems": 1, "minLength": 1}
-)
-Command = Annotated[tuple[str, ...], BeforeValidator(_command), CommandSchema]
 HistoryPoints = Annotated[
     int, Field(ge=0, le=10_000, json_schema_extra={"not": {"const": 1}}), AfterValidator(_history_points)
 ]
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Section(BaseModel):
@@ -236,7 +177,7 @@ class Config(Section):
 
     base_url: WebUrl = Field("http://127.0.0.1:8000", description="Public address of the API.")
     source: Source = Field(default_factory=Source)
-    output: Annotated[Path, BeforeValidator(_folder)] = Field(Path("output"), description="Output folder of a build.")
+    output: File = Field(Path("output"), description="Output folder of a build.")
     variant: Literal["core", "extended"] = Field("core", description="API variant to publish: core or extended.")
     categories: Categories | None = Field(
         None, description="Categories with lists of their own, by name or slug; null: all. Extended variant only."

@@ -1,0 +1,71 @@
+"""Settings of one value each: lines of text, addresses, files, durations, commands and shares."""
+
+import re
+import shlex
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+_ISO_DURATION: Final = r"P(?=[0-9T])([0-9]{1,9}D)?(T(?=[0-9])([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}S)?)?"
+_DURATION: Final = re.compile(rf"^([0-9]{{1,9}} *(s|min|m|h|d)|{_ISO_DURATION})$")
+#: A name or an address, and a path without the characters that no URL may hold (RFC 3986); letters of any script.
+_HOST: Final = re.compile(r"[\w.:-]+")
+_URL_PATH: Final = re.compile(r'[^"<>^`{|}]*')
+_SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+
+
+def _one_line(text: str) -> str:
+    if not text or not text.isprintable():
+        raise ValueError("write one line of printable text")
+    return text
+
+
+def _web_url(text: str) -> str:
+    with suppress(ValueError):  # urlsplit: bad brackets or port
+        url = urlsplit(_one_line(text))
+        is_bare = url.username is None and url.port != 0 and not set(text) & set("?# \\")
+        is_clean = _HOST.fullmatch(url.hostname or "") and _URL_PATH.fullmatch(url.path)
+        if is_bare and is_clean and url.scheme in ("http", "https"):
+            return text.rstrip("/")
+    raise ValueError("write an http:// or https:// address without user, query and fragment")
+
+
+def _duration(value: object) -> timedelta:
+    """Parse whole seconds, `6 h`, `90 min` or ISO 8601 such as `PT6H`."""
+    if isinstance(value, timedelta):
+        return value
+    if isinstance(value, str) and _DURATION.fullmatch(value):
+        parts = re.findall(r"([0-9]+) *(min|[smhd])", value.lower())
+        value = sum(int(count) * _SECONDS[unit] for count, unit in parts)
+    if type(value) is int and abs(value) < 10**9:  # excludes True; larger values overflow timedelta
+        return timedelta(seconds=value)
+    raise ValueError("write a duration: a number of seconds, or like 45 s, 90 min, 6 h, 2 d, PT6H")
+
+
+def _command(value: object) -> object:
+    """Parse a list of arguments, or a command line as a shell would split it."""
+    with suppress(ValueError):  # shlex: unclosed quotation mark
+        words = shlex.split(value) if isinstance(value, str) else value
+        if isinstance(words, list | tuple) and words and all(isinstance(word, str) for word in words):
+            return tuple(_one_line(word) for word in words)
+    raise ValueError("write the program and its arguments as a list of texts")
+
+
+def _path(value: object) -> object:
+    return Path(_one_line(value)) if isinstance(value, str) else value
+
+
+Line = Annotated[str, AfterValidator(_one_line)]
+File = Annotated[Path, BeforeValidator(_path)]
+WebUrl = Annotated[str, AfterValidator(_web_url), WithJsonSchema({"type": "string", "pattern": "^https?://"})]
+_DURATION_SCHEMA = WithJsonSchema({"type": ["integer", "string"], "pattern": _DURATION.pattern})
+Duration = Annotated[timedelta, BeforeValidator(_duration), _DURATION_SCHEMA]
+_COMMAND_SCHEMA = WithJsonSchema(
+    {"type": ["array", "string"], "items": {"type": "string"}, "minItems": 1, "minLength": 1}
+)
+Command = Annotated[tuple[str, ...], BeforeValidator(_command), _COMMAND_SCHEMA]
+Share = Annotated[float, Field(ge=0, le=1)]
