@@ -11,7 +11,7 @@ from generator.builder import artifacts, disk_space, search_index, worker_pool
 from generator.builder.detail_workers import Details, StagedRange
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.notices import Remark
-from generator.builder.report import SearchCounts
+from generator.builder.report_file import SearchCounts
 from generator.config.settings import Config, shaping
 from generator.cost.sizes import NO_INDEX, Site
 from generator.markets.catalog import Catalog, Market

@@ -1,139 +1,36 @@
-"""What a build did, for people and monitors: `output/report.json`, and the summary line. Never published."""
+"""What a build did, for people and monitors: `output/report.json`, metrics and the summary line. Never published."""
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from generator import __version__
 from generator.builder import notices
 from generator.builder.notices import Remark, Topic
+from generator.builder.report_file import (
+    ListCounts,
+    MarketCounts,
+    QuarantinedRow,
+    ReportFile,
+    RunReport,
+    SearchCounts,
+    Withdrawal,
+    withdrawals,
+)
 from generator.cost.estimate import Cost
 from generator.markets.quarantine import Quarantine
 from generator.metrics import Samples, sample
 from generator.progress import Span
-from generator.search.generation import Generation
 from generator.source.relations import RELATIONS
 from generator.tree import layouts
-from generator.tree.manifest import Current, Lists, StoredModel
+from generator.tree.manifest import Lists
 from generator.wording import counted
 
 #: How many withdrawn markets a report lists by id.
 REMEMBERED: Final = 1_000
-
-
-class Withdrawal(StoredModel):
-    """A market (id) that the build of `as_of` withdrew."""
-
-    id: str
-    as_of: str
-
-
-class MarketCounts(StoredModel):
-    """The markets of the database, by what became of them."""
-
-    published: int
-    hidden: int
-    quarantined: int
-
-
-class ListCounts(StoredModel):
-    """One list: its items, its generation, and how many objects and bytes that has, first pages included."""
-
-    count: int
-    generation: str
-    objects: int
-    generation_bytes: int
-
-    @classmethod
-    def of(cls, current: Current) -> "ListCounts":
-        """Count a current generation."""
-        objects = layouts.object_count(current) + layouts.first_page_count(current)
-        return cls(count=current.count, generation=current.generation, objects=objects, generation_bytes=current.bytes)
-
-
-class SearchCounts(StoredModel):
-    """The search index: its words, categories aside, its objects and their bytes, and those of the largest one."""
-
-    words: int
-    generation: str
-    objects: int
-    bytes: int
-    largest_bytes: int
-
-    @classmethod
-    def of(cls, index: Generation) -> "SearchCounts":
-        """Count an index."""
-        weight = index.weight()
-        largest = max(len(body) for _, body in (*index.objects(), *index.first_pages()))
-        return cls(
-            words=index.words,
-            generation=index.name,
-            objects=weight.objects,
-            bytes=weight.bytes,
-            largest_bytes=largest,
-        )
-
-
-class QuarantinedRow(StoredModel):
-    """A row that breaks the contract; `rows` counts the rows with the same key and reason."""
-
-    relation: str
-    key: str
-    title: str
-    reason: str
-    rows: int
-
-
-class RunReport(StoredModel):
-    """What the run did to the folder, and to which markets (ids); the only part that varies over the same data."""
-
-    written: int
-    written_bytes: int
-    unchanged: int
-    deleted: int
-    new_lists: list[str]
-    since: str
-    added: list[str]
-    changed: list[str]
-    withdrawn: list[str]
-    withdrawn_earlier: list[Withdrawal]
-    seconds: Mapping[str, float]
-
-
-class ReportFile(StoredModel):
-    """The content of report.json. `quarantined_unnamed` counts the rows that `quarantined` does not list."""
-
-    as_of: str
-    generator: str
-    source: str
-    markets: MarketCounts
-    taken_down: list[str]
-    lists: Mapping[str, ListCounts]
-    search: SearchCounts | None
-    retained_generations: int
-    quarantined: list[QuarantinedRow]
-    quarantined_unnamed: int
-    remarks: list[str]
-    cost: Cost | None
-    run: RunReport
-
-
-class _EarlierRun(StoredModel, extra="ignore"):
-    withdrawn: list[str]
-    withdrawn_earlier: list[Withdrawal]
-
-
-class _EarlierReport(StoredModel, extra="ignore"):
-    """The part of an earlier report that a later one takes over; another version may have written the rest."""
-
-    as_of: str
-    run: _EarlierRun
 
 
 @dataclass(frozen=True)
@@ -156,7 +53,7 @@ class MarketChanges:
     def after(self, previous: bytes | None, now: AbstractSet[str]) -> "MarketChanges":
         """Take over the withdrawals of the previous report, except of markets that are public `now`."""
         known = now | {*self.withdrawn}
-        earlier = [withdrawal for withdrawal in _withdrawals(previous) if withdrawal.id not in known]
+        earlier = [withdrawal for withdrawal in withdrawals(previous) if withdrawal.id not in known]
         return replace(self, withdrawn_earlier=earlier[:REMEMBERED])
 
 
@@ -294,13 +191,3 @@ def _parsed(previous: bytes | None) -> dict[str, Any]:
 def _comparable(content: dict[str, Any]) -> dict[str, Any]:
     """What two reports of the same state have in common; of `run` the keys, which differ between versions."""
     return {**content, "run": sorted(content.get("run", ()))}
-
-
-def _withdrawals(previous: bytes | None) -> list[Withdrawal]:
-    """Every withdrawal in a saved report, the latest first."""
-    try:
-        report = _EarlierReport.model_validate_json(previous or b"{}")
-    except ValidationError:  # written by an older version, or edited
-        return []
-    latest = [Withdrawal(id=market_id, as_of=report.as_of) for market_id in report.run.withdrawn]
-    return latest + report.run.withdrawn_earlier

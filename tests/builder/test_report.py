@@ -10,7 +10,8 @@ import pytest
 from generator.api import keys
 from generator.builder.dry_build import DryBuilder, LastBuild
 from generator.builder.guards import BuildOverrides
-from generator.builder.report import REMEMBERED, MarketChanges, Report, Withdrawal
+from generator.builder.report import REMEMBERED, MarketChanges, Report
+from generator.builder.report_file import Withdrawal
 from generator.builder.run import Clock, build
 from generator.findings import CHECK_NAMES_EACH
 from generator.markets.quarantine import Fault, Quarantine

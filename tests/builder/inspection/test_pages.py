@@ -17,7 +17,8 @@ from generator.api import contract, keys
 from generator.api.openapi import document as openapi
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.excerpts import Excerpts
-from generator.builder.report import Report, Withdrawal
+from generator.builder.report import Report
+from generator.builder.report_file import Withdrawal
 from generator.config.settings import Config
 from generator.markets.catalog import Catalog
 from generator.publish import withdrawal

@@ -1,0 +1,129 @@
+"""The content of `output/report.json`, as models."""
+
+from collections.abc import Mapping
+
+from pydantic import ValidationError
+
+from generator.cost.estimate import Cost
+from generator.search.generation import Generation
+from generator.tree import layouts
+from generator.tree.manifest import Current, StoredModel
+
+
+class Withdrawal(StoredModel):
+    """A market (id) that the build of `as_of` withdrew."""
+
+    id: str
+    as_of: str
+
+
+class MarketCounts(StoredModel):
+    """The markets of the database, by what became of them."""
+
+    published: int
+    hidden: int
+    quarantined: int
+
+
+class ListCounts(StoredModel):
+    """One list: its items, its generation, and how many objects and bytes that has, first pages included."""
+
+    count: int
+    generation: str
+    objects: int
+    generation_bytes: int
+
+    @classmethod
+    def of(cls, current: Current) -> "ListCounts":
+        """Count a current generation."""
+        objects = layouts.object_count(current) + layouts.first_page_count(current)
+        return cls(count=current.count, generation=current.generation, objects=objects, generation_bytes=current.bytes)
+
+
+class SearchCounts(StoredModel):
+    """The search index: its words, categories aside, its objects and their bytes, and those of the largest one."""
+
+    words: int
+    generation: str
+    objects: int
+    bytes: int
+    largest_bytes: int
+
+    @classmethod
+    def of(cls, index: Generation) -> "SearchCounts":
+        """Count an index."""
+        weight = index.weight()
+        largest = max(len(body) for _, body in (*index.objects(), *index.first_pages()))
+        return cls(
+            words=index.words,
+            generation=index.name,
+            objects=weight.objects,
+            bytes=weight.bytes,
+            largest_bytes=largest,
+        )
+
+
+class QuarantinedRow(StoredModel):
+    """A row that breaks the contract; `rows` counts the rows with the same key and reason."""
+
+    relation: str
+    key: str
+    title: str
+    reason: str
+    rows: int
+
+
+class RunReport(StoredModel):
+    """What the run did to the folder, and to which markets (ids); the only part that varies over the same data."""
+
+    written: int
+    written_bytes: int
+    unchanged: int
+    deleted: int
+    new_lists: list[str]
+    since: str
+    added: list[str]
+    changed: list[str]
+    withdrawn: list[str]
+    withdrawn_earlier: list[Withdrawal]
+    seconds: Mapping[str, float]
+
+
+class ReportFile(StoredModel):
+    """The content of report.json. `quarantined_unnamed` counts the rows that `quarantined` does not list."""
+
+    as_of: str
+    generator: str
+    source: str
+    markets: MarketCounts
+    taken_down: list[str]
+    lists: Mapping[str, ListCounts]
+    search: SearchCounts | None
+    retained_generations: int
+    quarantined: list[QuarantinedRow]
+    quarantined_unnamed: int
+    remarks: list[str]
+    cost: Cost | None
+    run: RunReport
+
+
+class _EarlierRun(StoredModel, extra="ignore"):
+    withdrawn: list[str]
+    withdrawn_earlier: list[Withdrawal]
+
+
+class _EarlierReport(StoredModel, extra="ignore"):
+    """The part of an earlier report that a later one takes over; another version may have written the rest."""
+
+    as_of: str
+    run: _EarlierRun
+
+
+def withdrawals(previous: bytes | None) -> list[Withdrawal]:
+    """Every withdrawal in a saved report, the latest first."""
+    try:
+        report = _EarlierReport.model_validate_json(previous or b"{}")
+    except ValidationError:  # written by an older version, or edited
+        return []
+    latest = [Withdrawal(id=market_id, as_of=report.as_of) for market_id in report.run.withdrawn]
+    return latest + report.run.withdrawn_earlier
