@@ -189,7 +189,7 @@ def _of_search(config: Config, measured: DryBuild) -> Iterator[Finding]:
         yield fine(f"search: {counted(searches.words, 'word', ',')} can be found, in {size}")
     else:
         texts = " or ".join(config.search_texts)
-        yield warning(f"search: no public market has a word in its {texts}, so `q` finds nothing")
+        yield warning(f"search: no public market has a word in its {texts}, so `q` finds nothing; set `search: off`")
 
 
 def _suspicious(measured: DryBuild) -> Iterator[Finding]:

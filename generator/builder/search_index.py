@@ -12,13 +12,13 @@ from generator.tree.generation import Weight
 
 #: More objects than an index of ten million markets has.
 _MOST_OBJECTS: Final = 1_000
-#: More bytes than the name and the first letters of a bucket take in a root, and than a market adds to a word.
+#: Upper bounds, in bytes: of a bucket's name and first letters in a root, and of what a market adds to a word.
 _NAME_BYTES: Final = 64
 _ENTRY_BYTES: Final = 24
 
 
 def at_most(catalog: Catalog) -> Weight:
-    """More than the index of a catalog takes, without making it, which takes seconds for a large one."""
+    """An upper bound on what the index of a catalog takes. Making the index of a large one takes seconds."""
     width = len(SORTS) * (1 + numbers.width(len(catalog.markets) * STATES))
     size = sum(
         len(market.words.encode()) + (market.words.count(" ") + 1) * _ENTRY_BYTES + width

@@ -36,9 +36,9 @@ class Published:
 
 
 def without(ids: Collection[str], state: Published, read: Read, read_all: ReadAll) -> Generation | None:
-    """The index without these markets; None if none that can be read belongs to the lists.
+    """The index without these markets; None if no readable index belongs to the lists.
 
-    None does, either, where a run that was killed replaced only some of the lists, and did more than withdraw markets.
+    No index does where a killed run replaced only some of the lists and did more than withdraw markets.
     """
     shown = {item: _JSON.validate_json(item) for item in dict.fromkeys(chain.from_iterable(state.before.values()))}
     kept = {item: market for item, market in shown.items() if market["id"] not in ids}

@@ -41,8 +41,8 @@ Result = TypeVar("Result")
 _RETRY_S: Final = 0.5
 
 _SEARCH_ENDED: Final = (
-    "the search index could not be read, or a publish was cut short while it replaced lists; it was deleted, so every "
-    "`q` gets a 400 until the next `public-markets rebuild`"
+    "deleted the search index: it could not be read, or a publish was killed while it replaced lists; until you run "
+    "`public-markets rebuild`, every `q` gets a 400"
 )
 
 #: Shows the operator a line.

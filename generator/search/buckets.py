@@ -15,8 +15,8 @@ Where words that begin alike have more numbers than bits would take, or not in g
 query, however many words it begins: `most_text` characters at most.
 
 Whether a line begins a bucket depends on its own first letters and size alone, not on other lines: so a word that is
-new or gone changes one bucket. A line is the likelier to begin one, the longer it is, and lines of the target size or
-more always do; so buckets have about the target size on average.
+new or gone changes one bucket. The longer a line, the likelier it begins one, and a line of the target size or more
+always does; so buckets have about the target size on average.
 """
 
 import hashlib
@@ -29,12 +29,12 @@ from generator.search import numbers
 from generator.search.folding import is_unspaced
 from generator.search.words import OF_CATEGORY
 
-#: Letters that words of a line have in common. Shorter words of a query match whole words only, longer ones match what
-#: begins with them: so a line has all there is to find.
+#: The letters that all words of a line begin with. A shorter word of a query matches whole words only, any other what
+#: begins with it: so one line holds everything that a word matches.
 KEY_LENGTH: Final = 3
 #: The same in scripts without spaces, where a query of one letter means all words that begin with it.
 UNSPACED_KEY_LENGTH: Final = 1
-#: The mean size of a bucket, in bytes. It doubles as often as it takes to have at most so many times as much in all.
+#: The mean size of a bucket, in bytes; doubled until there are at most `_MOST` buckets, as estimated from their total.
 TARGET_SIZE: Final = 1 << 15
 _MOST: Final = 192
 #: Stands between a word and its markets.

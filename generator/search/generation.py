@@ -10,8 +10,8 @@ Markets have numbers from the oldest to the newest, so that a new market changes
 places in `all/<sort>`; the lists of one status are subsequences of those, and so is every answer. Its root names the
 generations of these lists: a walk with `q` stays in one generation of the index, and so in one of the list.
 
-Keys are those of a list named `all/search`, whose chunks are everything but the root. So it takes part in what happens
-to lists: a market that is withdrawn ends all earlier generations, and others are kept while walks may be in them.
+Keys are those of a list named `all/search`, whose chunks are everything but the root. So the rules for lists hold for
+it: a withdrawal ends all earlier generations, which are otherwise kept while walks may be in them.
 """
 
 import json
@@ -33,11 +33,11 @@ FORMAT: Final = 2
 VECTOR_SIZE: Final = 200_000
 #: How many states a vector can tell apart.
 STATES: Final = len(MARKET_STATUSES)
-#: A search reads at most so many objects in all, of which so many buckets, as which all vectors but one count: then a
-#: page has an item at least. A Worker may make 50 subrequests, and a search may begin anew once.
+#: The most objects that a search reads, and the most buckets among them, where every vector beyond the first counts as
+#: a bucket: so some are left for items. A Worker may make 50 subrequests, and a search may begin anew once.
 MOST_OBJECTS: Final = 24
 MOST_BUCKETS: Final = 18
-#: In the layout `pages`, items are taken from pages of the greatest of these limits that begins before the item.
+#: In the layout `pages`, an item comes from a page of the greatest of these limits that does not exceed its place.
 BLOCK_SIZES: Final = (1, 2, 5, 10, 20, 50, 100)
 #: The list in whose generation the index finds places, by its sort. Markets are numbered from the end of the newest.
 LISTS: Final[Mapping[Sort, str]] = {sort: keys.list_name("all", sort) for sort in SORTS}

@@ -1,4 +1,4 @@
-"""Reads a published index, to make one without some of its markets: no text is needed, and no database. Pure."""
+"""Reads a published index, to make one without some of its markets. This needs no text and no database. Pure."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -28,9 +28,9 @@ class Root(BaseModel):
 
 
 def words_without(root: Root, gone: Collection[int], read: Callable[[str], bytes]) -> Iterator[tuple[str, list[int]]]:
-    """The words of the index in order, each with the new numbers of its markets, but those `gone`.
+    """The words of the index in order, each with the new numbers of its markets.
 
-    `gone` are their numbers in the index. Words that nothing else has are left out.
+    Leaves out the markets `gone`, given by their numbers in the index, and the words that only they have.
     """
     numbers = renumbered(root.count, gone)
     for key in root.bucket_keys():

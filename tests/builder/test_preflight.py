@@ -29,7 +29,7 @@ def test_check_warns_where_no_search_can_find_anything(tmp_path: Path, database:
     assert findings(tmp_path, **EXTENDED) == [], "another finding says that there is no market"
     insert_market(database, 1, question="???", description="Over, or not.")
     assert findings(tmp_path, variant="extended", search="title") == [
-        "warning: search: no public market has a word in its title, so `q` finds nothing"
+        "warning: search: no public market has a word in its title, so `q` finds nothing; set `search: off`"
     ]
     assert findings(tmp_path, **EXTENDED)[0].startswith("fine: search: 3 words ")
 

@@ -72,7 +72,7 @@ def test_an_index_that_cannot_be_read_ends_with_a_takedown(searched: Site, damag
     for key, body in searched.objects().items():
         if keys.SEARCH in key and b"zyva" in body:
             searched.remove(key) if damage is None else searched.put(key, damage)
-    assert "the search index could not be read" in searched.done("takedown", market_id(1)).stderr
+    assert "deleted the search index: it could not be read" in searched.done("takedown", market_id(1)).stderr
     assert index_of(searched.objects()) == {}
     assert searched.record().built.search is None
     searched.done("rebuild", "--as-of", hour(2))

@@ -200,13 +200,13 @@ the page it came from."""
 def q(config: Config) -> str:
     """The description of the search parameter."""
     texts = " or ".join(config.search_texts)
-    rewriting = "" if config.layout == "chunks" else " An edge that can only rewrite addresses answers it 400."
+    rewriting = "" if config.layout == "chunks" else " An edge that can only rewrite addresses answers 400."
     return f"""\
-Words to search for: only markets that have all of them in their {texts} are listed, in the order of the list. A word \
-of three letters or more is found where it begins a word, a shorter one where it is a word. Case and accents do not \
-matter (NFKD, without marks, case-folded); what is neither letter nor digit separates words. In Chinese and Japanese \
-text every two neighboring characters must occur together. At most {contract.Q_LENGTH} characters, with a letter or a \
-digit among them. A page may hold fewer markets than `limit`, so only a null `nextCursor` means the end.{rewriting}"""
+Lists only the markets where each of these words is in the {texts}, in the order of the list. A word of three letters \
+or more also matches the beginning of a longer word; a shorter one matches whole words only. Case and accents do not \
+matter (NFKD, without marks, case-folded); anything but letters and digits separates words. In Chinese and Japanese \
+text, every two neighboring characters of `q` must be neighbors. At most {contract.Q_LENGTH} characters, with a letter \
+or digit among them. A page may hold fewer markets than `limit`: only a null `nextCursor` means the end.{rewriting}"""
 
 
 def build(variant: Variant) -> str:
