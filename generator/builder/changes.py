@@ -1,39 +1,34 @@
 """What a build changes since the previous one, before it is made and after. Pure."""
 
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Iterable
 
 from generator.api import keys
 from generator.cost.sizes import NO_INDEX, Change
 from generator.search.generation import Generation as Index
 from generator.tree import layouts, manifest
 from generator.tree.generation import ItemList, Weight
-from generator.tree.layouts import Generation
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Rendered
 
 
-def expected(previous: Manifest | None, as_of: str, generations: Iterable[Generation], objects: int) -> Change:
-    """What building these generations, and `objects` new objects outside lists and index, will change."""
+def expected(
+    previous: Manifest | None, as_of: str, layout: str, lists: Iterable[ItemList]
+) -> tuple[Change, dict[str, str]]:
+    """What building these lists will change, and the name of each list's generation."""
     known = previous.generations() if previous else {}
     current = previous.current() if previous else {}
     existing = layouts.chunk_keys(known)
-    new_first_pages, new_chunks = set[str](), dict[str, int | None]()
-    for generation in generations:
-        name = (generation.list_name, generation.name)
-        if name not in current:
-            new_first_pages.add(generation.list_name)
-        if name not in known:
-            new_chunks[generation.list_name] = layouts.new_chunks(generation, existing)
-    minutes = manifest.minutes_between(previous.as_of, as_of) if previous else 0
-    return Change(frozenset(new_chunks), frozenset(new_first_pages), objects, minutes, new_chunks)
-
-
-def named(layout: str, lists: Iterable[ItemList], names: MutableMapping[str, str]) -> Iterator[Generation]:
-    """The generation of each list; puts its name into `names`."""
+    names, new_first_pages, new_chunks = dict[str, str](), set[str](), dict[str, int | None]()
     for items in lists:
         generation = layouts.make(layout, items)
         names[items.name] = generation.name
-        yield generation
+        pair = (items.name, generation.name)
+        if pair not in current:
+            new_first_pages.add(items.name)
+        if pair not in known:
+            new_chunks[items.name] = layouts.new_chunks(generation, existing)
+    minutes = manifest.minutes_between(previous.as_of, as_of) if previous else 0
+    return Change(frozenset(new_chunks), frozenset(new_first_pages), 0, minutes, new_chunks), names
 
 
 def expected_of_index(previous: Manifest | None, index: Index) -> Weight:

@@ -78,9 +78,7 @@ class Plan:
 
     def _new(self) -> Change:
         """What it changes of them."""
-        names = dict[str, str]()
-        generations = changes.named(self.config.layout, self.lists, names)
-        change = changes.expected(self.before, self.catalog.as_of, generations, 0)
+        change, names = changes.expected(self.before, self.catalog.as_of, self.config.layout, self.lists)
         if not self.config.can_search:
             return change
         index = search_index.make(self.catalog, self.offered, self.config.layout, names)

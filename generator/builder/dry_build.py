@@ -1,6 +1,6 @@
 """What a build would make, and what of it is new: rendered in memory, counted and discarded. Nothing is written."""
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +23,6 @@ from generator.tree import blocklist, files, manifest
 from generator.tree.artifact import Artifact
 from generator.tree.folder import read_only
 from generator.tree.generation import ItemList
-from generator.tree.layouts import Generation
 from generator.tree.manifest import Manifest
 
 
@@ -90,9 +89,10 @@ class DryBuilder:
         for artifact in self._mutable(reader, catalog, lists, categories, found):
             count.add(artifact)
         # Names take the hashing of all lists, and matter only to what changed.
-        names = dict.fromkeys((items.name for items in lists), "0" * cursors.GENERATION_LENGTH)
-        generations = self._generations(lists, names)
-        change = changes.expected(previous, catalog.as_of, generations, count.changed) if previous else None
+        change, names = None, dict.fromkeys((items.name for items in lists), "0" * cursors.GENERATION_LENGTH)
+        if previous:
+            change, names = changes.expected(previous, catalog.as_of, self.config.layout, self._advancing(lists))
+            change = replace(change, objects=count.changed)
         site, searches = Site.of(lists, count.objects, count.bytes), None
         if self.config.can_search:
             index = search_index.make(catalog, categories, self.config.layout, names)
@@ -123,9 +123,9 @@ class DryBuilder:
         counts = {items.name: len(items.items) for items in lists}
         yield artifacts.build_json(catalog, self.config, counts, categories)
 
-    def _generations(self, lists: Iterable[ItemList], names: MutableMapping[str, str]) -> Iterator[Generation]:
-        for generation in changes.named(self.config.layout, lists, names):
-            yield generation
+    def _advancing(self, lists: Iterable[ItemList]) -> Iterator[ItemList]:
+        for items in lists:
+            yield items
             self.progress.advance()
 
     def _unmatched(self, reader: Reader, found: "_Found") -> list[str]:
