@@ -18,6 +18,7 @@ from generator.search import buckets
 from generator.search import generation as index
 from generator.tree.layouts import LAYOUTS
 from tests.support import router_lint, search
+from tests.support.edges import CHANGED_SEARCH_RULES
 from tests.support.search import Answer, InQuickjs, Market
 
 #: Texts of many markets, in which every word is in several and some are in most.
@@ -378,6 +379,11 @@ OF_PAGES: Final[Mapping[str, tuple[str, str]]] = {
     "pages are of one size": ("if (SIZES[i] <= place) size", "if (SIZES[i] <= 100) size"),
     "the brace of an item is lost": ("return BEGIN + item + '}';", "return BEGIN + item;"),
 }
+
+
+def test_the_rules_that_every_harness_must_show_are_among_these() -> None:
+    assert {*CHANGED_SEARCH_RULES} <= {*MUTATIONS.values()}
+    assert len(CHANGED_SEARCH_RULES) == 5
 
 
 @pytest.mark.parametrize(("name", "layout"), [*product(MUTATIONS, ["chunks"]), *product(OF_PAGES, ["pages"])])

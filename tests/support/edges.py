@@ -43,13 +43,13 @@ CHANGED_EXTENDED_RULES: Final = (
     ("status + category + '/' + sort", "status + '/' + sort"),
     ("if (category === null) refused.push('category');", ""),
 )
-#: Rules of a search, which every harness of searches must show, whatever it runs.
+#: Rules of a search, which every harness of searches must show, whatever it runs; test_rules.py has more of them.
 CHANGED_SEARCH_RULES: Final = (
     ("point >= 65 && point <= 90 ? point + 32 : point", "point"),
-    ("if (seen[number] === step) {", "if (seen[number] <= step) {"),
-    ("wanted.indexOf(1, search.from)", "wanted.indexOf(1, 0)"),
+    ("digit & bits[i]", "digit"),
+    ("((states >> state) & 1) === 0", "false"),
     ("if (asked.category !== '') words.push", "if (false) words.push"),
-    ("states.length === 4 ||", "true ||"),
+    ("taken.length < search.asked.limit", "taken.length <= search.asked.limit"),
 )
 #: Each with the variant whose core has it.
 CHANGED_RULES_BY_VARIANT: Final[tuple[tuple[Variant, str, str], ...]] = (
