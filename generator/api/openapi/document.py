@@ -9,9 +9,8 @@ from urllib.parse import urlsplit
 
 from generator import __version__
 from generator.api import contract, keys, slugs
-from generator.api.contract import Variant
 from generator.api.openapi import descriptions as texts
-from generator.api.openapi import examples
+from generator.api.openapi import examples, parameters
 from generator.api.openapi.schemas import BuildRecord, Category, Json, ref, schemas
 from generator.config.settings import Config
 
@@ -74,7 +73,7 @@ def _list_markets(config: Config) -> Json:
         "summary": "List public markets",
         "description": texts.listing(config),
         "tags": ["markets"],
-        "parameters": _list_parameters(config),
+        "parameters": parameters.of_list(config),
         "responses": {
             "200": _found("A page of the list.", "PublicMarketList", examples.lists(config.variant), links),
             "400": _invalid("A parameter is invalid; `details` names it.", _list_faults(config)),
@@ -125,23 +124,13 @@ def _get_market(config: Config) -> Json:
         "summary": "Get one market",
         "description": texts.detail(config),
         "tags": ["markets"],
-        "parameters": [{"name": name, "in": "path", "required": True, **_market_reference(config.variant)}],
+        "parameters": [parameters.of_market(config.variant)],
         "responses": {
             "200": _found("The market.", "PublicMarketDetail", examples.details(config.variant), {}),
             "400": _invalid("The identifier is invalid.", faults),
             **_refused(404, 405, 429, 503),
         },
     }
-
-
-def _market_reference(variant: Variant) -> Json:
-    by_id = {"summary": "A market's UUID", "value": examples.MARKET_ID}
-    if variant == "core":
-        schema: Json = {"type": "string", "format": "uuid"}
-        return {"description": texts.MARKET_ID, "schema": schema, "examples": {"market": by_id}}
-    schema = {"type": "string", "pattern": f"^[A-Za-z0-9_-]{{1,{slugs.REFERENCE_LENGTH}}}$"}
-    by_slug = {"summary": "A market's slug", "value": examples.SLUG}
-    return {"description": texts.MARKET_REF, "schema": schema, "examples": {"id": by_id, "slug": by_slug}}
 
 
 def _get_build(config: Config) -> Json:
@@ -168,61 +157,6 @@ def _get_build(config: Config) -> Json:
             **_refused(405, 429, 503),
         },
     }
-
-
-def _list_parameters(config: Config) -> list[Json]:
-    limit = {
-        "type": "integer",
-        "minimum": contract.LIMIT_MIN,
-        "maximum": contract.LIMIT_MAX,
-        "default": contract.LIMIT_DEFAULT,
-    }
-    limits = {"default": contract.LIMIT_DEFAULT, "most": contract.LIMIT_MAX}
-    return [
-        _query(
-            "status", texts.STATUS, {**ref("StatusFilter"), "default": contract.DEFAULT_STATUS}, _each(texts.STATUSES)
-        ),
-        _query("sort", texts.sorting(), ref("Sort"), _each(texts.SORTS)),
-        _query("limit", texts.LIMIT, limit, {name: {"value": value} for name, value in limits.items()}),
-        _query(
-            "cursor",
-            texts.cursor(config),
-            {"type": "string", "minLength": 1},
-            {"nextPage": {"summary": "From the page before", "value": examples.CURSOR}},
-        ),
-        *([_category_parameter()] if config.variant == "extended" else []),
-        *([_q_parameter(config)] if config.can_search else []),
-    ]
-
-
-def _category_parameter() -> Json:
-    schema = {"type": "string", "minLength": 1, "maxLength": contract.CATEGORY_LENGTH}
-    named = {
-        slugs.of_category(name): {"summary": f"{name}, by its slug", "value": slugs.of_category(name)}
-        for name in examples.CATEGORIES
-    }
-    named |= {"name": {"summary": "by its name", "value": examples.CATEGORIES[-1]}}
-    return _query("category", texts.CATEGORY, schema, named)
-
-
-def _q_parameter(config: Config) -> Json:
-    schema = {"type": "string", "minLength": 1, "maxLength": contract.Q_LENGTH}
-    return _query("q", texts.q(config), schema, examples.SEARCHES)
-
-
-def _query(name: str, description: str, schema: Json, shown: Json) -> Json:
-    return {
-        "name": name,
-        "in": "query",
-        "required": False,
-        "description": description,
-        "schema": schema,
-        "examples": shown,
-    }
-
-
-def _each(meanings: dict[Any, str]) -> Json:
-    return {value: {"summary": meaning, "value": value} for value, meaning in meanings.items()}
 
 
 def _market_link(pointer: str, description: str, config: Config) -> Json:
