@@ -5,6 +5,8 @@ import threading
 from typing import Final
 from urllib.parse import quote
 
+from quickjs import JSException
+
 from tests.support import search
 from tests.support.faults import LIST_NAMES, GoneError, Reader, Seen, State
 from tests.support.search import InQuickjs
@@ -34,7 +36,11 @@ class SearchingReader(Reader):
             return super().page(name, limit, at)
         status, sort = name.split("/")
         query = f"q={quote(words)}&status={status}&sort={sort}&limit={limit}{f'&cursor={at}' if at else ''}"
-        answer = _engine().ask(self._text, query)
+        try:
+            answer = _engine().ask(self._text, query)
+        except JSException as error:
+            # Every edge answers 503 then.
+            raise GoneError(f"{list_name}: {error}") from error
         if answer["status"] != 200:
             raise GoneError(f"{list_name}: {answer['status']} {answer['body']}")
         page = json.loads(answer["body"])

@@ -107,7 +107,7 @@ _ALL: Final = (
     Scenario("rebuild-takedown3", (REBUILD, TAKEDOWNS[3]), games=_PAGES),
     Scenario("publish-other", (PUBLISH, OTHER), next="other"),
     Scenario("guarded-takedown1", (GUARDED, TAKEDOWNS[1]), before=(PUBLISH,), games=_PAGES),
-    Scenario("takedown1-takedown2", (TAKEDOWNS[1], TAKEDOWNS[2]), games=_FIRST),
+    Scenario("takedown1-takedown2", (TAKEDOWNS[1], TAKEDOWNS[2]), games=(*_FIRST, ("searched", 0))),
     Scenario("takedown1-undo", (TAKEDOWNS[1], UNDO)),
     Scenario("publish-undo", (PUBLISH, UNDO), before=(TAKEDOWNS[1],), games=_PAGES),
     Scenario("verify-takedown1", (VERIFY, TAKEDOWNS[1]), games=_PAGES),
