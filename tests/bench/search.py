@@ -21,6 +21,7 @@ from tests.bench import databases, parts
 from tests.bench.runner import Runner, product, say
 from tests.bench.tables import Goal, Measured, table
 from tests.support.builds import NOW, make_config
+from tests.support.engines import FROM_FILES
 
 _MARKETS: Final = 100_000
 _QUERIES: Final = 300
@@ -32,17 +33,9 @@ _MOST_BUCKETS: Final = 3
 #: A few lists only: they cost what they cost, with an index or without.
 _SITE: Final = {"variant": "extended", "layout": "chunks", "categories": "crypto", "search": "title+description"}
 
-_TIMED: Final = """
-const crypto = require('crypto');
-const fs = require('fs');
-function digest(text) { return crypto.createHash('sha256').update(text).digest('hex'); }
-const texts = {};
-function readText(key) {
-  if (!(key in texts)) {
-    try { texts[key] = fs.readFileSync(%s + '/' + key, 'utf8'); } catch (e) { texts[key] = null; }
-  }
-  return texts[key];
-}
+_TIMED: Final = (
+    FROM_FILES
+    + """
 function ask(q) {
   const read = [];
   let found = route('GET', MARKETS, 'status=all&q=' + encodeURIComponent(q), digest);
@@ -63,6 +56,7 @@ const results = JSON.parse(fs.readFileSync(%s, 'utf8')).map(function (q) {
 });
 fs.writeFileSync(%s, JSON.stringify(results));
 """
+)
 
 
 def run(runner: Runner) -> Iterator[str]:

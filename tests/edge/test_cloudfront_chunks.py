@@ -224,20 +224,20 @@ def test_searches_are_answered_behind_the_function_and_go_on_when_the_site_is_re
     store: S3Server, tmp_path: Path
 ) -> None:
     edge = searched(store, MARKETS, tmp_path)
-    first = search_pages(edge, *(case.query() for case in CASES))
+    first = search_pages(edge, *(case.target() for case in CASES))
     again = []
     for case, answer in zip(CASES, first, strict=True):
         assert answer.status == HTTPStatus.OK, case
         shown, cursor = search.items_of([{"body": answer.body.decode()}]), json.loads(answer.body)["nextCursor"]
-        assert shown == case.expected()[: case.limit], case
-        assert (cursor is None) == (len(case.expected()) <= case.limit), case
+        assert shown == case.items(MARKETS)[: case.limit], case
+        assert (cursor is None) == (len(case.items(MARKETS)) <= case.limit), case
         if cursor:
-            again.append((case, f"{case.query()}&cursor={cursor}"))
+            again.append((case, case.target(cursor)))
     # Half of the titles are others, and all places.
     edge = searched(store, [replace(market, rank=100 - market.rank) for market in MARKETS[65:]], tmp_path)
     for (case, _), answer in zip(again, search_pages(edge, *(query for _, query in again)), strict=True):
         shown = search.items_of([{"body": answer.body.decode()}])
-        assert shown == case.expected()[case.limit : 2 * case.limit], case
+        assert shown == case.items(MARKETS)[case.limit : 2 * case.limit], case
 
 
 @pytest.mark.campaign(short=0)

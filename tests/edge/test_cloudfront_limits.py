@@ -17,7 +17,7 @@ from generator.tree import chunks
 from generator.tree.generation import ItemList
 from tests.edge.test_cloudfront import mutated
 from tests.edge.test_cloudfront_chunks import SEARCHED, distribution, put, search_pages
-from tests.search.test_rules import CASES, MARKETS, SCATTERED, Case
+from tests.search.test_rules import CASES, MARKETS, SCATTERED
 from tests.support import search
 from tests.support.cloudflare import node
 from tests.support.cloudfront import Answer, CloudFront
@@ -26,6 +26,7 @@ from tests.support.s3.behaviour import CUT_SHORT, Fault
 from tests.support.s3.server import S3Server
 from tests.support.s3.wire import Request
 from tests.support.search import Market
+from tests.support.search_readers import Query
 
 #: A part of it grows when an answer is written as JSON.
 LONG: Final = "ü" * 8_000 + '"' * 1_000
@@ -160,15 +161,15 @@ def test_an_empty_bucket_is_a_503_and_one_without_an_index_a_400(edge: CloudFron
 
 def wrong(edge: CloudFront) -> list[object]:
     """The searches of the table whose first or second page is not that of the naive search."""
-    found, again = list[object](), list[tuple[Case, str]]()
-    for case, answer in zip(CASES, search_pages(edge, *(case.query() for case in CASES)), strict=True):
-        if answer.status != HTTPStatus.OK or items(answer) != case.expected()[: case.limit]:
+    found, again = list[object](), list[tuple[Query, str]]()
+    for case, answer in zip(CASES, search_pages(edge, *(case.target() for case in CASES)), strict=True):
+        if answer.status != HTTPStatus.OK or items(answer) != case.items(MARKETS)[: case.limit]:
             found.append(case)
         elif cursor := json.loads(answer.body)["nextCursor"]:
             again.append((case, cursor))
-    seconds = search_pages(edge, *(f"{case.query()}&cursor={cursor}" for case, cursor in again))
+    seconds = search_pages(edge, *(case.target(cursor) for case, cursor in again))
     for (case, _), answer in zip(again, seconds, strict=True):
-        if answer.status != HTTPStatus.OK or items(answer) != case.expected()[case.limit : 2 * case.limit]:
+        if answer.status != HTTPStatus.OK or items(answer) != case.items(MARKETS)[case.limit : 2 * case.limit]:
             found.append(case)
     return found
 

@@ -16,11 +16,12 @@ from generator.config.settings import Config
 from generator.edge import responses
 from generator.search import buckets
 from generator.tree.layouts import LAYOUTS
-from tests.search.test_rules import CASES, MARKETS, Case
+from tests.search.test_rules import CASES, MARKETS
 from tests.support import search
 from tests.support.edges import CHANGED_SEARCH_RULES, full_tier
 from tests.support.faults import wait_until
 from tests.support.search import Market
+from tests.support.search_readers import Query
 from tests.support.servers import Answer
 from tests.support.serving import MARKETS as PATH
 from tests.support.sites import EDGES, Site, site
@@ -45,14 +46,14 @@ def test_a_broken_rule_turns_the_table_red(name: str, rule: tuple[str, str]) -> 
         assert any(is_wrong(running, case) for case in CASES)
 
 
-def is_wrong(edge: Site, case: Case) -> bool:
+def is_wrong(edge: Site, case: Query) -> bool:
     """Whether the first two pages are not those of the naive search."""
-    answers = [ask(edge, case.query())]
+    answers = [ask(edge, case.target())]
     if answers[0].status == HTTPStatus.OK and (cursor := json.loads(answers[0].body)["nextCursor"]):
-        answers.append(ask(edge, f"{case.query()}&cursor={cursor}"))
+        answers.append(ask(edge, case.target(cursor)))
     if {answer.status for answer in answers} != {HTTPStatus.OK}:
         return True
-    return items([answer.body for answer in answers]) != case.expected()[: len(answers) * case.limit]
+    return items([answer.body for answer in answers]) != case.items(MARKETS)[: len(answers) * case.limit]
 
 
 def cursor_of(answer: Answer) -> str:
@@ -82,7 +83,7 @@ def items(bodies: list[bytes]) -> list[bytes]:
 
 def test_every_search_of_the_table(edge: Site) -> None:
     for case in CASES:
-        assert items(walk(edge, case.query())) == case.expected(), case
+        assert items(walk(edge, case.target())) == case.items(MARKETS), case
 
 
 def test_a_q_whose_letters_are_not_encoded_is_read_as_utf_8(edge: Site) -> None:
@@ -121,15 +122,15 @@ def test_other_words_and_other_lists_have_other_etags(edge: Site) -> None:
 
 
 def test_a_walk_goes_on_while_other_markets_are_published(edge: Site) -> None:
-    case = Case("the", limit=9)
-    first = ask(edge, case.query())
+    case = Query("the", limit=9)
+    first = ask(edge, case.target())
     later: Mapping[str, str] = search.objects([*MARKETS[9:], Market(("the new one",), rank=60)], edge.layout)
     edge.put_objects(later)
-    rest = walk(edge, case.query(), json.loads(first.body)["nextCursor"])
-    assert items([first.body, *rest]) == case.expected()
-    wait_until(lambda: ask(edge, case.query()).body != first.body, 10)
+    rest = walk(edge, case.target(), json.loads(first.body)["nextCursor"])
+    assert items([first.body, *rest]) == case.items(MARKETS)
+    wait_until(lambda: ask(edge, case.target()).body != first.body, 10)
     edge.put_objects(search.objects(MARKETS, edge.layout))
-    wait_until(lambda: ask(edge, case.query()).body == first.body, 10)
+    wait_until(lambda: ask(edge, case.target()).body == first.body, 10)
 
 
 def test_without_an_index_a_search_is_refused(edge: Site) -> None:

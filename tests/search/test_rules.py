@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from typing import Any, Final
@@ -13,13 +12,13 @@ import pytest
 import quickjs
 
 from generator.api import contract, cursors, keys
-from generator.api.contract import Sort, StatusFilter
 from generator.search import buckets
 from generator.search import generation as index
 from generator.tree.layouts import LAYOUTS
 from tests.support import router_lint, search
 from tests.support.edges import CHANGED_SEARCH_RULES
 from tests.support.search import Answer, InQuickjs, Market
+from tests.support.search_readers import Query
 
 #: Texts of many markets, in which every word is in several and some are in most.
 TEXTS: Final = (
@@ -49,31 +48,13 @@ QUERIES: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Case:
-    """A request, and the items that a walk from it finds."""
-
-    q: str
-    status: StatusFilter = "all"
-    sort: Sort = "popular"
-    category: str | None = None
-    limit: int = 20
-
-    def query(self) -> str:
-        category = "" if self.category is None else f"&category={self.category}"
-        return f"q={quote(self.q)}&status={self.status}&sort={self.sort}&limit={self.limit}{category}"
-
-    def expected(self) -> list[bytes]:
-        return search.scan(MARKETS, self.status, self.sort, self.q, self.category)
-
-
 CASES: Final = (
-    *(Case(q) for q in QUERIES),
-    *(Case("the", status, sort) for status in contract.STATUS_FILTERS for sort in contract.SORTS[:2]),
-    *(Case("will", "open", sort, category, 100) for sort in contract.SORTS for category in ("crypto", "cry", "empty")),
-    *(Case("will", category=category) for category in ("cry", "us-politics")),
-    Case("the", limit=1),
-    Case("will", limit=7),
+    *(Query(q) for q in QUERIES),
+    *(Query("the", status, sort) for status in contract.STATUS_FILTERS for sort in contract.SORTS[:2]),
+    *(Query("will", "open", sort, category, 100) for sort in contract.SORTS for category in ("crypto", "cry", "empty")),
+    *(Query("will", category=category) for category in ("cry", "us-politics")),
+    Query("the", limit=1),
+    Query("will", limit=7),
 )
 
 
@@ -89,14 +70,14 @@ def script(layout: str) -> str:
         return search.core(layout)
 
 
-def faults(edge: InQuickjs, layout: str, cases: Sequence[Case]) -> Iterator[object]:
+def faults(edge: InQuickjs, layout: str, cases: Sequence[Query]) -> Iterator[object]:
     """What is wrong with the answers: the case, or an error."""
     for case in cases:
         try:
-            answers = edge.walk(site(layout), case.query())
+            answers = edge.walk(site(layout), case.target())
             if [answer["status"] for answer in answers] != [200] * len(answers):
                 yield case, answers[-1]
-            elif search.items_of(answers) != case.expected() or any(
+            elif search.items_of(answers) != case.items(MARKETS) or any(
                 len(answer["read"]) > index.MOST_OBJECTS or len(search.items_of([answer])) > case.limit
                 for answer in answers
             ):
@@ -117,7 +98,7 @@ def edge(layout: str) -> InQuickjs:
 
 def test_a_table_of_searches_finds_what_a_naive_search_finds(edge: InQuickjs, layout: str) -> None:
     assert [*faults(edge, layout, CASES)] == []
-    assert sum(bool(case.expected()) for case in CASES) > 40
+    assert sum(bool(case.items(MARKETS)) for case in CASES) > 40
 
 
 def test_the_script_has_nothing_that_an_engine_lacks(layout: str) -> None:
@@ -264,7 +245,7 @@ def test_where_a_sort_has_many_vectors_fewer_words_are_looked_up(edge: InQuickjs
 def test_a_query_reads_six_objects_of_the_index_at_most_unless_it_has_many_words(edge: InQuickjs, layout: str) -> None:
     objects = search.objects(MARKETS, layout)
     for case in CASES:
-        for answer in edge.walk(objects, case.query()):
+        for answer in edge.walk(objects, case.target()):
             assert sum(keys.SEARCH in key for key in answer["read"]) <= 6
 
 

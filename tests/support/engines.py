@@ -42,10 +42,11 @@ function settle(found, asked) {
   return found;
 }
 """
-_PROGRAM: Final = """
+#: What a program gives the router: digests, and the objects in a folder, whose path is to be put in as JSON.
+FROM_FILES: Final = """
 const crypto = require('crypto');
-function digest(text) { return crypto.createHash('sha256').update(text).digest('hex'); }
 const fs = require('fs');
+function digest(text) { return crypto.createHash('sha256').update(text).digest('hex'); }
 const texts = {};
 function readText(key) {
   if (!(key in texts)) {
@@ -53,8 +54,13 @@ function readText(key) {
   }
   return texts[key];
 }
+"""
+_PROGRAM: Final = (
+    FROM_FILES
+    + """
 fs.writeFileSync(%s, run(JSON.parse(fs.readFileSync(%s, 'utf8'))));
 """
+)
 
 
 #: The result for a key without an object.
