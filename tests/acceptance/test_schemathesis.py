@@ -35,8 +35,8 @@ REQUESTS = 200
 SEARCHES = 20
 
 
-#: What is between the router and the fuzzer is the same in both variants, so one server is enough for the first; and in
-#: the layout `chunks` there is more of it. Only the second has searches.
+#: What is between the router and the fuzzer is the same in both variants, so one server is enough for `core`, in the
+#: layout `chunks`, where there is more of it. Only `extended` has searches.
 SERVED = (("serve", "core", "chunks"), ("nginx", "extended", "chunks"), ("serve", "extended", "pages"))
 
 

@@ -27,7 +27,7 @@ from tests.support.sites import NO_RULE, Rule
 
 #: Subrequests that Cloudflare grants a Worker for one request in its smallest plan; looks at the cache count, too.
 MOST: Final = 50
-#: What docs/edges.md says a search takes: objects, build.json, and the cache twice; the second for one begun anew.
+#: The subrequests of a search (docs/edges.md): objects, build.json and two looks at the cache; and of one begun anew.
 USUAL, ANEW = 27, 50
 BASE: Final = "https://markets.example.com"
 #: Words whose buckets differ where each line has one, and a word in every hundredth market.
@@ -130,7 +130,7 @@ def gets(answer: Answer) -> int:
 
 
 def read_by(objects: Objects, *queries: str) -> dict[str, str]:
-    """Of many objects those that walks read."""
+    """The objects that walks read."""
     edge = InQuickjs(search.core())
     return {key: objects[key] for query in queries for answer in edge.walk(objects, query) for key in answer["read"]}
 

@@ -145,13 +145,13 @@ def test_without_an_index_a_search_is_refused(edge: Site) -> None:
 
 # ── faults ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-#: Tells what an edge reads, and which answer it should give; how the objects lie decides the layout.
+#: Tells what an edge reads, and which answer it should give; it sees the layout from the objects.
 CORE: Final = search.InQuickjs(search.core())
 #: A site whose words and sorts have objects of their own, so that a fault harms one search.
 FAULTY: Final = [
     Market((f"whole hurt{' faulty' * (number % 2)} élan",), "open", rank=number * 1013 % 7919) for number in range(120)
 ]
-#: Searches, the place of an object among those that they read (of items: all of them), and what becomes of it.
+#: A search, the position of an object among those it reads (-1: every object with items), and what replaces the object.
 FAULTS: Final[tuple[tuple[str, int, str | None], ...]] = (
     ("q=whole&sort=new", 1, None),
     ("q=faulty", 2, None),

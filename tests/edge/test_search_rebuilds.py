@@ -50,7 +50,7 @@ QUERIES: Final = tuple(
 )
 #: The ids that a walk finds, by what it asks for.
 Answers: TypeAlias = Mapping[Query, Sequence[str]]
-#: Where everything is that a search may read.
+#: The folder of everything that a search may read.
 READ: Final = f"{keys.LISTS}/all"
 #: Seconds for which an edge may show what was replaced: nginx knows open files for one.
 LAG: Final = 2.0
@@ -83,7 +83,7 @@ class Rebuilt:
         insert_category(self.database, self.dice.choice(["crypto", "other"]), market_id=market_id(number))
 
     def edit(self, number: int) -> None:
-        """Let a market match otherwise, and stand elsewhere, in other lists."""
+        """Change which words find a market, its places and its lists."""
         if number != CANARY:
             self.set(number, question=self.title(), description=self.title())
         status, amount = self.dice.choice(["open", "closed"]), self.dice.random() * 1000

@@ -288,7 +288,7 @@ class Ending(Mapping[str, str]):
 
 
 def ends(edge: InQuickjs, layout: str) -> Iterator[bool]:
-    """Whether a first page is that of the next site, and its reads are few, for each object at which the first ends."""
+    """For each object at which the first site ends: whether the page is the next site's, made with few enough reads."""
     query = "q=caf%C3%A9&limit=100&status=all"
     before, after = (search.objects(markets, layout) for markets in (MARKETS, MARKETS[50:]))
     wanted = edge.walk(after, query)[0]["body"]

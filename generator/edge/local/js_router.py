@@ -99,7 +99,7 @@ class Router:
             self._context, self._stamp = context, stamp
 
 
-#: Only ASCII is as it should be: of other letters the router needs to know no more than that they are none.
+#: Right for ASCII only: of any other letter, the router needs to know no more than that it is not ASCII.
 _ENCODER: Final = """
 function TextEncoder() {}
 TextEncoder.prototype.encode = function (text) {

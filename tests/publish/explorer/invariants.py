@@ -92,7 +92,7 @@ def _shows(number: int, key: str, body: bytes) -> bool:
 
 @cache
 def _texts(number: int) -> tuple[bytes, ...]:
-    """What tells of a market: its id, and the end of a word of its own, as an index has it."""
+    """What gives a market away: its id, and the part of its own word that stands in a line of the search index."""
     return market_id(number).encode(), sites.secret(number)[KEY_LENGTH:].encode()
 
 

@@ -239,7 +239,7 @@ def test_whatever_of_a_new_market_arrives_after_its_takedown_is_gone_after_the_n
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("part", ["bucket", "root", "head"])
 def test_whatever_of_an_index_arrives_after_a_takedown_is_gone_after_the_next_run(scene: Scene, part: str) -> None:
-    """It has words of a new market, which nothing else has."""
+    """The index has words of a new market that nothing else has."""
     scene.searches, scene.layouts = True, dict.fromkeys(("a", "b", "elsewhere"), layouts.COMPACT)
     old, slow = scene.site("a", 0), scene.site("b", 1, m10={"trader_count": 99})
     scene.publish(old)

@@ -201,7 +201,7 @@ def test_a_takedown_between_two_states_leaves_whole_searches_or_none(scene: Scen
 
 
 def test_a_takedown_that_was_killed_and_runs_again_keeps_the_index(scene: Scene) -> None:
-    """Some lists lack the market already, and the index that the others' belongs to is replaced, or is not."""
+    """When it runs again, some lists lack the market already, and the index may belong to these or to the others."""
     scene.searches, scene.layouts = True, dict.fromkeys(("a", "elsewhere"), layouts.COMPACT)
     old = scene.site("a", 0)
     scene.publish(old)
