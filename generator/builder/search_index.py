@@ -5,8 +5,8 @@ from typing import Final
 
 from generator.api.contract import SORTS
 from generator.markets.catalog import Catalog
-from generator.search import folding, numbers
-from generator.search.generation import LISTS, NUMBERED_BY, STATES, Generation, Order
+from generator.search import folding
+from generator.search.generation import LISTS, NUMBERED_BY, Generation, Order, low_width
 from generator.search.words import Postings
 from generator.tree.generation import Weight
 
@@ -19,7 +19,7 @@ _ENTRY_BYTES: Final = 24
 
 def at_most(catalog: Catalog) -> Weight:
     """An upper bound on what the index of a catalog takes. Making the index of a large one takes seconds."""
-    width = len(SORTS) * (1 + numbers.width(len(catalog.markets) * STATES))
+    width = len(SORTS) * (1 + low_width(len(catalog.markets)))
     size = sum(
         len(market.words.encode()) + (market.words.count(" ") + 1) * _ENTRY_BYTES + width
         + sum(len(slug) + _ENTRY_BYTES for slug in market.categories)

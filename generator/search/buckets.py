@@ -92,7 +92,7 @@ def read(body: bytes) -> Iterator[tuple[str, list[int]]]:
     for line in body.decode().split("\n")[1:-1]:
         key, *entries = line.removesuffix(",")[1:-1].split(" ")
         for entry in entries:
-            rest, _, text = entry.partition("!")
+            rest, _, text = entry.partition(MARK)
             if not rest.endswith(ANY):
                 yield key + rest, _markets(text)
 

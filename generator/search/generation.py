@@ -61,6 +61,16 @@ class Order:
         return cls(generation, markets, b"" if layouts.is_cut(layout) else first_item)
 
 
+def _block(count: int) -> int:
+    """How many places share their high digit: a router finds the first places by it, among many markets."""
+    return max(1, -(-count // numbers.BASE))
+
+
+def low_width(count: int) -> int:
+    """The digits that a vector of `count` markets has for each, besides the high digit."""
+    return numbers.width(_block(count) * STATES)
+
+
 class Generation:
     """An index of `count` markets; equal content has an equal `name`.
 
@@ -78,14 +88,13 @@ class Generation:
         #: How many words it has, categories aside.
         self.words = 0
         self._bodies = dict[str, bytes]()
-        # So many places share their high digit: a router finds the first places by it, among many markets.
-        self._block = max(1, -(-self.count // numbers.BASE))
+        self._block, self._width = _block(self.count), low_width(self.count)
         found = buckets.make(self._counted(words), self.count)
         self._content: dict[str, Any] = {
             "format": FORMAT,
             "count": self.count,
             "block": self._block,
-            "width": numbers.width(self._block * STATES),
+            "width": self._width,
             "span": VECTOR_SIZE,
             "lists": {sort: order.generation for sort, order in orders.items()},
             "firsts": {sort: order.first_item.decode() for sort, order in orders.items() if order.first_item},
@@ -115,10 +124,9 @@ class Generation:
         codes = {state: code for code, state in enumerate(MARKET_STATUSES)}
         blocks = [divmod(place, self._block) for place in places]
         high = numbers.encode_fixed([block for block, _ in blocks], 1)
-        width = numbers.width(self._block * STATES)
         low = [rest * STATES + codes[state] for (_, rest), state in zip(blocks, states, strict=True)]
         parts = [slice(start, start + VECTOR_SIZE) for start in range(0, self.count, VECTOR_SIZE)]
-        texts = [high[part] + numbers.encode_fixed(low[part], width) for part in parts]
+        texts = [high[part] + numbers.encode_fixed(low[part], self._width) for part in parts]
         return [self._named(f'["{text}"]'.encode()) for text in texts]
 
     @cached_property
