@@ -126,7 +126,7 @@ def test_the_age_of_copies_is_that_of_the_cache_header() -> None:
 
 def test_a_search_costs_as_many_reads_as_described() -> None:
     text = " ".join(EXTENDED.split())
-    assert f"reads {MOST_OBJECTS} objects at most" in text
+    assert f"at most {MOST_OBJECTS} objects for a page" in text
     amazon, cloudflare = (sum(place.reads.per_million_objects.values()) for place in prices.load(DEFAULTS).places)
     assert f"up to {MOST_OBJECTS} GET requests of S3: {MOST_OBJECTS * amazon:.0f} USD per million searches" in text
     # One more for build.json.
