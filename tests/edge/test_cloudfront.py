@@ -140,7 +140,9 @@ def test_a_mutation_of_the_origin_response_turns_the_table_red(
 
 @pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD, EXTENDED, CHUNKED])
 def test_the_function_keeps_to_what_cloudfront_runs(config: Config) -> None:
-    before, line, after = rendered(config)["function.js"].partition("const crypto=require('crypto');")
+    before, line, after = rendered(config)["function.js"].partition(
+        compact("const crypto = require('crypto');").strip()
+    )
     assert line, "the only module"
     assert findings(before + after) == []
 
