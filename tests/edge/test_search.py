@@ -28,7 +28,7 @@ from tests.support.sites import EDGES, Site, site
 
 
 @pytest.fixture(
-    scope="module", params=full_tier(map(" ".join, product(EDGES, LAYOUTS)), short=["nginx pages", "worker chunks"])
+    scope="module", params=full_tier(map(" ".join, product(EDGES, LAYOUTS)), short=["nginx pages", "serve chunks"])
 )
 def edge(request: pytest.FixtureRequest) -> Iterator[Site]:
     """An edge of a site with the MARKETS, which can be searched."""
