@@ -44,7 +44,8 @@ def rewriter_values(config: Config) -> dict[str, Any]:
         # Behind the router, another function cuts the pages that it names.
         values |= {"names_windows": True}
         if config.can_search:
-            values |= {name: search_values()[name] for name in ("longest_q", "search_folder", "letters", "sentences")}
+            found = search_values()
+            values |= {name: found[name] for name in ("longest_q", "search_folder", "letters", "sentences")}
             values |= {"names_searches": True}
     return values
 
