@@ -3,7 +3,8 @@
     PublicMarketsError     exit 1: one sentence that names the thing and the remedy
     ├── ConfigError        a setting is missing, mistyped or contradicts another
     ├── SourceError        the database cannot be reached or lacks what we read
-    │   └── ReadError      a query failed
+    │   ├── ReadError      a query failed
+    │   └── FalseVersionsError     its detail_version is not what it promises; a build then reads everything
     ├── OutputError        the output folder cannot be read or written
     ├── StoreError         the store does not exist, or refuses a request
     ├── CheckError         `check` found errors
@@ -17,6 +18,7 @@
 A library's error is wrapped once, in the module that owns the library, with `raise … from error`.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -43,6 +45,14 @@ class ReadError(SourceError):
 
     def __str__(self) -> str:
         return "; ".join(self.args)
+
+
+class FalseVersionsError(SourceError):
+    """The database's `detail_version` did not change although rows of these markets (ids) did."""
+
+    def __init__(self, markets: Sequence[str]) -> None:
+        super().__init__(f"detail_version of market {markets[0]} did not change, but its rows did")
+        self.markets = markets
 
 
 class OutputError(PublicMarketsError):

@@ -25,6 +25,7 @@ _HELP: Final = {
     "markets": "Markets in the last build, by state.",
     "quarantined_rows": "Rows that the last build quarantined because they break the contract, by relation.",
     "remarks": "Markets and categories that the last build published with a remark, by topic.",
+    "details": "Details of the last build: read, given a new market object, kept; audited ones count as read, too.",
     "objects": "Objects in the last build.",
     "bytes": "Their size.",
     "uploaded_objects": "Objects that the last publish uploaded.",

@@ -18,7 +18,7 @@ import yaml
 
 from generator.config.settings import KEYS, variable
 from generator.demo.database import seed
-from generator.source.relations import RELATIONS
+from generator.source.relations import OPTIONAL, RELATIONS
 from tests.support.builds import AS_OF, ROOT, all_commands
 from tests.support.commands import run
 from tests.support.pages import PAGES, PROGRAM, anchors, blocks, prose, rows_of, scripts, shown_commands, spans
@@ -184,6 +184,7 @@ def test_relations_are_shown_as_they_are_read() -> None:
         for name, columns in re.findall(r"(\w+)\(([^)]*)\)", block)
     }
     assert shown == {name: [*columns] for name, columns in RELATIONS.items()}
+    assert all(f"`{column}`" in PAGES["docs/your-database.md"] for columns in OPTIONAL.values() for column in columns)
 
 
 # ── links, paths, terms ───────────────────────────────────────────────────────────────────────────────────────────

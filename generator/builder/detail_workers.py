@@ -2,21 +2,15 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import Final
 
-from generator.builder import artifacts, notices
-from generator.builder.inspection.excerpts import Excerpts
-from generator.builder.notices import Remark
+from generator.builder.detail_staging import StagedRange, Stager
 from generator.config.settings import Config
 from generator.errors import SourceError
-from generator.markets import detail
 from generator.markets.catalog import Catalog
 from generator.markets.quarantine import Quarantine
 from generator.source.queries import Range
 from generator.source.reader import Reader, open_reader
-from generator.tree.folder import Output
-from generator.tree.staging import Staged
 
 #: The most ranges, and so the most workers that read. Each has a connection of its own, besides the build's.
 RANGES: Final = 8
@@ -24,27 +18,23 @@ RANGES: Final = 8
 LEAST: Final = 50
 
 
-@dataclass
-class StagedRange:
-    """The staged details of a range of markets, findings about rows, and excerpts for the inspection page."""
-
-    within: Range
-    staged: Staged = field(default_factory=Staged)
-    quarantine: Quarantine = field(default_factory=Quarantine)
-    remarks: list[Remark] = field(default_factory=list)
-    excerpts: list[bytes] = field(default_factory=list)
+class _NoConnectionError(Exception):
+    """The database accepts no more connections."""
 
 
 class Details:
     """Stages the details of a catalog; workers forked from this process may stage those in `ranges`."""
 
-    def __init__(self, config: Config, folder: Output, catalog: Catalog, excerpts: Excerpts, reader: Reader) -> None:
+    def __init__(self, config: Config, catalog: Catalog, reader: Reader, stager: Stager) -> None:
         self._config = config
-        self._folder = folder
-        self._catalog = catalog
-        self._excerpts = excerpts
         self._reader = reader
-        self._in_order = reader.ranges(min(RANGES, -(-len(catalog.markets) // LEAST)))
+        self._stager = stager
+        public = catalog.by_id()
+        self._markets = {
+            within: {spelled: public[spelled.lower()] for spelled in ids if spelled.lower() in public}
+            for within, ids in reader.ranges(min(RANGES, -(-len(catalog.markets) // LEAST))).items()
+        }
+        self._in_order = [*self._markets]
         self._instant = reader.instant() if len(self._in_order) > 1 else None
         self._own: Reader | None = None
         self._opened = ExitStack()
@@ -59,13 +49,20 @@ class Details:
 
     def stage_in_worker(self, within: Range) -> StagedRange | Range:
         """Stage a range in a worker; return the range itself if the database accepts no more connections."""
+        try:
+            return self._stager.stage(within, self._markets[within], self._own_reader)
+        except _NoConnectionError:
+            return within
+
+    def _own_reader(self) -> Reader:
+        """The worker's reader; connects when it is first asked for."""
         if self._own is None:
             try:
                 reader = open_reader(self._config, Quarantine(), self._instant)
                 self._own = self._opened.enter_context(reader)
-            except SourceError:
-                return within
-        return self._stage(self._own, within)
+            except SourceError as error:
+                raise _NoConnectionError from error
+        return self._own
 
     def close(self) -> None:
         """Close the worker's connection."""
@@ -76,17 +73,7 @@ class Details:
         known = [part.within for part in staged]
         for within in self._in_order:
             if within not in known:
-                yield self._stage(self._reader, within)
-
-    def _stage(self, reader: Reader, within: Range) -> StagedRange:
-        made, latest = StagedRange(within), notices.latest_time(self._catalog.as_of)
-        for shown in reader.details(self._catalog, within):
-            read = detail.from_rows(shown, self._config, made.quarantine)
-            for artifact in artifacts.market_detail(read):
-                made.staged.put(self._folder, artifact)
-            made.remarks += notices.of_detail(read, latest)
-            made.excerpts += self._excerpts.taken(read)
-        return made
+                yield self._stager.stage(within, self._markets[within], lambda: self._reader)
 
     def in_order(self, ranges: Iterable[StagedRange]) -> list[StagedRange]:
         """Sort by the order of the database."""

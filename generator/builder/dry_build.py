@@ -114,7 +114,7 @@ class DryBuilder:
         found: "_Found",
     ) -> Iterator[Artifact]:
         """Every object outside lists; adds to what is found."""
-        for rows in reader.details(catalog):
+        for rows in reader.details(catalog.by_id()):
             read = detail.from_rows(rows, self.config, self.quarantine)
             found.add(read)
             yield from artifacts.market_detail(read)

@@ -32,6 +32,7 @@ class Topic(StrEnum):
     UNUSABLE_SLUG = "unusable_slug"
     MERGED_CATEGORY = "merged_category"
     EMPTY_CATEGORY = "empty_category"
+    FALSE_VERSION = "false_version"
 
 
 class Kind(NamedTuple):
@@ -82,6 +83,12 @@ _MERGED_CATEGORY: Final = Kind(
 _EMPTY_CATEGORY: Final = Kind(
     Topic.EMPTY_CATEGORY, "category", "has no public market", "it gets no lists: correct the setting `categories`"
 )
+_FALSE_VERSION: Final = Kind(
+    Topic.FALSE_VERSION,
+    "market",
+    "detail_version did not change, but its orders, fills or points did",
+    "every detail was read again: change it with each of these rows, in the same transaction",
+)
 #: What to expect of a time in the future, by the market's column.
 _LEADS: Final = {"created_at": "new", "last_activity_at": "activity", "resolved_at": "ended"}
 
@@ -103,6 +110,11 @@ def of(catalog: Catalog, config: Config) -> Iterator[Remark]:
             yield Remark(kind, market.item.id, reason.value or "")
     if config.variant == "extended":
         yield from _of_categories(catalog, config.categories or ())
+
+
+def false_version(market_id: str) -> Remark:
+    """The remark about a market whose version is not what it promises."""
+    return Remark(_FALSE_VERSION, market_id)
 
 
 def of_detail(detail: Detail, latest: str) -> Iterator[Remark]:

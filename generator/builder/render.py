@@ -7,13 +7,16 @@ from typing import TypeAlias, TypeVar
 
 from generator import __version__
 from generator.api import keys
-from generator.builder import artifacts, disk_space, search_index, worker_pool
-from generator.builder.detail_workers import Details, StagedRange
+from generator.builder import artifacts, disk_space, last_details, notices, search_index, worker_pool
+from generator.builder.detail_staging import DetailCounts, StagedRange, Stager
+from generator.builder.detail_workers import Details
 from generator.builder.inspection.excerpts import Excerpts
+from generator.builder.last_details import LastDetails, Sample
 from generator.builder.notices import Remark
 from generator.builder.report_file import SearchCounts
 from generator.config.settings import Config, shaping
 from generator.cost.sizes import NO_INDEX, Site
+from generator.errors import FalseVersionsError
 from generator.markets.catalog import Catalog, Market
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress, Stopwatch
@@ -21,6 +24,8 @@ from generator.source.connection import display_url
 from generator.source.queries import Range
 from generator.source.reader import Reader
 from generator.tree import manifest, staging
+from generator.tree.artifact import Artifact
+from generator.tree.fingerprints import Fingerprints, Made
 from generator.tree.folder import Output
 from generator.tree.generation import ItemList
 from generator.tree.manifest import Manifest, Membership, Memberships
@@ -49,8 +54,9 @@ class Rendering:
 class Renderer:
     """Renders into a locked folder; `previous` is its manifest. `is_clock_set`: the operator chose the as-of.
 
-    Bad rows found on the way go to `quarantine`, odd ones that are published to `remarks`. `stopwatch` measures what
-    is done: `render`, `index` where there is one for searches, and the beginning of `place`.
+    Bad rows found on the way go to `quarantine`, odd ones that are published to `remarks`, the numbers of details to
+    `counts`. `last` are the details in the folder, of which `sample` is audited. `stopwatch` measures what is done:
+    `render`, `index` where there is one for searches, and the beginning of `place`.
     """
 
     config: Config
@@ -59,19 +65,26 @@ class Renderer:
     is_clock_set: bool
     quarantine: Quarantine
     remarks: list[Remark]
+    counts: DetailCounts
+    last: LastDetails
+    sample: Sample
     stopwatch: Stopwatch
     progress: Progress
 
     def render(self, catalog: Catalog, reader: Reader, excerpts: Excerpts) -> Rendering:
-        """Stage everything, in publication order."""
+        """Stage everything, in publication order. Raises FalseVersionsError if an audit finds some."""
         with self.stopwatch.stage("render"):
             categories = artifacts.offered(catalog, self.config)
             lists = artifacts.lists(catalog, categories)
             disk_space.Plan(self.config, catalog, lists, categories, self.previous).require(self.folder.path(""))
-            details = Details(self.config, self.folder, catalog, excerpts, reader)
+            latest = notices.latest_time(catalog.as_of)
+            stager = Stager(self.config, self.folder, excerpts, self.last, self.sample, latest)
+            details = Details(self.config, catalog, reader, stager)
+            # Before the workers are forked: then every object of the catalog that is touched is copied with its page.
+            documents = [*artifacts.documents(catalog, self.config)]
             self.progress.start(len(lists) + details.count() + self.config.can_search)
             staged_lists, ranges = self._stage(lists, details)
-            staged = self._collected(ranges, catalog, excerpts)
+            staged, fingerprints = self._collected(ranges, documents, catalog, excerpts)
         index, search = None, None
         if self.config.can_search:
             with self.stopwatch.stage("index"):
@@ -83,20 +96,29 @@ class Renderer:
             staged.put(self.folder, artifacts.build_json(catalog, self.config, counts, categories))
             is_demo = self.config.source.is_default or reader.is_demo()
             built = self._manifest(catalog, staged_lists, index, staged, is_demo=is_demo)
-            rendered = Rendered(staged_lists, index, staged, built, _memberships(catalog, categories))
+            memberships = _memberships(catalog, categories)
+            rendered = Rendered(staged_lists, index, staged, built, memberships, fingerprints)
             return Rendering(rendered, _site(lists, rendered), search)
 
-    def _collected(self, ranges: Iterable[StagedRange], catalog: Catalog, excerpts: Excerpts) -> Staged:
-        """What details and documents are staged, and what was found in the details."""
-        staged = Staged()
+    def _collected(
+        self, ranges: Iterable[StagedRange], documents: Iterable[Artifact], catalog: Catalog, excerpts: Excerpts
+    ) -> tuple[Staged, Fingerprints]:
+        """What details and documents are staged, and what was found in the details and they are made of."""
+        staged, made, false_versions = Staged(), dict[str, Made](), list[str]()
         for part in ranges:
             staged.add(part.staged)
             self.quarantine.add(part.quarantine)
             self.remarks.extend(part.remarks)
             excerpts.keep(part.excerpts)
-        for artifact in artifacts.documents(catalog, self.config):
+            self.counts.add(part.counts)
+            made |= part.made
+            false_versions += part.false_versions
+        if false_versions:
+            raise FalseVersionsError(false_versions)
+        for artifact in documents:
             staged.put(self.folder, artifact)
-        return staged
+        shape_now = last_details.shape_of(shape(self.config))
+        return staged, Fingerprints(as_of=catalog.as_of, shape=shape_now, details=dict(sorted(made.items())))
 
     def _stage(self, lists: list[ItemList], details: Details) -> tuple[list[StagedList], list[StagedRange]]:
         """Stage lists and details, in forked workers as far as possible."""

@@ -3,12 +3,13 @@
 import json
 from collections import Counter
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
 from generator import __version__
 from generator.builder import notices
+from generator.builder.detail_staging import DetailCounts
 from generator.builder.notices import Remark, Topic
 from generator.builder.report_file import (
     ListCounts,
@@ -79,6 +80,7 @@ class Report:
     remarks: list[Remark] = field(default_factory=list)
     markets: MarketChanges = field(default_factory=MarketChanges)
     new_lists: list[str] = field(default_factory=list)
+    details: DetailCounts = field(default_factory=DetailCounts)
     stages: dict[str, Span] = field(default_factory=dict)
 
     def file(self) -> ReportFile:
@@ -116,6 +118,7 @@ class Report:
             changed=self.markets.changed,
             withdrawn=self.markets.withdrawn,
             withdrawn_earlier=self.markets.withdrawn_earlier,
+            details=asdict(self.details),
             seconds={name: round(span.seconds, 3) for name, span in self.stages.items()},
         )
 
@@ -154,6 +157,7 @@ class Report:
         }
         about = Counter(remark.kind.topic for remark in self.remarks)
         metrics |= {sample("remarks", topic=topic): about[topic] for topic in Topic}
+        metrics |= {sample("details", by=how): number for how, number in asdict(self.details).items()}
         metrics |= {sample("quarantined_rows", relation=name): self.quarantine.total(name) for name in RELATIONS}
         if self.cost:
             layout = self.cost.layouts[self.layout]

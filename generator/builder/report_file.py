@@ -86,6 +86,7 @@ class RunReport(StoredModel):
     changed: list[str]
     withdrawn: list[str]
     withdrawn_earlier: list[Withdrawal]
+    details: Mapping[str, int]
     seconds: Mapping[str, float]
 
 

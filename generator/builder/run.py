@@ -1,16 +1,19 @@
 """One build, stage by stage: read, guard, render, move into place, report."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from generator.api import keys
-from generator.builder import changes, guards, notices
+from generator.api import keys, times
+from generator.builder import changes, guards, last_details, notices
+from generator.builder.detail_staging import DetailCounts
 from generator.builder.guards import BuildOverrides
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.excerpts import Excerpts
+from generator.builder.last_details import LastDetails, Sample
 from generator.builder.notices import Remark
-from generator.builder.render import Renderer
+from generator.builder.render import Renderer, shape
 from generator.builder.report import MarketChanges, Report
 from generator.config import demo
 from generator.config.settings import Config
@@ -18,10 +21,12 @@ from generator.cost import estimate, prices
 from generator.cost.estimate import Basis, Cost, Terms
 from generator.cost.sizes import Site
 from generator.edge import deployment
+from generator.errors import FalseVersionsError
 from generator.markets.catalog import Catalog
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress, Stopwatch
 from generator.source.connection import display_url
+from generator.source.fill_windows import EarlierCounts
 from generator.source.reader import Reader, open_reader
 from generator.tree import blocklist, files, layouts, staging
 from generator.tree.folder import Output, locked
@@ -47,22 +52,35 @@ def build_into(
     folder: Output, config: Config, clock: Clock, *, overrides: BuildOverrides, progress: Progress
 ) -> Report:
     """Build in a folder that is locked already."""
+    run = _Run(config, clock, folder, folder.manifest(), blocklist.load(folder).ids(), overrides)
+    try:
+        return _attempt(run, progress)
+    except FalseVersionsError as found:
+        folder.start_again()
+        return _attempt(run.distrusting(found.markets), progress)
+
+
+def _attempt(run: "_Run", progress: Progress) -> Report:
+    """Build, or raise FalseVersionsError before anything has moved into place."""
+    config, overrides = run.config, run.overrides
     terms = Terms(config.schedule, config.cursor.lifetime, prices.load(config))
-    run = _Run(config, clock, folder, folder.manifest(), blocklist.load(folder).ids(), Quarantine(), [])
+    sample = Sample.chosen(config.source.audit, overrides.seed)
+    last = run.last_details()
     stopwatch = Stopwatch()
     with open_reader(config, run.quarantine) as reader:
         if not overrides.demo:
             demo.refuse(config, display_url(config), is_marked=reader.is_demo())
         with stopwatch.stage("read"):
-            found = run.read(reader)
+            found = run.read(reader, last.counts(sample))
             catalog = found.without(run.blocked)
-        run.guard(catalog, overrides)
+        run.guard(catalog)
         run.remarks.extend(notices.of(catalog, config))
         with stopwatch.stage("render"):
             excerpts = Excerpts(catalog)
         renderer = Renderer(
-            config, folder, run.previous, clock.is_set, run.quarantine, run.remarks, stopwatch, progress
-        )
+            config, run.folder, run.previous, run.clock.is_set, run.quarantine, run.remarks, run.details, last, sample,
+            stopwatch, progress,
+        )  # fmt: skip
         rendering = renderer.render(catalog, reader, excerpts)
     with stopwatch.stage("place"):
         placed = run.place(rendering.state)
@@ -85,17 +103,32 @@ class _Run:
     folder: Output
     previous: Manifest | None
     blocked: frozenset[str]
-    quarantine: Quarantine
-    remarks: list[Remark]
+    overrides: BuildOverrides
+    quarantine: Quarantine = field(default_factory=Quarantine)
+    remarks: list[Remark] = field(default_factory=list)
+    details: DetailCounts = field(default_factory=DetailCounts)
 
-    def read(self, reader: Reader) -> Catalog:
+    def distrusting(self, markets: Iterable[str]) -> "_Run":
+        """The same build from the beginning, which reads everything, and names these markets (ids)."""
+        remarks = [notices.false_version(market_id) for market_id in markets]
+        overrides = replace(self.overrides, full=True)
+        return replace(self, overrides=overrides, quarantine=Quarantine(), remarks=remarks, details=DetailCounts())
+
+    def last_details(self) -> LastDetails:
+        """What of the last build may still hold; nothing in a full build."""
+        if self.overrides.full:
+            return LastDetails(self.folder)
+        as_of = times.instant(self.clock.as_of)
+        return LastDetails.load(self.folder, self.previous, last_details.shape_of(shape(self.config)), as_of)
+
+    def read(self, reader: Reader, earlier: EarlierCounts) -> Catalog:
         """Every market that the database shows, blocked ones included."""
         reader.require_schema()
-        return reader.catalog(self.clock.as_of)
+        return reader.catalog(self.clock.as_of, earlier)
 
-    def guard(self, catalog: Catalog, overrides: BuildOverrides) -> None:
+    def guard(self, catalog: Catalog) -> None:
         """Refuse a state that looks like an accident, before anything is written."""
-        limits = self.config.guards
+        limits, overrides = self.config.guards, self.overrides
         if not overrides.invalid:
             guards.refuse_invalid(catalog, self.quarantine, self.blocked, limits.max_invalid)
         if not overrides.shrink:
@@ -133,6 +166,7 @@ class _Run:
             unchanged=len(built.objects) + layouts.total(built.current()) - written,
             deleted=placed.deleted,
             remarks=sorted(self.remarks),
+            details=self.details,
             markets=self._market_changes(rendered),
             new_lists=[staged.name for staged in rendered.new_lists()],
         )

@@ -27,15 +27,21 @@ allow_shrink_option = click.option(
 allow_invalid_option = click.option(
     "--allow-invalid", is_flag=True, help="Build even if more markets are invalid than guards.max_invalid allows."
 )
+full_option = click.option(
+    "--full", is_flag=True, help="Read every detail, whatever detail_version says, and compare every file."
+)
 
 
 @click.command(cls=MeasuredCommand, name="build")
 @as_of_option
+@full_option
 @allow_shrink_option
 @allow_invalid_option
-def build_command(settings: Config, as_of: datetime | None, *, allow_shrink: bool, allow_invalid: bool) -> None:
+def build_command(
+    settings: Config, as_of: datetime | None, *, full: bool, allow_shrink: bool, allow_invalid: bool
+) -> None:
     """Render the database into the output folder."""
-    _build(settings, clock(as_of), BuildOverrides(shrink=allow_shrink, invalid=allow_invalid))
+    _build(settings, clock(as_of), BuildOverrides(shrink=allow_shrink, invalid=allow_invalid, full=full))
 
 
 @click.command(cls=Command, name="demo")

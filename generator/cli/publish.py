@@ -16,6 +16,7 @@ from generator.cli.build import (
     allow_invalid_option,
     allow_shrink_option,
     clock,
+    full_option,
     log_report,
     report_names_each,
     tell_built,
@@ -73,12 +74,17 @@ def publish_command(settings: Config, **options: bool) -> None:
 
 @click.command(cls=MeasuredCommand, name="rebuild")
 @as_of_option
+@full_option
 @allow_invalid_option
 @publish_options
-def rebuild_command(settings: Config, as_of: datetime | None, *, allow_invalid: bool, **options: bool) -> None:
+def rebuild_command(
+    settings: Config, as_of: datetime | None, *, full: bool, allow_invalid: bool, **options: bool
+) -> None:
     """Build, then publish: the one line that cron runs."""
     target = open_target(settings)
-    overrides = BuildOverrides(shrink=options["allow_shrink"], invalid=allow_invalid, demo=options["allow_demo"])
+    overrides = BuildOverrides(
+        shrink=options["allow_shrink"], invalid=allow_invalid, demo=options["allow_demo"], full=full
+    )
     workplace = _scratch_folder if options["dry_run"] else _output_folder
     chosen = _options(options)
     with workplace(settings, target, chosen.lifted) as (folder, blocked):

@@ -76,6 +76,10 @@ class Source(Section):
     schema_: Line | None = Field(
         None, alias="schema", description="Schema that holds the relations; null: the connection's default."
     )
+    audit: Share = Field(
+        0.01,
+        description="Share of the details with an unchanged detail_version that are read all the same, to compare.",
+    )
 
     @property
     def is_default(self) -> bool:

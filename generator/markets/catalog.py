@@ -5,12 +5,14 @@ Everything here is public: the queries exclude hidden rows, so a bug in this mod
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final
 
 from generator.api import contract, slugs
 from generator.api.contract import PublicMarketListItem, PublicMarketSignal, PublicMarketSnapshot, Sort, StatusFilter
 from generator.markets.categories import ONE_SPELLING, Spellings
+from generator.markets.fingerprint import Fingerprint, digest
 from generator.markets.quarantine import Fault
 from generator.search import words
 
@@ -21,7 +23,8 @@ class Market:
 
     `categories` holds the slugs of the item's categories; empty in the core variant. `has_early_outcome` tells that the
     row has an outcome or a settlement time, which the item does not show yet. `words` are those that a search finds the
-    market by, with blanks between them.
+    market by, with blanks between them. `fingerprint` is None if the database does not tell the detail's version;
+    `until` is that of `fills.Window`.
     """
 
     item: PublicMarketListItem
@@ -30,6 +33,8 @@ class Market:
     categories: tuple[str, ...]
     has_early_outcome: bool
     words: str = ""
+    fingerprint: Fingerprint | None = None
+    until: str = ""
 
     @classmethod
     def of(
@@ -38,28 +43,35 @@ class Market:
         *,
         has_early_outcome: bool = False,
         search_texts: Iterable[str] = (),
+        version: str | None = None,
+        until: str = "",
     ) -> "Market":
         """Keep only what lists show, and the words of the `search_texts`: `title` or `description`.
 
-        A description may be a megabyte and is read again for the detail.
+        `version` is a digest. A description may be a megabyte, and is read again for the detail if need be.
         """
-        item = PublicMarketListItem.model_validate(market)
+        # From a mapping: pydantic would first look for each attribute by its name on the wire, at four times the cost.
+        item = PublicMarketListItem.model_validate({name: getattr(market, name) for name in _ITEM})
         categories = tuple(slugs.of_category(name) for name in item.categories or ())
         texts = {"title": market.question, "description": market.description or ""}
         found = " ".join(words.of_texts(texts[name] for name in search_texts))
-        return cls(item, contract.encode(item), market.fx_family_member, categories, has_early_outcome, found)
+        fingerprint = None if version is None else Fingerprint(version, digest(contract.encode(market)))
+        body = contract.encode(item)
+        return cls(item, body, market.fx_family_member, categories, has_early_outcome, found, fingerprint, until)
 
 
 #: The sort keys, descending; ties are broken by `id`, ascending.
-_RANK: Final[dict[Sort, Callable[[PublicMarketListItem], Any]]] = {
-    "popular": lambda item: (item.trader_count, item.volume),
-    "activity": lambda item: item.last_activity_at,
-    "volume": lambda item: item.volume,
-    "new": lambda item: item.created_at,
-    "ended": lambda item: item.resolved_at or item.close_time,
+_RANK: Final[dict[Sort, Callable[[Market], Any]]] = {
+    "popular": attrgetter("item.trader_count", "item.volume"),
+    "activity": attrgetter("item.last_activity_at"),
+    "volume": attrgetter("item.volume"),
+    "new": attrgetter("item.created_at"),
+    "ended": lambda market: market.item.resolved_at or market.item.close_time,
 }
 
 
+#: The fields of an item.
+_ITEM: Final = tuple(PublicMarketListItem.model_fields)
 _NO_REFUSALS: Final[Mapping[str, Fault]] = MappingProxyType({})
 
 
@@ -101,6 +113,10 @@ class Catalog:
             spellings=self.spellings,
         )
 
+    def by_id(self) -> dict[str, Market]:
+        """All markets, by id."""
+        return {market.item.id: market for market in self.markets}
+
     def listed(self) -> list[Market]:
         """The markets shown in lists and snapshot, by id: all except members of public FX families."""
         return [market for market in self.markets if market.fx is None]
@@ -119,16 +135,17 @@ class Catalog:
         """Yield category, status, sort and the markets in order: for all categories (None), then each one `offered`."""
         for sort, ranked in self.ranked():
             for category, chosen in [(None, ranked), *_by_category(ranked, offered).items()]:
+                held = [market.item.status for market in chosen]
                 for status in contract.STATUS_FILTERS:
                     states = contract.STATES_OF_FILTER[status]
-                    yield category, status, sort, [market for market in chosen if market.item.status in states]
+                    shown = [market for market, state in zip(chosen, held, strict=True) if state in states]
+                    yield category, status, sort, shown
 
     def ranked(self) -> Iterator[tuple[Sort, list[Market]]]:
         """All listed markets in the order of each sort."""
         listed = self.listed()
         for sort in contract.SORTS:
-            rank = _RANK[sort]
-            yield sort, sorted(listed, key=lambda market: rank(market.item), reverse=True)
+            yield sort, sorted(listed, key=_RANK[sort], reverse=True)
 
     def snapshot(self, size: int) -> PublicMarketSnapshot:
         """The landing page's groups of at most `size` open markets.

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from generator.api import contract
 from generator.api.contract import OrderBook, OrderBookLevel
@@ -18,6 +19,9 @@ from generator.markets.quarantine import Fault, Quarantine, printable
 
 Rows: TypeAlias = Iterable[Sequence[Any]]
 Sums: TypeAlias = dict[str, dict[float, float]]
+#: What encloses the market object in the body of a detail.
+_MARKET: Final = b'{"market":'
+_REST: Final = b',"orderBook":'
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,28 @@ class Detail:
                 "probHistory": [{"timestamp": timestamp, "prob": prob} for timestamp, prob in self.points],
             }
         )
+
+    @classmethod
+    def of_body(cls, body: bytes) -> "Detail":
+        """Decode what `body` encoded."""
+        found = from_json(body)
+        return cls(
+            market=contract.PublicMarketDetailMarket.model_validate(found["market"]),
+            order_book=OrderBook.model_validate(found["orderBook"]),
+            recent_fills=[Fill(**fill) for fill in found["recentFills"]],
+            points=[(point["timestamp"], point["prob"]) for point in found["probHistory"]],
+        )
+
+
+def with_market(body: bytes, market: contract.PublicMarketDetailMarket) -> bytes:
+    """The body of a detail with another market object, and the same order book, fills and history."""
+    return b"".join((_MARKET, contract.encode(market), _REST, rest(body)))
+
+
+def rest(body: bytes) -> bytes:
+    """What follows the market object in the body of a detail."""
+    # No text can hold this: a quotation mark in a text is escaped.
+    return body.partition(_REST)[2]
 
 
 def from_rows(rows: MarketRows, config: Config, quarantine: Quarantine) -> Detail:

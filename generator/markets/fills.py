@@ -3,16 +3,24 @@
 They arrive as streams in any order; `recent` keeps a bounded number.
 """
 
-from collections.abc import Iterable, Sequence
-from operator import attrgetter
-from typing import Any, NamedTuple, TypeAlias
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
+from generator.api import times
 from generator.markets import batch_validation, faults, row_validation
 from generator.markets.batch_validation import MAX_FLOAT, SlowPathError
 from generator.markets.quarantine import Fault, Quarantine
 
+#: How far back fills are counted.
+WINDOW: Final = timedelta(days=1)
+#: After every wire timestamp.
+_LATEST: Final = "~"
 #: A market's id, then id, amount, shares, price and time of the fill, as the driver delivers them.
 Row: TypeAlias = Sequence[Any]
 
@@ -35,6 +43,23 @@ class Fill(NamedTuple):
             "price": self.price,
             "timestamp": self.timestamp,
         }
+
+
+class Window(NamedTuple):
+    """The number of fills in the last 24 hours, and the wire timestamp from which on it may be another one.
+
+    That is never if it is empty. Until then, the number holds as long as the market's fills are the same.
+    """
+
+    number: int
+    until: str
+
+    def holds_at(self, now: str) -> bool:
+        """Whether the number holds at a later instant, a wire timestamp."""
+        return not self.until or now < self.until
+
+
+NO_FILLS: Final = Window(0, "")
 
 
 def _read(batch: Sequence[Row], quarantine: Quarantine) -> list[Fill]:
@@ -90,14 +115,50 @@ def _newest(fills: list[Fill], quarantine: Quarantine) -> list[Fill]:
     return list(unique.values())
 
 
-def count_window(fills: Iterable[Row], start: str, end: str) -> int:
-    """Count the distinct valid fills in (start, end]; both are wire timestamps."""
-    discarded = Quarantine()  # the market's detail reports the same rows
-    return len(
-        {
-            fill.id
-            for batch in batch_validation.batches(fills)
-            for fill in _read(batch, discarded)
-            if start < fill.timestamp <= end
-        }
-    )
+def windows(fills: Iterable[Row], start: str, end: str) -> dict[Any, Window]:
+    """Count each market's distinct valid fills in (start, end], by the market's id as it is in the rows.
+
+    Both are wire timestamps, WINDOW apart. The rows of a market follow each other; one without fills after `start` is
+    left out.
+    """
+    counts, firsts, nexts = Counter[Any](), dict[Any, str](), dict[Any, str]()
+    last: Any = None
+    seen = set[tuple[Any, str]]()
+    for batch in batch_validation.batches(fills):
+        # Whole batches: markets have few fills each, and a call per column and market would cost more than the rows.
+        known, seen = seen, set[tuple[Any, str]]()
+        for owner, fill_id, stamp in _valid(batch):
+            if stamp > end:
+                nexts[owner] = min(stamp, nexts.get(owner, stamp))
+            elif stamp > start:
+                seen.add((owner, fill_id))
+                if stamp < firsts.get(owner, _LATEST):
+                    firsts[owner] = stamp
+        counts.update(owner for owner, _ in (seen - known if batch[0][0] == last else seen))
+        if batch[0][0] == batch[-1][0] == last:
+            seen |= known
+        last = batch[-1][0]
+    return {owner: _window(counts[owner], firsts.get(owner), nexts.get(owner)) for owner in {**firsts, **nexts}}
+
+
+def _window(count: int, first: str | None, following: str | None) -> Window:
+    ends = [following] if following else []
+    if first:
+        ends.append(times.instant(datetime.fromisoformat(first) + WINDOW))
+    return Window(count, min(ends))
+
+
+def _valid(batch: Sequence[Row]) -> Iterator[tuple[Any, str, str]]:
+    """Market, id and time of every valid fill."""
+    owners, ids, amounts, shares, prices, created = zip(*batch, strict=True)
+    try:
+        stamps, plain = batch_validation.timestamps(created), batch_validation.uuids(ids)
+        batch_validation.numbers(amounts, 0, MAX_FLOAT)
+        batch_validation.numbers(shares, 0, MAX_FLOAT)
+        batch_validation.fill_prices(prices)
+    except SlowPathError:
+        discarded = Quarantine()  # the market's detail reports the same rows
+        for owner, rows in groupby(batch, key=itemgetter(0)):
+            yield from ((owner, fill.id, fill.timestamp) for fill in _read([*rows], discarded))
+    else:
+        yield from zip(owners, plain, stamps, strict=True)

@@ -4,7 +4,7 @@ The database's own message names neither. So each column is computed alone, and 
 bisected. Only public rows are read, as by a build, and only counted.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from generator.source.connection import Transaction
 from generator.source.queries import EVERYTHING, Range, Statements
@@ -12,11 +12,14 @@ from generator.source.relations import RELATIONS
 
 
 class Failures:
-    """Looks for failures in an open transaction. May read every relation several times."""
+    """Looks for failures in an open transaction, in the `columns` of each relation. May read them several times."""
 
-    def __init__(self, transaction: Transaction, statements: Statements) -> None:
+    def __init__(
+        self, transaction: Transaction, statements: Statements, columns: Mapping[str, tuple[str, ...]]
+    ) -> None:
         self._transaction = transaction
         self._statements = statements
+        self._columns = columns
 
     def found(self) -> Iterator[str]:
         """One sentence per column that cannot be computed, or per relation where no row can be found."""
@@ -26,7 +29,7 @@ class Failures:
                 return  # all others are joined with it, and fail too
 
     def _of(self, relation: str) -> Iterator[str]:
-        columns = RELATIONS[relation]
+        columns = self._columns[relation]
         if not self._refusal(relation, *columns):
             return
         if reason := self._refusal(relation):

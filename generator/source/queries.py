@@ -4,14 +4,18 @@ Every WHERE excludes hidden markets and private rows, so they never reach memory
 selected. Values arrive as the driver delivers them, times and ids as text: `row_validation` converts them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, TypeAlias
 
 import sqlalchemy as sa
 
-from generator.source.relations import RELATIONS, Kind
+from generator.source.relations import OPTIONAL, RELATIONS, Kind
 
+#: Covers whatever is cut off a time when it is read; and the greatest offset from UTC.
+_MOMENT: Final = timedelta(seconds=1)
+_OFFSET: Final = timedelta(days=1)
 #: A type that leaves the comparison of ids to the database, in its own sort order.
 _AS_GIVEN: Final = sa.types.NullType()
 #: The search path is taken apart, because `current_schemas()` leaves out what the user may not use.
@@ -41,6 +45,30 @@ EVERYTHING: Final = Range()
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """A few markets, by id as the database spells them."""
+
+    ids: tuple[str, ...]
+
+
+#: The markets to read.
+Within: TypeAlias = Range | Chosen
+#: The share of all markets from which on it is cheaper to read everything than to name each market.
+MANY: Final = 0.2
+#: The most markets of a `Chosen`: every id is a parameter, of which PostgreSQL takes 65,535 and SQLite 32,766.
+CHOSEN_AT_MOST: Final = 5_000
+
+
+def few_or_all(ids: Sequence[str], count: int, everything: Range) -> Iterator[Within]:
+    """How to read these of `count` markets: by name if they are few, otherwise all of the range."""
+    if len(ids) > MANY * count:
+        yield everything
+        return
+    for start in range(0, len(ids), CHOSEN_AT_MOST):
+        yield Chosen(tuple(ids[start : start + CHOSEN_AT_MOST]))
+
+
+@dataclass(frozen=True)
 class Statements:
     """Statements for one dialect and schema."""
 
@@ -54,10 +82,10 @@ class Statements:
         """
         return sa.text(_RIGHTS).bindparams(relations=[*RELATIONS], schema=self.schema)
 
-    def any_row(self, relation: str) -> sa.Select[Any]:
-        """Select every column we need of the relation, and no row: tests the right to read it."""
+    def any_row(self, relation: str, *columns: str) -> sa.Select[Any]:
+        """Select these columns of the relation, and no row: tests the right to read it."""
         table = self._relation(relation)
-        return sa.select(*self._selected(table, relation, *RELATIONS[relation])).where(sa.false())
+        return sa.select(*self._selected(table, relation, *columns)).where(sa.false())
 
     def clock(self) -> sa.Select[Any]:
         """Select the time by the server's clock, in whole seconds since 1970. PostgreSQL only."""
@@ -67,7 +95,7 @@ class Statements:
         """Count all markets, hidden ones included."""
         return sa.select(sa.func.count()).select_from(self._relation("markets"))
 
-    def count_values(self, name: str, *columns: str, within: Range = EVERYTHING) -> sa.Select[Any]:
+    def count_values(self, name: str, *columns: str, within: Within = EVERYTHING) -> sa.Select[Any]:
         """Count the public rows, or the values that each of the columns has in them: this computes every value."""
         rows = (
             self.markets(*columns, within=within)
@@ -83,7 +111,7 @@ class Statements:
         table = self._relation(relation)
         return self._public(sa.select(sa.literal(1)).select_from(table).limit(1), table)
 
-    def markets(self, *columns: str, within: Range = EVERYTHING, in_order: bool = True) -> sa.Select[Any]:
+    def markets(self, *columns: str, within: Within = EVERYTHING, in_order: bool = True) -> sa.Select[Any]:
         """Select the visible markets, by id."""
         markets = self._relation("markets").alias("m")
         statement = sa.select(*self._selected(markets, "markets", *columns)).where(self._visible(markets, within))
@@ -94,10 +122,13 @@ class Statements:
         name: str,
         *columns: str,
         order: tuple[str, ...] = (),
-        window: tuple[str, Any, Any] | None = None,
-        within: Range = EVERYTHING,
+        since: tuple[str, datetime] | None = None,
+        within: Within = EVERYTHING,
     ) -> sa.Select[Any]:
-        """Select the public rows of visible markets: the market's id, then `columns`; in the order of `markets`."""
+        """Select the public rows of visible markets: the market's id, then `columns`; in the order of `markets`.
+
+        `since` names a column of times, and an instant: all rows after it are selected, and some before.
+        """
         markets, relation = self._relation("markets").alias("m"), self._relation(name).alias("r")
         owner = self._selected(markets, "markets", "id")
         statement = (
@@ -106,9 +137,9 @@ class Statements:
             .where(self._visible(markets, within))
             .order_by(markets.c.id, *(relation.c[column] for column in order))
         )
-        if window:
-            column, start, end = window
-            statement = statement.where(relation.c[column] >= start, relation.c[column] < end)
+        if since:
+            column, start = since
+            statement = statement.where(self._may_follow(relation.c[column], start))
         return self._public(statement, relation)
 
     def of_visible_in_any_case(self, name: str, *columns: str, order: tuple[str, ...]) -> sa.Select[Any]:
@@ -126,6 +157,18 @@ class Statements:
         )
         return self._public(statement, relation)
 
+    def _may_follow(self, column: sa.ColumnElement[Any], start: datetime) -> sa.ColumnElement[bool]:
+        """Whether a time may be after an instant."""
+        first = (start - _MOMENT).astimezone(UTC).replace(tzinfo=None)
+        if self.dialect != "sqlite":
+            return column >= first
+        # Text, in order but for the letter between day and time: a blank sorts first. An offset, which may be up to a
+        # day, is recognised by its sign after the day.
+        time = sa.func.substr(column, len("2026-01-31") + 1)
+        has_offset = sa.or_(sa.func.instr(time, "+") > 0, sa.func.instr(time, "-") > 0)
+        earliest = first - _OFFSET
+        return sa.and_(column >= str(earliest), sa.or_(column >= str(first), has_offset))
+
     def _public(self, statement: sa.Select[Any], relation: sa.FromClause) -> sa.Select[Any]:
         return statement.where(relation.c.is_public.is_(sa.true())) if "is_public" in relation.c else statement
 
@@ -133,32 +176,38 @@ class Statements:
         columns = (
             sa.column(column, sa.Boolean() if kind == "boolean" else None) for column, kind in RELATIONS[name].items()
         )
-        return sa.table(name, *columns, schema=self.schema)
+        return sa.table(name, *columns, *map(sa.column, OPTIONAL.get(name, ())), schema=self.schema)
 
-    def _visible(self, markets: sa.FromClause, within: Range) -> sa.ColumnElement[bool]:
+    def _visible(self, markets: sa.FromClause, within: Within) -> sa.ColumnElement[bool]:
         approval = self._selected(markets, "markets", "approval")
-        bounds = []
-        if within.start is not None:
-            bounds.append(markets.c.id >= sa.bindparam(None, within.start, _AS_GIVEN, unique=True))
-        if within.end is not None:
-            bounds.append(markets.c.id < sa.bindparam(None, within.end, _AS_GIVEN, unique=True))
-        return sa.and_(approval[0] == "approved", markets.c.is_listed.is_(sa.true()), *bounds)
+        visible = sa.and_(approval[0] == "approved", markets.c.is_listed.is_(sa.true()))
+        return sa.and_(visible, *_bounds(markets.c.id, within))
 
     def _selected(self, relation: sa.FromClause, name: str, *columns: str) -> Sequence[sa.ColumnElement[Any]]:
         """The columns, cast to text where needed.
 
         psycopg cannot represent infinite times and years before 1, and one such row must not fail the build: so
-        PostgreSQL casts ids, texts and times to text.
+        PostgreSQL casts ids, texts and times to text; optional columns, too, which may have any type.
         """
         if self.dialect == "sqlite":
             return [relation.c[column] for column in columns]
         castable = ("id", "text", "timestamp", "date")
         return [
             sa.cast(relation.c[column], sa.Text).label(column)
-            if RELATIONS[name][column] in castable
+            if RELATIONS[name].get(column, "text") in castable
             else relation.c[column]
             for column in columns
         ]
+
+
+def _bounds(key: sa.ColumnElement[Any], within: Within) -> Iterator[sa.ColumnElement[bool]]:
+    if isinstance(within, Chosen):
+        yield key.in_(sa.bindparam(None, within.ids, _AS_GIVEN, unique=True, expanding=True))
+        return
+    if within.start is not None:
+        yield key >= sa.bindparam(None, within.start, _AS_GIVEN, unique=True)
+    if within.end is not None:
+        yield key < sa.bindparam(None, within.end, _AS_GIVEN, unique=True)
 
 
 def has_no_zone(column: sa.types.TypeEngine[Any]) -> bool:

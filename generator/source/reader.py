@@ -7,30 +7,31 @@ them.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from itertools import groupby
-from operator import itemgetter
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from pydantic import ValidationError
 
 from generator.config import demo
 from generator.config.settings import Config
+from generator.errors import FalseVersionsError
 from generator.markets import categories, faults, row_validation, slugs
 from generator.markets.catalog import Catalog, Market
 from generator.markets.detail import MarketRows
-from generator.markets.fills import count_window
+from generator.markets.fills import NO_FILLS, Window
+from generator.markets.fingerprint import version_digest
 from generator.markets.quarantine import Fault, Quarantine
 from generator.source import connection, queries, schema_check
 from generator.source.connection import Transaction
 from generator.source.failures import Failures
+from generator.source.fill_windows import EarlierCounts, FillWindows
 from generator.source.grouping import Groups
-from generator.source.queries import EVERYTHING, Range, Statements
-from generator.source.relations import RELATIONS, Kind
+from generator.source.queries import EVERYTHING, Range, Statements, Within
+from generator.source.relations import OPTIONAL, RELATIONS, Kind
 from generator.source.rights import MissingRights
 
-_DAY: Final = timedelta(days=1)
-
+#: Everything is counted.
+NO_COUNTS: Final = EarlierCounts()
 _FX: Final = ("title", "instrument", "source", "week_start", "week_end", "threshold_value", "direction")
 _ORDERS: Final = ("side", "price", "amount")
 _FILLS: Final = ("id", "amount", "shares", "price", "created_at")
@@ -104,7 +105,13 @@ class Reader:
 
     def failures(self) -> list[str]:
         """Every column that the database fails to compute, as sentences. May take longer than a build."""
-        return list(Failures(self._transaction, self._statements).found())
+        columns = {relation: self._columns(relation) for relation in RELATIONS}
+        return list(Failures(self._transaction, self._statements, columns).found())
+
+    def _columns(self, relation: str) -> tuple[str, ...]:
+        """The columns to read: all that are required, and the optional ones that the database has."""
+        offered = self._transaction.columns(relation, self._schema) or {} if relation in OPTIONAL else {}
+        return (*RELATIONS[relation], *(column for column in OPTIONAL.get(relation, ()) if column in offered))
 
     def _offered(self, relation: str) -> dict[str, tuple[str, frozenset[Kind]]] | None:
         columns = self._transaction.columns(relation, self._schema)
@@ -114,65 +121,96 @@ class Reader:
         return {name: (str(kind), queries.kinds(kind, dialect)) for name, kind in columns.items()}
 
     def _refusal(self, relation: str) -> str | None:
-        return self._transaction.refusal(self._statements.any_row(relation))
+        return self._transaction.refusal(self._statements.any_row(relation, *self._columns(relation)))
 
     def _missing_rights(self) -> MissingRights:
         if self._transaction.dialect == "sqlite":
             return MissingRights()
         return MissingRights.of(self._transaction.rows(self._statements.rights(), "pg_class"))
 
-    def catalog(self, as_of: datetime) -> Catalog:
-        """Read every visible market; those that break the contract are quarantined."""
+    def catalog(self, as_of: datetime, earlier: EarlierCounts = NO_COUNTS) -> Catalog:
+        """Read every visible market; those that break the contract are quarantined.
+
+        Raises FalseVersionsError if counts of an `earlier` build do not hold.
+        """
         # First, so that a failure of `markets` is not reported as one of a relation that is joined with it.
         in_all = self._transaction.number(self._statements.count_markets(), "markets")
-        fx, fills24h, now = self._fx_members(), self._count_fills(as_of), row_validation.timestamp(as_of.isoformat())
+        fx, now = self._fx_members(), row_validation.timestamp(as_of.isoformat())
+        optional = self._columns("markets")[len(RELATIONS["markets"]) :]
+        windows = self._windows(as_of, earlier if optional else NO_COUNTS)
         known = slugs.references(self._slugs() if self._is_extended else ())
         shown = categories.spellings(self._category_names() if self._is_extended else ())
         categorised = self._groups("market_categories", *_CATEGORIES, is_wanted=self._is_extended)
         markets, ids = list[Market](), Counter[str]()
-        for row in self._markets(self._market_columns):
-            key = row["id"]
+        for row in self._markets((*self._market_columns, *optional)):
+            key, version = row["id"], version_digest(row.pop("detail_version", None))
+            window = windows.get(key, NO_FILLS)
             plain = str(key).lower()
             ids[plain] += 1
             own = categories.of_market(categorised.of(key), shown, self._quarantine)
             extended = row_validation.ExtendedFields(known.usable.get(key), own) if self._is_extended else None
             try:
                 wire = row_validation.market(
-                    row, fx=fx.get(plain), fills24h=fills24h.get(key, 0), as_of=now, extended=extended
+                    row, fx=fx.get(plain), fills24h=window.number, as_of=now, extended=extended
                 )
             except ValidationError as error:
                 self._quarantine.reject("markets", key, *faults.of(error), title=row["question"] or "")
             else:
-                has_early = row_validation.has_early_outcome(row)
-                markets.append(Market.of(wire, has_early_outcome=has_early, search_texts=self._search_texts))
+                markets.append(self._market(wire, row, version, window.until))
                 self._spelled.append(key)
         categorised.finish()
         unique = self._unique(markets, ids)
         return Catalog(unique, as_of=now, hidden=in_all - ids.total(), refused_slugs=known.refused, spellings=shown)
 
-    def ranges(self, count: int) -> list[Range]:
-        """Divide the markets of the catalog into at most `count` ranges, in the database's order."""
+    def ranges(self, count: int) -> dict[Range, list[str]]:
+        """Divide the markets of the catalog into at most `count` ranges, in the database's order.
+
+        Each comes with the ids of its markets, as the database spells them.
+        """
         size = max(1, -(-len(self._spelled) // max(1, count)))
         starts = self._spelled[size::size]
         bounds = zip([None, *starts], [*starts, None], strict=True)
-        return [Range(start, end) for start, end in bounds]
+        return {
+            Range(start, end): self._spelled[number * size : (number + 1) * size]
+            for number, (start, end) in enumerate(bounds)
+        }
 
-    def details(self, catalog: Catalog, within: Range = EVERYTHING) -> Iterator[MarketRows]:
-        """Stream the catalog's markets with their detail rows; consume each before advancing to the next.
+    def details(self, markets: Mapping[str, Market], within: Within = EVERYTHING) -> Iterator[MarketRows]:
+        """Stream these markets (by id) with their detail rows; consume each before advancing to the next.
 
         Descriptions and the like are read only now: they may be too large to keep all of them in the catalog.
         """
-        public = {market.item.id: market for market in catalog.markets}
         orders = self._groups("orders", *_ORDERS, order=_ORDERS, within=within, is_wanted=self._shown.order_book)
         fills = self._groups("fills", *_FILLS, within=within, is_wanted=self._shown.recent_fills > 0)
         points = self._groups("probabilities", *_POINTS, within=within, is_wanted=self._shown.history_points > 0)
         for row in self._markets(self._detail_columns, within):
             streams = [groups.of(row["id"]) for groups in (orders, fills, points)]
-            market = public.get(str(row["id"]).lower())
+            market = markets.get(str(row["id"]).lower())
             if market is not None:
                 yield MarketRows(row_validation.with_detail(market.item, market.fx, row), *streams)
         for groups in (orders, fills, points):
             groups.finish()
+
+    def market_objects(self, markets: Mapping[str, Market], within: Within) -> Iterator[row_validation.MarketRow]:
+        """Stream what the details of these markets (by id) show of the markets' own rows."""
+        for row in self._markets(self._detail_columns, within):
+            market = markets.get(str(row["id"]).lower())
+            if market is not None:
+                yield row_validation.with_detail(market.item, market.fx, row)
+
+    def _windows(self, as_of: datetime, earlier: EarlierCounts) -> Mapping[str, Window]:
+        counts = FillWindows(self._transaction, self._statements)
+        found = counts.counted(as_of, earlier)
+        if counts.false_versions:
+            raise FalseVersionsError(counts.false_versions)
+        return found
+
+    def _market(
+        self, wire: row_validation.MarketRow, row: Mapping[str, Any], version: str | None, until: str
+    ) -> Market:
+        is_early = row_validation.has_early_outcome(row)
+        texts = self._search_texts
+        return Market.of(wire, has_early_outcome=is_early, search_texts=texts, version=version, until=until)
 
     def _unique(self, markets: list[Market], counts: Counter[str]) -> list[Market]:
         """Drop markets whose id occurs more than once, even in a quarantined row: the id would be ambiguous."""
@@ -197,23 +235,7 @@ class Reader:
                 members[row[0]] = dict(zip(_FX, row[1:], strict=True))
         return members
 
-    def _count_fills(self, as_of: datetime) -> dict[str, int]:
-        """Count the fills in the 24 hours up to `as_of`, by market id as the database spells it."""
-        start, end = row_validation.timestamp((as_of - _DAY).isoformat()), row_validation.timestamp(as_of.isoformat())
-        # Query a day more on either side, as SQLite's times are text with any offset; `count_window` is exact.
-        window = ("created_at", self._bound(as_of - 2 * _DAY), self._bound(as_of + 2 * _DAY))
-        fills = groupby(
-            self._transaction.rows(self._statements.of_visible("fills", *_FILLS, window=window), "fills"),
-            key=itemgetter(0),
-        )
-        return {owner: count_window(group, start, end) for owner, group in fills}
-
-    def _bound(self, moment: datetime) -> datetime | str:
-        return (
-            str(moment.date()) if self._transaction.dialect == "sqlite" else moment.astimezone(UTC).replace(tzinfo=None)
-        )
-
-    def _markets(self, columns: tuple[str, ...], within: Range = EVERYTHING) -> Iterator[Mapping[str, Any]]:
+    def _markets(self, columns: tuple[str, ...], within: Within = EVERYTHING) -> Iterator[dict[str, Any]]:
         found = self._transaction.rows(self._statements.markets(*columns, within=within), "markets")
         return (dict(zip(columns, row, strict=True)) for row in found)
 
@@ -227,7 +249,7 @@ class Reader:
         return self._transaction.rows(statement, "market_categories")
 
     def _groups(
-        self, name: str, *columns: str, order: tuple[str, ...] = (), within: Range = EVERYTHING, is_wanted: bool = True
+        self, name: str, *columns: str, order: tuple[str, ...] = (), within: Within = EVERYTHING, is_wanted: bool = True
     ) -> Groups:
         statement = self._statements.of_visible(name, *columns, order=order, within=within)
         return Groups(name, self._transaction.rows(statement, name) if is_wanted else ())

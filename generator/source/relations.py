@@ -1,4 +1,4 @@
-"""The six relations we read: every column that is ever selected, and the kind of value it must hold.
+"""The six relations we read: every column that is ever selected, and the kinds of value it may hold.
 
 A privacy test compares this table with a real schema in both directions: a column not listed here is never read.
 """
@@ -52,4 +52,8 @@ RELATIONS: Final[dict[str, dict[str, Kind]]] = {
         "created_at": "timestamp",
     },
     "probabilities": {"market_id": "id", "recorded_at": "timestamp", "prob": "number"},
+}
+#: Columns that a relation may lack, each with the kinds of value it may hold.
+OPTIONAL: Final[dict[str, dict[str, tuple[Kind, ...]]]] = {
+    "markets": {"detail_version": ("text", "number", "timestamp", "id")}
 }

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from generator.errors import SourceError
-from generator.source.relations import RELATIONS, Kind
+from generator.source.relations import OPTIONAL, RELATIONS, Kind
 from generator.source.rights import MissingRights
 
 #: The type name of each column, and the kinds it can hold.
@@ -73,6 +73,12 @@ def _unfit(name: str, offered: Offered) -> Iterator[str]:
         elif column in mistyped:
             held, kind = mistyped[column]
             yield f"column {name}.{column} has type {held}, which holds no {kind}; {_remedy(kind)}"
+    for column, kinds in OPTIONAL.get(name, {}).items():
+        if column in offered and offered[column][1].isdisjoint(kinds):
+            yield (
+                f"column {name}.{column} has type {offered[column][0]}, which holds no text, number or time; cast it "
+                "to text in a view, or leave the column out"
+            )
 
 
 def _remedy(kind: Kind) -> str:

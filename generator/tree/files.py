@@ -4,6 +4,8 @@ from typing import Final
 
 MANIFEST: Final = "manifest.json"
 REPORT: Final = "report.json"
+#: What the details were made of.
+FINGERPRINTS: Final = "details.json"
 #: The blocked list, which a store holds under the same name.
 BLOCKED: Final = "blocked.json"
 #: The inspection page and the API documentation.

@@ -112,6 +112,7 @@ class Output:
         self._root = root
         self._real_root = Path(os.path.realpath(root))
         self._checked: set[Path] = set()
+        self._owned: set[str] = set()
         self._staging = staging
         self._discarded = 0
 
@@ -200,6 +201,24 @@ class Output:
     def has_all(self, names: Iterable[str]) -> bool:
         """Whether all of these are in place."""
         return all(map(self.has, names))
+
+    def changed_at(self, name: str) -> int | None:
+        """When the file system last changed a file, in nanoseconds; None if it is missing."""
+        return filesystem.changed_at(self._root / name)
+
+    def is_untouched(self, key: str, size: int, since: int) -> bool:
+        """Whether an object of this size is in place, and did not change after `since` (as of `changed_at`)."""
+        # Asked for every detail: a Path would take as long as the file system.
+        folder = key.rpartition("/")[0]
+        if folder not in self._owned:
+            self._own(self._root / key)
+            self._owned.add(folder)
+        return filesystem.is_untouched(f"{self._root}/{key}", size, since)
+
+    def start_again(self) -> None:
+        """Forget everything that was staged."""
+        shutil.rmtree(self._staging)
+        self._staging.mkdir()
 
     def put_pages(self, prefix: str, folders: Iterable[PageFolder]) -> int:
         """Stage all pages below the prefix, to be moved at once; return their bytes."""

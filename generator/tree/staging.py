@@ -6,6 +6,7 @@ from datetime import timedelta
 from generator.api import keys
 from generator.tree import files, layouts, manifest
 from generator.tree.artifact import Artifact
+from generator.tree.fingerprints import Fingerprints
 from generator.tree.folder import Output
 from generator.tree.generation import ItemList, Stageable, StagedGeneration, Weight
 from generator.tree.layouts import Known
@@ -64,7 +65,8 @@ class StagedList:
 class Rendered:
     """A rendered state: everything that was staged, and the manifest that will describe it.
 
-    `index` is the search index, if there is one; `lists` does not contain it.
+    `index` is the search index, if there is one; `lists` does not contain it. `fingerprints` is None if no detail was
+    made.
     """
 
     lists: list[StagedList]
@@ -72,6 +74,7 @@ class Rendered:
     staged: Staged
     manifest: Manifest
     memberships: Memberships
+    fingerprints: Fingerprints | None = None
 
     def new_lists(self) -> list[StagedList]:
         """The lists that get a new generation."""
@@ -127,7 +130,8 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
     previous = before or rendered.manifest.emptied()
     withdrawn = sorted(previous.markets.keys() - rendered.memberships.keys())
     final = manifest.settle(previous, rendered.manifest, rendered.memberships, lifetime, rendered.manifest.as_of)
-    if final != previous or rendered.staged.changed or rendered.new_parts():
+    is_new = final != previous or rendered.staged.changed or rendered.new_parts()
+    if is_new:
         folder.sync()
         if before is None:
             # Mark what lies under v1/ as ours, in case this first build is killed.
@@ -139,11 +143,24 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
         stale = previous.objects.keys() - final.objects.keys() if previous.complete else folder.strangers(final)
         for key in filter(keys.is_first_page, stale):
             folder.discard_key(key)
+    if rendered.fingerprints:
+        _save_fingerprints(folder, rendered.fingerprints, is_new=bool(is_new))
+    if is_new:
         folder.save(files.MANIFEST, final.encoded())
     leftovers = list(folder.unknown(final))
     for path in leftovers:
         folder.discard(path)
     return Placed(final, len(leftovers))
+
+
+def _save_fingerprints(folder: Output, made: Fingerprints, *, is_new: bool) -> None:
+    content = made.encoded()
+    if not made.details:
+        if folder.has(files.FINGERPRINTS):
+            folder.discard_key(files.FINGERPRINTS)
+    # Also if it says the same: what changed after it was saved counts as changed by somebody else.
+    elif is_new or content != folder.read(files.FINGERPRINTS):
+        folder.save(files.FINGERPRINTS, content)
 
 
 def purge_retired(folder: Output, before: Manifest) -> Manifest:

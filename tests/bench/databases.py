@@ -64,6 +64,24 @@ def copied(server: postgres.Server, path: Path) -> str:
     return server.url(name)
 
 
+def add_versions(path: Path) -> None:
+    """Let an SQLite database tell which markets changed, by triggers for rows that are added."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("ALTER TABLE markets ADD COLUMN detail_version INTEGER DEFAULT 1")
+        for relation in ("orders", "fills", "probabilities"):
+            connection.execute(
+                f"CREATE TRIGGER {relation}_change AFTER INSERT ON {relation} BEGIN "
+                "UPDATE markets SET detail_version = detail_version + 1 WHERE id = new.market_id; END"
+            )
+        connection.commit()
+
+
+def public(path: Path) -> int:
+    """The number of public markets."""
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute(f"SELECT count(*) FROM markets WHERE {_VISIBLE}").fetchone()[0])
+
+
 def trade(path: Path, share: float) -> int:
     """Trade once in open markets, as many as the share of all public ones, and return their number."""
     moment = (AS_OF - timedelta(seconds=1)).strftime(_TIME)

@@ -62,7 +62,7 @@ def details(settings: Config, as_of: datetime) -> Iterator[bytes]:
     with open_reader(settings, quarantine) as reader:
         catalog = reader.catalog(as_of)
         yield b""
-        for shown in reader.details(catalog):
+        for shown in reader.details(catalog.by_id()):
             yield detail.from_rows(shown, settings, quarantine).body()
 
 

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from generator.builder.detail_workers import Details, StagedRange
+from generator.builder.detail_staging import StagedRange, Stager
+from generator.builder.detail_workers import Details
 from generator.builder.inspection.excerpts import Excerpts
+from generator.builder.last_details import LastDetails, Sample
 from generator.config.settings import Config
 from generator.markets.quarantine import Quarantine
 from generator.source.queries import Range
 from generator.source.reader import open_reader
 from generator.tree.folder import locked
-from tests.support.builds import AS_OF, build_now, files, make_config
+from tests.support.builds import AS_OF, NOW, build_now, files, make_config
 from tests.support.rows import (
     fill_id,
     insert_fill,
@@ -46,7 +48,8 @@ def staged(config: Config, use: Callable[[Details], list[StagedRange | Range]]) 
     quarantine = Quarantine()
     with locked(config.output) as folder, open_reader(config, quarantine) as reader:
         catalog = reader.catalog(AS_OF)
-        return use(Details(config, folder, catalog, Excerpts(catalog), reader))
+        stager = Stager(config, folder, Excerpts(catalog), LastDetails(folder), Sample(0, ""), NOW)
+        return use(Details(config, catalog, reader, stager))
 
 
 def test_ranges_hold_every_market_once(site: Path) -> None:

@@ -160,4 +160,4 @@ def test_remarks_are_counted_by_topic_in_metrics(tmp_path: Path, database: sqlit
     samples = build_now(make_config(tmp_path)).samples()
     found = {key.labels[0][1]: count for key, count in samples.items() if key.name == "remarks"}
     assert {topic: count for topic, count in found.items() if count} == {"future_time": 6, "empty_question": 1}
-    assert len(found) == 7
+    assert len(found) == 8

@@ -29,6 +29,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
     assert defaults == {
         "base_url": "http://127.0.0.1:8000",
         "source.schema": None,
+        "source.audit": 0.01,
         "output": Path("output"),
         "variant": "core",
         "categories": None,

@@ -8,7 +8,7 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from generator.source.relations import RELATIONS
+from generator.source.relations import OPTIONAL, RELATIONS
 from tests.source.native import Postgres, assert_same_files, insert_three_markets
 from tests.support.builds import build_now, make_config
 from tests.support.rows import (
@@ -34,7 +34,7 @@ def mined(relation: str, boom: Callable[[str, str], str]) -> str:
         is_public += " AND is_public"
     columns = [
         name if name in HARMLESS else f"CASE WHEN {is_public} THEN {name} ELSE {boom(name, key)} END AS {name}"
-        for name in RELATIONS[relation]
+        for name in (*RELATIONS[relation], *OPTIONAL.get(relation, ()))
     ]
     return f"CREATE VIEW {relation} AS SELECT {', '.join(columns)}, {boom(key, key)} AS secret FROM {relation}_table"
 
@@ -52,12 +52,16 @@ def hide_some(connection: sqlite3.Connection) -> None:
         insert_point(connection, "2026-01-15 00:00:00.000000", market_id=market_id(number))
 
 
-MINES: Final = (("markets", "question"), ("orders", "amount"), ("probabilities", "prob"), ("fills", "secret"))
+MINES: Final = (
+    ("markets", "question"), ("markets", "detail_version"), ("orders", "amount"), ("probabilities", "prob"),
+    ("fills", "secret"),
+)  # fmt: skip
 
 
 def test_sqlite_is_never_asked_for_a_hidden_value(tmp_path: Path, database: sqlite3.Connection) -> None:
     hide_some(database)
     plain = build_now(make_config(tmp_path))
+    database.execute("ALTER TABLE markets ADD COLUMN detail_version INTEGER DEFAULT 1")
     for relation in RELATIONS:
         database.execute(f"ALTER TABLE {relation} RENAME TO {relation}_table")
     for relation in RELATIONS:  # the smallest number has no absolute value; a constant one would not wait to be read
@@ -68,6 +72,7 @@ def test_sqlite_is_never_asked_for_a_hidden_value(tmp_path: Path, database: sqli
     careful = build_now(make_config(tmp_path, output=tmp_path / "mined"))
     assert (plain.built, plain.hidden) == (careful.built, careful.hidden) == (4, 3)
     assert_same_files(tmp_path / "output", tmp_path / "mined")
+    assert (tmp_path / "mined" / "details.json").exists(), "the version was read"
 
 
 def test_postgresql_is_never_asked_for_a_hidden_value(
@@ -77,6 +82,8 @@ def test_postgresql_is_never_asked_for_a_hidden_value(
     build_now(make_config(tmp_path))
     served = make_postgres()
     served.copy(tmp_path / "markets.db")
+    served.connection.execute("ALTER TABLE markets ADD COLUMN detail_version integer DEFAULT 1")
+    served.types["markets", "detail_version"] = "integer"
     for relation in RELATIONS:
         served.connection.execute(f"ALTER TABLE {relation} RENAME TO {relation}_table")
     for relation in RELATIONS:
@@ -94,3 +101,4 @@ def test_postgresql_is_never_asked_for_a_hidden_value(
     careful = build_now(make_config(tmp_path, source__url=served.url, output=tmp_path / "mined"))
     assert (careful.built, careful.hidden) == (4, 3)
     assert_same_files(tmp_path / "output", tmp_path / "mined")
+    assert (tmp_path / "mined" / "details.json").exists(), "the version was read"

@@ -92,6 +92,16 @@ def test_a_column_of_the_wrong_kind_is_named_with_its_type(offered: Offered) -> 
     assert findings(offered) == ["column markets.prob has type TEXT, which holds no number; cast it in a view"]
 
 
+def test_a_version_may_be_missing_and_otherwise_be_of_any_kind_that_has_many_values(offered: Offered) -> None:
+    for kind in ("text", "number", "timestamp", "id"):
+        offered["markets"]["detail_version"] = ("TYPE", frozenset({kind}))
+        assert findings(offered) == []
+    offered["markets"]["detail_version"] = ("BYTEA", frozenset())
+    assert [finding.split(";")[0] for finding in findings(offered)] == [
+        "column markets.detail_version has type BYTEA, which holds no text, number or time"
+    ]
+
+
 def test_a_relation_that_cannot_be_read_is_named_with_the_databases_reason(offered: Offered) -> None:
     assert findings(offered, fills="no such column: x") == [
         "relation fills cannot be read: no such column: x; correct the view, or give its owner the rights it lacks"

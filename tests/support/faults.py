@@ -35,7 +35,9 @@ State = dict[str, list[Seen]]
 
 MARKETS: Final = 60
 #: The only names in an output folder.
-NAMES: Final = {".lock", "api.html", "edge", "index.html", "manifest.json", "report.json", "v1", "vendor"}
+NAMES: Final = {
+    ".lock", "api.html", "details.json", "edge", "index.html", "manifest.json", "report.json", "v1", "vendor"
+}  # fmt: skip
 STATUSES: Final = ("open", "open", "open", "closed", "resolved", "cancelled")
 LIST_NAMES: Final = tuple(keys.list_name(status, sort) for status in STATES_OF_FILTER for sort in SORTS)
 LIMITS_WALKED: Final = (1, 7, 20, 100)
@@ -76,6 +78,8 @@ class World:
         self.step = 0
         self._withdrawals = 0
         self.database = create_database(folder / "markets.db")
+        # Markets here have no rows besides their own, so builds read no detail twice.
+        self.database.execute("ALTER TABLE markets ADD COLUMN detail_version INTEGER DEFAULT 1")
         for number in range(1, MARKETS + 1):
             self.add(number, status=STATUSES[number % len(STATUSES)])
 

@@ -5,7 +5,7 @@ Both are bounded, so that the page opens quickly with any catalog; the rest is i
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from generator.api import contract
 from generator.api.contract import OrderBookLevel
@@ -25,30 +25,40 @@ FILLS: Final = 5
 DESCRIPTION: Final = 400
 
 
+#: A market's id and its excerpt, encoded.
+Excerpt: TypeAlias = tuple[str, bytes]
+
+
 class Excerpts:
     """The excerpts of one build: `taken` makes them, also in workers, and `keep` collects them."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._markets = sorted(catalog.markets, key=_popularity)
         self._wanted = {market.item.id for market in self._markets[:EXCERPTS]}
-        self._kept: list[bytes] = []
+        self._kept: dict[str, bytes] = {}
 
-    def taken(self, shown: Detail) -> list[bytes]:
-        """An excerpt of the market, encoded; nothing unless it is among the most popular."""
-        return [contract.encode(excerpt(shown))] if shown.market.id in self._wanted else []
+    def wants(self, market_id: str) -> bool:
+        """Whether the market is among the most popular."""
+        return market_id in self._wanted
 
-    def keep(self, excerpts: Iterable[bytes]) -> None:
+    def taken(self, shown: Detail) -> list[Excerpt]:
+        """An excerpt of the market; nothing unless it is among the most popular."""
+        return [(shown.market.id, contract.encode(excerpt(shown)))] if self.wants(shown.market.id) else []
+
+    def keep(self, excerpts: Iterable[Excerpt]) -> None:
         """Add excerpts to the page."""
-        self._kept += excerpts
+        self._kept |= dict(excerpts)
 
     def encoded(self) -> bytes:
         """The data for the page's scripts, as JSON with every `<` escaped, so that no text can end an element.
 
-        `items` are in the order of `popular`, as the API encodes them; `fx` are the ids of markets in no list.
+        `items` are in the order of `popular`, as the API encodes them, and so are `excerpts`; `fx` are the ids of
+        markets in no list.
         """
         items, fx = self._items(), [market.item.id for market in self._markets if market.fx]
         parts = b'{"items":[', b",".join(items), b'],"fx":', contract.encode(fx), b',"excerpts":['
-        return b"".join([*parts, b",".join(self._kept), b"]}"]).replace(b"<", b"\\u003c")
+        kept = [self._kept[market.item.id] for market in self._markets[:EXCERPTS] if market.item.id in self._kept]
+        return b"".join([*parts, b",".join(kept), b"]}"]).replace(b"<", b"\\u003c")
 
     def _items(self) -> list[bytes]:
         kept, room = [], ITEM_BYTES

@@ -1,0 +1,63 @@
+"""Counts the fills of 24 hours: of all markets, or of those alone where an earlier count may not hold any more."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from generator.markets import fills, row_validation
+from generator.markets.fills import NO_FILLS, WINDOW, Window
+from generator.markets.fingerprint import version_digest
+from generator.source.connection import Transaction
+from generator.source.queries import EVERYTHING, Statements, Within, few_or_all
+
+_FILLS: Final = ("id", "amount", "shares", "price", "created_at")
+
+
+@dataclass(frozen=True)
+class EarlierCounts:
+    """What an earlier build counted: for each market (id) the digest of its version, and the window.
+
+    `is_audited` chooses those (by id) to count all the same.
+    """
+
+    windows: Mapping[str, tuple[str, Window]] = field(default_factory=dict)
+    is_audited: Callable[[str], bool] = lambda _: False
+
+    def holding(self, market_id: str, version: object, now: str) -> Window | None:
+        """The window of a market, if it is still the same."""
+        digest, window = self.windows.get(market_id, ("", NO_FILLS))
+        return window if digest and digest == version_digest(version) and window.holds_at(now) else None
+
+
+class FillWindows:
+    """Counts in an open transaction. `false_versions` are the audited markets of which a count did not hold."""
+
+    def __init__(self, transaction: Transaction, statements: Statements) -> None:
+        self._transaction = transaction
+        self._statements = statements
+        self.false_versions: list[str] = []
+
+    def counted(self, as_of: datetime, earlier: EarlierCounts) -> dict[str, Window]:
+        """The window of every market that has fills, by its id as the database spells it."""
+        if not earlier.windows:
+            return self._count(as_of, EVERYTHING)
+        now = row_validation.timestamp(as_of.isoformat())
+        statement = self._statements.markets("id", "detail_version", in_order=False)
+        versions: dict[str, object] = dict(map(tuple, self._transaction.rows(statement, "markets")))
+        held = {key: earlier.holding(key.lower(), version, now) for key, version in versions.items()}
+        found = {key: window for key, window in held.items() if window is not None}
+        unknown = [key for key in versions if key not in found or earlier.is_audited(key.lower())]
+        fresh = dict[str, Window]()
+        for within in few_or_all(unknown, len(versions), EVERYTHING):
+            fresh |= self._count(as_of, within)
+        self.false_versions += (
+            key.lower() for key in unknown if key in found and fresh.get(key, NO_FILLS) != found[key]
+        )
+        return found | fresh
+
+    def _count(self, as_of: datetime, within: Within) -> dict[str, Window]:
+        start, end = (row_validation.timestamp(moment.isoformat()) for moment in (as_of - WINDOW, as_of))
+        since = ("created_at", as_of - WINDOW)
+        statement = self._statements.of_visible("fills", *_FILLS, since=since, within=within)
+        return fills.windows(self._transaction.rows(statement, "fills"), start, end)

@@ -1,0 +1,158 @@
+"""The example of versions on PostgreSQL: builds read what changed, whichever transaction commits last."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+import pytest
+
+from generator.builder.report import Report
+from tests.acceptance.test_views import CANARY, DATA, EXISTING
+from tests.support.builds import build_now, files, make_config
+from tests.support.postgres import Server
+from tests.support.views import SQL, VIEWS, Site, apply
+
+VERSIONS: Final = SQL / "detail-versions.sql"
+DETAILS: Final = "v1/public/markets/detail"
+BET: Final = (
+    "INSERT INTO app.bets (contract_id, user_id, stake_cents, shares, price_cents, placed_at) "
+    "VALUES (%s, 1, 100, 1, 50, %s)"
+)
+#: The version that many would think of first.
+WATERMARK: Final = "(SELECT max(b.placed_at) FROM app.bets AS b WHERE b.contract_id = c.contract_id) AS detail_version"
+
+
+def views(version: str = "") -> str:
+    """The example with the line of versions switched on, or with another version in it."""
+    begin, dash, rest = VIEWS.read_text().partition("    -- , (SELECT d.version")
+    assert dash
+    line, _, end = rest.partition("\n")
+    return f"{begin}    , {version or f'(SELECT d.version{line}'}\n{end}"
+
+
+@pytest.fixture(scope="module")
+def site(postgres: Server) -> Site:
+    return apply(postgres, EXISTING.read_text() + DATA, VERSIONS.read_text() + views())
+
+
+@pytest.fixture
+def watched(postgres: Server) -> Site:
+    return apply(postgres, EXISTING.read_text() + DATA, views(WATERMARK))
+
+
+@pytest.fixture
+def connect(site: Site) -> Iterator[Callable[[], Any]]:
+    opened = []
+
+    def connect() -> Any:
+        opened.append(site.server.connect(site.name))
+        return opened[-1]
+
+    yield connect
+    for connection in opened:
+        connection.close()
+
+
+def build(site: Site, folder: Path, **settings: object) -> Report:
+    settings = {"source__audit": 0, "source__schema": "public_api", "source__url": site.url, **settings}
+    return build_now(make_config(folder, **settings))
+
+
+def assert_as_fresh(site: Site, folder: Path) -> None:
+    build(site, folder, output=folder / "fresh")
+    assert files(folder / "output", DETAILS) == files(folder / "fresh", DETAILS) != {}
+
+
+def test_every_change_of_a_row_has_its_market_read_and_nothing_else_does(
+    site: Site, connect: Callable[[], Any], tmp_path: Path
+) -> None:
+    owner = connect()
+    assert build(site, tmp_path).details.read == build(site, tmp_path).details.kept == 8
+    for change, read in {
+        "UPDATE app.bets SET stake_cents = stake_cents + 1 WHERE contract_id IN (1, 3)": 2,
+        "UPDATE app.bets SET undone_at = now() WHERE contract_id = 1": 1,
+        "UPDATE app.order_book_entries SET remaining_cents = 5 WHERE contract_id = 1": 1,
+        "INSERT INTO app.price_history VALUES (1, '2026-01-31 11:30Z', 6000), (2, '2026-01-31 11:30Z', 5)": 2,
+        "UPDATE app.price_history SET contract_id = 4 WHERE contract_id = 2 AND chance_bp = 5": 2,
+        "DELETE FROM app.price_history WHERE contract_id = 4": 1,
+        "UPDATE app.contracts SET title = 'Other?' WHERE contract_id = 1": 0,
+        "UPDATE app.users SET email = email || 'x'": 0,
+        "TRUNCATE app.order_book_entries": 8,
+    }.items():
+        owner.execute(change)
+        assert build(site, tmp_path).details.read == read, change
+    assert_as_fresh(site, tmp_path)
+
+
+def test_a_transaction_that_writes_first_and_commits_last_is_read(
+    site: Site, connect: Callable[[], Any], tmp_path: Path
+) -> None:
+    first, second = connect(), connect()
+    build(site, tmp_path)
+    with first.transaction():
+        first.execute(BET, [2, "2026-01-31 10:00Z"])
+        second.execute(BET, [3, "2026-01-31 11:00Z"])
+        assert build(site, tmp_path).details.read == 1
+    assert build(site, tmp_path).details.read == 1
+    assert_as_fresh(site, tmp_path)
+
+
+def test_transactions_that_change_one_market_wait_for_each_other_and_each_is_read(
+    site: Site, connect: Callable[[], Any], tmp_path: Path
+) -> None:
+    first, second = connect(), connect()
+    build(site, tmp_path)
+    with ThreadPoolExecutor() as threads:
+        with first.transaction():
+            first.execute(BET, [2, "2026-01-31 10:30Z"])
+            waiting = threads.submit(second.execute, BET, [2, "2026-01-31 10:40Z"])
+            while not first.execute("SELECT FROM pg_locks WHERE NOT granted").fetchall():
+                assert not waiting.done()
+            assert build(site, tmp_path).details.read == 0
+        waiting.result(10)
+    assert build(site, tmp_path).details.read == 1
+    assert_as_fresh(site, tmp_path)
+
+
+def test_a_change_that_is_rolled_back_is_none_and_the_next_one_is_told_apart(
+    site: Site, connect: Callable[[], Any], tmp_path: Path
+) -> None:
+    owner = connect()
+    build(site, tmp_path)
+    with owner.transaction() as changing:
+        owner.execute(BET, [2, "2026-01-31 10:50Z"])
+        raise psycopg.Rollback(changing)
+    assert build(site, tmp_path).details.read == 0
+    owner.execute(BET, [2, "2026-01-31 10:55Z"])
+    assert build(site, tmp_path).details.read == 1
+
+
+def test_a_watermark_misses_what_commits_late_until_an_audit_finds_it(watched: Site, tmp_path: Path) -> None:
+    with (
+        closing(watched.server.connect(watched.name)) as first,
+        closing(watched.server.connect(watched.name)) as second,
+    ):
+        with first.transaction():
+            first.execute(BET, [1, "2026-01-31 11:10Z"])
+            second.execute(BET, [1, "2026-01-31 11:20Z"])
+            build(watched, tmp_path)
+        missed = build(watched, tmp_path)
+        assert missed.details.read == 6, "only markets without a bet"
+        found = build(watched, tmp_path, source__audit=1)
+    assert [remark.kind.topic for remark in found.remarks if "detail_version" in remark.kind.what] == ["false_version"]
+    assert_as_fresh(watched, tmp_path)
+
+
+def test_the_reader_sees_versions_only_through_the_view(site: Site) -> None:
+    with closing(site.as_reader()) as reader:
+        assert len(reader.execute("SELECT detail_version FROM markets").fetchall()) == 8
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            reader.execute("SELECT * FROM public_api.detail_versions")
+
+
+def test_the_canary_is_in_no_byte(site: Site, tmp_path: Path) -> None:
+    build(site, tmp_path)
+    assert [name for name, body in files(tmp_path / "output", "").items() if CANARY.encode() in body] == []

@@ -1,0 +1,82 @@
+"""Builds every few minutes of a large site in `chunks`, in which little happens, with `detail_version` and without.
+
+`python -m tests.bench.change`.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from tests.bench import databases, parts
+from tests.bench.rebuild import counted
+from tests.bench.runner import Runner, product, say
+from tests.bench.tables import TOOK, Measured, figures, table
+from tests.support.builds import AS_OF
+
+MARKETS: Final = 20_000
+TRADED: Final = 50
+_FULL: Final = "full build"
+_SAME: Final = "nothing changed, same as-of"
+_LATER: Final = "five minutes later, nothing traded"
+_TRADED: Final = f"ten minutes later, {TRADED} markets traded"
+
+
+@dataclass(frozen=True)
+class _Built:
+    taken: Measured
+    written: int
+    #: Details that were read, if the run wrote a report, because it wrote anything at all.
+    read: int | None
+
+
+def run(runner: Runner) -> Iterator[str]:
+    """Measure the same four builds in every round, of a database without versions and of one with them."""
+    markets = runner.options.markets(MARKETS)
+    found: dict[str, list[dict[str, _Built]]] = {"without": [], "with": []}
+    for number in range(runner.options.rounds):
+        for name, rounds in found.items():
+            say(f"round {number + 1} of {runner.options.rounds}: builds of {markets} markets {name} versions")
+            runner.rest_if_full()
+            rounds.append(_round(runner, markets, has_versions=name == "with"))
+    yield f"## Builds of {markets:,} markets that change little"
+    yield ""
+    rows = [
+        [
+            kind,
+            name,
+            "-" if rounds[0][kind].read is None else str(rounds[0][kind].read),
+            str(rounds[0][kind].written),
+            *figures([builds[kind].taken for builds in rounds]),
+        ]
+        for kind in (_FULL, _SAME, _LATER, _TRADED)
+        for name, rounds in found.items()
+    ]
+    yield from table(["", "detail_version", "details read", "objects written", *TOOK], rows)
+
+
+def _round(runner: Runner, markets: int, *, has_versions: bool) -> dict[str, _Built]:
+    database = runner.root / "changing.db"
+    shutil.copyfile(databases.realistic(runner, markets), database)
+    if has_versions:
+        databases.add_versions(database)
+    output = runner.new("change")
+    built = {kind: _built(runner, database, output, later) for kind, later in ((_FULL, 0), (_SAME, 0), (_LATER, 5))}
+    databases.trade(database, TRADED * runner.options.scale / databases.public(database))
+    return built | {_TRADED: _built(runner, database, output, 10)}
+
+
+def _built(runner: Runner, database: Path, output: Path, later: int) -> _Built:
+    as_of = (AS_OF + timedelta(minutes=later)).isoformat()
+    url, settings = databases.url(database), {"layout": "chunks", "output": output}
+    taken = runner.measured(product("build", "--as-of", as_of, folder=runner.root, source__url=url, **settings))
+    written = counted(taken.stdout.splitlines()[-1])["written"]
+    run = json.loads((output / "report.json").read_bytes())["run"]
+    return _Built(taken, written, run["details"]["read"] if written else None)
+
+
+if __name__ == "__main__":
+    parts.main(run)

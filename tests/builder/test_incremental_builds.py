@@ -1,0 +1,166 @@
+"""After any sequence of changes, damages and kills, a build leaves the same bytes as one into a new folder."""
+# ruff: noqa: S311 - nothing here is secret, and every run must do the same
+
+import random
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from generator.api import keys
+from generator.builder import detail_workers
+from generator.tree import files
+from generator.tree.folder import Output
+from tests.builder.test_detail_staging import EARLIER, MARKETS, Site, assert_as_fresh, edited_in_disguise
+from tests.support.builds import OTHER_BUILDS
+from tests.support.campaigns import rounds
+from tests.support.rows import insert_category, insert_fx_member, insert_order, insert_point, market_id
+
+SITES: Final[dict[str, Mapping[str, str]]] = {
+    name: {"layout": "pages", **settings} for name, settings in {"core-pages": {}, **OTHER_BUILDS}.items()
+}
+
+
+class KilledError(BaseException):
+    """Stands for a kill."""
+
+
+class History:
+    """A random sequence of changes of a site. What it does to rows of details, it tells, but for `lie`."""
+
+    def __init__(self, site: Site, seed: int, patch: pytest.MonkeyPatch) -> None:
+        self.site = site
+        self.chance = random.Random(seed)
+        self.settings: dict[str, Any] = {}
+        self._patch = patch
+        self._lies = 0
+
+    def number(self) -> int:
+        return self.chance.randrange(MARKETS)
+
+    def trade(self) -> None:
+        times = (EARLIER, "2026-01-31 11:30:00.000000", "2026-02-03 00:00:00.000000", "no time")
+        self.site.trade(
+            self.number(), amount=self.chance.choice((1.0, 2.5, -1.0)), created_at=self.chance.choice(times)
+        )
+
+    def order(self) -> None:
+        number = self.number()
+        insert_order(self.site.database, market_id=market_id(number), price=self.chance.choice((0.4, 0.3, 7)))
+        self.site.tell(number)
+
+    def point(self) -> None:
+        number = self.number()
+        insert_point(self.site.database, EARLIER, self.chance.choice((0.1, 0.9, 7)), market_id=market_id(number))
+        self.site.tell(number)
+
+    def mend(self) -> None:
+        """Delete every row to quarantine."""
+        self.site.database.execute("DELETE FROM fills WHERE amount < 0 OR created_at = 'no time'")
+        self.site.database.execute("DELETE FROM orders WHERE price > 1")
+        self.site.database.execute("DELETE FROM probabilities WHERE prob > 1")
+        self.site.database.execute("UPDATE markets SET detail_version = detail_version + 1")
+
+    def edit(self) -> None:
+        columns: list[dict[str, Any]] = [
+            {"prob": self.chance.random()},
+            {"question": f'"{self.chance.random()}'},
+            {"description": self.chance.choice((None, "", ',"orderBook":'))},
+            {"status": self.chance.choice(("open", "closed", "resolved")), "resolution": "YES"},
+            {"close_time": "2026-01-31 20:00:00.000000"},
+            {"slug": self.chance.choice((None, "same", f"slug-{self.chance.random()}"))},
+            {"trading_pause_reason": "Halted"},
+        ]
+        self.site.edit(self.number(), **self.chance.choice(columns))
+
+    def hide(self) -> None:
+        self.site.edit(self.number(), approval=self.chance.choice(("approved", "pending")))
+
+    def forget(self) -> None:
+        self.site.edit(self.number(), detail_version=self.chance.choice((None, "x", 2.5)))
+
+    def family(self) -> None:
+        with suppress(sqlite3.IntegrityError):
+            insert_fx_member(self.site.database, market_id=market_id(self.number()))
+
+    def category(self) -> None:
+        with suppress(sqlite3.IntegrityError):
+            insert_category(self.site.database, "politics", market_id=market_id(self.number()))
+
+    def lose(self) -> None:
+        for path in self.chance.sample(sorted(self.details()), 1):
+            path.unlink()
+
+    def damage(self) -> None:
+        for path in self.chance.sample(sorted(self.details()), 1):
+            edited_in_disguise(path)
+
+    def lose_all(self) -> None:
+        (self.site.output / files.FINGERPRINTS).unlink(missing_ok=True)
+
+    def details(self) -> list[Path]:
+        return [*(self.site.output / keys.DETAILS).rglob("*.json"), *(self.site.output / keys.SLUGS).rglob("*.json")]
+
+    def set(self) -> None:
+        self.settings["detail.recent_fills"] = self.chance.choice((1, 50))
+
+    def lie(self) -> None:
+        number = self.number()
+        self.site.trade(number, is_told=False)
+        self._lies += 1
+
+    def kill(self) -> None:
+        """Build, and stop at some rename."""
+        left = self.chance.randrange(40)
+
+        def stopping(act: Callable[..., None]) -> Callable[..., None]:
+            def stop(*arguments: Any) -> None:
+                nonlocal left
+                left -= 1
+                if left < 0:
+                    raise KilledError
+                act(*arguments)
+
+            return stop
+
+        with self._patch.context() as patch, suppress(KilledError):
+            patch.setattr(Output, "move", stopping(Output.move))
+            patch.setattr(Output, "save", stopping(Output.save))
+            self.build()
+
+    def build(self) -> None:
+        share = 1 if self._lies else self.chance.choice((0, 0, 0.3, 1))
+        self.site.build(later=self.chance.choice((0, 5, 300, 1500, -60)), source__audit=share, **self.written())
+        self._lies = 0
+
+    def written(self) -> dict[str, Any]:
+        return {key.replace(".", "__"): value for key, value in self.settings.items()}
+
+    def step(self) -> None:
+        acts = (
+            self.trade, self.order, self.point, self.mend, self.edit, self.edit, self.edit, self.hide, self.forget,
+            self.family, self.category, self.lose, self.damage, self.lose_all, self.set, self.lie, self.kill,
+        )  # fmt: skip
+        for act in self.chance.choices(acts, k=self.chance.randrange(1, 4)):
+            act()
+        self.build()
+        assert_as_fresh(self.site, **self.written())
+
+
+@pytest.mark.campaign(short=2)
+@pytest.mark.parametrize("seed", range(rounds(1, 20)))
+@pytest.mark.parametrize("kind", SITES)
+def test_any_sequence_of_changes_gives_the_bytes_of_a_full_build(
+    database: sqlite3.Connection, tmp_path: Path, kind: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("generator.builder.inspection.excerpts.EXCERPTS", 3)
+    if seed % 2:  # several ranges, and workers that read them
+        monkeypatch.setattr(detail_workers, "LEAST", 2)
+    history = History(Site(database, tmp_path), seed * len(SITES) + [*SITES].index(kind), monkeypatch)
+    history.settings |= {**SITES[kind], "guards.max_invalid": 1, "guards.max_shrink": 1}
+    history.build()
+    for _ in range(rounds(3, 25)):
+        history.step()
