@@ -1,6 +1,7 @@
 """The schemas of the OpenAPI document: the contract's models as JSON Schema, with named enums."""
 
 import re
+from functools import cache
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
@@ -56,20 +57,28 @@ def ref(name: str) -> Json:
 
 def schemas(variant: contract.Variant) -> Json:
     """All schemas, sorted by name."""
+    generated = _generated()
+    omitted = frozenset[str]() if variant == "extended" else contract.EXTENDED_PROPERTIES
+    used = [name for name in generated if variant == "extended" or name != Category.__name__]
+    models = {name: _model(name, generated[name], omitted) for name in used}
+    enums = {
+        name: {"description": description, "type": "string", "enum": list(values)}
+        for values, (name, description) in _ENUMS.items()
+    }
+    return dict(sorted({**models, **enums}.items()))
+
+
+@cache
+def _generated() -> Json:
+    """Every schema as pydantic generates it: once, as that takes longer than the rest of the document."""
     mode: JsonSchemaMode = "serialization"
     _, generated = models_json_schema(
         [(model, mode) for model in _BODIES],
         ref_template="#/components/schemas/{model}",
         schema_generator=_Untitled,
     )
-    omitted = frozenset[str]() if variant == "extended" else contract.EXTENDED_PROPERTIES
-    used = [name for name in generated["$defs"] if variant == "extended" or name != Category.__name__]
-    models = {name: _model(name, generated["$defs"][name], omitted) for name in used}
-    enums = {
-        name: {"description": description, "type": "string", "enum": list(values)}
-        for values, (name, description) in _ENUMS.items()
-    }
-    return dict(sorted({**models, **enums}.items()))
+    found: Json = generated["$defs"]
+    return found
 
 
 class _Untitled(GenerateJsonSchema):
