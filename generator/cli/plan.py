@@ -1,11 +1,13 @@
 """`plan`: what builds like the next one will cost, before anything is written; both layouts side by side."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import click
 
+from generator.api import times
+from generator.api.openapi.descriptions import span
 from generator.builder.dry_build import DryBuild, DryBuilder, LastBuild
 from generator.cli import logs
 from generator.cli.command import Command, now
@@ -16,6 +18,9 @@ from generator.cost import estimate, prices
 from generator.cost.estimate import Basis, Cost, Terms
 from generator.cost.prices import Prices
 from generator.errors import GuardError
+from generator.markets import fills
+from generator.markets.catalog import Catalog
+from generator.markets.fills import WINDOW, Window
 from generator.markets.quarantine import Quarantine
 from generator.publish.guards import refuse_costly
 from generator.source.connection import display_url
@@ -27,6 +32,9 @@ from generator.wording import counted
 
 #: Savings in USD a month that justify an edge that reads objects.
 _WORTHWHILE_USD: Final = 5.0
+#: Values of `fills_window_step` to advise, in hours, and the fewest builds of one from which it is worth its vagueness.
+_STEPS_H: Final = (1, 2, 3, 4, 6, 12, 24)
+_BUILDS_PER_STEP: Final = 4
 
 
 @click.command(cls=Command, name="plan")
@@ -136,6 +144,7 @@ def _notes(settings: Config, measured: DryBuild, cost: Cost, known: Prices, read
                 f"a search reads {counted(measured.searches.reads, 'object')} at most; CloudFront cannot search in "
                 f"layout {pages.LAYOUT}"
             )
+    yield from _expiries(settings, measured.catalog)
     yield _recommendation(settings, cost, known)
     yield _verdict(settings, cost, known)
 
@@ -153,6 +162,35 @@ def _recommendation(settings: Config, cost: Cost, known: Prices) -> str:
         f"recommended: layout {chunks.LAYOUT}, which saves {saved:,.2f} USD a month at {place.name}; its edge must "
         "read objects"
     )
+
+
+def _expiries(settings: Config, catalog: Catalog) -> Iterator[str]:
+    """What it costs that fills leave the last 24 hours, and what `fills_window_step` makes of it."""
+    as_of, step = datetime.fromisoformat(catalog.as_of), settings.fills_window_step
+    each = "the detail of each, and every list that shows it, is published again"
+    if step:
+        leaving = fills.opening(as_of, step) + step + WINDOW
+        yield (
+            f"fills leave fills24h in steps of {span(step)}: without any trade it changes next at "
+            f"{times.instant(leaving)}, in {counted(_expired(catalog, leaving), 'market', ',')}; {each}"
+        )
+        return
+    due = _expired(catalog, as_of + timedelta(minutes=settings.schedule))
+    useful = next((hours for hours in _STEPS_H if hours * 60 >= _BUILDS_PER_STEP * settings.schedule), None)
+    if due and useful:
+        longer = span(timedelta(hours=useful))
+        yield (
+            f"without any trade, the next build changes fills24h in {counted(due, 'market', ',')}, as fills get older "
+            f"than 24 hours; {each}. fills_window_step: {useful} h changes it only every {longer}, then in "
+            f"{counted(_expired(catalog, as_of + timedelta(hours=useful)), 'market', ',')}, and counts up to "
+            f"{longer} more"
+        )
+
+
+def _expired(catalog: Catalog, moment: datetime) -> int:
+    """The number of markets whose count of fills is another one at a later moment, without any trade."""
+    now = times.instant(moment)
+    return sum(not Window(market.item.fills24h, market.until).holds_at(now) for market in catalog.markets)
 
 
 def _file(settings: Config) -> str:

@@ -53,6 +53,12 @@ def _lifetime(duration: timedelta) -> timedelta:
     return duration
 
 
+def _window_step(duration: timedelta) -> timedelta:
+    if duration < timedelta(0) or (duration and timedelta(days=1) % duration):
+        raise ValueError("write 0, or a duration that divides a day, such as 15 min, 1 h or 6 h")
+    return duration
+
+
 HistoryPoints = Annotated[
     int, Field(ge=0, le=10_000, json_schema_extra={"not": {"const": 1}}), AfterValidator(_history_points)
 ]
@@ -192,6 +198,10 @@ class Config(Section):
     layout: Literal["pages", "chunks"] = Field(
         "pages",
         description="How lists are stored: pages work with every edge, chunks need an edge that can read objects.",
+    )
+    fills_window_step: Annotated[Duration, AfterValidator(_window_step)] = Field(
+        timedelta(0),
+        description="Steps in which fills leave fills24h, which counts up to a step more than 24 hours; 0: at once.",
     )
     schedule: int = Field(60, ge=1, description="Minutes between builds, as scheduled in cron; used to estimate costs.")
     snapshot: Snapshot = Field(default_factory=Snapshot)

@@ -5,7 +5,7 @@ They arrive as streams in any order; `recent` keeps a bounded number.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -19,6 +19,9 @@ from generator.markets.quarantine import Fault, Quarantine
 
 #: How far back fills are counted.
 WINDOW: Final = timedelta(days=1)
+#: With it, a fill leaves the window at the moment when it is a WINDOW old.
+NO_STEP: Final = timedelta(0)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 #: After every wire timestamp.
 _LATEST: Final = "~"
 #: A market's id, then id, amount, shares, price and time of the fill, as the driver delivers them.
@@ -46,7 +49,7 @@ class Fill(NamedTuple):
 
 
 class Window(NamedTuple):
-    """The number of fills in the last 24 hours, and the wire timestamp from which on it may be another one.
+    """The number of fills in the window, and the wire timestamp from which on it may be another one.
 
     That is never if it is empty. Until then, the number holds as long as the market's fills are the same.
     """
@@ -60,6 +63,21 @@ class Window(NamedTuple):
 
 
 NO_FILLS: Final = Window(0, "")
+
+
+def opening(as_of: datetime, step: timedelta) -> datetime:
+    """When the window of an instant, an aware time, opens: a WINDOW earlier, or at the step before that.
+
+    Steps are counted from midnight in UTC. So the window is never shorter than WINDOW: whatever the step, no fill of
+    the last 24 hours is missing in a count.
+    """
+    moment = as_of - WINDOW
+    return moment - (moment - _EPOCH) % step if step else moment
+
+
+def _leaving(moment: datetime, step: timedelta) -> datetime:
+    """From when on windows do not hold a fill of this moment any more."""
+    return moment + WINDOW + ((_EPOCH - moment) % step if step else step)
 
 
 def _read(batch: Sequence[Row], quarantine: Quarantine) -> list[Fill]:
@@ -115,11 +133,11 @@ def _newest(fills: list[Fill], quarantine: Quarantine) -> list[Fill]:
     return list(unique.values())
 
 
-def windows(fills: Iterable[Row], start: str, end: str) -> dict[Any, Window]:
+def windows(fills: Iterable[Row], start: str, end: str, step: timedelta = NO_STEP) -> dict[Any, Window]:
     """Count each market's distinct valid fills in (start, end], by the market's id as it is in the rows.
 
-    Both are wire timestamps, WINDOW apart. The rows of a market follow each other; one without fills after `start` is
-    left out.
+    Both are wire timestamps, and `start` is the `opening` of `end`. The rows of a market follow each other; one without
+    fills after `start` is left out.
     """
     counts, firsts, nexts = Counter[Any](), dict[Any, str](), dict[Any, str]()
     last: Any = None
@@ -138,13 +156,13 @@ def windows(fills: Iterable[Row], start: str, end: str) -> dict[Any, Window]:
         if batch[0][0] == batch[-1][0] == last:
             seen |= known
         last = batch[-1][0]
-    return {owner: _window(counts[owner], firsts.get(owner), nexts.get(owner)) for owner in {**firsts, **nexts}}
+    return {owner: _window(counts[owner], firsts.get(owner), nexts.get(owner), step) for owner in {**firsts, **nexts}}
 
 
-def _window(count: int, first: str | None, following: str | None) -> Window:
+def _window(count: int, first: str | None, following: str | None, step: timedelta) -> Window:
     ends = [following] if following else []
     if first:
-        ends.append(times.instant(datetime.fromisoformat(first) + WINDOW))
+        ends.append(times.instant(_leaving(datetime.fromisoformat(first), step)))
     return Window(count, min(ends))
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from generator.markets import fills, row_validation
-from generator.markets.fills import NO_FILLS, WINDOW, Window
+from generator.markets.fills import NO_FILLS, Window
 from generator.markets.fingerprint import version_digest
 from generator.source.connection import Transaction
 from generator.source.queries import EVERYTHING, Statements, Within, few_or_all
@@ -31,11 +31,15 @@ class EarlierCounts:
 
 
 class FillWindows:
-    """Counts in an open transaction. `false_versions` are the audited markets of which a count did not hold."""
+    """Counts in an open transaction, in windows that move in steps.
 
-    def __init__(self, transaction: Transaction, statements: Statements) -> None:
+    `false_versions` are the audited markets of which a count did not hold.
+    """
+
+    def __init__(self, transaction: Transaction, statements: Statements, step: timedelta) -> None:
         self._transaction = transaction
         self._statements = statements
+        self._step = step
         self.false_versions: list[str] = []
 
     def counted(self, as_of: datetime, earlier: EarlierCounts) -> dict[str, Window]:
@@ -57,7 +61,7 @@ class FillWindows:
         return found | fresh
 
     def _count(self, as_of: datetime, within: Within) -> dict[str, Window]:
-        start, end = (row_validation.timestamp(moment.isoformat()) for moment in (as_of - WINDOW, as_of))
-        since = ("created_at", as_of - WINDOW)
-        statement = self._statements.of_visible("fills", *_FILLS, since=since, within=within)
-        return fills.windows(self._transaction.rows(statement, "fills"), start, end)
+        opened = fills.opening(as_of, self._step)
+        start, end = (row_validation.timestamp(moment.isoformat()) for moment in (opened, as_of))
+        statement = self._statements.of_visible("fills", *_FILLS, since=("created_at", opened), within=within)
+        return fills.windows(self._transaction.rows(statement, "fills"), start, end, self._step)

@@ -60,6 +60,7 @@ class Reader:
         self._shown = config.detail
         self._is_extended = config.variant == "extended"
         self._search_texts = config.search_texts
+        self._window_step = config.fills_window_step
         extended = row_validation.EXTENDED_COLUMNS if self._is_extended else ()
         self._market_columns = row_validation.MARKET_COLUMNS + extended
         self._detail_columns = row_validation.DETAIL_COLUMNS + extended
@@ -199,7 +200,7 @@ class Reader:
                 yield row_validation.with_detail(market.item, market.fx, row)
 
     def _windows(self, as_of: datetime, earlier: EarlierCounts) -> Mapping[str, Window]:
-        counts = FillWindows(self._transaction, self._statements)
+        counts = FillWindows(self._transaction, self._statements, self._window_step)
         found = counts.counted(as_of, earlier)
         if counts.false_versions:
             raise FalseVersionsError(counts.false_versions)

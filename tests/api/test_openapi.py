@@ -29,6 +29,7 @@ from tests.support.programs import require, unavailable
 
 NODE = ROOT / "tests" / "node" / "node_modules"
 VARIANTS = get_args(Variant)
+SHOW_FILLS = ("PublicMarketListItem", "PublicMarketDetailMarket", "PublicMarketSignal")
 FIRST_LINK = {"listMarkets": "firstPage", "getSnapshot": "groups"}
 Validator = Callable[[dict[str, Any]], Draft202012Validator]
 
@@ -249,6 +250,17 @@ def test_every_schema_and_property_is_described_for_people_who_lack_the_contract
             used |= {key, f"{name}.{key}"}
     assert "§" not in json.dumps(document, ensure_ascii=False)
     assert variant == "core" or descriptions.MEANINGS.keys() <= used
+
+
+@pytest.mark.parametrize(("step", "more"), [("0", None), ("1 h", "1 hour"), ("15 min", "15 minutes"), ("1 d", "1 day")])
+def test_the_description_of_fills24h_tells_the_step_of_its_window(tmp_path: Path, step: str, more: str | None) -> None:
+    found = openapi.document(make_config(tmp_path, fills_window_step=step))["components"]["schemas"]
+    texts = {found[name]["properties"]["fills24h"]["description"] for name in SHOW_FILLS}
+    assert len(SHOW_FILLS) == sum("fills24h" in schema.get("properties", {}) for schema in found.values())
+    plain = "Trades within the 24 hours before this data was read"
+    assert texts == {
+        f"{plain}, and up to {more} before: they leave the count in steps of {more}." if more else f"{plain}."
+    }
 
 
 #: Texts that the program makes; every other text without a format is somebody's writing.

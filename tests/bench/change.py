@@ -1,4 +1,6 @@
-"""Builds every few minutes of a large site in `chunks`, in which little happens, with `detail_version` and without.
+"""Builds every few minutes of a large site in `chunks`, in which little happens.
+
+Without `detail_version`, with it, and with it and `fills_window_step` of an hour.
 
 `python -m tests.bench.change`.
 """
@@ -26,6 +28,19 @@ _TRADED: Final = f"ten minutes later, {TRADED} markets traded"
 
 
 @dataclass(frozen=True)
+class _Kind:
+    has_versions: bool
+    step: str
+
+
+_KINDS: Final = {
+    "without detail_version": _Kind(has_versions=False, step="0"),
+    "with it": _Kind(has_versions=True, step="0"),
+    "with it and fills_window_step: 1 h": _Kind(has_versions=True, step="1 h"),
+}
+
+
+@dataclass(frozen=True)
 class _Built:
     taken: Measured
     written: int
@@ -36,12 +51,12 @@ class _Built:
 def run(runner: Runner) -> Iterator[str]:
     """Measure the same four builds in every round, of a database without versions and of one with them."""
     markets = runner.options.markets(MARKETS)
-    found: dict[str, list[dict[str, _Built]]] = {"without": [], "with": []}
+    found: dict[str, list[dict[str, _Built]]] = {kind: [] for kind in _KINDS}
     for number in range(runner.options.rounds):
         for name, rounds in found.items():
-            say(f"round {number + 1} of {runner.options.rounds}: builds of {markets} markets {name} versions")
+            say(f"round {number + 1} of {runner.options.rounds}: builds of {markets} markets, {name}")
             runner.rest_if_full()
-            rounds.append(_round(runner, markets, has_versions=name == "with"))
+            rounds.append(_round(runner, markets, _KINDS[name]))
     yield f"## Builds of {markets:,} markets that change little"
     yield ""
     rows = [
@@ -55,23 +70,27 @@ def run(runner: Runner) -> Iterator[str]:
         for kind in (_FULL, _SAME, _LATER, _TRADED)
         for name, rounds in found.items()
     ]
-    yield from table(["", "detail_version", "details read", "objects written", *TOOK], rows)
+    yield from table(["", "", "details read", "objects written", *TOOK], rows)
 
 
-def _round(runner: Runner, markets: int, *, has_versions: bool) -> dict[str, _Built]:
+def _round(runner: Runner, markets: int, kind: _Kind) -> dict[str, _Built]:
     database = runner.root / "changing.db"
     shutil.copyfile(databases.realistic(runner, markets), database)
-    if has_versions:
+    if kind.has_versions:
         databases.add_versions(database)
     output = runner.new("change")
-    built = {kind: _built(runner, database, output, later) for kind, later in ((_FULL, 0), (_SAME, 0), (_LATER, 5))}
-    databases.trade(database, TRADED * runner.options.scale / databases.public(database))
-    return built | {_TRADED: _built(runner, database, output, 10)}
+    minutes = {_FULL: 0, _SAME: 0, _LATER: 5, _TRADED: 10}
+    built = {}
+    for name, later in minutes.items():
+        if name == _TRADED:
+            databases.trade(database, TRADED * runner.options.scale / databases.public(database))
+        built[name] = _built(runner, database, output, later, kind.step)
+    return built
 
 
-def _built(runner: Runner, database: Path, output: Path, later: int) -> _Built:
+def _built(runner: Runner, database: Path, output: Path, later: int, step: str) -> _Built:
     as_of = (AS_OF + timedelta(minutes=later)).isoformat()
-    url, settings = databases.url(database), {"layout": "chunks", "output": output}
+    url, settings = databases.url(database), {"layout": "chunks", "output": output, "fills_window_step": step}
     taken = runner.measured(product("build", "--as-of", as_of, folder=runner.root, source__url=url, **settings))
     written = counted(taken.stdout.splitlines()[-1])["written"]
     run = json.loads((output / "report.json").read_bytes())["run"]

@@ -129,6 +129,28 @@ def test_a_fill_that_leaves_the_window_of_24_hours_changes_the_market_object_alo
     assert site.detail(3)["market"]["fills24h"] == 0
 
 
+def test_with_a_step_fills_leave_the_window_together_at_the_full_hour(site: Site) -> None:
+    hourly: dict[str, Any] = {"fills_window_step": "1 h"}
+    site.trade(3, created_at="2026-01-30 12:01:00.000000")
+    site.trade(4, created_at="2026-01-30 12:59:00.000000")
+    site.trade(5, created_at="2026-01-30 11:59:00.000000")
+    site.build(later=10, **hourly)
+    shown = [site.detail(number)["market"]["fills24h"] for number in (3, 4, 5)]
+    assert shown == [1, 1, 0]
+    assert site.build(later=49, **hourly).written == 1, "build.json alone"
+    assert site.build(later=1, **hourly).details == detail_staging.DetailCounts(updated=2, kept=MARKETS - 2)
+    assert [site.detail(number)["market"]["fills24h"] for number in (3, 4)] == [0, 0]
+    assert_as_fresh(site, **hourly)
+
+
+def test_another_step_counts_anew_and_reads_everything(site: Site) -> None:
+    site.trade(3, created_at="2026-01-30 12:10:00.000000")
+    site.build(later=30)
+    assert site.detail(3)["market"]["fills24h"] == 0
+    assert site.read(later=1, fills_window_step="1 h") == MARKETS
+    assert site.detail(3)["market"]["fills24h"] == 1
+
+
 def test_a_fill_that_was_there_before_its_time_enters_the_window_when_that_comes(site: Site) -> None:
     site.trade(3, created_at="2026-01-31 12:08:00.000000")
     site.build()

@@ -106,6 +106,7 @@ class History:
 
     def set(self) -> None:
         self.settings["detail.recent_fills"] = self.chance.choice((1, 50))
+        self.settings["fills_window_step"] = self.chance.choice(("0 s", "1 h"))
 
     def lie(self) -> None:
         number = self.number()

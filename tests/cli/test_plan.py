@@ -10,6 +10,7 @@ from generator.cli.main import main
 from generator.cost import prices
 from tests.support.commands import run
 from tests.support.publishing import OPEN, Site, hour
+from tests.support.rows import insert_fill, market_id
 
 #: S3's prices, applied to the tests' store.
 HERE = "here.json"
@@ -81,6 +82,30 @@ def test_plan_says_how_many_builds_the_estimate_uses(site: Site) -> None:
     site.edit(1, question="Another question?")
     site.done("build", "--as-of", hour(1))
     assert "changes per publish: mean of 1 build, 780 minutes apart" in plan().stdout
+
+
+def test_plan_says_what_leaving_fills_cost_and_what_a_step_would_save(site: Site) -> None:
+    for number, moment in ((1, "01:30"), (2, "02:30"), (3, "04:30"), (4, "06:00")):
+        insert_fill(site.database, number, market_id=market_id(number), created_at=f"2024-01-31 {moment}:00.000000")
+
+    def said(*settings: str) -> list[str]:
+        options = [word for setting in settings for word in ("--set", setting)]
+        return [line for line in plan("--as-of", hour(1), *options).stdout.splitlines() if "fills24h" in line]
+
+    again = "the detail of each, and every list that shows it, is published again"
+    (line,) = said()
+    assert line == (
+        "without any trade, the next build changes fills24h in 1 market, as fills get older than 24 hours; "
+        f"{again}. fills_window_step: 4 h changes it only every 4 hours, then in 3 markets, and counts up to 4 hours "
+        "more"
+    )
+    assert said("schedule=15") == [], "nothing changes within a quarter of an hour"
+    assert said("schedule=1440") == [], "no step is long enough to help"
+    (line,) = said("fills_window_step=3 h")
+    assert line == (
+        "fills leave fills24h in steps of 3 hours: without any trade it changes next at 2024-02-01T03:00:00.000Z, in "
+        f"2 markets; {again}"
+    )
 
 
 @pytest.mark.parametrize(("text", "shown"), [("10M", "10,000,000"), ("250k", "250,000"), ("7", "7"), ("0", "0")])

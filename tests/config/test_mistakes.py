@@ -75,6 +75,13 @@ WITH_PASSWORD = f"postgresql://reader:{SECRET}@db.example/markets"
         ("schedule: 1.5", "1:11 schedule: write a whole number, without quotes"),
         ("schedule: true", "1:11 schedule: write a whole number, without quotes"),
         ("schedule: 0x10", "1:11 schedule: write a whole number, without quotes"),
+        *(
+            (
+                f"fills_window_step: {step}",
+                "1:20 fills_window_step: write 0, or a duration that divides a day, such as 15 min, 1 h or 6 h",
+            )
+            for step in (7, -3600, "2 d", "5 h")
+        ),
         ("schedule: 0", "1:11 schedule: input should be greater than or equal to 1"),
         ("snapshot: {size: 101}", "1:18 snapshot.size: input should be less than or equal to 100"),
         ("detail: {order_book: yes}", "1:22 detail.order_book: write true or false, without quotes"),

@@ -35,6 +35,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "categories": None,
         "search": "title+description",
         "layout": "pages",
+        "fills_window_step": timedelta(0),
         "schedule": 60,
         "snapshot.size": 6,
         "detail.order_book": True,

@@ -2,18 +2,28 @@
 
 import random
 from collections import Counter
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from generator.api import times
 from generator.markets import batch_validation, row_validation
 from generator.markets.batch_validation import BATCH
-from generator.markets.fills import NO_FILLS, Window, recent, windows
+from generator.markets.fills import NO_FILLS, WINDOW, Window, opening, recent, windows
 from generator.markets.quarantine import Quarantine
 from tests.support.builds import NOW
 from tests.support.rows import fill_id, market_id
 
 START = "2026-01-30T12:00:00.000Z"
+MIDNIGHT: Final = datetime(2026, 1, 28, tzinfo=UTC)
+STEPS: Final = [timedelta(seconds=seconds) for seconds in (0, 1, 60, 432, 3600, 6 * 3600, 86_400)]
+#: Milliseconds after MIDNIGHT: anywhere, and around the edges of steps.
+PLACES: Final = st.integers(0, 4 * 86_400_000) | st.builds(
+    lambda hours, off: hours * 3_600_000 + off, st.integers(0, 4 * 24), st.integers(-2, 2)
+)
 
 
 def fill(number: int, created_at: Any, amount: Any = 1.0) -> tuple[Any, ...]:
@@ -67,6 +77,56 @@ def test_a_count_holds_until_its_first_fill_leaves_the_window_or_another_one_ent
     assert Window(2, later).holds_at("2026-02-01T08:59:59.999Z")
     assert not Window(2, later).holds_at(later)
     assert NO_FILLS.holds_at("9999-01-01T00:00:00.000Z")
+
+
+def at(place: int) -> datetime:
+    return MIDNIGHT + timedelta(milliseconds=place)
+
+
+def naive_opening(as_of: datetime, step: timedelta) -> datetime:
+    """The last of the day's steps that is 24 hours ago or longer."""
+    moment = as_of - timedelta(hours=24)
+    found = moment.replace(hour=0, minute=0, second=0, microsecond=0) if step else moment
+    while step and found + step <= moment:
+        found += step
+    return found
+
+
+def counted_at(as_of: datetime, moments: list[datetime], step: timedelta) -> tuple[Window, set[int]]:
+    """The window, and which of the fills it holds by a naive count."""
+    start, end = naive_opening(as_of, step), as_of
+    rows = [fill(number, times.instant(moment)) for number, moment in enumerate(moments)]
+    found = windows(rows, times.instant(opening(as_of, step)), times.instant(end), step)
+    return found.get(market_id(1), NO_FILLS), {n for n, moment in enumerate(moments) if start < moment <= end}
+
+
+@given(PLACES, st.sampled_from([step for step in STEPS if step]))
+def test_a_window_in_steps_is_never_shorter_than_24_hours_and_opens_at_the_same_times_of_every_day(
+    place: int, step: timedelta
+) -> None:
+    as_of = at(place)
+    opened = opening(as_of, step)
+    assert WINDOW <= as_of - opened < WINDOW + step
+    assert (opened - MIDNIGHT) % step == timedelta(0)
+    assert opened == naive_opening(as_of, step)
+
+
+@given(PLACES, st.lists(PLACES, max_size=6), st.sampled_from(STEPS), st.floats(0, 1))
+def test_windows_count_like_a_naive_count_and_hold_until_what_they_count_changes(
+    place: int, places: list[int], step: timedelta, share: float
+) -> None:
+    as_of, moments = at(place), list(map(at, places))
+    window, held = counted_at(as_of, moments, step)
+    assert window.number == len(held)
+    end = datetime.fromisoformat(window.until) if window.until else as_of + timedelta(days=9)
+    last = end - timedelta(milliseconds=1)
+    later = max(as_of, as_of + timedelta(milliseconds=(last - as_of) // timedelta(milliseconds=1) * share // 1))
+    assert as_of < end
+    assert [counted_at(moment, moments, step)[1] for moment in (later, last)] == [held, held]
+    assert window.holds_at(times.instant(last))
+    if window.until:
+        assert not window.holds_at(window.until)
+        assert counted_at(end, moments, step)[1] != held
 
 
 @pytest.mark.parametrize("place", [0, BATCH - 1, BATCH, 2 * BATCH + 7])

@@ -26,7 +26,8 @@ SORTS: Final[dict[Sort, str]] = {
     "ended": "By `resolvedAt` or, where that is null, by `closeTime`, latest first.",
 }
 
-#: What a property means, by its name, or by `Model.property` if the meaning depends on the model.
+#: What a property means, by its name, or by `Model.property` if the meaning depends on the model. `{step}` depends on
+#: the settings.
 MEANINGS: Final[dict[str, str]] = {
     "acceptingBets": "Whether the market is open, closes later than this data was read, and is not paused.",
     "amount": "Money that changed hands.",
@@ -46,7 +47,7 @@ MEANINGS: Final[dict[str, str]] = {
     "details": "The parameters at fault, when the request was invalid; otherwise absent.",
     "direction": "Whether YES means at least (`gte`) or at most (`lte`) the threshold.",
     "error": "What went wrong, for people; do not compare it.",
-    "fills24h": "Trades within the 24 hours before this data was read.",
+    "fills24h": "Trades within the 24 hours before this data was read{step}.",
     "freshMarkets": "Markets that accept bets, newest first.",
     "fxFamilyMember": "The market's place in a public FX family; null for all other markets.",
     "generator": "Version of the program that made the files.",
@@ -100,10 +101,15 @@ TEXTS: Final = frozenset(
 _NO_HTML: Final = " Plain text, not HTML."
 
 
-def of_property(model: str, name: str) -> str:
+def of_property(model: str, name: str, fills_step: timedelta) -> str:
     """The meaning of a model's property."""
     key = f"{model}.{name}" if f"{model}.{name}" in MEANINGS else name
-    return MEANINGS[key] + (_NO_HTML if key in TEXTS else "")
+    return MEANINGS[key].replace("{step}", _in_steps(fills_step)) + (_NO_HTML if key in TEXTS else "")
+
+
+def _in_steps(step: timedelta) -> str:
+    """How fills leave their window, unless each does when it is 24 hours old."""
+    return f", and up to {span(step)} before: they leave the count in steps of {span(step)}" if step else ""
 
 
 def span(length: timedelta) -> str:

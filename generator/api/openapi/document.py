@@ -42,7 +42,10 @@ def document(config: Config) -> Json:
             f"/{keys.MARKETS}/{{{contract.market_parameter(config.variant)}}}": {"get": _get_market(config)},
             f"/{keys.BUILD}": {"get": _get_build(config)},
         },
-        "components": {"schemas": schemas(config.variant), "responses": _shared_errors(config)},
+        "components": {
+            "schemas": schemas(config.variant, config.fills_window_step),
+            "responses": _shared_errors(config),
+        },
     }
 
 

@@ -1,6 +1,7 @@
 """The schemas of the OpenAPI document: the contract's models as JSON Schema, with named enums."""
 
 import re
+from datetime import timedelta
 from functools import cache
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
@@ -55,12 +56,12 @@ def ref(name: str) -> Json:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def schemas(variant: contract.Variant) -> Json:
-    """All schemas, sorted by name."""
+def schemas(variant: contract.Variant, fills_step: timedelta) -> Json:
+    """All schemas, sorted by name, where fills leave their window in these steps."""
     generated = _generated()
     omitted = frozenset[str]() if variant == "extended" else contract.EXTENDED_PROPERTIES
     used = [name for name in generated if variant == "extended" or name != Category.__name__]
-    models = {name: _model(name, generated[name], omitted) for name in used}
+    models = {name: _model(name, generated[name], omitted, fills_step) for name in used}
     enums = {
         name: {"description": description, "type": "string", "enum": list(values)}
         for values, (name, description) in _ENUMS.items()
@@ -89,22 +90,22 @@ class _Untitled(GenerateJsonSchema):
         return False
 
 
-def _model(name: str, schema: Json, omitted: frozenset[str]) -> Json:
+def _model(name: str, schema: Json, omitted: frozenset[str], fills_step: timedelta) -> Json:
     kept = {
         key: value for key, value in schema["properties"].items() if name == Category.__name__ or key not in omitted
     }
-    properties = {key: _property(name, key, value) for key, value in kept.items()}
+    properties = {key: _property(name, key, value, fills_step) for key, value in kept.items()}
     # Readers of the document do not have the contract, so omit its section numbers.
     polished = {**schema, "description": _SECTION.sub("", schema["description"]), "properties": properties}
     del polished["title"]
     return polished
 
 
-def _property(model: str, name: str, schema: Json) -> Json:
+def _property(model: str, name: str, schema: Json, fills_step: timedelta) -> Json:
     if schema.get("default", ...) is None:
         # A default of None means that the property may be absent; on the wire it is never null.
         schema = next(choice for choice in schema["anyOf"] if choice.get("type") != "null")
-    return {"description": descriptions.of_property(model, name), **_with_named_enums(schema)}
+    return {"description": descriptions.of_property(model, name, fills_step), **_with_named_enums(schema)}
 
 
 def _with_named_enums(schema: Json) -> Json:
