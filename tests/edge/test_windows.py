@@ -3,10 +3,11 @@
 import gzip
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from itertools import cycle, product, repeat
+from typing import TypeVar
 
 import pytest
 
@@ -36,38 +37,47 @@ def generations() -> dict[str, str]:
     return {name: chunks.Generation(one).name for name, one in LISTS.items()}
 
 
+_T = TypeVar("_T")
+
+
+def some(edge: Site, cases: Iterable[_T], short: int) -> list[_T]:
+    """All cases; in the short tier only so many for the Worker, whose requests take ten times as long as the others'."""
+    return sample(cases, short) if edge.edge == "worker" else [*cases]
+
+
 # ── walks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.campaign
 def test_every_list_is_walked_whole_with_every_kind_of_limit(edge: Site) -> None:
     for one in LISTS.values():
-        for limit in sample((7, 99, 20, 100), 2):
+        for limit in some(edge, sample((7, 99, 20, 100), 2), 1):
             assert walk(edge, one, repeat(limit)) == max(1, -(-len(one.items) // limit))
-    assert walk(edge, LISTS["all/new"], repeat(1)) == len(LISTS["all/new"].items)
+    one = LISTS["archive/ended" if edge.edge == "worker" else "all/new"]
+    assert walk(edge, one, repeat(1)) == len(one.items) > 100
 
 
 def test_a_reader_may_change_the_limit_at_every_request_and_gets_as_many_items(edge: Site) -> None:
     dice = random.Random(1)  # noqa: S311 - no secret
     walked = 0
-    for one in LISTS.values():
+    for one in some(edge, LISTS.values(), 6):
         for limits in (cycle([20, 100]), cycle([100, 7, 1, 33]), *repeat(iter(lambda: dice.randint(1, 100), 0), 3)):
             walked += walk(edge, one, limits)
-    assert walked > 200
+    assert walked > 50
 
 
 def test_a_page_may_begin_and_end_anywhere_around_a_border(edge: Site, generations: dict[str, str]) -> None:
     asked = 0
-    for name in ("all/activity", "all/new", "open/ended", "open/volume"):
+    for name in some(edge, ("all/activity", "all/new", "open/ended", "open/volume"), 2):
         one = LISTS[name]
         near = {border + by for border in chunks.borders(name, len(one.items)) for by in (-2, -1, 0, 1)}
         for position in sorted(near & set(range(1, len(one.items)))):
-            for limit in (1, 2, 99, 100):
+            for limit in some(edge, (1, 2, 99, 100), 2):
                 place = cursors.mint(name, generations[name], position)
                 expected = lists.page(one, generations[name], position, limit)
                 assert edge.ask(name, limit, place).body == expected, (name, position, limit)
                 asked += 1
-    assert asked > 150
+    assert asked >= 40
 
 
 def test_items_may_be_long(edge: Site) -> None:
@@ -91,7 +101,8 @@ def test_readers_at_the_same_time_do_not_disturb_each_other(edge: Site) -> None:
             return sum(walk(own, LISTS[name], limits) for name in ("open/ended", "all/new", "all/volume"))
 
     with ThreadPoolExecutor(8) as readers:
-        assert len([*readers.map(read, range(16))]) == 16
+        wanted = some(edge, range(16), 8)
+        assert len([*readers.map(read, wanted)]) == len(wanted)
 
 
 # ── where there is nothing ────────────────────────────────────────────────────────────────────────────────────────

@@ -1,13 +1,16 @@
 """A rendered Worker in workerd, through Miniflare, with its own bucket, cache and rate limit."""
 
+import atexit
 import json
 import os
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import cache
 from http import HTTPStatus
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -28,20 +31,22 @@ _TIMEOUT: Final = 30
 class Site:
     """A running Worker."""
 
-    def __init__(self, process: "subprocess.Popen[str]", output: Path) -> None:
-        self._process = process
+    def __init__(self, program: "_Program", address: str, output: Path) -> None:
+        self._program = program
+        self._address = address
         self._output = output
-        self.client = Client(int(self._read_line().rstrip("/").rpartition(":")[2]))
+        self.client = Client(int(address.rstrip("/").rpartition(":")[2]))
 
     def ask(self, target: str, method: str = "GET", **headers: str) -> Answer:
         return self.client.send(method, target, **headers)
 
     def put(self, wanted: Iterable[str], *, prefix: str = "", has_headers: bool = True) -> None:
         """Upload objects of the build, with the headers that `publish` stores with them."""
-        self._do(put=[self._upload(key, prefix, has_headers=has_headers) for key in wanted])
+        uploads = [self._upload(key, prefix, has_headers=has_headers) for key in wanted]
+        self._program.do(at=self._address, put=uploads)
 
     def delete(self, key: str) -> None:
-        self._do(delete=[key])
+        self._program.do(at=self._address, delete=[key])
 
     def _upload(self, key: str, prefix: str, *, has_headers: bool) -> Mapping[str, str]:
         headers = keys.headers(key) if has_headers else {}
@@ -49,17 +54,45 @@ class Site:
         place = {"key": prefix + key, "file": str(self._output / key)}
         return place | {name: value for name, value in named.items() if value}
 
-    def _do(self, **task: Any) -> None:
-        assert self._process.stdin
-        self._process.stdin.write(json.dumps(task) + "\n")
-        self._process.stdin.flush()
-        assert self._read_line() == "done"
 
-    def _read_line(self) -> str:
+class _Program:
+    """The program that runs the Workers of this process: loading it takes longer than starting one of them."""
+
+    def __init__(self) -> None:
+        self._folder = TemporaryDirectory(prefix="public-markets-worker-")
+        command, own = [node("miniflare"), _PROGRAM], environment(Path(self._folder.name))
+        self._process = subprocess.Popen(command, env=own, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        atexit.register(self._end)
+
+    def do(self, **task: Any) -> Any:
+        """Have a task carried out; returns what the program answers."""
+        assert self._process.stdin
         assert self._process.stdout
+        self._process.stdin.write(f"{json.dumps(task)}\n")
+        self._process.stdin.flush()
         line = self._process.stdout.readline()
-        assert line, f"the Worker's program has ended with {self._process.wait(_TIMEOUT)}; its errors are above"
-        return line.strip()
+        assert line, f"the Workers' program has ended with {self._process.wait(_TIMEOUT)}; its errors are above"
+        done = json.loads(line)
+        assert "error" not in done, done
+        return done
+
+    def _end(self) -> None:
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.close()
+        try:
+            self._process.wait(_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            raise
+        finally:
+            self._process.stdout.close()
+            self._folder.cleanup()
+
+
+@cache
+def _program() -> _Program:
+    return _Program()
 
 
 def write(config: Config, folder: Path) -> Path:
@@ -90,21 +123,14 @@ def environment(folder: Path) -> dict[str, str]:
 @contextmanager
 def serving(wrangler: Path, output: Path) -> Iterator[Site]:
     """Run the Worker of wrangler's configuration, with an empty bucket, during the block."""
-    program = [node("miniflare"), _PROGRAM, wrangler]
-    own = environment(wrangler.parent)
-    with subprocess.Popen(program, env=own, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin
-        try:
-            site = Site(process, output)
-            with closing(site.client):
-                yield site
-        finally:
-            process.stdin.close()
-            try:
-                process.wait(_TIMEOUT)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                raise
+    program = _program()
+    address = program.do(start=str(wrangler))["address"]
+    try:
+        site = Site(program, address, output)
+        with closing(site.client):
+            yield site
+    finally:
+        program.do(at=address, stop=True)
 
 
 # ── the table of requests ─────────────────────────────────────────────────────────────────────────────────────────
