@@ -41,7 +41,7 @@ _T = TypeVar("_T")
 
 
 def some(edge: Site, cases: Iterable[_T], short: int) -> list[_T]:
-    """All cases; in the short tier only so many for the Worker, whose requests take ten times as long as the others'."""
+    """All cases; in the short tier only so many for the Worker, whose requests take ten times as long as others."""
     return sample(cases, short) if edge.edge == "worker" else [*cases]
 
 

@@ -16,6 +16,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable
@@ -92,6 +93,7 @@ def build(job: dict[str, Any], counts: Path) -> int:
     os.setpgid(0, 0)
     os.environ.clear()
     os.environ.update(job["environ"])
+    tempfile.tempdir = None  # it may have been looked up before the fork
     log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     for stream in (1, 2):
         os.dup2(log, stream)

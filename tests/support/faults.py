@@ -307,7 +307,8 @@ class Runner:
         """Begin a command; returns its process id. `end` must follow."""
         job = {
             "arguments": arguments,
-            "environ": dict(os.environ),
+            # What a killed command leaves goes with the test's folder.
+            "environ": {**os.environ, "TMPDIR": str(self._log.parent)},
             "log": str(self._log),
             "fault": vars(fault) if fault else None,
         }
