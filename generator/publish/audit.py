@@ -5,6 +5,7 @@ a request of a publisher that was cut short may have taken effect after another 
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from functools import partial
 
 from generator.api import keys
@@ -16,7 +17,7 @@ from generator.publish.stores.store import Listed, Store
 from generator.tree import layouts
 from generator.tree.folder import Output
 from generator.tree.layouts import object_keys
-from generator.tree.manifest import Current, Manifest
+from generator.tree.manifest import Current, Manifest, Retired
 
 
 def audit(store: Store, published: Published | None, built: Manifest, folder: Output) -> Doubts:
@@ -35,8 +36,8 @@ def audit(store: Store, published: Published | None, built: Manifest, folder: Ou
     return Doubts(doubted, frozenset(broken), show_withdrawn=published is None and bool(doubted))
 
 
-def late(store: Store, published: Published, built: Manifest) -> Doubts:
-    """Find what publishers that were cut short have put since."""
+def late(store: Store, published: Published, built: Manifest, folder: Output) -> Doubts:
+    """Find what publishers that were cut short have put or deleted since."""
     suspects = {key for entry in published.abandoned for key in entry.touched} - published.unfinished()
     altered = {key for key, etag in etags_of(store, suspects).items() if etag != published.etags.get(key)}
     known = published.due_generations() | published.built.generations() | built.current()
@@ -48,7 +49,41 @@ def late(store: Store, published: Published, built: Manifest) -> Doubts:
     }
     chunks = layouts.chunk_keys(gone) - layouts.chunk_keys(known)
     found = altered | _existing(store, chunks) | _objects_of(store, gone)
-    return Doubts(frozenset(found), show_withdrawn=bool(found))
+    vanished = _vanished(store, published)
+    broken = _broken_by(vanished, published.built)
+    # Only the folder of a build can put them again. A takedown's derives another index, or ends the search.
+    lost = {pair for pair in broken & published.built.current().keys() if not folder.has(keys.generation_prefix(*pair))}
+    heads = {keys.head(name) for name, _ in lost if name == keys.SEARCH}
+    return Doubts(frozenset(found | heads), frozenset(broken - lost), frozenset(vanished), show_withdrawn=bool(found))
+
+
+def _vanished(store: Store, published: Published) -> set[str]:
+    """The immutable objects of what is published that publishers cut short have deleted: they had been due before."""
+    deleted = {
+        key for abandoned in published.abandoned for entry in abandoned.due for key in object_keys(entry.list, entry)
+    }
+    if not deleted:
+        return set()
+    whole = {
+        pair: entry for pair, entry in published.built.generations().items()
+        if not (isinstance(entry, Retired) and entry.partial)
+    }  # fmt: skip
+    live = {key for pair, entry in whole.items() for key in object_keys(pair[0], entry)}
+    return {key for key, etag in etags_of(store, deleted & live).items() if etag is None}
+
+
+def _broken_by(missing: AbstractSet[str], built: Manifest) -> set[tuple[str, str]]:
+    """The generations that are not whole until they are put again; current ones bring back what others share."""
+    if not missing:
+        return set()
+
+    def having(known: Mapping[tuple[str, str], Current], lost: AbstractSet[str]) -> set[tuple[str, str]]:
+        return {pair for pair, entry in known.items() if not lost.isdisjoint(object_keys(pair[0], entry))}
+
+    current = built.current()
+    put_again = {key for pair, entry in current.items() for key in object_keys(pair[0], entry)}
+    retired = {entry.pair: entry for entry in built.retired if not entry.partial and entry.pair not in current}
+    return having(current, missing) | having(retired, missing - put_again)
 
 
 def unreached(store: Store, published: Published, now: str) -> frozenset[tuple[str, str]]:

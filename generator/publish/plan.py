@@ -134,11 +134,13 @@ class Plan:
 class Doubts:
     """What an audit of the store found: altered or unknown mutable objects, damaged generations.
 
-    `show_withdrawn`: they may have shown markets that are not public, and caches may have copies.
+    `missing` are the keys of immutable objects that are gone. `show_withdrawn`: what was found may have shown
+    markets that are not public, and caches may have copies.
     """
 
     keys: frozenset[str] = frozenset()
     generations: frozenset[tuple[str, str]] = frozenset()
+    missing: frozenset[str] = frozenset()
     show_withdrawn: bool = False
 
 
@@ -176,7 +178,7 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
     return Plan(
         final=final,
         withdrawals=tuple(step for step in deletions if step.key in first),
-        generations=tuple(_generations(built, before, rules.doubts.generations)),
+        generations=tuple(_generations(built, before, rules.doubts)),
         uploads=tuple(uploads),
         deletions=tuple(step for step in deletions if step.key not in first),
         due=tuple(_due(final, record, rules, withdrawn)),
@@ -220,11 +222,11 @@ def _deletions(
             yield Step(key, Reason.GONE if key in before.objects else Reason.UNFINISHED)
 
 
-def _generations(built: Manifest, before: Manifest, broken: Collection[tuple[str, str]]) -> Iterator[GenerationStep]:
+def _generations(built: Manifest, before: Manifest, doubts: Doubts) -> Iterator[GenerationStep]:
     known = before.generations()
     partial = {entry.pair for entry in before.retired if entry.partial}
-    whole = {pair: entry for pair, entry in known.items() if pair not in partial and pair not in broken}
-    stored_chunks = layouts.chunk_keys(whole)
+    whole = {pair: entry for pair, entry in known.items() if pair not in partial and pair not in doubts.generations}
+    stored_chunks = layouts.chunk_keys(whole) - doubts.missing
     for pair, entry in built.current().items():
         if pair not in known:
             yield _step(pair[0], entry, Reason.NEW, stored_chunks)

@@ -147,7 +147,7 @@ class Publisher:
         return audit(self._store, self._lease.published, self.content.built, self.content.folder)
 
     def _late(self) -> Doubts:
-        return late(self._store, self._record(), self.content.built)
+        return late(self._store, self._record(), self.content.built, self.content.folder)
 
     def _doubt(self, doubts: Doubts) -> None:
         self._doubts = doubts

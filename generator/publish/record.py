@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import Field, ValidationError
 
 from generator.api.times import instant
-from generator.tree import manifest
+from generator.tree import layouts, manifest
 from generator.tree.manifest import Current, Manifest, Retired, StoredModel
 from generator.wording import counted
 
@@ -40,14 +40,16 @@ class Work(StoredModel):
 
 
 class Abandoned(StoredModel):
-    """What a publisher that was cut short meant to put: its last requests may take effect `until` then (RFC 3339, UTC).
+    """What a publisher that was cut short meant to do: its last requests may take effect `until` then (RFC 3339, UTC).
 
-    `touched` are mutable objects, `generations` those it may not have completed.
+    `touched` are mutable objects, `generations` those it may not have completed. `due` are those it may delete; their
+    chunks are only the ones that no other generation had.
     """
 
     until: str
     touched: tuple[str, ...]
     generations: tuple[Retired, ...]
+    due: tuple[Retired, ...] = Field(default=(), exclude_if=operator.not_)
 
 
 class Published(StoredModel):
@@ -102,13 +104,16 @@ class Published(StoredModel):
         return self.are_versions_kept or (self.are_caches_stale and has_cdn)
 
     def abandoned_at(self, now: str) -> Abandoned | None:
-        """What the publisher at work will have abandoned if another takes over `now`; None if it has put everything."""
-        if self.work is None or self.built.complete:
+        """What the publisher at work will have abandoned if another takes over `now`; None if it was done."""
+        if self.work is None or (self.built.complete and not self.due):
             return None
+        begun = () if self.built.complete else (entry for entry in self.built.retired if entry.partial)
+        kept = layouts.chunk_keys(self.built.generations())
         return Abandoned(
             until=instant(datetime.fromisoformat(now) + _IN_FLIGHT),
             touched=self.work.touched,
-            generations=tuple(entry for entry in self.built.retired if entry.partial),
+            generations=tuple(begun),
+            due=tuple(layouts.without_chunks(entry.list, entry, kept) for entry in self.due),
         )
 
 

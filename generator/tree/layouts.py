@@ -6,13 +6,14 @@ A site that changes its layout keeps generations of both for as long as walks ma
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from generator.api import cursors, keys
 from generator.tree import chunks, pages
 from generator.tree.generation import SEARCH_LETTER, ItemList, Weight
 from generator.tree.manifest import Current
 
+SomeGeneration = TypeVar("SomeGeneration", bound=Current)
 Generation: TypeAlias = pages.Generation | chunks.Generation
 #: Generations by list and name.
 Known: TypeAlias = Mapping[tuple[str, str], Current]
@@ -101,6 +102,12 @@ def chunk_keys(known: Known) -> set[str]:
     return set(
         chain.from_iterable(_chunk_keys(list_name, generation.chunks) for (list_name, _), generation in known.items())
     )
+
+
+def without_chunks(list_name: str, generation: SomeGeneration, gone: Collection[str]) -> SomeGeneration:
+    """The generation without the chunks with these keys."""
+    chunks_ = tuple(name for name in generation.chunks if keys.chunk(list_name, name) not in gone)
+    return generation.model_copy(update={"chunks": chunks_})
 
 
 def new_chunks(generation: Generation, existing: Collection[str]) -> int | None:

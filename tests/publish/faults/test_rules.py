@@ -75,6 +75,12 @@ REMOVED: Final[dict[str, tuple[str, Callable[..., Any], Callable[[Scene], None],
         partial(test_races.test_runs_that_are_always_killed_do_not_fill_the_bucket, layout=pages.LAYOUT),
         "assert \\d+ <= \\d+",
     ),
+    "what a late request deleted is looked for": (
+        "generator.publish.audit._vanished",
+        lambda *_: set(),
+        test_races.test_a_delete_that_arrives_after_its_chunk_was_published_again_is_undone_by_the_next_run,
+        "is missing",
+    ),
     "the age of what is replaced counts from the commit": (
         "generator.tree.manifest.retired_at",
         lambda built, *_: built,
