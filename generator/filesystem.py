@@ -132,24 +132,16 @@ def holds(path: Path, body: bytes) -> bool:
         os.close(handle)
 
 
-def changed_at(path: Path) -> int | None:
-    """When a file last changed, its rights and links included, in nanoseconds; None if it is missing.
+def changed_at(path: str, size: int) -> int | None:
+    """When a file last changed, its rights and links included, in nanoseconds; None unless it has this size.
 
-    Unlike the time of modification, no program can set it.
+    Unlike the time of modification, no program can set it. A link is no file.
     """
-    try:
-        return path.stat(follow_symlinks=False).st_ctime_ns
-    except OSError:
-        return None
-
-
-def is_untouched(path: str, size: int, since: int) -> bool:
-    """Whether the path is a file, not a link, of this size, that did not change after `since` (of `changed_at`)."""
     try:
         found = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - of very many files
     except OSError:
-        return False
-    return stat.S_ISREG(found.st_mode) and found.st_size == size and found.st_ctime_ns <= since
+        return None
+    return found.st_ctime_ns if stat.S_ISREG(found.st_mode) and found.st_size == size else None
 
 
 def fsync(path: Path) -> None:

@@ -127,7 +127,7 @@ class _Work:
                     self._add_unread([market])
                     continue
                 self._made.excerpts += self._stager.excerpts.taken(Detail.of_body(body))
-            self._remember(market, self._last.keep(market, self._made.staged))
+            self._made.made[market.item.id] = self._last.keep(market, self._made.staged)
             self._made.counts.kept += 1
 
     def _update(self, markets: Iterable[Market]) -> None:

@@ -5,14 +5,17 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from pathlib import Path
 from typing import Final
 
 import pydantic_core
 
 from generator import __version__
 from generator.api import contract, keys
+from generator.config.settings import Config, shaping
 from generator.markets.catalog import Market
 from generator.markets.fills import Window
+from generator.source import connection
 from generator.source.fill_windows import EarlierCounts
 from generator.tree import files, fingerprints, manifest
 from generator.tree.fingerprints import Made
@@ -51,23 +54,28 @@ class Sample:
 _CHANCE_BYTES: Final = 6
 
 
-def shape_of(settings: Mapping[str, str]) -> str:
-    """A digest of everything but the database that shapes a detail: the settings, and the programs that encode it."""
-    programs = {"program": __version__, "encoder": pydantic_core.__version__}
-    return hashlib.sha256(contract.encode([programs, settings])).hexdigest()
+#: The program, and what of it makes details of rows. The version alone would not do: a checkout keeps it for long.
+_PROGRAM: Final = Path(__file__).parent.parent
+_MAKERS: Final = ("api", "markets")
+
+
+def shape_of(config: Config) -> str:
+    """A digest of all that shapes a detail but rows: which database, the settings, and the programs that encode it."""
+    programs = [__version__, pydantic_core.__version__]
+    settings = {**shaping(config), "source": connection.identity(config)}
+    found = hashlib.sha256(contract.encode([programs, settings]))
+    for path in sorted(path for maker in _MAKERS for path in (_PROGRAM / maker).glob("*.py")):
+        found.update(path.read_bytes())
+    return found.hexdigest()
 
 
 @dataclass(frozen=True)
 class LastDetails:
-    """What `previous` says of the details in a folder, and what they were made of, by market id.
-
-    A file that changed in the file system after `since` (nanoseconds) was not written by the last build.
-    """
+    """What `previous` says of the details in a folder, and what they were made of, by market id."""
 
     folder: Output
     objects: Mapping[str, str] = field(default_factory=dict)
     known: Mapping[str, Made] = field(default_factory=dict)
-    since: int = 0
 
     @classmethod
     def load(cls, folder: Output, previous: Manifest | None, shape: str, as_of: str) -> "LastDetails":
@@ -76,10 +84,9 @@ class LastDetails:
         if previous is None or not previous.complete or previous.as_of > as_of:
             return cls(folder)
         found = fingerprints.parsed(folder.read(files.FINGERPRINTS))
-        since = folder.changed_at(files.FINGERPRINTS)
-        if found is None or since is None or (found.as_of, found.shape) != (previous.as_of, shape):
+        if found is None or (found.as_of, found.shape) != (previous.as_of, shape):
             return cls(folder)
-        return cls(folder, previous.objects, found.details, since)
+        return cls(folder, previous.objects, found.details)
 
     def fate(self, market: Market) -> Fate:
         """What becomes of a market's detail, as far as fingerprints and the file system tell."""
@@ -88,11 +95,13 @@ class LastDetails:
             return Fate.READ
         if made.market != now.market:
             return Fate.UPDATE
-        return Fate.KEEP if self._is_in_place(market, made.size) else Fate.READ
+        return Fate.KEEP if self._is_in_place(market, made) else Fate.READ
 
-    def _is_in_place(self, market: Market, size: int) -> bool:
+    def _is_in_place(self, market: Market, made: Made) -> bool:
+        """Whether every file is the one that the last build left, which no other has touched since."""
         found = keys.details(market.item.id, market.item.slug)
-        return all(key in self.objects and self.folder.is_untouched(key, size, self.since) for key in found)
+        is_named = all(key in self.objects for key in found)
+        return is_named and made.changed != () and made.changed == fingerprints.stamps(self.folder, found, made)
 
     def body(self, market_id: str) -> bytes | None:
         """The bytes of a detail; None unless they are those that the last build wrote."""
@@ -100,13 +109,13 @@ class LastDetails:
         body = self.folder.read(key)
         return body if body is not None and manifest.digest(key, body) == self.objects.get(key) else None
 
-    def keep(self, market: Market, staged: Staged) -> int:
-        """Add a detail that stays in place to what is staged; return its size."""
-        size = self.known[market.item.id].size
+    def keep(self, market: Market, staged: Staged) -> Made:
+        """Add a detail that stays in place to what is staged; return what it is made of."""
+        made = self.known[market.item.id]
         for key in keys.details(market.item.id, market.item.slug):
             staged.objects[key] = self.objects[key]
-            staged.size += size
-        return size
+            staged.size += made.size
+        return made._replace(fills24h=market.item.fills24h, until=market.until)
 
     def counts(self, sample: Sample) -> EarlierCounts:
         """The fills that were counted in the last build."""

@@ -117,7 +117,7 @@ class Renderer:
             raise FalseVersionsError(false_versions)
         for artifact in documents:
             staged.put(self.folder, artifact)
-        shape_now = last_details.shape_of(shape(self.config))
+        shape_now = last_details.shape_of(self.config)
         return staged, Fingerprints(as_of=catalog.as_of, shape=shape_now, details=dict(sorted(made.items())))
 
     def _stage(self, lists: list[ItemList], details: Details) -> tuple[list[StagedList], list[StagedRange]]:

@@ -13,7 +13,7 @@ from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.last_details import LastDetails, Sample
 from generator.builder.notices import Remark
-from generator.builder.render import Renderer, shape
+from generator.builder.render import Renderer
 from generator.builder.report import MarketChanges, Report
 from generator.config import demo
 from generator.config.settings import Config
@@ -119,7 +119,7 @@ class _Run:
         if self.overrides.full:
             return LastDetails(self.folder)
         as_of = times.instant(self.clock.as_of)
-        return LastDetails.load(self.folder, self.previous, last_details.shape_of(shape(self.config)), as_of)
+        return LastDetails.load(self.folder, self.previous, last_details.shape_of(self.config), as_of)
 
     def read(self, reader: Reader, earlier: EarlierCounts) -> Catalog:
         """Every market that the database shows, blocked ones included."""

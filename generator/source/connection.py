@@ -64,6 +64,12 @@ def display_url(config: Config) -> str:
     return _url(config).set(drivername="postgresql", password=None, query={}).render_as_string()
 
 
+def identity(config: Config) -> str:
+    """What tells one database from another: the URL with its options, and the schema. No password is in it."""
+    url = _url(config).set(password=None).difference_update_query(["password", "sslpassword"])
+    return f"{url.render_as_string()} {config.source.schema_ or ''}"
+
+
 def sqlite_path(config: Config) -> Path | None:
     """The file of an SQLite database; None for PostgreSQL."""
     url = _url(config)

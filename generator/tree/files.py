@@ -4,14 +4,14 @@ from typing import Final
 
 MANIFEST: Final = "manifest.json"
 REPORT: Final = "report.json"
-#: What the details were made of.
+#: What the details were made of: digests of what the database says of each, which are not public either.
 FINGERPRINTS: Final = "details.json"
 #: The blocked list, which a store holds under the same name.
 BLOCKED: Final = "blocked.json"
 #: The inspection page and the API documentation.
 INSPECTION: Final = "index.html"
 #: Files that name what is not public: only the user who builds or publishes may read them.
-PRIVATE: Final = frozenset({REPORT, INSPECTION, BLOCKED})
+PRIVATE: Final = frozenset({REPORT, INSPECTION, BLOCKED, FINGERPRINTS})
 DOCUMENTATION: Final = "api.html"
 #: A third-party program, unmodified; templates/vendor/rapidoc states its version and license.
 VENDOR: Final = "vendor/rapidoc"

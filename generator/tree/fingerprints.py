@@ -4,22 +4,28 @@ The file is saved after the details have moved into place and before the manifes
 than the disk holds, if the manifest is complete and of the same build.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from generator.tree.manifest import StoredModel
+from generator.tree.folder import Output
+from generator.tree.manifest import Manifest, StoredModel
 
 
 class Made(NamedTuple):
-    """What one detail was made of: the digests of its fingerprint, its size in bytes, and its window of fills."""
+    """What one detail was made of: the digests of its fingerprint, its size in bytes, and its window of fills.
+
+    `changed` says when the file system last changed each of its files, in nanoseconds; it is empty until they are in
+    place.
+    """
 
     version: str
     market: str
     size: int
     fills24h: int
     until: str
+    changed: tuple[int, ...] = ()
 
 
 class Fingerprints(StoredModel):
@@ -32,9 +38,25 @@ class Fingerprints(StoredModel):
     shape: str
     details: Mapping[str, Made]
 
+    def stamped(self, folder: Output, manifest: Manifest) -> "Fingerprints":
+        """The same, now that every file is in place."""
+        details = {
+            market_id: made
+            if made.changed
+            else made._replace(changed=stamps(folder, manifest.details(market_id), made))
+            for market_id, made in self.details.items()
+        }
+        return self.model_copy(update={"details": details})
+
     def encoded(self) -> bytes:
         """The file's bytes: the same content gives the same bytes."""
         return self.model_dump_json(by_alias=True).encode() + b"\n"
+
+
+def stamps(folder: Output, keys: Iterable[str], made: Made) -> tuple[int, ...]:
+    """When the files of a detail last changed; empty unless all of them are in place."""
+    found = [folder.changed_at(key, made.size) for key in keys]
+    return tuple(stamp for stamp in found if stamp is not None) if None not in found else ()
 
 
 def parsed(content: bytes | None) -> Fingerprints | None:

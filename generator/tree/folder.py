@@ -202,18 +202,14 @@ class Output:
         """Whether all of these are in place."""
         return all(map(self.has, names))
 
-    def changed_at(self, name: str) -> int | None:
-        """When the file system last changed a file, in nanoseconds; None if it is missing."""
-        return filesystem.changed_at(self._root / name)
-
-    def is_untouched(self, key: str, size: int, since: int) -> bool:
-        """Whether an object of this size is in place, and did not change after `since` (as of `changed_at`)."""
+    def changed_at(self, key: str, size: int) -> int | None:
+        """When the file system last changed an object, in nanoseconds; None unless one of this size is in place."""
         # Asked for every detail: a Path would take as long as the file system.
         folder = key.rpartition("/")[0]
         if folder not in self._owned:
             self._own(self._root / key)
             self._owned.add(folder)
-        return filesystem.is_untouched(f"{self._root}/{key}", size, since)
+        return filesystem.changed_at(f"{self._root}/{key}", size)
 
     def start_again(self) -> None:
         """Forget everything that was staged."""

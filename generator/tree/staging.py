@@ -130,7 +130,7 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
     previous = before or rendered.manifest.emptied()
     withdrawn = sorted(previous.markets.keys() - rendered.memberships.keys())
     final = manifest.settle(previous, rendered.manifest, rendered.memberships, lifetime, rendered.manifest.as_of)
-    is_new = final != previous or rendered.staged.changed or rendered.new_parts()
+    is_new = bool(final != previous or rendered.staged.changed or rendered.new_parts())
     if is_new:
         folder.sync()
         if before is None:
@@ -144,7 +144,7 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
         for key in filter(keys.is_first_page, stale):
             folder.discard_key(key)
     if rendered.fingerprints:
-        _save_fingerprints(folder, rendered.fingerprints, is_new=bool(is_new))
+        _save_fingerprints(folder, rendered.fingerprints.stamped(folder, rendered.manifest))
     if is_new:
         folder.save(files.MANIFEST, final.encoded())
     leftovers = list(folder.unknown(final))
@@ -153,13 +153,12 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
     return Placed(final, len(leftovers))
 
 
-def _save_fingerprints(folder: Output, made: Fingerprints, *, is_new: bool) -> None:
+def _save_fingerprints(folder: Output, made: Fingerprints) -> None:
     content = made.encoded()
     if not made.details:
         if folder.has(files.FINGERPRINTS):
             folder.discard_key(files.FINGERPRINTS)
-    # Also if it says the same: what changed after it was saved counts as changed by somebody else.
-    elif is_new or content != folder.read(files.FINGERPRINTS):
+    elif content != folder.read(files.FINGERPRINTS):
         folder.save(files.FINGERPRINTS, content)
 
 

@@ -42,6 +42,9 @@ SELECT
     NULL::text                                        AS trading_pause_reason,
     NULL::text                                        AS creation_source,
     NULL::text                                        AS sponsor
+    -- Optional, after detail-versions.sql, for the table exchange.trades: with it, builds read only what changed.
+    -- , coalesce((SELECT d.version::text FROM public_api.detail_versions AS d WHERE d.contract_id = c.id), 'untraded')
+    --       AS detail_version
 FROM public_api.visible_contracts AS v
 JOIN exchange.contracts AS c ON c.id = v.contract_id
 JOIN exchange.questions AS q ON q.id = v.question_id

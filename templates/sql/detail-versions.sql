@@ -1,10 +1,13 @@
 -- Optional: a version for each market, with which builds read only what changed. Run it before postgresql-views.sql, in
--- which the last line of the view `markets` must then be switched on:
+-- which the last column of the view `markets` must then be switched on:
 --
 --     psql -v ON_ERROR_STOP=1 -f detail-versions.sql your_database          as owner of the tables
 --
 -- A worked example for the invented site of postgresql-views.sql: name your own tables, and the column that says to
--- which market a row belongs. Leave out no table that the views `orders`, `fills` and `probabilities` read.
+-- which market a row belongs. Leave out no table that the views `orders`, `fills` and `probabilities` read: if they join
+-- a table that says something of many rows, such as whose orders are hidden, a change there must renew the versions of
+-- all markets in which it shows. Rows that are written to a partition by its own name do not fire the triggers of the
+-- table: name each partition, too.
 --
 -- The version of a market is a new random number whenever one of its rows is inserted, changed or deleted, set in the
 -- same transaction. So every instant at which a build may read shows the change and the new version, or neither. What is
@@ -81,8 +84,8 @@ BEGIN
 END
 $$;
 
--- A market that nobody has traded has no version, and is read by every build; those of now get one. Running this file
--- again gives all of them new ones, as it may have changed the triggers.
+-- The markets of now get a version; one that comes later gets its own with its first row. Running this file again gives
+-- all of them new ones, as it may have changed the triggers.
 INSERT INTO public_api.detail_versions
 SELECT contract_id, gen_random_uuid() FROM app.contracts ORDER BY contract_id
 ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;

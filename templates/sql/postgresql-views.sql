@@ -101,8 +101,9 @@ SELECT
     CASE WHEN c.state = 'halted' THEN coalesce(c.halt_notice, 'Trading is halted') END AS trading_pause_reason,
     c.origin                                                     AS creation_source,
     c.sponsored_by                                               AS sponsor
-    -- Optional, after detail-versions.sql: with it, builds read only what changed.
-    -- , (SELECT d.version FROM public_api.detail_versions AS d WHERE d.contract_id = c.contract_id) AS detail_version
+    -- Optional, after detail-versions.sql: with it, builds read only what changed. Nobody has traded: no version yet.
+    -- , coalesce((SELECT d.version::text FROM public_api.detail_versions AS d WHERE d.contract_id = c.contract_id),
+    --       'untraded') AS detail_version
 FROM public_api.visible_contracts AS v
 JOIN app.contracts AS c USING (contract_id);
 

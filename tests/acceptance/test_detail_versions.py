@@ -1,5 +1,6 @@
 """The example of versions on PostgreSQL: builds read what changed, whichever transaction commits last."""
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -27,10 +28,12 @@ WATERMARK: Final = "(SELECT max(b.placed_at) FROM app.bets AS b WHERE b.contract
 
 def views(version: str = "") -> str:
     """The example with the line of versions switched on, or with another version in it."""
-    begin, dash, rest = VIEWS.read_text().partition("    -- , (SELECT d.version")
-    assert dash
-    line, _, end = rest.partition("\n")
-    return f"{begin}    , {version or f'(SELECT d.version{line}'}\n{end}"
+    found = re.fullmatch(
+        r"(.*\n)    -- (, coalesce.*)\n    -- ( .*AS detail_version\n)(.*)", VIEWS.read_text(), re.DOTALL
+    )
+    assert found
+    begin, first, second, end = found.groups()
+    return f"{begin}{f', {version}' if version else f'{first} {second}'}\n{end}"
 
 
 @pytest.fixture(scope="module")
@@ -66,68 +69,108 @@ def assert_as_fresh(site: Site, folder: Path) -> None:
     assert files(folder / "output", DETAILS) == files(folder / "fresh", DETAILS) != {}
 
 
-def test_every_change_of_a_row_has_its_market_read_and_nothing_else_does(
-    site: Site, connect: Callable[[], Any], tmp_path: Path
+class Versions:
+    """The versions of markets, as the reader sees them: `changed` are those that changed since it was asked last."""
+
+    def __init__(self, site: Site) -> None:
+        self._reader = site.as_reader()
+        self._last = self._found()
+
+    def _found(self) -> dict[str, str]:
+        return dict(self._reader.execute("SELECT question, detail_version FROM markets").fetchall())
+
+    def changed(self) -> set[str]:
+        before, self._last = self._last, self._found()
+        return {question for question, version in self._last.items() if version != before[question]}
+
+    def of(self, question: str) -> str:
+        return self._last[question]
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+@pytest.fixture
+def versions(site: Site) -> Iterator[Versions]:
+    with closing(Versions(site)) as found:
+        yield found
+
+
+RAIN, HALTED, SETTLED, VOIDED = "Rain?", "Halted?", "Settled?", "Voided?"
+
+
+def test_every_change_of_a_row_changes_the_versions_of_its_markets_and_of_no_other(
+    connect: Callable[[], Any], versions: Versions
 ) -> None:
     owner = connect()
-    assert build(site, tmp_path).details.read == build(site, tmp_path).details.kept == 8
-    for change, read in {
-        "UPDATE app.bets SET stake_cents = stake_cents + 1 WHERE contract_id IN (1, 3)": 2,
-        "UPDATE app.bets SET undone_at = now() WHERE contract_id = 1": 1,
-        "UPDATE app.order_book_entries SET remaining_cents = 5 WHERE contract_id = 1": 1,
-        "INSERT INTO app.price_history VALUES (1, '2026-01-31 11:30Z', 6000), (2, '2026-01-31 11:30Z', 5)": 2,
-        "UPDATE app.price_history SET contract_id = 4 WHERE contract_id = 2 AND chance_bp = 5": 2,
-        "DELETE FROM app.price_history WHERE contract_id = 4": 1,
-        "UPDATE app.contracts SET title = 'Other?' WHERE contract_id = 1": 0,
-        "UPDATE app.users SET email = email || 'x'": 0,
-        "TRUNCATE app.order_book_entries": 8,
-    }.items():
+    for change, told in {
+        "UPDATE app.bets SET stake_cents = stake_cents + 1 WHERE contract_id IN (1, 3)": {RAIN, SETTLED},
+        "UPDATE app.bets SET undone_at = now() WHERE contract_id = 1": {RAIN},
+        "UPDATE app.order_book_entries SET remaining_cents = 5 WHERE contract_id = 1": {RAIN},
+        "INSERT INTO app.price_history VALUES (1, '2026-01-31 11:30Z', 6000), (2, '2026-01-31 11:30Z', 5)": {
+            RAIN, HALTED
+        },
+        "UPDATE app.price_history SET contract_id = 4 WHERE contract_id = 2 AND chance_bp = 5": {HALTED, VOIDED},
+        "DELETE FROM app.price_history WHERE contract_id = 4": {VOIDED},
+        "UPDATE app.contracts SET rules = 'Others' WHERE contract_id = 1": set(),
+        "UPDATE app.users SET email = email || 'x'": set(),
+    }.items():  # fmt: skip
         owner.execute(change)
-        assert build(site, tmp_path).details.read == read, change
-    assert_as_fresh(site, tmp_path)
+        assert versions.changed() == told, change
+    owner.execute("TRUNCATE app.order_book_entries")
+    assert len(versions.changed()) == 8
 
 
 def test_a_transaction_that_writes_first_and_commits_last_is_read(
     site: Site, connect: Callable[[], Any], tmp_path: Path
 ) -> None:
     first, second = connect(), connect()
-    build(site, tmp_path)
+    assert build(site, tmp_path).details.read == 8
     with first.transaction():
         first.execute(BET, [2, "2026-01-31 10:00Z"])
         second.execute(BET, [3, "2026-01-31 11:00Z"])
         assert build(site, tmp_path).details.read == 1
     assert build(site, tmp_path).details.read == 1
     assert_as_fresh(site, tmp_path)
+    assert [name for name, body in files(tmp_path / "output", "").items() if CANARY.encode() in body] == []
 
 
-def test_transactions_that_change_one_market_wait_for_each_other_and_each_is_read(
-    site: Site, connect: Callable[[], Any], tmp_path: Path
+def test_transactions_that_change_one_market_wait_for_each_other_and_each_is_told(
+    connect: Callable[[], Any], versions: Versions
 ) -> None:
     first, second = connect(), connect()
-    build(site, tmp_path)
     with ThreadPoolExecutor() as threads:
         with first.transaction():
             first.execute(BET, [2, "2026-01-31 10:30Z"])
             waiting = threads.submit(second.execute, BET, [2, "2026-01-31 10:40Z"])
             while not first.execute("SELECT FROM pg_locks WHERE NOT granted").fetchall():
                 assert not waiting.done()
-            assert build(site, tmp_path).details.read == 0
+            assert versions.changed() == set()
         waiting.result(10)
-    assert build(site, tmp_path).details.read == 1
-    assert_as_fresh(site, tmp_path)
+    assert versions.changed() == {HALTED}
 
 
 def test_a_change_that_is_rolled_back_is_none_and_the_next_one_is_told_apart(
-    site: Site, connect: Callable[[], Any], tmp_path: Path
+    connect: Callable[[], Any], versions: Versions
 ) -> None:
     owner = connect()
-    build(site, tmp_path)
     with owner.transaction() as changing:
         owner.execute(BET, [2, "2026-01-31 10:50Z"])
         raise psycopg.Rollback(changing)
-    assert build(site, tmp_path).details.read == 0
+    assert versions.changed() == set()
     owner.execute(BET, [2, "2026-01-31 10:55Z"])
-    assert build(site, tmp_path).details.read == 1
+    assert versions.changed() == {HALTED}
+
+
+def test_a_market_that_nobody_has_traded_has_a_version_until_somebody_does(
+    connect: Callable[[], Any], versions: Versions
+) -> None:
+    owner = connect()
+    owner.execute("DELETE FROM public_api.detail_versions WHERE contract_id = 4")
+    assert versions.changed() == {VOIDED}
+    assert versions.of(VOIDED) == "untraded"
+    owner.execute(BET, [4, "2026-01-31 10:57Z"])
+    assert versions.changed() == {VOIDED}
 
 
 def test_a_watermark_misses_what_commits_late_until_an_audit_finds_it(watched: Site, tmp_path: Path) -> None:
@@ -151,8 +194,3 @@ def test_the_reader_sees_versions_only_through_the_view(site: Site) -> None:
         assert len(reader.execute("SELECT detail_version FROM markets").fetchall()) == 8
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             reader.execute("SELECT * FROM public_api.detail_versions")
-
-
-def test_the_canary_is_in_no_byte(site: Site, tmp_path: Path) -> None:
-    build(site, tmp_path)
-    assert [name for name, body in files(tmp_path / "output", "").items() if CANARY.encode() in body] == []
