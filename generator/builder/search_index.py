@@ -21,7 +21,7 @@ def at_most(catalog: Catalog) -> Weight:
     """An upper bound on what the index of a catalog takes. Making the index of a large one takes seconds."""
     width = len(SORTS) * (1 + low_width(len(catalog.markets)))
     size = sum(
-        len(market.words.encode()) + (market.words.count(" ") + 1) * _ENTRY_BYTES + width
+        len("".join(market.words).encode()) + len(market.words) * _ENTRY_BYTES + width
         + sum(len(slug) + _ENTRY_BYTES for slug in market.categories)
         for market in catalog.markets
     )  # fmt: skip
@@ -38,7 +38,7 @@ def make(catalog: Catalog, offered: Collection[str], layout: str, generations: M
     number_of = {market.item.id: number for number, market in enumerate(oldest_first)}
     postings = Postings()
     for market in oldest_first:
-        postings.add(market.words.split(), [slug for slug in market.categories if slug in offered])
+        postings.add(market.words, [slug for slug in market.categories if slug in offered])
     postings.mention(offered)
     orders = {
         sort: Order.of(

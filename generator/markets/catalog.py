@@ -14,7 +14,7 @@ from generator.api.contract import PublicMarketListItem, PublicMarketSignal, Pub
 from generator.markets.categories import ONE_SPELLING, Spellings
 from generator.markets.fingerprint import Fingerprint, digest
 from generator.markets.quarantine import Fault
-from generator.search import words
+from generator.search.words import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class Market:
     """A public market as shown in lists. `body` is `item`, encoded once for all lists and pages.
 
     `categories` holds the slugs of the item's categories; empty in the core variant. `has_early_outcome` tells that the
-    row has an outcome or a settlement time, which the item does not show yet. `words` are those that a search finds the
-    market by, with blanks between them. `fingerprint` is None if the database does not tell the detail's version;
-    `until` is that of `fills.Window`.
+    row has an outcome or a settlement time, which the item does not show yet. `words` are the distinct ones that a
+    search finds the market by. `fingerprint` is None if the database does not tell the detail's version; `until` is
+    that of `fills.Window`.
     """
 
     item: PublicMarketListItem
@@ -32,7 +32,7 @@ class Market:
     fx: contract.FxFamilyMember | None
     categories: tuple[str, ...]
     has_early_outcome: bool
-    words: str = ""
+    words: tuple[str, ...] = ()
     fingerprint: Fingerprint | None = None
     until: str = ""
 
@@ -42,22 +42,33 @@ class Market:
         market: contract.PublicMarketDetailMarket,
         *,
         has_early_outcome: bool = False,
-        search_texts: Iterable[str] = (),
+        words: tuple[str, ...] = (),
         version: str | None = None,
         until: str = "",
     ) -> "Market":
-        """Keep only what lists show, and the words of the `search_texts`: `title` or `description`.
+        """Keep only what lists show, and the `words`; `version` is a digest.
 
-        `version` is a digest. A description may be a megabyte, and is read again for the detail if need be.
+        A description may be a megabyte, and is read again for the detail if need be.
         """
         # From a mapping: pydantic would first look for each attribute by its name on the wire, at four times the cost.
         item = PublicMarketListItem.model_validate({name: getattr(market, name) for name in _ITEM})
         categories = tuple(slugs.of_category(name) for name in item.categories or ())
-        texts = {"title": market.question, "description": market.description or ""}
-        found = " ".join(words.of_texts(texts[name] for name in search_texts))
         fingerprint = None if version is None else Fingerprint(version, digest(contract.encode(market)))
         body = contract.encode(item)
-        return cls(item, body, market.fx_family_member, categories, has_early_outcome, found, fingerprint, until)
+        return cls(item, body, market.fx_family_member, categories, has_early_outcome, words, fingerprint, until)
+
+
+class SearchWords:
+    """The words that searches find markets by, in the texts of these names: `title` or `description`."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = tuple(names)
+        self._vocabulary = Vocabulary()
+
+    def of(self, market: contract.PublicMarketDetailMarket) -> tuple[str, ...]:
+        """The distinct words of a market."""
+        texts = {"title": market.question, "description": market.description or ""}
+        return self._vocabulary.of_texts(texts[name] for name in self._names)
 
 
 #: The sort keys, descending; ties are broken by `id`, ascending.

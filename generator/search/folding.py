@@ -14,7 +14,7 @@ markets, so it tells nothing about them.
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -33,6 +33,13 @@ Kind: TypeAlias = str
 UNSPACED_LETTERS: Final = (
     "\u3005-\u303c\u3041-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
 )
+#: ASCII as it folds, with blanks for what is no letter; beyond it, every byte of UTF-8 as it is.
+_ASCII: Final = bytes(
+    [ord(chr(code).lower() if chr(code).isalnum() else " ") for code in range(0x80)] + [*range(0x80, 0x100)]
+)
+_BEYOND_ASCII: Final = re.compile("[^\0-\x7f]+")
+#: The longest run of characters beyond ASCII that is remembered.
+_KNOWN_LENGTH: Final = 32
 _UNSPACED: Final = re.compile(f"[{UNSPACED_LETTERS}]")
 _HANGUL: Final = range(0xAC00, 0xD7A4)
 #: Beyond ASCII, where characters of several kinds are. Up to the next range, all have the kind of the last one.
@@ -44,6 +51,25 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     return "".join(char for char in unicodedata.normalize("NFKD", text) if not _is_mark(char)).casefold()
+
+
+def spaced(text: str) -> str:
+    """The folded text, with blanks for all that is no letter. The text must be valid Unicode."""
+    # Most texts have few characters beyond ASCII, and mostly the same ones.
+    plain = text if text.isascii() else _BEYOND_ASCII.sub(_of_run, text)
+    return plain.encode().translate(_ASCII).decode()
+
+
+def _of_run(run: re.Match[str]) -> str:
+    text = run[0]
+    return _known_letters(text) if len(text) <= _KNOWN_LENGTH else _letters(text)
+
+
+def _letters(text: str) -> str:
+    return "".join([char if is_letter(char) else " " for char in fold(text)])
+
+
+_known_letters: Final = lru_cache(maxsize=1 << 14)(_letters)
 
 
 def is_letter(folded: str) -> bool:

@@ -16,7 +16,7 @@ from generator.config import demo
 from generator.config.settings import Config
 from generator.errors import FalseVersionsError
 from generator.markets import categories, faults, row_validation, slugs
-from generator.markets.catalog import Catalog, Market
+from generator.markets.catalog import Catalog, Market, SearchWords
 from generator.markets.detail import MarketRows
 from generator.markets.fills import NO_FILLS, Window
 from generator.markets.fingerprint import version_digest
@@ -59,7 +59,7 @@ class Reader:
         self._statements = Statements(transaction.dialect, self._schema)
         self._shown = config.detail
         self._is_extended = config.variant == "extended"
-        self._search_texts = config.search_texts
+        self._search_words = SearchWords(config.search_texts)
         self._window_step = config.fills_window_step
         extended = row_validation.EXTENDED_COLUMNS if self._is_extended else ()
         self._market_columns = row_validation.MARKET_COLUMNS + extended
@@ -210,8 +210,8 @@ class Reader:
         self, wire: row_validation.MarketRow, row: Mapping[str, Any], version: str | None, until: str
     ) -> Market:
         is_early = row_validation.has_early_outcome(row)
-        texts = self._search_texts
-        return Market.of(wire, has_early_outcome=is_early, search_texts=texts, version=version, until=until)
+        words = self._search_words.of(wire)
+        return Market.of(wire, has_early_outcome=is_early, words=words, version=version, until=until)
 
     def _unique(self, markets: list[Market], counts: Counter[str]) -> list[Market]:
         """Drop markets whose id occurs more than once, even in a quarantined row: the id would be ambiguous."""

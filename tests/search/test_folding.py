@@ -6,6 +6,8 @@ from bisect import bisect_right
 from typing import Final
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from generator.search import folding
 from tests.support import search
@@ -74,6 +76,15 @@ def test_characters_of_scripts_without_spaces_are_known_by_their_kind() -> None:
 )
 def test_case_and_accents_do_not_matter(text: str, folded: str) -> None:
     assert folding.fold(text) == folded
+
+
+@settings(max_examples=200)
+@given(
+    st.text(st.one_of(st.sampled_from("aZ9 _-\u0301é’ß東ｶﾞΣ한"), st.characters(exclude_categories=["Cs"])), max_size=80)
+)
+def test_a_text_is_folded_piece_by_piece_as_it_is_as_a_whole(text: str) -> None:
+    whole = "".join(char if folding.is_letter(char) else " " for char in folding.fold(text))
+    assert folding.spaced(text).split() == whole.split()
 
 
 def test_the_table_is_small_and_tells_nothing_of_the_markets() -> None:

@@ -116,16 +116,16 @@ def test_a_router_reads_a_bounded_text_for_each_word_of_a_query() -> None:
 
 
 def of_words(markets: Sequence[Market]) -> list[buckets.Bucket]:
-    postings = Postings()
+    postings, vocabulary = Postings(), words.Vocabulary()
     for market in markets:
-        postings.add(words.of_texts(market.texts), market.categories)
+        postings.add(vocabulary.of_texts(market.texts), market.categories)
     return buckets.make(postings.in_order(), len(markets))
 
 
 def test_words_are_read_back_from_their_buckets() -> None:
-    postings = Postings()
+    postings, vocabulary = Postings(), words.Vocabulary()
     for market in MANY[:300]:
-        postings.add(words.of_texts(market.texts), market.categories)
+        postings.add(vocabulary.of_texts(market.texts), market.categories)
     found = [*postings.in_order()]
     made = buckets.make(found, 300)
     for way in ("!#", "!!", "*!"):

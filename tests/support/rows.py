@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from generator.demo.database import seed
 from generator.markets import row_validation
-from generator.markets.catalog import Market
+from generator.markets.catalog import Market, SearchWords
 from tests.support.builds import AS_OF, NOW
 
 #: A valid membership of an FX family, as in the database and on the wire.
@@ -80,7 +80,7 @@ def public_market(
 ) -> Market:
     """The market of `market_row(number, **columns)` as a catalog holds it, with the words of the `search_texts`."""
     market = row_validation.market(market_row(number, **columns), fx=fx, fills24h=fills24h, as_of=NOW)
-    return Market.of(market, search_texts=search_texts)
+    return Market.of(market, words=SearchWords(search_texts).of(market))
 
 
 def insert_market(connection: sqlite3.Connection, number: int = 1, **columns: Any) -> str:

@@ -69,10 +69,11 @@ def generation(
     markets: Sequence[Market], layout: str
 ) -> tuple[index.Generation, list[pages.Generation | chunks.Generation]]:
     """The index of the markets, and the lists `all/<sort>`; a market's number is its place in `markets`."""
+    vocabulary = words.Vocabulary()
     postings, orders, lists = Postings(), {}, list[pages.Generation | chunks.Generation]()
     encoded = [item(number, market) for number, market in enumerate(markets)]
     for market in markets:
-        postings.add(words.of_texts(market.texts), market.categories)
+        postings.add(vocabulary.of_texts(market.texts), market.categories)
     postings.mention(CATEGORIES)
     for sort in contract.SORTS:
         found = order(markets, sort)

@@ -170,7 +170,7 @@ def searched(catalog: Catalog, searches: tuple[str, ...] = SEARCHES) -> State:
     selected = {keys.list_name(status, sort): shown for _, status, sort, shown in catalog.lists()}
     parted = {name: name.partition("?") for name in searches}
     return {
-        name: [_seen(market) for market in selected[list_name] if is_match(words, [market.words])]
+        name: [_seen(market) for market in selected[list_name] if is_match(words, [" ".join(market.words)])]
         for name, (list_name, _, words) in parted.items()
     }
 
