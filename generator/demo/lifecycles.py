@@ -4,10 +4,9 @@ import random
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
-from uuid import UUID
 
 from generator.api.contract import PRICE_MAX, PRICE_MIN, MarketStatus, Resolution
-from generator.demo import texts
+from generator.demo import draws, texts
 
 CANARY: Final = "CANARY-"
 
@@ -21,11 +20,18 @@ class Life:
     close: datetime
     resolved: datetime | None = None
 
-    def moments(self, rng: random.Random, count: int, lateness: float = 1) -> list[datetime]:
-        """Draw `count` times in order, ending with the last trade; a `lateness` above 1 crowds them towards it."""
-        span = self.last_trade - self.created
-        earlier = sorted((rng.random() ** lateness for _ in range(count - 1)), reverse=True)
-        return [self.last_trade - span * ago for ago in (*earlier, 0.0)] if count else []
+    def moments(self, rng: random.Random, count: int, lateness: float = 1) -> list[int]:
+        """Draw `count` times in order, in microseconds since 1970, ending with the last trade.
+
+        A `lateness` above 1 crowds them towards it.
+        """
+        if not count:
+            return []
+        last, draw = draws.micros(self.last_trade), rng.random
+        span = last - draws.micros(self.created)
+        earlier = [draw() ** lateness for _ in range(count - 1)]
+        earlier.sort(reverse=True)
+        return [*(last - int(span * ago + 0.5) for ago in earlier), last]
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,11 @@ class Market:
     def is_(self, kind: str) -> bool:
         """Whether the market is of a kind in `texts.KINDS`."""
         return _is(self.number, kind)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether hardly anybody trades."""
+        return self.number >= texts.QUIET_FROM
 
     def turn(self, kind: str) -> int:
         """The number of markets of this kind before this one."""
@@ -67,14 +78,9 @@ def timestamp(moment: datetime) -> str:
     return moment.isoformat(" ", "microseconds")
 
 
-def uuid(rng: random.Random) -> str:
-    """Draw an id."""
-    return str(UUID(int=rng.getrandbits(128), version=4))
-
-
 def user(rng: random.Random) -> str:
     """Draw the id of a user, which is private."""
-    return f"{CANARY}user-{rng.randrange(5_000)}"
+    return f"{CANARY}user-{draws.below_5000(rng)}"
 
 
 def draw_market(rng: random.Random, number: int, as_of: datetime) -> Market:
@@ -86,7 +92,7 @@ def draw_market(rng: random.Random, number: int, as_of: datetime) -> Market:
     if status == "resolved" or (status == "cancelled" and not _is(number, "cancelled without a time")):
         settled = life.last_trade + (as_of - life.last_trade) * rng.uniform(0.1, 0.9)
         life = replace(life, resolved=settled)
-    key = uuid(rng)
+    key = draws.uuid(rng)
     prob = _final_prob(rng, number, resolution)
     return Market(number, key.upper() if _is(number, "id in upper case") else key, status, resolution, life, prob)
 

@@ -5,73 +5,93 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import repeat
 from math import exp, log
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from generator.api.contract import PRICE_MAX, PRICE_MIN
-from generator.demo import texts
-from generator.demo.lifecycles import CANARY, Market, draw_market, timestamp, user, uuid
+from generator.demo import draws, texts
+from generator.demo.lifecycles import CANARY, Market, draw_market, user
 
-Row = dict[str, Any]
-Walk = list[tuple[datetime, float]]
+#: Values in the order of the table's columns.
+Row = tuple[Any, ...]
+#: The place of the amount in a row of `fills`.
+_AMOUNT: Final = 2
 
 
 # ── its rows ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _market_row(rng: random.Random, market: Market, fills: list[Row]) -> Row:
-    """All columns except slug, question and description."""
+@dataclass(frozen=True)
+class _Walk:
+    """A history of probabilities: their times in microseconds since 1970, in order, and their values."""
+
+    moments: list[int]
+    probs: list[float]
+
+
+class _Wording(NamedTuple):
+    """The texts of a market."""
+
+    slug: str | None
+    question: str | None
+    description: str | None
+
+
+def _market_row(rng: random.Random, market: Market, wording: _Wording, amounts: list[float]) -> Row:
     life = market.life
     approval, is_listed = texts.HIDDEN_BY[market.turn("hidden") % 3] if market.is_("hidden") else ("approved", True)
-    volume = round(sum(fill["amount"] for fill in fills), 2)
+    volume = round(sum(amounts), 2)
     liquidity = 50 + volume * rng.uniform(0.1, 0.5)
-    return {
-        "id": market.id,
-        "status": market.status,
-        "approval": approval,
-        "is_listed": is_listed,
-        "prob": market.prob,
-        "volume": 500.0 if market.is_("tied") else volume,
-        "pool_yes": round(liquidity * (1 - market.prob), 6),
-        "pool_no": round(liquidity * market.prob, 6),
-        "close_time": market.time(life.close),
-        "resolution": market.resolution,
-        "created_at": market.time(life.created),
-        "resolved_at": market.time(life.resolved) if life.resolved else None,
-        "last_activity_at": market.time(life.resolved or life.last_trade),
-        "trader_count": 12 if market.is_("tied") else round(len(fills) ** 0.8),
-        "trading_pause_reason": market.text(rng.choice(texts.PAUSE_REASONS)) if market.is_("paused") else None,
-        "creation_source": market.text(rng.choice(texts.CREATION_SOURCES)),
-        "sponsor": market.text(rng.choice(texts.SPONSORS)),
-        "creator_id": user(rng),
-        "moderation_note": f"{CANARY}note, seen by {rng.randrange(20)} moderators",
-        "top_forecasters": f"{CANARY}{[rng.randrange(5_000) for _ in range(3)]}",
-    }
+    return (
+        market.id,
+        *wording,
+        market.status,
+        approval,
+        is_listed,
+        market.prob,
+        500.0 if market.is_("tied") else volume,
+        round(liquidity * (1 - market.prob), 6),
+        round(liquidity * market.prob, 6),
+        market.time(life.close),
+        market.resolution,
+        market.time(life.created),
+        market.time(life.resolved) if life.resolved else None,
+        market.time(life.resolved or life.last_trade),
+        12 if market.is_("tied") else round(len(amounts) ** 0.8),
+        market.text(rng.choice(texts.PAUSE_REASONS)) if market.is_("paused") else None,
+        market.text(rng.choice(texts.CREATION_SOURCES)),
+        market.text(rng.choice(texts.SPONSORS)),
+        user(rng),
+        f"{CANARY}note, seen by {rng.randrange(20)} moderators",
+        f"{CANARY}{[rng.randrange(5_000) for _ in range(3)]}",
+    )
 
 
 def _category_rows(rng: random.Random, market: Market, primary: str) -> list[Row]:
     related = texts.RELATED[primary]
     names = [primary, *rng.sample(related, rng.randint(0, len(related)))]
-    return [
-        {"market_id": market.id, "category": market.text(name), "position": position}
-        for position, name in enumerate(names)
-    ]
+    return [(market.id, market.text(name), position) for position, name in enumerate(names)]
 
 
-def _walk(rng: random.Random, market: Market) -> Walk:
+def _walk(rng: random.Random, market: Market) -> _Walk:
     """A random walk back in time from the market's probability, in log-odds to stay within 0…1."""
     inside = min(0.98, max(0.02, market.prob))
     odds = log(inside / (1 - inside))
     moments = market.life.moments(rng, _history_length(rng, market))
     probs = [market.prob]
-    for _ in moments[1:]:
-        odds = odds * 0.998 + rng.gauss(0, 0.12)
+    for step in draws.normals(rng, len(moments) - 1, 0.12):
+        odds = odds * 0.998 + step
         probs.append(round(1 / (1 + exp(-odds)), 4))
-    return list(zip(moments, reversed(probs), strict=False))  # empty without moments
+    probs.reverse()
+    return _Walk(moments, probs)
 
 
 def _history_length(rng: random.Random, market: Market) -> int:
+    if market.is_quiet:
+        return market.number % 3
     if market.is_("thousands of points"):
         return rng.randint(3_000, 4_000)
     if market.is_("hardly any history"):
@@ -79,32 +99,30 @@ def _history_length(rng: random.Random, market: Market) -> int:
     return 50 + int(250 * rng.random() ** 4)
 
 
-def _fill_rows(rng: random.Random, market: Market, walk: Walk) -> Iterator[Row]:
-    times = [moment for moment, _ in walk]
-    for moment in market.life.moments(rng, _fill_count(rng, market), lateness=3):
-        prob = walk[max(0, bisect_right(times, moment) - 1)][1] if walk else market.prob
+def _fill_rows(rng: random.Random, market: Market, walk: _Walk) -> list[Row]:
+    moments = market.life.moments(rng, _fill_count(rng, market), lateness=3)
+    rows = list[Row]()
+    for moment, created_at in zip(moments, draws.stamps(moments), strict=True):
+        prob = walk.probs[max(0, bisect_right(walk.moments, moment) - 1)] if walk.moments else market.prob
         price = min(PRICE_MAX, max(PRICE_MIN, round(prob + rng.gauss(0, 0.01), 3)))
-        amount = round(rng.lognormvariate(2.5, 1.2), 2)
-        yield {
-            "id": uuid(rng),
-            "market_id": market.id,
-            "amount": amount,
-            "shares": round(amount / price, 4),
-            "price": None if rng.random() < 0.03 else price,  # noqa: PLR2004 - a fill without a price
-            "created_at": timestamp(moment),
-            "user_id": user(rng),
-            "matched_bet_id": f"{CANARY}bet-{rng.getrandbits(64):x}",
-        }
+        amount = round(draws.lognormal(rng, 2.5, 1.2), 2)
+        key, shares = draws.uuid(rng), round(amount / price, 4)
+        shown = None if rng.random() < 0.03 else price  # noqa: PLR2004 - a fill without a price
+        bettor, bet = user(rng), f"{CANARY}bet-{rng.getrandbits(64):x}"
+        rows.append((key, market.id, amount, shares, shown, created_at, bettor, bet))
+    return rows
 
 
 def _fill_count(rng: random.Random, market: Market) -> int:
+    if market.is_quiet:
+        return market.number % 7 % 3
     if market.is_("thousands of fills"):
         return rng.randint(2_000, 3_500)
     return 0 if market.is_("no fills") else 1 + min(1_500, int(rng.lognormvariate(2.85, 1.4)))
 
 
 def _order_rows(rng: random.Random, market: Market) -> Iterator[Row]:
-    if market.status != "open" or market.is_("empty order book"):
+    if market.status != "open" or market.is_("empty order book") or market.is_quiet:
         return
     deepest = 40 if market.is_("deep order book") else rng.randint(1, 15)
     for side, step in (("bid", -1), ("ask", 1)):
@@ -115,15 +133,9 @@ def _order_rows(rng: random.Random, market: Market) -> Iterator[Row]:
 
 
 def _order_row(rng: random.Random, market: Market, side: str, price: float) -> Row:
-    return {
-        "market_id": market.id,
-        "side": side,
-        "price": price,
-        "amount": round(rng.lognormvariate(3, 1.2), 2),
-        "is_public": rng.random() < 0.85,  # noqa: PLR2004 - some orders are private
-        "id": f"{CANARY}order-{rng.getrandbits(64):x}",
-        "user_id": user(rng),
-    }
+    amount = round(draws.lognormal(rng, 3, 1.2), 2)
+    is_public = rng.random() < 0.85  # noqa: PLR2004 - some orders are private
+    return market.id, side, price, amount, is_public, f"{CANARY}order-{rng.getrandbits(64):x}", user(rng)
 
 
 def _fx_rows(market: Market) -> list[Row]:
@@ -134,19 +146,11 @@ def _fx_rows(market: Market) -> list[Row]:
     pair, threshold = terms
     is_public = market.is_("in a public FX family")
     monday = market.life.close.date() - timedelta(days=market.life.close.weekday())
-    names = {"title": f"{pair} weekly", "instrument": pair.replace("/", ""), "source": "ECB reference rates"}
-    row: Row = {name: market.text(text) if is_public else CANARY + text for name, text in names.items()}
-    return [
-        row
-        | {
-            "market_id": market.id,
-            "week_start": monday.isoformat(),
-            "week_end": (monday + timedelta(days=4)).isoformat(),
-            "threshold_value": threshold,
-            "direction": ("gte", "lte")[market.number % 2],
-            "is_public": is_public,
-        }
-    ]
+    names = (f"{pair} weekly", pair.replace("/", ""), "ECB reference rates")
+    shown = (market.text(text) if is_public else CANARY + text for text in names)
+    friday = monday + timedelta(days=4)
+    direction = ("gte", "lte")[market.number % 2]
+    return [(market.id, *shown, monday.isoformat(), friday.isoformat(), threshold, direction, is_public)]
 
 
 def _fx_terms(market: Market) -> tuple[str, float] | None:
@@ -221,22 +225,17 @@ class Author:
         rng = self._rng
         market = draw_market(rng, number, self._as_of)
         walk = _walk(rng, market)
-        fills = list(_fill_rows(rng, market, walk))
+        fills = _fill_rows(rng, market, walk)
         category, question = self._new_question(market)
-        wording: Row = {
-            "slug": market.text(self._new_slug(market, question)),
-            "question": market.text(question),
-            "description": market.text(_description(rng, market)),
-        }
+        slug, description = self._new_slug(market, question), _description(rng, market)
+        wording = _Wording(*map(market.text, (slug, question, description)))
         return {
-            "markets": [_market_row(rng, market, fills) | wording],
+            "markets": [_market_row(rng, market, wording, [fill[_AMOUNT] for fill in fills])],
             "market_categories": _category_rows(rng, market, category),
             "fx_members": _fx_rows(market),
             "orders": list(_order_rows(rng, market)),
             "fills": fills,
-            "probabilities": [
-                {"market_id": market.id, "recorded_at": timestamp(at), "prob": prob} for at, prob in walk
-            ],
+            "probabilities": list(zip(repeat(market.id), draws.stamps(walk.moments), walk.probs, strict=False)),
         }
 
     def _new_question(self, market: Market) -> tuple[str, str]:

@@ -37,6 +37,8 @@ KINDS: Final[dict[str, tuple[int, int]]] = {
     "hardly any history": (5, 9),
     "thousands of points": (0, 200),
 }
+#: From this market on, hardly anybody trades: a site with a million markets has that many, but not their rows.
+QUIET_FROM: Final = 100_000
 #: Approval and listing of hidden markets, in turn.
 HIDDEN_BY: Final = (("pending", True), ("rejected", True), ("approved", False))
 

@@ -16,6 +16,7 @@ from uuid import UUID
 import pytest
 
 from generator.api.contract import PublicMarketDetail
+from generator.demo import crowd, texts
 from generator.demo.database import METADATA, seed
 from generator.errors import SourceError
 from tests.support.builds import ROOT
@@ -132,6 +133,20 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module", params=["traded", "quiet"])
+def any_thousand(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A thousand markets, of the first or of those that follow when there are very many."""
+    if request.param == "traded":
+        found: Path = request.getfixturevalue("many")
+        return found
+    path = tmp_path_factory.mktemp("demo") / "quiet.db"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(texts, "QUIET_FROM", 0)
+        patch.setattr(crowd, "MODELS", 400)
+        seed(path, as_of=AS_OF, markets=1_000)
+    return path
+
+
 def test_the_relations_hold_the_columns_we_read_and_then_private_ones(tmp_path: Path) -> None:
     seed(tmp_path / "empty.db", as_of=AS_OF, markets=0)
     for name, columns in RELATIONS.items():
@@ -159,22 +174,39 @@ def test_forty_markets_show_every_kind(forty: Path, kind: str) -> None:
     assert rows(forty, KINDS[kind])
 
 
-def test_every_status_has_its_share(many: Path) -> None:
-    shares = Counter(row["status"] for row in rows(many, "SELECT status FROM markets"))
+def test_quiet_markets_follow_the_traded_ones_with_few_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(texts, "QUIET_FROM", 30)
+    monkeypatch.setattr(crowd, "MODELS", 60)
+    for name in ("some.db", "again.db"):
+        seed(tmp_path / name, as_of=AS_OF, markets=230)
+    seed(tmp_path / "thirty.db", as_of=AS_OF, markets=30)
+    some, thirty = everything(tmp_path / "some.db"), everything(tmp_path / "thirty.db")
+    assert some == everything(tmp_path / "again.db")
+    assert {name: table[: len(thirty[name])] for name, table in some.items()} == thirty
+    few = {name: len(table) - len(thirty[name]) for name, table in some.items()}
+    assert few["markets"] == 200
+    assert 0 < few["fills"] <= 400
+    assert 0 < few["probabilities"] <= 400
+    created = Counter(row["created_at"] for row in some["markets"][30:])
+    assert len(created) > 190, "each has times of its own"
+
+
+def test_every_status_has_its_share(any_thousand: Path) -> None:
+    shares = Counter(row["status"] for row in rows(any_thousand, "SELECT status FROM markets"))
     assert shares == {"open": 550, "closed": 150, "resolved": 250, "cancelled": 50}
-    assert 80 <= len(rows(many, f"SELECT 1 FROM markets WHERE NOT ({VISIBLE})")) <= 120
+    assert 80 <= len(rows(any_thousand, f"SELECT 1 FROM markets WHERE NOT ({VISIBLE})")) <= 120
 
 
-def test_a_thousand_markets_ask_a_thousand_questions_in_twenty_categories(many: Path) -> None:
-    assert len({row["question"] for row in rows(many, "SELECT question FROM markets")}) == 1_000
-    categories = {row["category"] for row in rows(many, "SELECT category FROM market_categories")}
+def test_a_thousand_markets_ask_a_thousand_questions_in_twenty_categories(any_thousand: Path) -> None:
+    assert len({row["question"] for row in rows(any_thousand, "SELECT question FROM markets")}) == 1_000
+    categories = {row["category"] for row in rows(any_thousand, "SELECT category FROM market_categories")}
     assert 18 <= len({name for name in categories if not name.startswith("CANARY-")}) <= 24
     assert "u.s. 2024 elections" in categories
 
 
-def test_each_market_has_one_to_four_categories_in_order(many: Path) -> None:
+def test_each_market_has_one_to_four_categories_in_order(any_thousand: Path) -> None:
     places = defaultdict(list)
-    for row in rows(many, "SELECT * FROM market_categories ORDER BY market_id, position"):
+    for row in rows(any_thousand, "SELECT * FROM market_categories ORDER BY market_id, position"):
         places[row["market_id"]].append(row["position"])
     assert len(places) == 1_000
     assert all(positions == list(range(len(positions))) and len(positions) <= 4 for positions in places.values())
@@ -186,10 +218,10 @@ def test_any_number_of_markets_will_do(tmp_path: Path, markets: int) -> None:
     assert len(rows(tmp_path / "few.db", "SELECT 1 FROM markets")) == markets
 
 
-def test_every_private_column_and_nothing_visible_carries_a_canary(many: Path) -> None:
-    hidden = {row["id"] for row in rows(many, f"SELECT id FROM markets WHERE NOT ({VISIBLE})")}
+def test_every_private_column_and_nothing_visible_carries_a_canary(any_thousand: Path) -> None:
+    hidden = {row["id"] for row in rows(any_thousand, f"SELECT id FROM markets WHERE NOT ({VISIBLE})")}
     assert hidden
-    for name, table in everything(many).items():
+    for name, table in everything(any_thousand).items():
         private = {column.name for column in METADATA.tables[name].columns if column.info.get("private")}
         for row in table:
             key = row["id"] if name == "markets" else row["market_id"]
@@ -201,8 +233,8 @@ def test_every_private_column_and_nothing_visible_carries_a_canary(many: Path) -
                     assert "CANARY" not in str(value), (name, column)
 
 
-def test_times_fit_together(many: Path) -> None:
-    for market in rows(many, "SELECT * FROM markets"):
+def test_times_fit_together(any_thousand: Path) -> None:
+    for market in rows(any_thousand, "SELECT * FROM markets"):
         assert instant(market["created_at"]) < instant(market["last_activity_at"]) <= AS_OF
         assert instant(market["created_at"]) < instant(market["close_time"])
         if market["resolved_at"]:
@@ -210,14 +242,16 @@ def test_times_fit_together(many: Path) -> None:
             assert instant(market["created_at"]) < instant(market["resolved_at"]) <= AS_OF
         assert (market["resolution"] is not None) == (market["status"] == "resolved")
     life = "SELECT f.created_at, m.created_at AS born, last_activity_at AS last"
-    for fill in rows(many, f"{life} FROM fills f JOIN markets m ON m.id = market_id"):
+    for fill in rows(any_thousand, f"{life} FROM fills f JOIN markets m ON m.id = market_id"):
         # A market's times may have been cut to seconds.
         late = instant(fill["last"]) + timedelta(seconds=1)
         assert instant(fill["born"]) <= instant(fill["created_at"]) <= late
 
 
-def test_most_open_markets_close_later_than_as_of(many: Path) -> None:
-    closes = [instant(row["close_time"]) > AS_OF for row in rows(many, "SELECT * FROM markets WHERE status = 'open'")]
+def test_most_open_markets_close_later_than_as_of(any_thousand: Path) -> None:
+    closes = [
+        instant(row["close_time"]) > AS_OF for row in rows(any_thousand, "SELECT * FROM markets WHERE status = 'open'")
+    ]
     assert 0.85 < sum(closes) / len(closes) < 1
 
 
@@ -230,20 +264,20 @@ def test_a_walk_of_probabilities_ends_at_the_market_s(many: Path) -> None:
     assert all(row["prob"] == row["final"] for row in rows(many, last))
 
 
-def test_order_books_do_not_cross(many: Path) -> None:
+def test_order_books_do_not_cross(any_thousand: Path) -> None:
     best = (
         "SELECT max(price) FILTER (WHERE side = 'bid') AS bid, min(price) FILTER (WHERE side = 'ask') AS ask "
         "FROM orders GROUP BY market_id"
     )
-    assert all(row["bid"] is None or row["ask"] is None or row["bid"] < row["ask"] for row in rows(many, best))
+    assert all(row["bid"] is None or row["ask"] is None or row["bid"] < row["ask"] for row in rows(any_thousand, best))
 
 
-def test_ids_are_unique_version_4_uuids_that_children_spell_alike(many: Path) -> None:
-    ids = [row["id"] for table in ("markets", "fills") for row in rows(many, f"SELECT id FROM {table}")]
+def test_ids_are_unique_version_4_uuids_that_children_spell_alike(any_thousand: Path) -> None:
+    ids = [row["id"] for table in ("markets", "fills") for row in rows(any_thousand, f"SELECT id FROM {table}")]
     assert len(set(ids)) == len(ids)
     assert all(UUID(key).version == 4 and str(UUID(key)) == key.lower() for key in ids)
     for table in RELATIONS.keys() - {"markets"}:
-        assert not rows(many, f"SELECT 1 FROM {table} WHERE market_id NOT IN (SELECT id FROM markets)")
+        assert not rows(any_thousand, f"SELECT 1 FROM {table} WHERE market_id NOT IN (SELECT id FROM markets)")
 
 
 def children(path: Path, table: str) -> dict[str, list[dict[str, Any]]]:
@@ -267,10 +301,10 @@ def wire_market(row: dict[str, Any], member: dict[str, Any] | None) -> dict[str,
     }
 
 
-def test_every_visible_market_keeps_the_contract_with_all_its_rows(many: Path) -> None:
-    orders, fills, points = (children(many, table) for table in ("orders", "fills", "probabilities"))
-    members = {row["market_id"]: row for row in rows(many, "SELECT * FROM fx_members WHERE is_public")}
-    for market in rows(many, f"SELECT * FROM markets WHERE {VISIBLE}"):
+def test_every_visible_market_keeps_the_contract_with_all_its_rows(any_thousand: Path) -> None:
+    orders, fills, points = (children(any_thousand, table) for table in ("orders", "fills", "probabilities"))
+    members = {row["market_id"]: row for row in rows(any_thousand, "SELECT * FROM fx_members WHERE is_public")}
+    for market in rows(any_thousand, f"SELECT * FROM markets WHERE {VISIBLE}"):
         key = market["id"]
         sides = defaultdict(list)
         for order in orders[key]:
