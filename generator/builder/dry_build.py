@@ -16,7 +16,7 @@ from generator.markets import detail
 from generator.markets.catalog import Catalog
 from generator.markets.detail import Detail
 from generator.markets.quarantine import Quarantine
-from generator.progress import Progress
+from generator.progress import Progress, Stopwatch
 from generator.search.generation import MOST_OBJECTS
 from generator.source.reader import Reader
 from generator.tree import blocklist, files, manifest
@@ -39,7 +39,8 @@ class DryBuild:
     """The result: the catalog, the size of the site, what a build would change since `previous`, and its remarks.
 
     `unmatched` names relations that have rows, but none of a public market; `is_unpriced` says that there are fills and
-    none shows a price. `searches` is None without a search index.
+    none shows a price. `searches` is None without a search index. `seconds` says how long it took to read and render
+    the `catalog` and the `details`. `has_versions` says whether the database has a column for these.
     """
 
     catalog: Catalog
@@ -50,6 +51,8 @@ class DryBuild:
     unmatched: list[str]
     is_unpriced: bool
     searches: Searches | None
+    seconds: Mapping[str, float]
+    has_versions: bool
 
 
 @dataclass(frozen=True)
@@ -79,14 +82,19 @@ class DryBuilder:
 
     def build(self, reader: Reader, as_of: datetime) -> DryBuild:
         """Measure what a build would make of the database now."""
-        catalog = reader.catalog(as_of).without(self.last.blocked)
+        stopwatch = Stopwatch()
+        with stopwatch.stage("catalog"):
+            catalog = reader.catalog(as_of).without(self.last.blocked)
         categories = artifacts.offered(catalog, self.config)
         lists = artifacts.lists(catalog, categories)
         previous = self.last.manifest
         self.progress.start(len(catalog.markets) + (len(lists) if previous else 0) + self.config.can_search)
         count = _Count(previous.objects if previous else {})
         found = _Found(catalog, self.config)
-        for artifact in self._mutable(reader, catalog, lists, categories, found):
+        with stopwatch.stage("details"):
+            for artifact in self._details(reader, catalog, found):
+                count.add(artifact)
+        for artifact in self._documents(catalog, lists, categories):
             count.add(artifact)
         # Names take the hashing of all lists, and matter only to what changed.
         change, names = None, dict.fromkeys((items.name for items in lists), "0" * cursors.GENERATION_LENGTH)
@@ -101,24 +109,24 @@ class DryBuilder:
             self.progress.advance()
         change = change or sizes.everything(site)
         unmatched = self._unmatched(reader, found)
+        seconds = {name: span.seconds for name, span in stopwatch.spans.items()}
         return DryBuild(
-            catalog, site, change, previous, sorted(found.remarks), unmatched, found.is_unpriced(), searches
-        )
+            catalog, site, change, previous, sorted(found.remarks), unmatched, found.is_unpriced(), searches, seconds,
+            reader.has_versions(),
+        )  # fmt: skip
 
-    def _mutable(
-        self,
-        reader: Reader,
-        catalog: Catalog,
-        lists: Sequence[ItemList],
-        categories: Mapping[str, str],
-        found: "_Found",
-    ) -> Iterator[Artifact]:
-        """Every object outside lists; adds to what is found."""
+    def _details(self, reader: Reader, catalog: Catalog, found: "_Found") -> Iterator[Artifact]:
+        """Every detail; adds to what is found."""
         for rows in reader.details(catalog.by_id()):
             read = detail.from_rows(rows, self.config, self.quarantine)
             found.add(read)
             yield from artifacts.market_detail(read)
             self.progress.advance()
+
+    def _documents(
+        self, catalog: Catalog, lists: Sequence[ItemList], categories: Mapping[str, str]
+    ) -> Iterator[Artifact]:
+        """Every other object outside lists."""
         yield from artifacts.documents(catalog, self.config)
         counts = {items.name: len(items.items) for items in lists}
         yield artifacts.build_json(catalog, self.config, counts, categories)

@@ -26,6 +26,8 @@ from generator.source.reader import Reader, open_reader
 from generator.tree import layouts
 from generator.wording import are, counted
 
+#: The number of markets from which on builds without `detail_version` take long enough to mention it.
+_WORTH_VERSIONS: Final = 5_000
 _ELSEWHERE: Final = "choose another folder with --set output=…"
 
 
@@ -100,6 +102,7 @@ class BuildCheck:
         catalog = measured.catalog
         yield _public(len(catalog.markets), catalog.hidden, self._quarantine.total("markets"))
         yield from _of_search(self._config, measured)
+        yield from _of_versions(measured)
         yield from _suspicious(measured)
         yield from self._of_rows(measured.remarks)
         limits = self._config.guards
@@ -190,6 +193,28 @@ def _of_search(config: Config, measured: DryBuild) -> Iterator[Finding]:
     else:
         texts = " or ".join(config.search_texts)
         yield warning(f"search: no public market has a word in its {texts}, so `q` finds nothing; set `search: off`")
+
+
+def _of_versions(measured: DryBuild) -> Iterator[Finding]:
+    """Whether builds need to read only the details that changed."""
+    count = len(measured.catalog.markets)
+    known = sum(market.fingerprint is not None for market in measured.catalog.markets)
+    if known:
+        others = "; the others in each build" if known < count else ""
+        yield fine(
+            f"detail_version: {known:,} of {counted(count, 'market', ',')} have one, whose details are read when it "
+            f"changes{others}"
+        )
+    elif count and measured.has_versions:
+        yield warning(
+            "detail_version: is NULL in every market, so each build reads all details; set it, or leave the column out"
+        )
+    elif count >= _WORTH_VERSIONS:
+        yield fine(
+            "detail_version: markets has no such column, so each build reads the orders, fills and points of all "
+            f"{count:,} markets: {measured.seconds['details']:.1f} of the {sum(measured.seconds.values()):.1f} s that "
+            "reading took here; with it, those of markets that changed"
+        )
 
 
 def _suspicious(measured: DryBuild) -> Iterator[Finding]:

@@ -75,6 +75,10 @@ class Reader:
         """Whether `public-markets demo` made this database."""
         return self._transaction.application_id() == demo.APPLICATION_ID
 
+    def has_versions(self) -> bool:
+        """Whether markets may tell their `detail_version`."""
+        return "detail_version" in self._columns("markets")
+
     def schema_problems(self) -> list[str]:
         """Every reason why a build cannot read this database; empty if it can."""
         return schema_check.problems(self._offered, self._refusal, self._missing_rights)

@@ -1,18 +1,21 @@
-"""What `check` says about a build, besides bad rows: here, about search."""
+"""What `check` says about a build, besides bad rows: here, about search and the versions of details."""
 
+import re
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from generator.builder.preflight import BuildCheck
 from tests.support.builds import AS_OF, Silent, build_now, make_config
-from tests.support.rows import insert_market
+from tests.support.rows import insert_market, market_id
 
 EXTENDED = {"variant": "extended", "search": "title+description"}
 
 
-def findings(tmp_path: Path, **settings: str) -> list[str]:
+def findings(tmp_path: Path, topic: str = "search", **settings: str) -> list[str]:
     check = BuildCheck(make_config(tmp_path, **settings), AS_OF, Silent())
-    return [str(finding) for finding in (*check.settings(), *check.database()) if ": search: " in str(finding)]
+    return [str(finding) for finding in (*check.settings(), *check.database()) if f": {topic}: " in str(finding)]
 
 
 def test_check_says_what_the_search_index_will_take(tmp_path: Path, database: sqlite3.Connection) -> None:
@@ -44,3 +47,38 @@ def test_check_warns_of_an_index_that_cloudfront_cannot_read(tmp_path: Path, dat
     assert findings(tmp_path, **EXTENDED, **distribution)[0] == warning
     for settings in ({"layout": "chunks"}, {"search": "off"}, {"variant": "core"}):
         assert warning not in findings(tmp_path, **{**EXTENDED, **distribution, **settings})
+
+
+def test_check_says_which_markets_have_a_version(tmp_path: Path, database: sqlite3.Connection) -> None:
+    for number in range(3):
+        insert_market(database, number)
+    assert findings(tmp_path, "detail_version") == [], "few markets are read in no time"
+    database.execute("ALTER TABLE markets ADD COLUMN detail_version")
+    assert findings(tmp_path, "detail_version") == [
+        (
+            "warning: detail_version: is NULL in every market, so each build reads all details; set it, or leave the "
+            "column out"
+        )
+    ]
+    database.execute("UPDATE markets SET detail_version = 1 WHERE id < ?", [market_id(2)])
+    assert findings(tmp_path, "detail_version") == [
+        (
+            "fine: detail_version: 2 of 3 markets have one, whose details are read when it changes; the others in each "
+            "build"
+        )
+    ]
+    database.execute("DELETE FROM markets")
+    assert findings(tmp_path, "detail_version") == []
+
+
+def test_check_says_what_versions_would_save(
+    tmp_path: Path, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    insert_market(database)
+    monkeypatch.setattr("generator.builder.preflight._WORTH_VERSIONS", 1)
+    (finding,) = findings(tmp_path, "detail_version")
+    assert re.fullmatch(
+        r"fine: detail_version: markets has no such column, so each build reads the orders, fills and points of all 1 "
+        r"markets: \d+\.\d of the \d+\.\d s that reading took here; with it, those of markets that changed",
+        finding,
+    )

@@ -397,7 +397,7 @@ def check_whole_generation(output: Path, list_name: str) -> str:
 # ── private files ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-PRIVATE = ("report.json", "index.html", "blocked.json")
+PRIVATE = ("report.json", "index.html", "blocked.json", "details.json")
 
 
 def modes(output: Path) -> dict[str, int]:
@@ -414,7 +414,7 @@ def test_files_that_name_what_is_not_public_are_readable_by_the_operator_only(wo
     assert modes(output) == dict.fromkeys(PRIVATE, 0o600), "what replaces them"
     with locked(output) as folder:
         withdrawal.from_folder(folder, [market_id(4)], timedelta(hours=6))
-    assert modes(output) == {"report.json": 0o600, "blocked.json": 0o600}
+    assert modes(output) == {name: 0o600 for name in PRIVATE if name != "index.html"}
     build_now(make_config(world.folder))
     assert modes(output) == dict.fromkeys(PRIVATE, 0o600)
 
