@@ -25,6 +25,8 @@ _TYPES: Final = {
     "date": "date",
 }
 _TIME: Final = "%Y-%m-%d %H:%M:%S.%f"
+#: More fills than `trade` adds at once.
+_FILLS: Final = 1_000_000
 _VISIBLE: Final = "approval = 'approved' AND is_listed"
 
 
@@ -82,7 +84,7 @@ def public(path: Path) -> int:
         return int(connection.execute(f"SELECT count(*) FROM markets WHERE {_VISIBLE}").fetchone()[0])
 
 
-def trade(path: Path, share: float) -> int:
+def trade(path: Path, share: float, seed: int = 1) -> int:
     """Trade once in open markets, as many as the share of all public ones, and return their number."""
     moment = (AS_OF - timedelta(seconds=1)).strftime(_TIME)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -91,8 +93,8 @@ def trade(path: Path, share: float) -> int:
         found = connection.execute(
             f"SELECT id FROM markets WHERE {_VISIBLE} AND status = 'open' ORDER BY id"
         ).fetchall()
-        chosen = random.Random(1).sample(found, round(public * share))  # noqa: S311 - the same markets every time
-        for number, (market_id,) in zip(count(1), chosen, strict=False):
+        chosen = random.Random(seed).sample(found, round(public * share))  # noqa: S311 - the same markets every time
+        for number, (market_id,) in zip(count(seed * _FILLS), chosen, strict=False):
             connection.execute(
                 "UPDATE markets SET prob = min(0.98, prob + 0.01), volume = volume + 10, "
                 "trader_count = trader_count + 1, last_activity_at = ? WHERE id = ?",

@@ -3,6 +3,7 @@
 import http.client
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from generator.api.keys import LISTS
-from tests.bench import build, databases, packed, peers, rebuild
+from tests.bench import build, change, changing, databases, packed, peers, rebuild
 from tests.bench.buckets import Buckets, Server
 from tests.bench.growth import exponent, weighed
 from tests.bench.runner import PYTHON, Command, Competitor, Options, Runner, opened, same_files
@@ -146,6 +147,24 @@ def test_files_and_folders_are_counted_with_their_bytes(tmp_path: Path) -> None:
     inodes, size, blocks = weighed(tmp_path)
     assert (inodes, size) == (3, 5000)
     assert blocks >= 5000
+
+
+def test_what_a_build_writes_is_told_apart_by_what_it_is_for(tmp_path: Path) -> None:
+    marker, keys = tmp_path / "marker", (f"{LISTS}/all/new/head.json", "v1/public/markets/detail/00/0.json")
+    for key in (*keys, "v1/build.json", "v1/public/markets/snapshot.json"):
+        (tmp_path / key).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / key).write_bytes(b"x" * len(key))
+    marker.touch()
+    time.sleep(0.02)  # longer than the clock of a file system takes to move on
+    for key in (*keys, "v1/build.json"):
+        (tmp_path / key).rename(tmp_path / "aside")
+        (tmp_path / "aside").rename(tmp_path / key)
+    expected = tuple(changing.Written(1, len(key)) for key in (*keys, "v1/build.json"))
+    assert changing.written_since(tmp_path, marker) == expected
+
+
+def test_the_traded_markets_are_as_many_everywhere_but_where_they_would_be_most() -> None:
+    assert [round(change.traded(public) * public) for public in (90_000, 500, 100)] == [50, 50, 10]
 
 
 # ── competitors make the same files ───────────────────────────────────────────────────────────────────────────────
