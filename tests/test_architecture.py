@@ -48,7 +48,7 @@ OWNERS: Final[Mapping[str, set[str]]] = {
         "takedown",
     )},
     "multiprocessing": {"builder.worker_pool"},
-    "fcntl": {"tree.folder", "publish.stores.directory"},
+    "fcntl": {"tree.folder", "publish.stores.lock_file"},
     "prometheus_client": {"metrics"},
     "werkzeug": {"edge.local.app", "edge.local.server"},
     "quickjs": {"edge.local.js_router"},

@@ -12,7 +12,7 @@ from generator.errors import OutputError, StoreError
 from generator.progress import Progress
 from generator.publish.lease import Lease
 from generator.publish.plan import GenerationStep, Plan, Reason, Step
-from generator.publish.stores.requests import parallel_map, put_until_answered, with_retries
+from generator.publish.stores.requests import parallel_puts, put_until_answered, with_retries
 from generator.publish.stores.store import Condition, ConditionFailedError, If, Store
 from generator.tree import layouts, manifest
 from generator.tree.folder import Output
@@ -95,7 +95,7 @@ class Applier:
             self._delete(key for key in step.object_keys() if shared is None or key in shared)
 
     def _each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        for result in parallel_map(work, items, self.store.parallel):
+        for result in parallel_puts(self.store, work, items):
             self.progress.advance()
             self.lease.renew_if_needed()
             yield result

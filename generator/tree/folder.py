@@ -138,7 +138,7 @@ class Output:
     def read(self, name: str) -> bytes | None:
         """The bytes of a file, by its name or key; None when it is missing."""
         try:
-            return (self._root / name).read_bytes()
+            return filesystem.read(f"{self._root}/{name}")
         except FileNotFoundError:
             return None
 
@@ -210,6 +210,17 @@ class Output:
             self._own(self._root / key)
             self._owned.add(folder)
         return filesystem.changed_at(f"{self._root}/{key}", size)
+
+    def written_at(self, name: str) -> int | None:
+        """When a file's content was written, in nanoseconds; None if it is missing."""
+        with suppress(OSError):
+            return self.path(name).stat(follow_symlinks=False).st_mtime_ns
+        return None
+
+    def is_older_than(self, key: str, moment: int) -> bool:
+        """Whether an object is in place, and neither it nor its rights and links changed since the moment."""
+        changed_at = filesystem.changed_at(f"{self._root}/{key}")
+        return changed_at is not None and changed_at < moment
 
     def start_again(self) -> None:
         """Forget everything that was staged."""

@@ -158,8 +158,13 @@ def unknown_fields(error: ValidationError) -> str:
 
 def digest(key: str, body: bytes) -> str:
     """A digest of an object's bytes and headers: it changed when the digest did."""
-    headers = "\n".join(f"{name}: {value}" for name, value in sorted(keys.headers(key).items()))
-    return hashlib.sha256(f"{headers}\n\n".encode() + body).hexdigest()[:_DIGEST_LENGTH]
+    return hashlib.sha256(_head(tuple(sorted(keys.headers(key).items()))) + body).hexdigest()[:_DIGEST_LENGTH]
+
+
+@cache
+def _head(headers: tuple[tuple[str, str], ...]) -> bytes:
+    """The headers as bytes: few differ, and every object is digested with its own."""
+    return "".join(f"{name}: {value}\n" for name, value in headers).encode() + b"\n"
 
 
 def intend(previous: Manifest, lists: Lists, memberships: Memberships, now: str, slugs: Slugs = _NONE) -> Manifest:

@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from generator.api import keys
 from generator.config import demo
+from generator.tree.folder import Output
 from tests.support.builds import files
 from tests.support.publishing import FX, OPEN, Site, hour, tamper
 from tests.support.rows import market_id
@@ -182,6 +185,38 @@ def test_a_file_altered_since_the_build_is_refused(site: Site, step: str, harm: 
         shutil.rmtree(Path("output", *Path(key).parts[:-2]))
     site.done("build", "--as-of", hour(1))
     assert site.built() == built
+
+
+def test_a_publish_reads_each_file_once_if_none_changed_since_the_build(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.edit(1, question="Else?")
+    site.done("build", "--as-of", hour(1))
+    readings: Counter[str] = Counter()
+    read = Output.read
+
+    def counted(self: Output, name: str) -> bytes | None:
+        readings[name] += 1
+        return read(self, name)
+
+    monkeypatch.setattr(Output, "read", counted)
+    site.done("publish")
+    assert readings[keys.detail(market_id(1))] == 1
+    assert not [key for key, times in readings.items() if times > 1 and key.startswith("v1/")]
+
+
+def test_a_file_that_the_disk_altered_is_not_published(site: Site) -> None:
+    site.edit(1, question="Else?")
+    site.done("build", "--as-of", hour(1))
+    key = keys.detail(market_id(1))
+    built = site.built()[key]
+    tamper(Path("output", key), built + b" ")
+    # No time tells that the detail was altered after the build.
+    os.utime("output/report.json", (time.time() + 1,) * 2)
+    result = site.run("publish")
+    assert "altered since it was built; run build again" in result.stderr
+    assert result.exit_code == 1
+    assert site.objects()[key] != built + b" "
 
 
 def test_a_build_that_was_killed_is_refused(site: Site) -> None:

@@ -4,7 +4,6 @@ Readers see an object's old bytes or its new ones. The record and the blocked li
 all other objects after the next flush. Concurrent writers take turns by a lock file.
 """
 
-import fcntl
 import hashlib
 import os
 import pwd
@@ -14,25 +13,17 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from generator import filesystem
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.errors import StoreError
-from generator.publish.stores.store import (
-    BeforeEach,
-    Condition,
-    ConditionFailedError,
-    If,
-    Listed,
-    Stored,
-    UnavailableError,
-    nothing,
-)
+from generator.publish.stores.lock_file import LockFile
+from generator.publish.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
 from generator.tree import files
 
 _LOCK: Final = ".lock-publish"
@@ -44,8 +35,18 @@ _PARALLEL: Final = 8
 _ATTEMPTS: Final = 10
 #: Files deleted between two looks at the lease.
 _DELETED_AT_ONCE: Final = 100
-_LOCK_WAIT_S: Final = 0.005
-_LOCK_ATTEMPTS: Final = 1_000
+#: Files put under one lock: taking it, and looking for links, takes longer than a put.
+_PUT_AT_ONCE: Final = 100
+
+
+class _Thread(threading.local):
+    """What the puts of a thread share: its temporary file and, in `together`, the lock and what was looked up."""
+
+    temporary: Path | None = None
+    lock: ExitStack | None = None
+    has_lock = False
+    #: The folders to which no link leads.
+    owned: set[str]
 
 
 class Directory:
@@ -53,13 +54,15 @@ class Directory:
 
     requests: Final = 0
     parallel: Final = _PARALLEL
+    at_once: Final = _PUT_AT_ONCE
 
     def __init__(self, root: Path) -> None:
         self.name = str(root)
         self._root = Path(os.path.realpath(root))
         self._token = secrets.token_hex(8)
+        self._lock_file = LockFile(self._root / _LOCK, self._tidy)
         self._thread_lock = threading.Lock()
-        self._has_tidied = False
+        self._own = _Thread()
 
     def now(self) -> datetime:
         """The clock of the file system, which may be another machine's; this machine's, if this user may only read."""
@@ -74,12 +77,8 @@ class Directory:
         """Read an object; its ETag is a digest of its bytes."""
         path = self._path(key)
         with _explained(path):
-            try:
-                with open(path, "rb", opener=filesystem.open_no_link) as file:
-                    body = file.read()
-            except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-                return None
-            return Stored(body, self.etag_of(body))
+            body = _read(path)
+            return None if body is None else Stored(body, self.etag_of(body))
 
     def head(self, key: str) -> str | None:
         """Return an object's ETag, which takes reading the object."""
@@ -95,7 +94,7 @@ class Directory:
                     self._replace(path, body)
             else:
                 with self._lock():
-                    self._check(key, condition)
+                    self._check(key, path, condition)
                     self._replace(path, body)
                     if _is_record(key):
                         filesystem.fsync(path.parent)
@@ -143,39 +142,39 @@ class Directory:
         return False
 
     @contextmanager
-    def _lock(self) -> Iterator[None]:
-        # The operating system releases the lock when its holder ends. `flock`, unlike `lockf`, also excludes two stores
-        # of one process, because each opens the file itself; threads of one store queue at the thread lock.
-        with self._thread_lock:
-            self._root.mkdir(parents=True, exist_ok=True)
-            with open(self._root / _LOCK, "ab", opener=filesystem.open_no_link) as file:
-                self._wait_for(file)
-                self._tidy()
+    def together(self) -> Iterator[None]:
+        """A block in which this thread takes the lock once, and looks once whether links lead to a folder."""
+        own = self._own
+        with ExitStack() as lock:
+            own.lock, own.has_lock, own.owned = lock, False, set()
+            try:
                 yield
+            finally:
+                own.lock = None
 
-    def _wait_for(self, file: IO[bytes]) -> None:
-        # Not forever: a suspended process may hold the lock.
-        for _ in range(_LOCK_ATTEMPTS):
-            with suppress(BlockingIOError):
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            time.sleep(_LOCK_WAIT_S)
-        raise UnavailableError(f"{self._root / _LOCK}: another process holds the lock")
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        # Threads of one store queue at the thread lock.
+        own = self._own
+        if own.lock and not own.has_lock:
+            own.lock.enter_context(self._lock_file.held(is_batch=True))
+            own.has_lock = True
+        with nullcontext() if own.lock else self._lock_file.held(), self._thread_lock:
+            yield
 
     def _tidy(self) -> None:
         """Delete the temporary files of writers that were killed. One that is still in use is written again."""
-        if not self._has_tidied:
-            for path in self._root.glob(f"{_TEMPORARY}*"):
-                path.unlink(missing_ok=True)
-            self._has_tidied = True
+        for path in self._root.glob(f"{_TEMPORARY}*"):
+            path.unlink(missing_ok=True)
 
     def _replace(self, path: Path, body: bytes) -> None:
-        temporary = self._root / f"{_TEMPORARY}-{self._token}-{threading.get_ident()}"
-        key = path.relative_to(self._root).as_posix()
+        temporary = self._temporary()
+        key = str(path)[len(str(self._root)) + 1 :]
         mode = filesystem.PRIVATE if key in files.PRIVATE else filesystem.PUBLIC
 
         def write() -> None:
-            if not path.parent.is_dir():
+            # Many files are written: a Path each would take as long as the file system.
+            if not os.path.isdir(os.path.dirname(path)):  # noqa: PTH112, PTH120
                 path.parent.mkdir(parents=True, exist_ok=True)
             _write(temporary, body, mode, is_durable=_is_record(key))
             temporary.replace(path)
@@ -186,15 +185,31 @@ class Directory:
             temporary.unlink(missing_ok=True)
             raise
 
+    def _temporary(self) -> Path:
+        """The temporary file of this thread."""
+        own = self._own
+        if own.temporary is None:
+            own.temporary = self._root / f"{_TEMPORARY}-{self._token}-{threading.get_ident()}"
+        return own.temporary
+
     def _path(self, key: str) -> Path:
         path = self._root / key
-        # Through a link, or `..` in a key, we would write and delete somewhere else.
-        if os.path.realpath(path.parent) != str(path.parent):
-            raise StoreError(f"{path.parent}: a symbolic link leads elsewhere; replace it with a folder, or {_REMEDY}")
+        folder = key.rpartition("/")[0]
+        if self._own.lock is None or folder not in self._own.owned:
+            # Through a link, or `..` in a key, we would write and delete somewhere else.
+            if os.path.realpath(path.parent) != str(path.parent):
+                raise StoreError(
+                    f"{path.parent}: a symbolic link leads elsewhere; replace it with a folder, or {_REMEDY}"
+                )
+            if self._own.lock:
+                self._own.owned.add(folder)
         return path
 
-    def _check(self, key: str, condition: Condition) -> None:
-        if condition is not If.ALWAYS and self.head(key) != (None if condition is If.ABSENT else condition):
+    def _check(self, key: str, path: Path, condition: Condition) -> None:
+        if condition is If.ALWAYS:
+            return
+        body = _read(path)
+        if (None if body is None else self.etag_of(body)) != (None if condition is If.ABSENT else condition):
             raise ConditionFailedError(key)
 
     def _delete(self, path: Path) -> None:
@@ -254,6 +269,14 @@ def _name(user: int) -> str:
         return pwd.getpwuid(user).pw_name
     except KeyError:  # it has no entry, as in many containers
         return f"user {user}"
+
+
+def _read(path: Path) -> bytes | None:
+    """The bytes of a file; None if there is none."""
+    try:
+        return filesystem.read(path, os.O_NOFOLLOW)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        return None
 
 
 def _in_spite_of_deletions(write: Callable[[], None]) -> None:

@@ -4,7 +4,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from itertools import islice
 from typing import Final, TypeVar
@@ -58,8 +58,8 @@ _RETRYING: Final = Retrying(
 )
 #: Tasks queued per thread: enough that none is idle, few enough to keep memory small.
 _QUEUED_PER_THREAD: Final = 2
-#: Items per task: handing over each item by itself takes a sixth of the time.
-_ITEMS_PER_TASK: Final = 4
+#: Items per task, also of puts to a bucket: handing over each item by itself takes a sixth of the time.
+ITEMS_PER_TASK: Final = 4
 
 
 def with_retries(call: Callable[[], Result]) -> Result:
@@ -143,13 +143,19 @@ def _refuses(store: Store, key: str, condition: Condition) -> bool:
     return False
 
 
-def parallel_map(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
-    """Yield the result for every item, in order, computed in threads; the first error cancels the rest."""
+def parallel_map(
+    work: Callable[[Item], Result], items: Iterable[Item], threads: int, at_once: int = ITEMS_PER_TASK,
+    together: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Iterator[Result]:  # fmt: skip
+    """Yield the result for every item, in order, computed in threads; the first error cancels the rest.
+
+    A thread does `at_once` items one after the other, in a block of `together`.
+    """
     pending: deque[Future[list[Result]]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:
-            for task in _tasks(iter(items), threads):
-                pending.append(pool.submit(_all, work, task))
+            for task in _tasks(iter(items), threads, at_once):
+                pending.append(pool.submit(_all, work, task, together))
                 if len(pending) > threads * _QUEUED_PER_THREAD:
                     yield from pending.popleft().result()
             while pending:
@@ -160,6 +166,11 @@ def parallel_map(work: Callable[[Item], Result], items: Iterable[Item], threads:
                 future.cancel()
 
 
+def parallel_puts(store: Store, put: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """The same for work that puts an object per item, as suits the store."""
+    return parallel_map(put, items, store.parallel, store.at_once, store.together)
+
+
 def etags_of(store: Store, object_keys: Collection[str]) -> dict[str, str | None]:
     """The ETags of these objects by key; None for an object that does not exist."""
     wanted = sorted(object_keys)
@@ -167,13 +178,16 @@ def etags_of(store: Store, object_keys: Collection[str]) -> dict[str, str | None
     return dict(zip(wanted, etags, strict=True))
 
 
-def _tasks(items: Iterator[Item], threads: int) -> Iterator[list[Item]]:
+def _tasks(items: Iterator[Item], threads: int, at_once: int) -> Iterator[list[Item]]:
     """Batch the items: one for each thread first, so that a few items use all threads, then several at a time."""
     for item in islice(items, threads):
         yield [item]
-    while batch := list(islice(items, _ITEMS_PER_TASK)):
+    while batch := list(islice(items, at_once)):
         yield batch
 
 
-def _all(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    return [work(item) for item in items]
+def _all(
+    work: Callable[[Item], Result], items: Iterable[Item], together: Callable[[], AbstractContextManager[None]]
+) -> list[Result]:
+    with together():
+        return [work(item) for item in items]

@@ -6,6 +6,7 @@ Where other stores differ from Amazon S3, it detects the difference and remember
 import hashlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Protocol
@@ -14,6 +15,7 @@ from botocore.exceptions import ClientError
 
 from generator.api import keys
 from generator.publish.stores import probes
+from generator.publish.stores.requests import ITEMS_PER_TASK
 from generator.publish.stores.s3_connection import LONGEST_REQUEST, Connection
 from generator.publish.stores.s3_deletions import Deletions
 from generator.publish.stores.s3_errors import is_missing, is_unsupported, status_of
@@ -45,6 +47,8 @@ class Bucket:
     ETags are without quotation marks here.
     """
 
+    at_once: Final = ITEMS_PER_TASK
+
     def __init__(
         self,
         bucket: str,
@@ -72,6 +76,10 @@ class Bucket:
     def requests(self) -> int:
         """The number of requests made so far."""
         return self._connection.requests
+
+    def together(self) -> AbstractContextManager[None]:
+        """Nothing: the requests of a block have nothing in common."""
+        return nullcontext()
 
     def now(self) -> datetime:
         """The store's clock, from the Date of its last answer."""

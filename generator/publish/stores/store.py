@@ -4,6 +4,7 @@ A store makes each request once and never retries, so the caller knows what a fa
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -77,8 +78,15 @@ class Store(Protocol):
         """The number of concurrent requests that gives the best throughput."""
 
     @property
+    def at_once(self) -> int:
+        """The number of puts that a thread best makes one after the other in `together`."""
+
+    @property
     def requests(self) -> int:
         """The number of requests made so far."""
+
+    def together(self) -> AbstractContextManager[None]:
+        """A short block whose puts by this thread may share what each needs, such as a lock."""
 
     def now(self) -> datetime:
         """The store's clock, timezone-aware."""
@@ -121,11 +129,16 @@ class _Wrapper:
         self._store = store
         self.name = store.name
         self.parallel = store.parallel
+        self.at_once = store.at_once
 
     @property
     def requests(self) -> int:
         """The number of requests made to the wrapped store."""
         return self._store.requests
+
+    def together(self) -> AbstractContextManager[None]:
+        """A block whose puts share what each needs."""
+        return self._store.together()
 
     def now(self) -> datetime:
         """The store's clock."""

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -137,11 +137,15 @@ class BucketStore:
 
     name: Final = "memory"
     parallel: Final = 1
+    at_once: Final = 1
     requests: Final = 0
 
     def __init__(self, world: World, gate: Gate) -> None:
         self._world = world
         self._gate = gate
+
+    def together(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def now(self) -> datetime:
         return self._world.now()

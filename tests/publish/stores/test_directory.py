@@ -1,15 +1,18 @@
 """A directory as a store: what a web server reads, concurrent writers, and what is refused."""
 
 import errno
+import fcntl
 import os
 import re
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NoReturn
+from typing import IO, NoReturn
 
 import pytest
 
@@ -189,6 +192,79 @@ def test_a_temporary_file_of_a_killed_writer_is_not_an_object(store: Directory, 
     Directory(root).put(KEY, b"2", If.ALWAYS)
     assert served(root) == {KEY: b"2"}
     assert {path.name for path in root.iterdir()} == {"v1", ".lock-publish"}
+
+
+def test_objects_put_together_take_the_lock_once(store: Directory, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+    flock = fcntl.flock
+
+    def noted(file: IO[bytes], operation: int) -> None:
+        taken.append(operation)
+        flock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", noted)
+    with store.together():
+        etags = [store.put(f"v1/{number}.json", b"1", If.ABSENT) for number in range(20)]
+        with pytest.raises(ConditionFailedError):
+            store.put("v1/7.json", b"2", If.ABSENT)
+        store.put("v1/7.json", b"2", etags[7])
+    assert len(taken) == 1
+    assert len(served(root)) == 20
+    assert served(root)["v1/7.json"] == b"2"
+    with pytest.raises(ConditionFailedError):
+        store.put("v1/7.json", b"3", etags[7])
+    assert len(taken) == 2
+
+
+def test_objects_of_a_generation_put_together_take_no_lock(store: Directory, root: Path) -> None:
+    with store.together():
+        store.put(IMMUTABLE, b"1", If.ALWAYS)
+        assert not (root / ".lock-publish").exists()
+    assert served(root) == {IMMUTABLE: b"1"}
+
+
+def test_a_block_that_fails_releases_the_lock(store: Directory, root: Path) -> None:
+    store.put(KEY, b"1", If.ABSENT)
+    with pytest.raises(ConditionFailedError), store.together():
+        store.put(KEY, b"1", If.ABSENT)
+    assert Directory(root).put(KEY, b"2", If.ALWAYS)
+
+
+def test_threads_that_put_without_end_let_others_take_the_lock(
+    store: Directory, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("generator.publish.stores.lock_file._ATTEMPTS", 400)
+    others = threading.Event()
+
+    def put(number: int) -> int:
+        rounds = 0
+        while not others.is_set():
+            with store.together():
+                for _ in range(20):
+                    store.put(f"v1/{number}.json", b"1", If.ALWAYS)
+            rounds += 1
+        return rounds
+
+    with ThreadPoolExecutor(3) as pool:
+        threads = [pool.submit(put, number) for number in range(3)]
+        try:
+            for _ in range(3):
+                Directory(root).put(KEY, b"of another process", If.ALWAYS)
+        finally:
+            others.set()
+    assert all(thread.result() for thread in threads)
+
+
+def test_a_folder_that_becomes_a_link_is_noticed_by_the_next_block(
+    store: Directory, root: Path, tmp_path: Path
+) -> None:
+    with store.together():
+        store.put("v1/public/x.json", b"1", If.ALWAYS)
+    (root / "v1" / "public").rename(tmp_path / "elsewhere")
+    (root / "v1" / "public").symlink_to(tmp_path / "elsewhere")
+    with store.together(), pytest.raises(StoreError, match="a symbolic link leads elsewhere"):
+        store.put("v1/public/x.json", b"2", If.ALWAYS)
+    assert (tmp_path / "elsewhere" / "x.json").read_bytes() == b"1"
 
 
 @pytest.mark.parametrize("key", [KEY, IMMUTABLE])
