@@ -105,34 +105,34 @@ class _Work:
         return self._made
 
     def _add_unread(self, markets: Iterable[Market]) -> None:
-        self._unread |= {market.item.id: market for market in markets}
+        self._unread |= {market.id: market for market in markets}
 
     def _audit(self, unchanged: Iterable[Market]) -> None:
         """Read a sample of the details that should not have changed, and remember what they must show."""
         for market in unchanged:
-            if not self._stager.sample.has(market.item.id):
+            if not self._stager.sample.has(market.id):
                 continue
             self._add_unread([market])
-            body = self._last.body(market.item.id)
+            body = self._last.body(market.id)
             if body is not None:
-                self._expected[market.item.id] = hash(detail.rest(body))
+                self._expected[market.id] = hash(detail.rest(body))
 
     def _keep(self, markets: Iterable[Market]) -> None:
         for market in markets:
-            if market.item.id in self._unread:
+            if market.id in self._unread:
                 continue
-            if self._stager.excerpts.wants(market.item.id):
-                body = self._last.body(market.item.id)
+            if self._stager.excerpts.wants(market.id):
+                body = self._last.body(market.id)
                 if body is None:
                     self._add_unread([market])
                     continue
                 self._made.excerpts += self._stager.excerpts.taken(Detail.of_body(body))
-            self._made.made[market.item.id] = self._last.keep(market, self._made.staged)
+            self._made.made[market.id] = self._last.keep(market, self._made.staged)
             self._made.counts.kept += 1
 
     def _update(self, markets: Iterable[Market]) -> None:
         """Put new market objects in front of what the details show besides."""
-        wanted = {market.item.id: market for market in markets if market.item.id not in self._unread}
+        wanted = {market.id: market for market in markets if market.id not in self._unread}
         for within in self._selections(wanted):
             for shown in self._open_reader().market_objects(wanted, within):
                 before = self._last.body(shown.id)
@@ -169,16 +169,16 @@ class _Work:
                 self._made.false_versions.append(market_id)
 
     def _stage(self, market: Market, body: bytes, *, is_known: bool = True) -> None:
-        for key in keys.details(market.item.id, market.item.slug):
+        for key in keys.details(market.id, market.slug):
             self._made.staged.put(self._stager.folder, Artifact(key, body))
         if is_known:
             self._remember(market, len(body))
 
     def _remember(self, market: Market, size: int) -> None:
         if made := last_details.made_of(market, size):
-            self._made.made[market.item.id] = made
+            self._made.made[market.id] = made
 
     def _selections(self, wanted: Mapping[str, Market]) -> Iterator[Within]:
         """How to read these markets: one by one if they are few, otherwise the whole range."""
-        spelled = [spelled for spelled, market in self._markets.items() if market.item.id in wanted]
+        spelled = [spelled for spelled, market in self._markets.items() if market.id in wanted]
         yield from few_or_all(spelled, len(self._markets), self._within)

@@ -89,8 +89,8 @@ class Plan:
         details = [
             len(market.body)
             for market in self.catalog.markets
-            if market.item.id not in known
-            for _ in keys.details(market.item.id, market.item.slug)
+            if market.id not in known
+            for _ in keys.details(market.id, market.slug)
         ]
         site = Site.of(self.lists, len(details), sum(details))
         return needed(site, replace(change, objects=len(details)), self.config.layout)

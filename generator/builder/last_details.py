@@ -90,7 +90,7 @@ class LastDetails:
 
     def fate(self, market: Market) -> Fate:
         """What becomes of a market's detail, as far as fingerprints and the file system tell."""
-        made, now = self.known.get(market.item.id), market.fingerprint
+        made, now = self.known.get(market.id), market.fingerprint
         if made is None or now is None or made.version != now.version:
             return Fate.READ
         if made.market != now.market:
@@ -99,7 +99,7 @@ class LastDetails:
 
     def _is_in_place(self, market: Market, made: Made) -> bool:
         """Whether every file is the one that the last build left, which no other has touched since."""
-        found = keys.details(market.item.id, market.item.slug)
+        found = keys.details(market.id, market.slug)
         is_named = all(key in self.objects for key in found)
         return is_named and made.changed != () and made.changed == fingerprints.stamps(self.folder, found, made)
 
@@ -111,11 +111,11 @@ class LastDetails:
 
     def keep(self, market: Market, staged: Staged) -> Made:
         """Add a detail that stays in place to what is staged; return what it is made of."""
-        made = self.known[market.item.id]
-        for key in keys.details(market.item.id, market.item.slug):
+        made = self.known[market.id]
+        for key in keys.details(market.id, market.slug):
             staged.objects[key] = self.objects[key]
             staged.size += made.size
-        return made._replace(fills24h=market.item.fills24h, until=market.until)
+        return made._replace(fills24h=market.fills24h, until=market.until)
 
     def counts(self, sample: Sample) -> EarlierCounts:
         """The fills that were counted in the last build."""
@@ -127,4 +127,4 @@ class LastDetails:
 
 def made_of(market: Market, size: int) -> Made | None:
     """What a detail of `size` bytes is made of; None if the database does not tell its version."""
-    return Made(*market.fingerprint, size, market.item.fills24h, market.until) if market.fingerprint else None
+    return Made(*market.fingerprint, size, market.fills24h, market.until) if market.fingerprint else None

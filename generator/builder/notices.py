@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from generator.api import times
-from generator.api.contract import PublicMarketListItem
 from generator.config.settings import Config
 from generator.markets.catalog import Catalog, Market
 from generator.markets.categories import slug_of
@@ -101,13 +100,13 @@ def of(catalog: Catalog, config: Config) -> Iterator[Remark]:
     latest = latest_time(catalog.as_of)
     for market in catalog.markets:
         yield from _of_market(market)
-        yield from _of_times(market.item, latest)
-        reason = catalog.refused_slugs.get(market.item.id)
+        yield from _of_times(market, latest)
+        reason = catalog.refused_slugs.get(market.id)
         if reason:
             kind = Kind(
                 Topic.UNUSABLE_SLUG, "market", f"slug cannot be used: {reason.rule}", "it is found by its id only"
             )
-            yield Remark(kind, market.item.id, reason.value or "")
+            yield Remark(kind, market.id, reason.value or "")
     if config.variant == "extended":
         yield from _of_categories(catalog, config.categories or ())
 
@@ -147,21 +146,20 @@ def _sentence(kind: Kind, count: int, example: str) -> str:
 
 
 def _of_market(market: Market) -> Iterator[Remark]:
-    item = market.item
     if market.has_early_outcome:
-        yield Remark(_EARLY_OUTCOME, item.id, item.status)
-    if item.status == "resolved" and item.resolution is None:
-        yield Remark(_NO_RESOLUTION, item.id)
-    if not any(letter.isprintable() and not letter.isspace() for letter in item.question):
-        yield Remark(_EMPTY_QUESTION, item.id)
+        yield Remark(_EARLY_OUTCOME, market.id, market.status)
+    if market.status == "resolved" and market.resolution is None:
+        yield Remark(_NO_RESOLUTION, market.id)
+    if not market.has_visible_question:
+        yield Remark(_EMPTY_QUESTION, market.id)
 
 
-def _of_times(item: PublicMarketListItem, latest: str) -> Iterator[Remark]:
+def _of_times(market: Market, latest: str) -> Iterator[Remark]:
     for column, sort in _LEADS.items():
-        time = getattr(item, column)
+        time = getattr(market, column)
         if time and time > latest:
             what, effect = f"{column} is in the future", f"it leads the sort `{sort}`: {_LOCAL_TIME}"
-            yield Remark(Kind(Topic.FUTURE_TIME, "market", what, effect), item.id, time)
+            yield Remark(Kind(Topic.FUTURE_TIME, "market", what, effect), market.id, time)
 
 
 def _of_categories(catalog: Catalog, wanted: Iterable[str]) -> Iterator[Remark]:

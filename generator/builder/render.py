@@ -182,7 +182,7 @@ class Renderer:
             retired=(),
             objects=dict(sorted(staged.objects.items())),
             markets={},
-            slugs={market.item.id: (market.item.slug,) for market in catalog.markets if market.item.slug is not None},
+            slugs={market.id: (market.slug,) for market in catalog.markets if market.slug is not None},
         )
 
 
@@ -199,10 +199,10 @@ def _work(unit: Unit) -> float:
 
 
 def _memberships(catalog: Catalog, offered: Collection[str]) -> Memberships:
-    return {market.item.id: _of_market(market, offered) for market in catalog.markets}
+    return {market.id: _of_market(market, offered) for market in catalog.markets}
 
 
 def _of_market(market: Market, offered: Collection[str]) -> tuple[Membership, ...]:
     if market.fx:
         return ()
-    return manifest.memberships_of(market.item.status, (slug for slug in market.categories if slug in offered))
+    return manifest.memberships_of(market.status, (slug for slug in market.categories if slug in offered))

@@ -35,7 +35,7 @@ def make(catalog: Catalog, offered: Collection[str], layout: str, generations: M
     """
     ranked = dict(catalog.ranked())
     oldest_first = ranked[NUMBERED_BY][::-1]
-    number_of = {market.item.id: number for number, market in enumerate(oldest_first)}
+    number_of = {market.id: number for number, market in enumerate(oldest_first)}
     postings = Postings()
     for market in oldest_first:
         postings.add(market.words, [slug for slug in market.categories if slug in offered])
@@ -44,9 +44,9 @@ def make(catalog: Catalog, offered: Collection[str], layout: str, generations: M
         sort: Order.of(
             layout,
             generations[LISTS[sort]],
-            [number_of[market.item.id] for market in markets],
+            [number_of[market.id] for market in markets],
             markets[0].body if markets else b"",
         )
         for sort, markets in ranked.items()
     }
-    return Generation(postings.in_order(), [market.item.status for market in oldest_first], orders)
+    return Generation(postings.in_order(), [market.status for market in oldest_first], orders)

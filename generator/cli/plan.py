@@ -190,7 +190,7 @@ def _expiries(settings: Config, catalog: Catalog) -> Iterator[str]:
 def _expired(catalog: Catalog, moment: datetime) -> int:
     """The number of markets whose count of fills is another one at a later moment, without any trade."""
     now = times.instant(moment)
-    return sum(not Window(market.item.fills24h, market.until).holds_at(now) for market in catalog.markets)
+    return sum(not Window(market.fills24h, market.until).holds_at(now) for market in catalog.markets)
 
 
 def _file(settings: Config) -> str:

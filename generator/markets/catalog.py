@@ -7,10 +7,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from generator.api import contract, slugs
-from generator.api.contract import PublicMarketListItem, PublicMarketSignal, PublicMarketSnapshot, Sort, StatusFilter
+from generator.api.contract import (
+    MarketStatus,
+    PublicMarketListItem,
+    PublicMarketSignal,
+    PublicMarketSnapshot,
+    Sort,
+    StatusFilter,
+)
 from generator.markets.categories import ONE_SPELLING, Spellings
 from generator.markets.fingerprint import Fingerprint, digest
 from generator.markets.quarantine import Fault
@@ -19,7 +26,10 @@ from generator.search.words import Vocabulary
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """A public market as shown in lists. `body` is `item`, encoded once for all lists and pages.
+    """A public market. `body` is what lists show of it, encoded once for all lists and pages.
+
+    Sites may have a million of them, so each is a kilobyte: of the values in `body` it keeps those that all markets are
+    sorted or looked at by, and no more than that.
 
     `categories` holds the slugs of the item's categories; empty in the core variant. `has_early_outcome` tells that the
     row has an outcome or a settlement time, which the item does not show yet. `words` are the distinct ones that a
@@ -27,8 +37,20 @@ class Market:
     that of `fills.Window`.
     """
 
-    item: PublicMarketListItem
+    id: str
     body: bytes
+    status: MarketStatus
+    resolution: contract.Resolution | None
+    slug: str | None
+    volume: float
+    close_time: str
+    created_at: str
+    resolved_at: str | None
+    last_activity_at: str
+    trader_count: int
+    fills24h: int
+    accepting_bets: bool
+    has_visible_question: bool
     fx: contract.FxFamilyMember | None
     categories: tuple[str, ...]
     has_early_outcome: bool
@@ -54,8 +76,34 @@ class Market:
         item = PublicMarketListItem.model_validate({name: getattr(market, name) for name in _ITEM})
         categories = tuple(slugs.of_category(name) for name in item.categories or ())
         fingerprint = None if version is None else Fingerprint(version, digest(contract.encode(market)))
-        body = contract.encode(item)
-        return cls(item, body, market.fx_family_member, categories, has_early_outcome, words, fingerprint, until)
+        return cls(
+            **{name: getattr(item, name) for name in _KEPT},
+            body=contract.encode(item),
+            # One text for all markets, not one for each.
+            status=_ONE[item.status],
+            resolution=_ONE[item.resolution] if item.resolution else None,
+            has_visible_question=any(letter.isprintable() and not letter.isspace() for letter in item.question),
+            fx=market.fx_family_member,
+            categories=categories,
+            has_early_outcome=has_early_outcome,
+            words=words,
+            fingerprint=fingerprint,
+            until=until,
+        )
+
+    @property
+    def item(self) -> PublicMarketListItem:
+        """What lists show of it, decoded anew."""
+        return PublicMarketListItem.model_validate_json(self.body)
+
+    def category_names(self) -> dict[str, str]:
+        """The names of its categories, by slug."""
+        return dict(zip(self.categories, self.item.categories or (), strict=True))
+
+    @property
+    def ended_at(self) -> str:
+        """When it was settled or, if it was not, when it closes."""
+        return self.resolved_at or self.close_time
 
 
 class SearchWords:
@@ -73,14 +121,20 @@ class SearchWords:
 
 #: The sort keys, descending; ties are broken by `id`, ascending.
 _RANK: Final[dict[Sort, Callable[[Market], Any]]] = {
-    "popular": attrgetter("item.trader_count", "item.volume"),
-    "activity": attrgetter("item.last_activity_at"),
-    "volume": attrgetter("item.volume"),
-    "new": attrgetter("item.created_at"),
-    "ended": lambda market: market.item.resolved_at or market.item.close_time,
+    "popular": attrgetter("trader_count", "volume"),
+    "activity": attrgetter("last_activity_at"),
+    "volume": attrgetter("volume"),
+    "new": attrgetter("created_at"),
+    "ended": attrgetter("ended_at"),
 }
 
 
+#: The fields of a market that are those of its item.
+_KEPT: Final = (
+    *("id", "slug", "volume", "close_time", "created_at", "resolved_at", "last_activity_at", "trader_count"),
+    *("fills24h", "accepting_bets"),
+)
+_ONE: Final[dict[Any, Any]] = {value: value for value in (*contract.MARKET_STATUSES, *get_args(contract.Resolution))}
 #: The fields of an item.
 _ITEM: Final = tuple(PublicMarketListItem.model_fields)
 _NO_REFUSALS: Final[Mapping[str, Fault]] = MappingProxyType({})
@@ -103,7 +157,7 @@ class Catalog:
         spellings: Spellings = ONE_SPELLING,
     ) -> None:
         # Sorted by id once: later sorts are stable, so ties stay in this order.
-        self.markets = sorted(markets, key=lambda market: market.item.id)
+        self.markets = sorted(markets, key=lambda market: market.id)
         self.as_of = as_of
         self.hidden = hidden
         self.refused_slugs = refused_slugs
@@ -111,11 +165,11 @@ class Catalog:
 
     def ids(self) -> set[str]:
         """The ids of all markets."""
-        return {market.item.id for market in self.markets}
+        return {market.id for market in self.markets}
 
     def without(self, ids: Collection[str]) -> "Catalog":
         """A copy without the given markets."""
-        kept = (market for market in self.markets if market.item.id not in ids)
+        kept = (market for market in self.markets if market.id not in ids)
         return Catalog(
             kept,
             as_of=self.as_of,
@@ -126,7 +180,7 @@ class Catalog:
 
     def by_id(self) -> dict[str, Market]:
         """All markets, by id."""
-        return {market.item.id: market for market in self.markets}
+        return {market.id: market for market in self.markets}
 
     def listed(self) -> list[Market]:
         """The markets shown in lists and snapshot, by id: all except members of public FX families."""
@@ -134,19 +188,14 @@ class Catalog:
 
     def categories(self) -> dict[str, str]:
         """The names of all categories of public markets by slug, sorted."""
-        return dict(
-            sorted(
-                (slug, name)
-                for market in self.markets
-                for slug, name in zip(market.categories, market.item.categories or (), strict=True)
-            )
-        )
+        holders = {slug: market for market in self.markets for slug in market.categories}
+        return dict(sorted((slug, holder.category_names()[slug]) for slug, holder in holders.items()))
 
     def lists(self, offered: Iterable[str] = ()) -> Iterator[tuple[str | None, StatusFilter, Sort, list[Market]]]:
         """Yield category, status, sort and the markets in order: for all categories (None), then each one `offered`."""
         for sort, ranked in self.ranked():
             for category, chosen in [(None, ranked), *_by_category(ranked, offered).items()]:
-                held = [market.item.status for market in chosen]
+                held = [market.status for market in chosen]
                 for status in contract.STATUS_FILTERS:
                     states = contract.STATES_OF_FILTER[status]
                     shown = [market for market, state in zip(chosen, held, strict=True) if state in states]
@@ -163,13 +212,13 @@ class Catalog:
 
         Fresh are those that accept bets, newest first; closing soon those that close after as-of, soonest first.
         """
-        opened = [market.item for market in self.listed() if market.item.status == "open"]
-        accepting = (item for item in opened if item.accepting_bets)
-        fresh = sorted(accepting, key=lambda item: item.created_at, reverse=True)
-        closing = sorted((item for item in opened if item.close_time > self.as_of), key=lambda item: item.close_time)
+        opened = [market for market in self.listed() if market.status == "open"]
+        accepting = (market for market in opened if market.accepting_bets)
+        fresh = sorted(accepting, key=attrgetter("created_at"), reverse=True)
+        closing = sorted((market for market in opened if market.close_time > self.as_of), key=attrgetter("close_time"))
         return PublicMarketSnapshot(
-            fresh_markets=[PublicMarketSignal.model_validate(item) for item in fresh[:size]],
-            closing_soon_markets=[PublicMarketSignal.model_validate(item) for item in closing[:size]],
+            fresh_markets=[PublicMarketSignal.model_validate(market.item) for market in fresh[:size]],
+            closing_soon_markets=[PublicMarketSignal.model_validate(market.item) for market in closing[:size]],
         )
 
 

@@ -162,7 +162,7 @@ class Reader:
                 self._quarantine.reject("markets", key, *faults.of(error), title=row["question"] or "")
             else:
                 markets.append(self._market(wire, row, version, window.until))
-                self._spelled.append(key)
+                self._spelled.append(wire.id if key == wire.id else key)  # one text, not two
         categorised.finish()
         unique = self._unique(markets, ids)
         return Catalog(unique, as_of=now, hidden=in_all - ids.total(), refused_slugs=known.refused, spellings=shown)
@@ -219,10 +219,10 @@ class Reader:
 
     def _unique(self, markets: list[Market], counts: Counter[str]) -> list[Market]:
         """Drop markets whose id occurs more than once, even in a quarantined row: the id would be ambiguous."""
-        for item in (market.item for market in markets if counts[market.item.id] > 1):
+        for item in (market.item for market in markets if counts[market.id] > 1):
             shared = Fault("id", "several markets have the same", str(counts[item.id]))
             self._quarantine.reject("markets", item.id, shared, title=item.question)
-        return [market for market in markets if counts[market.item.id] == 1]
+        return [market for market in markets if counts[market.id] == 1]
 
     def _fx_members(self) -> dict[str, Mapping[str, Any]]:
         """The public FX membership of each market, by the market's id in lower case.

@@ -1,12 +1,13 @@
 """Orderings, lists and snapshot groups of markets in memory."""
 
+import tracemalloc
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.api import slugs
+from generator.api import contract, slugs
 from generator.api.contract import SORTS, STATUS_FILTERS, Sort, StatusFilter
 from generator.markets import row_validation
 from generator.markets.catalog import Catalog, Market
@@ -217,6 +218,23 @@ def test_a_market_keeps_nothing_that_only_its_detail_shows() -> None:
     assert b"long rules" not in market.body
     assert b"under review" not in market.body
     assert not hasattr(market.item, "description")
+
+
+def test_a_market_takes_about_a_kilobyte_so_that_a_million_of_them_fit() -> None:
+    public_market()  # what is made once
+    tracemalloc.start()
+    try:
+        held = [public_market(number, question=f"Will it rain on day {number}, everywhere?") for number in range(200)]
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken / len(held) < 1_300
+
+
+def test_the_item_of_a_market_is_what_lists_show() -> None:
+    market = of_categories(1, "rain", "F 1", prob=0.1, volume=1e15, question="\u2028 é \U0001f327")
+    assert contract.encode(market.item) == market.body
+    assert market.category_names() == {"rain": "rain", slugs.of_category("F 1"): "F 1"}
 
 
 @settings(deadline=None, max_examples=50)

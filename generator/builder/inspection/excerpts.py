@@ -34,7 +34,7 @@ class Excerpts:
 
     def __init__(self, catalog: Catalog) -> None:
         self._markets = sorted(catalog.markets, key=_popularity)
-        self._wanted = {market.item.id for market in self._markets[:EXCERPTS]}
+        self._wanted = {market.id for market in self._markets[:EXCERPTS]}
         self._kept: dict[str, bytes] = {}
 
     def wants(self, market_id: str) -> bool:
@@ -55,9 +55,9 @@ class Excerpts:
         `items` are in the order of `popular`, as the API encodes them, and so are `excerpts`; `fx` are the ids of
         markets in no list.
         """
-        items, fx = self._items(), [market.item.id for market in self._markets if market.fx]
+        items, fx = self._items(), [market.id for market in self._markets if market.fx]
         parts = b'{"items":[', b",".join(items), b'],"fx":', contract.encode(fx), b',"excerpts":['
-        kept = [self._kept[market.item.id] for market in self._markets[:EXCERPTS] if market.item.id in self._kept]
+        kept = [self._kept[market.id] for market in self._markets[:EXCERPTS] if market.id in self._kept]
         return b"".join([*parts, b",".join(kept), b"]}"]).replace(b"<", b"\\u003c")
 
     def _items(self) -> list[bytes]:
@@ -78,12 +78,12 @@ class Excerpts:
 
     def per_status(self) -> dict[str, int]:
         """The number of markets per status, members of FX families included."""
-        statuses = [market.item.status for market in self._markets]
+        statuses = [market.status for market in self._markets]
         return {status: statuses.count(status) for status in contract.MARKET_STATUSES}
 
 
 def _popularity(market: Market) -> tuple[float, float, str]:
-    return -market.item.trader_count, -market.item.volume, market.item.id
+    return -market.trader_count, -market.volume, market.id
 
 
 def excerpt(shown: Detail) -> dict[str, Any]:
