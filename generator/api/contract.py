@@ -21,6 +21,7 @@ Sort = Literal["popular", "activity", "volume", "new", "ended"]
 Direction = Literal["gte", "lte"]
 
 MARKET_STATUSES: Final[tuple[MarketStatus, ...]] = get_args(MarketStatus)
+RESOLUTIONS: Final[tuple[Resolution, ...]] = get_args(Resolution)
 STATUS_FILTERS: Final[tuple[StatusFilter, ...]] = get_args(StatusFilter)
 SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
 #: The states in which a market has no outcome yet, whatever its row says (contract §2.2).

@@ -41,10 +41,10 @@ class SlowPathError(ValueError):
     """Some values are invalid or in an unusual form; validate the rows one by one."""
 
 
-def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Split the rows into lists of at most BATCH."""
+def batches(rows: Iterable[Row], size: int = BATCH) -> Iterator[list[Row]]:
+    """Split the rows into lists of at most `size`."""
     remaining = iter(rows)
-    while batch := list(islice(remaining, BATCH)):
+    while batch := list(islice(remaining, size)):
         yield batch
 
 

@@ -9,7 +9,9 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final, get_args
 
-from generator.api import contract, slugs
+from pydantic_core import from_json
+
+from generator.api import contract, resources, slugs
 from generator.api.contract import (
     MarketStatus,
     PublicMarketListItem,
@@ -72,12 +74,11 @@ class Market:
 
         A description may be a megabyte, and is read again for the detail if need be.
         """
-        # From a mapping: pydantic would first look for each attribute by its name on the wire, at four times the cost.
-        item = PublicMarketListItem.model_validate({name: getattr(market, name) for name in _ITEM})
+        item = resources.of_valid(PublicMarketListItem, dict(zip(_ITEM, _item_values(market), strict=True)))
         categories = tuple(slugs.of_category(name) for name in item.categories or ())
         fingerprint = None if version is None else Fingerprint(version, digest(contract.encode(market)))
         return cls(
-            **{name: getattr(item, name) for name in _KEPT},
+            **dict(zip(_KEPT, _kept_values(item), strict=True)),
             body=contract.encode(item),
             # One text for all markets, not one for each.
             status=_ONE[item.status],
@@ -94,7 +95,8 @@ class Market:
     @property
     def item(self) -> PublicMarketListItem:
         """What lists show of it, decoded anew."""
-        return PublicMarketListItem.model_validate_json(self.body)
+        found = from_json(self.body)
+        return resources.of_valid(PublicMarketListItem, {name: found.get(key) for name, key in _KEYS.items()})
 
     def category_names(self) -> dict[str, str]:
         """The names of its categories, by slug."""
@@ -115,6 +117,8 @@ class SearchWords:
 
     def of(self, market: contract.PublicMarketDetailMarket) -> tuple[str, ...]:
         """The distinct words of a market."""
+        if not self._names:
+            return ()
         texts = {"title": market.question, "description": market.description or ""}
         return self._vocabulary.of_texts(texts[name] for name in self._names)
 
@@ -137,6 +141,10 @@ _KEPT: Final = (
 _ONE: Final[dict[Any, Any]] = {value: value for value in (*contract.MARKET_STATUSES, *get_args(contract.Resolution))}
 #: The fields of an item.
 _ITEM: Final = tuple(PublicMarketListItem.model_fields)
+_item_values: Final = attrgetter(*_ITEM)
+_kept_values: Final = attrgetter(*_KEPT)
+#: What these fields are called on the wire.
+_KEYS: Final = {name: field.alias or name for name, field in PublicMarketListItem.model_fields.items()}
 _NO_REFUSALS: Final[Mapping[str, Fault]] = MappingProxyType({})
 
 

@@ -3,6 +3,7 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any, Final
 
@@ -57,6 +58,16 @@ def slug_of(reference: str, known: Mapping[str, str]) -> str | None:
     return next((slug for slug, name in known.items() if folded(name) == same), None)
 
 
+def _is_known(name: Any) -> bool:
+    """Whether this is a valid name. Most are those of many markets."""
+    return type(name) is str and len(name) <= contract.CATEGORY_LENGTH and _is_valid_name(name)
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_valid_name(name: str) -> bool:
+    return _is_valid(name)
+
+
 def _is_valid(name: Any) -> bool:
     try:
         CategoryRow.model_validate({"category": name, "position": 0})
@@ -69,14 +80,16 @@ def of_market(found: Iterable[Sequence[Any]], shown: Spellings, quarantine: Quar
     """A market's categories by position, then name, from its rows: market id, category, position."""
     kept: dict[str, int] = {}
     for market_id, category, position in found:
-        try:
-            row = CategoryRow.model_validate({"category": category, "position": position})
-        except ValidationError as error:
-            quarantine.reject("market_categories", market_id, *faults.of(error))
-            continue
-        name = shown.get(row.category, row.category)
+        if type(position) is not int or not _is_known(category):
+            try:
+                row = CategoryRow.model_validate({"category": category, "position": position})
+            except ValidationError as error:
+                quarantine.reject("market_categories", market_id, *faults.of(error))
+                continue
+            position = row.position  # noqa: PLW2901 - the same number, as an int
+        name = shown.get(category, category)
         if name in kept:
-            repeated = Fault("category", "the market has it already", printable(row.category))
+            repeated = Fault("category", "the market has it already", printable(category))
             quarantine.reject("market_categories", market_id, repeated)
-        kept[name] = min(row.position, kept.get(name, row.position))
+        kept[name] = min(position, kept.get(name, position))
     return sorted(kept, key=lambda name: (kept[name], name))

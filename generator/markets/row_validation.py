@@ -8,12 +8,12 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from math import isfinite
-from typing import Annotated, Any, Final, NamedTuple
+from math import inf, isfinite
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator
 
-from generator.api import contract, forms, ids
+from generator.api import contract, forms, ids, resources
 
 #: A probability or a price this far out of bounds is a rounding error, not a bad row.
 TOLERANCE: Final = 1e-9
@@ -130,6 +130,9 @@ def optional(convert: Any) -> BeforeValidator:
     return BeforeValidator(lambda value: None if value is None else convert(value))
 
 
+#: What `market` and `with_detail` make.
+DetailMarket: TypeAlias = contract.PublicMarketDetailMarket
+
 _Time = Annotated[forms.Timestamp, BeforeValidator(timestamp)]
 _Day = Annotated[forms.Day, BeforeValidator(day)]
 _Uuid = Annotated[forms.Uuid, BeforeValidator(ids.uuid)]
@@ -169,7 +172,7 @@ MARKET_COLUMNS: Final = (
     "trading_pause_reason",
 )
 #: The columns that say how and when a market was settled.
-_SETTLEMENT: Final = ("resolution", "resolved_at")
+SETTLEMENT: Final = ("resolution", "resolved_at")
 #: The columns it needs in addition in the extended variant. `slugs` handles slugs, which must be unique.
 EXTENDED_COLUMNS: Final = ("creation_source", "sponsor")
 #: The columns that `with_detail` needs, besides those of the extended variant.
@@ -233,7 +236,7 @@ def accepts_bets(row: Mapping[str, Any], as_of: str) -> bool:
 def has_early_outcome(row: Mapping[str, Any]) -> bool:
     """Whether an open or closed market has an outcome or a settlement time already, which must not be published."""
     is_settled = row["status"] not in contract.UNSETTLED
-    return not is_settled and any(row[column] is not None for column in _SETTLEMENT)
+    return not is_settled and any(row[column] is not None for column in SETTLEMENT)
 
 
 class ExtendedFields(NamedTuple):
@@ -246,6 +249,10 @@ class ExtendedFields(NamedTuple):
         """The wire fields; the first category is the primary one."""
         primary = self.categories[0] if self.categories else None
         return {"slug": self.slug, "category": primary, "categories": self.categories}
+
+
+#: The wire fields of `ExtendedFields`.
+EXTENDED_WIRE: Final = tuple(ExtendedFields(None, []).wire())
 
 
 def market(
@@ -262,15 +269,39 @@ def market(
     """
     derived = {"fx_family_member": fx, "fills24h": fills24h, "accepting_bets": accepts_bets(row, as_of)}
     if has_early_outcome(row):
-        derived |= dict.fromkeys(_SETTLEMENT)
+        derived |= dict.fromkeys(SETTLEMENT)
     return MarketRow.model_validate({**row, **derived, **(extended.wire() if extended else {})})
 
 
 def with_detail(
     item: contract.PublicMarketListItem, fx: contract.FxFamilyMember | None, row: Mapping[str, Any]
-) -> MarketRow:
-    """Complete a validated market with DETAIL_COLUMNS of its row."""
-    return MarketRow.model_validate({**dict(item), **row, "fx_family_member": fx})
+) -> DetailMarket:
+    """Complete a validated market with DETAIL_COLUMNS of its row, which were validated with it; but see to it."""
+    try:
+        values = {
+            **vars(item),
+            "description": _optional_text(row["description"]),
+            "pool_yes": _amount(row["pool_yes"]),
+            "pool_no": _amount(row["pool_no"]),
+            "trading_pause_reason": pause_reason(row["trading_pause_reason"]),
+            "fx_family_member": fx,
+            "creation_source": _optional_text(row.get("creation_source")),
+            "sponsor": _optional_text(row.get("sponsor")),
+        }
+    except ValueError:
+        return MarketRow.model_validate({**dict(item), **row, "fx_family_member": fx})
+    return resources.of_valid(DetailMarket, values)
+
+
+def _optional_text(value: Any) -> str | None:
+    return None if value is None else text(value)
+
+
+def _amount(value: Any) -> float:
+    found = number(value)
+    if not 0 <= found < inf:
+        raise ValueError("not an amount")
+    return found
 
 
 def fill(row: Sequence[Any]) -> FillRow:

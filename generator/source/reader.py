@@ -15,11 +15,12 @@ from pydantic import ValidationError
 from generator.config import demo
 from generator.config.settings import Config
 from generator.errors import FalseVersionsError
-from generator.markets import categories, faults, row_validation, slugs
+from generator.markets import batch_validation, categories, faults, market_columns, row_validation, slugs
 from generator.markets.catalog import Catalog, Market, SearchWords
 from generator.markets.detail import MarketRows
 from generator.markets.fills import NO_FILLS, Window
 from generator.markets.fingerprint import version_digest
+from generator.markets.market_columns import Given
 from generator.markets.quarantine import Fault, Quarantine
 from generator.source import connection, queries, schema_check
 from generator.source.connection import Transaction
@@ -147,22 +148,16 @@ class Reader:
         shown = categories.spellings(self._category_names() if self._is_extended else ())
         categorised = self._groups("market_categories", *_CATEGORIES, is_wanted=self._is_extended)
         markets, ids = list[Market](), Counter[str]()
-        for row in self._markets((*self._market_columns, *optional)):
-            key, version = row["id"], version_digest(row.pop("detail_version", None))
-            window = windows.get(key, NO_FILLS)
-            plain = str(key).lower()
-            ids[plain] += 1
-            own = categories.of_market(categorised.of(key), shown, self._quarantine)
-            extended = row_validation.ExtendedFields(known.usable.get(key), own) if self._is_extended else None
-            try:
-                wire = row_validation.market(
-                    row, fx=fx.get(plain), fills24h=window.number, as_of=now, extended=extended
-                )
-            except ValidationError as error:
-                self._quarantine.reject("markets", key, *faults.of(error), title=row["question"] or "")
-            else:
-                markets.append(self._market(wire, row, version, window.until))
-                self._spelled.append(wire.id if key == wire.id else key)  # one text, not two
+        for batch in batch_validation.batches(self._markets((*self._market_columns, *optional)), market_columns.BATCH):
+            found = list[Given]()
+            for row in batch:
+                key = row["id"]
+                plain = str(key).lower()
+                ids[plain] += 1
+                own = categories.of_market(categorised.of(key), shown, self._quarantine)
+                extended = row_validation.ExtendedFields(known.usable.get(key), own) if self._is_extended else None
+                found.append(Given(row, fx.get(plain), windows.get(key, NO_FILLS).number, extended))
+            markets += self._listed(found, windows, now)
         categorised.finish()
         unique = self._unique(markets, ids)
         return Catalog(unique, as_of=now, hidden=in_all - ids.total(), refused_slugs=known.refused, spellings=shown)
@@ -196,7 +191,7 @@ class Reader:
         for groups in (orders, fills, points):
             groups.finish()
 
-    def market_objects(self, markets: Mapping[str, Market], within: Within) -> Iterator[row_validation.MarketRow]:
+    def market_objects(self, markets: Mapping[str, Market], within: Within) -> Iterator[row_validation.DetailMarket]:
         """Stream what the details of these markets (by id) show of the markets' own rows."""
         for row in self._markets(self._detail_columns, within):
             market = markets.get(str(row["id"]).lower())
@@ -210,12 +205,21 @@ class Reader:
             raise FalseVersionsError(counts.false_versions)
         return found
 
-    def _market(
-        self, wire: row_validation.MarketRow, row: Mapping[str, Any], version: str | None, until: str
-    ) -> Market:
-        is_early = row_validation.has_early_outcome(row)
-        words = self._search_words.of(wire)
-        return Market.of(wire, has_early_outcome=is_early, words=words, version=version, until=until)
+    def _listed(self, found: Sequence[Given], windows: Mapping[str, Window], now: str) -> Iterator[Market]:
+        """The markets of these rows that keep the contract; the others are quarantined."""
+        for (row, *_), market in zip(found, market_columns.of_rows(found, now), strict=True):
+            key = row["id"]
+            if isinstance(market, ValidationError):
+                self._quarantine.reject("markets", key, *faults.of(market), title=row["question"] or "")
+                continue
+            self._spelled.append(market.id if key == market.id else key)  # one text, not two
+            yield Market.of(
+                market,
+                has_early_outcome=row_validation.has_early_outcome(row),
+                words=self._search_words.of(market),
+                version=version_digest(row.get("detail_version")),
+                until=windows.get(key, NO_FILLS).until,
+            )
 
     def _unique(self, markets: list[Market], counts: Counter[str]) -> list[Market]:
         """Drop markets whose id occurs more than once, even in a quarantined row: the id would be ambiguous."""
