@@ -4,12 +4,14 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
+from ipaddress import IPv4Address
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from generator.api import keys
 from generator.config.settings import Config
-from generator.edge import responses
+from generator.edge import responses, router
+from generator.tree import layouts
 
 #: The folder of nginx's configuration; nginx writes its own files there, too.
 FOLDER: Final = "nginx"
@@ -21,7 +23,7 @@ _PARTS: Final = {LOCAL: ("http.conf", "server.conf"), BUCKET: ("bucket-http.conf
 #: Everything that any settings produce.
 NAMES: Final = (SCRIPT, LOCAL, *_PARTS[LOCAL], BUCKET, *_PARTS[BUCKET])
 
-#: nginx's `variables_hash_bucket_size` allows names of 46 letters; the longest addition is `_from_bucket`.
+#: nginx's `variables_hash_bucket_size` allows names of 46 letters; the longest addition is `_inside`.
 _LONGEST_WORD: Final = 24
 _NO_WORD: Final = re.compile("[^a-z0-9]+")
 #: Location through which the router reads objects; internal, so readers cannot reach it.
@@ -35,6 +37,12 @@ _FAILURES: Final = tuple(
 #: The largest object that the router reads: a hundred items, or a bucket of the search index, whose longest line grows
 #: with the site, to 1.4 MB for a million markets.
 _LARGEST_OBJECT: Final = "16m"
+#: Of the server inside, on a loopback address of each site's own: unregistered, and no port of outgoing connections.
+_INSIDE_PORT: Final = 20127
+#: How the server inside says what readers are told in Cache-Control, which is what the cache itself is told there.
+_INNER_CONTROL: Final = "X-Reader-Cache-Control"
+#: Seconds for which the cache may show an answer while it is fetched again.
+_STALE: Final = "stale-while-revalidate=1"
 #: The port where something in front terminates TLS.
 _PLAIN_PORT: Final = 8080
 
@@ -64,11 +72,18 @@ def site(base_url: str) -> str:
     return f"markets_{word}"
 
 
+def inside(base_url: str) -> str:
+    """Address and port of the server inside: one loopback address of four million, by the site's address."""
+    number = zlib.crc32(base_url.encode()) & 0x3FFFFF | 0x7F400000
+    return f"{IPv4Address(number)}:{_INSIDE_PORT}"
+
+
 def script_values(config: Config) -> dict[str, Any]:
     """Values of the script, in addition to those of the router core."""
     output = config.output.absolute()
     return {
         "site": site(config.base_url),
+        "inner_control": _INNER_CONTROL,
         "objects": OBJECTS,
         "always": keys.BUILD,
         "output": f"{output}/",
@@ -89,6 +104,10 @@ def _values(config: Config) -> dict[str, Any]:
         "window": responses.window_seconds(config),
         "rate_per_minute": rate_per_minute(config.rate_limit.requests, responses.window_seconds(config)),
         "immutable_keys": f"~^{re.escape(keys.LISTS)}/[^/]+/[^/]+/(?!{keys.FIRST}/|{re.escape(keys.HEAD)}$)",
+        "inside": inside(config.base_url),
+        "inner_control": _INNER_CONTROL,
+        "stale": _STALE,
+        "composed": _composed(config),
         "objects": OBJECTS,
         "largest": _LARGEST_OBJECT,
         "immutable": keys.immutable_control(config),
@@ -97,6 +116,13 @@ def _values(config: Config) -> dict[str, Any]:
         "errors": dict(_errors(config)),
         "failures": _FAILURES,
     }
+
+
+def _composed(config: Config) -> str:
+    """A pattern of the time and the targets whose answers need several objects. It only decides what is quicker."""
+    markets, _ = router.public_paths(config)
+    parts = [rf"{re.escape(markets)}(\?|$)"] if layouts.is_cut(config.layout) else []
+    return f"~^[0-9.]+ ({'|'.join([*parts, '.*[?&](q|%71)='])})"
 
 
 def rate_per_minute(requests: int, seconds: int) -> int:

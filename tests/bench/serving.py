@@ -1,4 +1,4 @@
-"""nginx with the router compared with nginx serving the same files by name, and the router's cost in njs.
+"""nginx with the router compared with nginx serving the same pages by name, and the router's cost in njs.
 
 `python -m tests.bench.serving`. One nginx process each, so that rates are rates of one core.
 """
@@ -6,48 +6,89 @@
 import json
 import os
 import random
-import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product as product_of
 from pathlib import Path
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 from generator.api.contract import SORTS, STATUS_FILTERS
 from generator.api.keys import DETAILS, MARKETS
 from generator.edge import router
+from generator.tree.layouts import LAYOUTS
 from tests.bench import databases, parts
 from tests.bench.runner import Runner, product, provided, say
-from tests.bench.tables import Goal, shown, table
+from tests.bench.tables import Goal, ratio, shown, table
 from tests.support.builds import NOW, make_config
 from tests.support.engines import Request, in_quickjs
-from tests.support.servers import free_port, nginx
+from tests.support.servers import connected, free_port, nginx
 
 _MARKETS: Final = 400
-_SECONDS: Final = 4
+_SECONDS: Final = 2
 _CONNECTIONS: Final = 32
 _LIMITS: Final = (5, 20, 50)
 #: CloudFront stops a function that takes longer, according to AWS's documentation.
 _BUDGET_US: Final = 1_000
 _LOOPS: Final = 200
-#: Pattern → replacement: turns the rendered configuration into one that serves files by name.
-_PLAIN: Final = (
-    (r"load_module [^;]*;", ""),
-    (r"js_(path|import|set) [^;]*;", ""),
-    (r"(map|geo) \$\w+ [^}]*}", ""),
-    (r"limit_req_(zone|status|log_level) [^;]*;", ""),
-    (r"limit_req zone=[^;]*;", ""),
-    (r"try_files /\$\w+_key @respond;", "try_files $uri =404;"),
-    (r"add_header (X-As-Of|Link) \$\w+;", ""),
-    (r"add_header Cache-Control \$\w+ always;", 'add_header Cache-Control "public, max-age=10" always;'),
-    (r"location @respond \{[^}]*\}", ""),
-)
-_ROUTER: Final = "router.conf"
-_FILES: Final = "plain.conf"
-_NAMES: Final = {_ROUTER: "nginx with the router and its rate limit", _FILES: "nginx, plain files"}
+#: nginx with the settings of the rendered one, serving files by name.
+_PLAIN: Final = """
+worker_processes 1;
+worker_rlimit_nofile 8192;
+pid "{folder}/nginx.pid";
+error_log "{folder}/error.log" warn;
+events {{ worker_connections 1024; }}
+http {{
+    client_body_temp_path "{folder}/temp-body";
+    proxy_temp_path "{folder}/temp-proxy";
+    fastcgi_temp_path "{folder}/temp-fastcgi";
+    uwsgi_temp_path "{folder}/temp-uwsgi";
+    scgi_temp_path "{folder}/temp-scgi";
+    access_log off;
+    server_tokens off;
+    sendfile on;
+    tcp_nopush on;
+    server {{
+        listen 127.0.0.1:{port};
+        root "{output}";
+        open_file_cache max=1000 inactive=30s;
+        open_file_cache_valid 1s;
+        types {{ }}
+        default_type application/json;
+        add_header Cache-Control "public, max-age=10" always;
+        add_header Access-Control-Allow-Origin "*" always;
+    }}
+}}
+"""
+_FILES: Final = "plain files"
+#: The same requests again and again; answered without the cache; each with a query of its own, so not in the cache yet.
+_HOT, _UNCACHED, _NEW = _STATES = ("hot", "uncached", "new")
+#: What is changed in the rendered configuration, to have one process, and no cache.
+_ONE_PROCESS: Final = ("worker_processes auto;", "worker_processes 1;")
+_NO_CACHE: Final = ("if ($http_content_length$http_transfer_encoding) {", "if ($request_uri) {")
+_FIRST, _CURSOR, _MARKET = _KINDS = ("first pages", "cursor pages", "markets")
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Requests of one kind to one server: plain files, or a layout."""
+
+    server: str
+    kind: str
+    state: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.server}, {self.kind}" if self.server == _FILES else f"`{self.server}`, {self.kind}, {self.state}"
+
+    @property
+    def configuration(self) -> str:
+        if self.server == _FILES:
+            return "plain.conf"
+        return "uncached.conf" if self.state == _UNCACHED else "router.conf"
 
 
 @dataclass(frozen=True)
@@ -72,58 +113,72 @@ class _Load:
 def run(runner: Runner) -> Iterator[str]:
     """Measure nginx, then the router alone."""
     markets = runner.options.markets(_MARKETS)
-    path = databases.realistic(runner, markets)
-    output, port = runner.new("serving"), free_port()
-    url = f"http://127.0.0.1:{port}"
-    site = {"base_url": url, "rate_limit__requests": 1_000_000, "source__url": databases.url(path), "output": output}
-    runner.measured(product("build", "--as-of", NOW, folder=runner.root, **site))
-    asked = _requests(output)
-    core = router.render(make_config(runner.root, base_url=url))
-    found = [str(response["key"]) for response in in_quickjs(core, asked, runner.root)]
-    yield f"## Serving: {len(asked)} different list pages and details of {markets:,} markets"
+    sites = {layout: _built(runner, markets, layout) for layout in LAYOUTS}
+    asked = _requests(sites["pages"].output)
+    yield f"## Serving: list pages and details of {markets:,} markets"
     yield ""
-    yield from _nginx(runner, output, port, asked, found)
-    yield from _njs(runner, core, asked)
+    yield from _nginx(runner, sites, asked)
+    yield from _njs(runner, router.render(make_config(runner.root, base_url=sites["pages"].url)), asked)
 
 
-def _requests(output: Path) -> list[Request]:
-    """First pages, later pages and details, each once."""
-    path, asked = f"/{MARKETS}", []
+@dataclass(frozen=True)
+class _Site:
+    output: Path
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+def _built(runner: Runner, markets: int, layout: str) -> _Site:
+    path, made = databases.realistic(runner, markets), _Site(runner.new("serving"), free_port())
+    site = {"rate_limit__requests": 1_000_000, "source__url": databases.url(path), "layout": layout}
+    runner.measured(product("build", "--as-of", NOW, folder=runner.root, base_url=made.url, output=made.output, **site))
+    return made
+
+
+def _requests(output: Path) -> dict[str, list[Request]]:
+    """First pages, cursor pages of the layout `pages`, and details, each once, by kind."""
+    path, asked = f"/{MARKETS}", {kind: list[Request]() for kind in _KINDS}
     for status in STATUS_FILTERS:
         for sort in SORTS:
             for limit in _LIMITS:
                 query = f"status={status}&sort={sort}&limit={limit}"
-                asked.append(("GET", path, query))
+                asked[_FIRST].append(("GET", path, query))
                 page = json.loads(output.joinpath(f"{MARKETS}/lists/{status}/{sort}/first/{limit}.json").read_bytes())
                 if cursor := page["nextCursor"]:
-                    asked.append(("GET", path, f"{query}&cursor={cursor}"))
-    details = sorted(file.stem for file in output.joinpath(DETAILS).rglob("*.json"))[: len(asked)]
-    asked += [("GET", f"{path}/{market_id}", "") for market_id in details]
-    random.Random(1).shuffle(asked)  # noqa: S311 - the same order every time
+                    asked[_CURSOR].append(("GET", path, f"{query}&cursor={cursor}"))
+    details = sorted(file.stem for file in output.joinpath(DETAILS).rglob("*.json"))[: len(asked[_FIRST])]
+    asked[_MARKET] = [("GET", f"{path}/{market_id}", "") for market_id in details]
+    for requests in asked.values():
+        random.Random(1).shuffle(requests)  # noqa: S311 - the same order every time
     return asked
 
 
 # ── nginx ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _nginx(runner: Runner, output: Path, port: int, asked: Sequence[Request], found: Sequence[str]) -> Iterator[str]:
+def _nginx(runner: Runner, sites: Mapping[str, _Site], asked: Mapping[str, Sequence[Request]]) -> Iterator[str]:
     wrk = runner.program("wrk", "nginx with and without the router; `make bench-deps` installs it")
     if wrk is None:
         return
-    targets = {_ROUTER: runner.root / "asked", _FILES: runner.root / "found"}
-    asked_for = (f"{path}?{query}" if query else path for _, path, query in asked)
-    targets[_ROUTER].write_text("\n".join(asked_for) + "\n", "utf-8")
-    targets[_FILES].write_text("".join(f"/{key}\n" for key in found), "utf-8")
-    _configure(output)
-    loads: dict[str, list[_Load]] = {name: [] for name in targets}
+    for site in sites.values():
+        _configure(site)
+    runs = [_Run(_FILES, kind, _HOT) for kind in _KINDS]
+    runs += [_Run(*one) for one in product_of(sites, _KINDS, _STATES)]
+    servers = {(one.server, one.configuration) for one in runs}
+    loads: dict[_Run, list[_Load]] = {one: [] for one in runs}
     for number in range(runner.options.rounds):
-        for name in random.sample([*targets], len(targets)):
-            server = nginx(output, port, name)
-            with provided(runner, "nginx", "`make test-deps` installs it", _started(server)) as is_there:
+        for server, name in random.sample(sorted(servers), len(servers)):
+            site = sites.get(server, sites["pages"])
+            running = nginx(site.output, site.port, name)
+            with provided(runner, "nginx", "`make test-deps` installs it", _started(running)) as is_there:
                 if not is_there:
                     return
-                loads[name].append(_loaded(wrk, port, targets[name], output))
-            say(f"  round {number + 1} of {runner.options.rounds}: {name}: {loads[name][-1].rate:,.0f} requests/s")
+                for one in (one for one in runs if (one.server, one.configuration) == (server, name)):
+                    loads[one].append(_loaded(wrk, runner, one, site, asked))
+                    say(f"  round {number + 1} of {runner.options.rounds}: {one.name}: {loads[one][-1].rate:,.0f}/s")
     yield from _nginx_table(loads)
 
 
@@ -133,42 +188,71 @@ def _started(server: object) -> Iterator[bool]:
         yield True
 
 
-def _configure(output: Path) -> None:
-    """Write two variants of the rendered configuration, both with one process: with and without the router."""
-    folder = output / "edge" / "nginx"
-    rendered = folder.joinpath("nginx.conf").read_text("utf-8")
-    text = _replaced(rendered, r"worker_processes auto;", "worker_processes 1;")
-    folder.joinpath(_ROUTER).write_text(text, "utf-8")
-    for pattern, replacement in _PLAIN:
-        text = _replaced(text, pattern, replacement)
-    folder.joinpath(_FILES).write_text(text, "utf-8")
+def _configure(site: _Site) -> None:
+    """Write the rendered configuration with one process, the same without the cache, and one that serves files."""
+    folder = site.output / "edge" / "nginx"
+    text = _replaced(folder.joinpath("nginx.conf").read_text("utf-8"), *_ONE_PROCESS)
+    folder.joinpath("router.conf").write_text(text, "utf-8")
+    folder.joinpath("uncached.conf").write_text(_replaced(text, *_NO_CACHE), "utf-8")
+    plain = _PLAIN.format(folder=folder, port=site.port, output=site.output)
+    folder.joinpath("plain.conf").write_text(plain, "utf-8")
 
 
-def _replaced(text: str, pattern: str, replacement: str) -> str:
-    changed, count = re.subn(pattern, lambda _: replacement, text)
-    if count == 0:
-        raise SystemExit(f"the rendered nginx.conf has no {pattern}; update tests/bench/serving.py")
-    return changed
+def _replaced(text: str, rule: str, other: str) -> str:
+    if rule not in text:
+        raise SystemExit(f"the rendered nginx.conf has no {rule}; update tests/bench/serving.py")
+    return text.replace(rule, other)
 
 
-def _loaded(wrk: str, port: int, targets: Path, output: Path) -> _Load:
-    """Run wrk over all targets for some seconds."""
+def _targets(runner: Runner, one: _Run, site: _Site, asked: Mapping[str, Sequence[Request]]) -> Path:
+    """A file with the targets of a run, made when it is first needed: cursors of `chunks` come from its first pages."""
+    path = runner.root / f"{one.server}-{one.kind}".replace(" ", "-")
+    if path.exists():
+        return path
+    requests = asked[one.kind]
+    if one.server == _FILES:
+        core = router.render(make_config(runner.root, base_url=site.url))
+        lines = [f"/{found['key']}" for found in in_quickjs(core, requests, runner.root)]
+    else:
+        lines = [f"{path}?{query}" if query else path for _, path, query in requests]
+    if one.server == "chunks" and one.kind == _CURSOR:
+        lines = [*_cursors(site, [line.partition("&cursor=")[0] for line in lines])]
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return path
+
+
+def _cursors(site: _Site, first: Sequence[str]) -> Iterator[str]:
+    with connected(site.port) as client:
+        for target in first:
+            yield f"{target}&cursor={json.loads(client.send('GET', target).body)['nextCursor']}"
+
+
+def _loaded(wrk: str, runner: Runner, one: _Run, site: _Site, asked: Mapping[str, Sequence[Request]]) -> _Load:
+    """Run wrk over all targets for some seconds; hot ones a second longer."""
+    environ = {**os.environ, "TARGETS": str(_targets(runner, one, site, asked))}
+    if one.state == _NEW:
+        environ["EACH_NEW"] = "1"
+    elif one.server != _FILES:
+        _asked_by(wrk, 1, site, environ)
+    before = _cpu_s(site.output)
+    found = _asked_by(wrk, _SECONDS, site, environ)
+    if found.pop("errors"):
+        raise SystemExit(f"wrk reported errors: {one.name}")
+    return _Load(**found, cpu_s=_cpu_s(site.output) - before)
+
+
+def _asked_by(wrk: str, seconds: int, site: _Site, environ: Mapping[str, str]) -> dict[str, Any]:
     script = Path(__file__).with_name("targets.lua")
     command: list[str | Path] = [
-        wrk, "-t1", f"-c{_CONNECTIONS}", f"-d{_SECONDS}s", "--latency", "-s", script, f"http://127.0.0.1:{port}",
+        wrk, "-t1", f"-c{_CONNECTIONS}", f"-d{seconds}s", "--latency", "-s", script, site.url,
     ]  # fmt: skip
-    before = _cpu_s(output)
-    environ = {**os.environ, "TARGETS": str(targets)}
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
-    cpu_s = _cpu_s(output) - before
-    reported = json.loads(done.stdout.splitlines()[-1])
-    if reported.pop("errors"):
-        raise SystemExit(f"wrk reported errors:\n{done.stdout}")
-    return _Load(**reported, cpu_s=cpu_s)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def _cpu_s(output: Path) -> float:
-    """CPU seconds used so far by the workers of the nginx in this folder."""
+    """CPU seconds used so far by the processes of the nginx in this folder."""
     master = output.joinpath("edge", "nginx", "nginx.pid").read_text("utf-8").strip()
     workers = Path(f"/proc/{master}/task/{master}/children").read_text("utf-8").split()
     ticks = 0
@@ -178,22 +262,29 @@ def _cpu_s(output: Path) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def _nginx_table(loads: dict[str, list[_Load]]) -> Iterator[str]:
-    plain = median(load.rate for load in loads[_FILES])
+def _nginx_table(loads: Mapping[_Run, Sequence[_Load]]) -> Iterator[str]:
+    plain = {one.kind: [load.rate for load in found] for one, found in loads.items() if one.server == _FILES}
+    shares = {one: ratio([load.rate for load in found], plain[one.kind]) for one, found in loads.items()}
     rows = [
         [
-            _NAMES[name],
-            f"{median(load.rate for load in runs) / plain:.2f}",
-            f"{median(load.rate for load in runs):,.0f}",
-            f"{median(load.cpu_us for load in runs):.1f}",
-            f"{median(load.p99_ms for load in runs):.1f}",
+            one.name,
+            f"{shares[one]:.2f}",
+            f"{median(load.rate for load in found):,.0f}",
+            f"{median(load.cpu_us for load in found):.1f}",
+            f"{median(load.p99_ms for load in found):.1f}",
         ]
-        for name, runs in loads.items()
+        for one, found in loads.items()
     ]
     yield from table(["", "x plain", "requests/s", "CPU us a request", "99th percentile ms"], rows)
-    costs = [median(load.cpu_us for load in loads[name]) for name in (_ROUTER, _FILES)]
-    yield f"\n- router and rate limit cost {costs[0] - costs[1]:.1f} us of CPU time a request in nginx"
+    yield ""
+    for layout in LAYOUTS:
+        slowest = min(share for one, share in shares.items() if one.server == layout and one.state == _HOT)
+        yield Goal(f"slowest hot requests in `{layout}`, x plain files", slowest, 0.8, is_least=True).line()
+    for kind in (_FIRST, _CURSOR):
+        found = shares[_Run("pages", kind, _UNCACHED)]
+        yield Goal(f"{kind} in `pages`, uncached, x plain files", found, 0.65, is_least=True).line()
     yield f"- {_CONNECTIONS} connections of wrk on the same machine, {_SECONDS} s a run, without gzip"
+    yield "- hot: the same requests again and again; uncached: by the router alone; new: each with a query of its own"
 
 
 # ── the router alone ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -219,11 +310,11 @@ console.log(JSON.stringify(costs));
 """
 
 
-def _njs(runner: Runner, core: str, asked: Sequence[Request]) -> Iterator[str]:
+def _njs(runner: Runner, core: str, asked: Mapping[str, Sequence[Request]]) -> Iterator[str]:
     kinds = {
-        "a market": [request for request in asked if not request[2]][:50],
-        "a first page": [request for request in asked if request[2] and "cursor" not in request[2]][:50],
-        "a later page": [request for request in asked if "cursor" in request[2]][:50],
+        "a market": asked[_MARKET][:50],
+        "a first page": asked[_FIRST][:50],
+        "a later page": asked[_CURSOR][:50],
         "the worst 400": [("GET", f"/{MARKETS}", "status=%6fpen&sort=nosuch&limit=101&cursor=" + "a" * 200)],
     }
     script = runner.root / "router.js"

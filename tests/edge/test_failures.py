@@ -17,6 +17,7 @@ from generator.edge.local.app import LocalEdge
 from generator.edge.local.hosts import Hosts
 from tests.support.bucket import Fault, bucket
 from tests.support.builds import AS_OF, build_now, make_config
+from tests.support.edges import without_cache
 from tests.support.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
 
 MARKETS = f"/{keys.MARKETS}"
@@ -41,6 +42,7 @@ def built() -> Iterator[Path]:
             "publish__endpoint_url": f"http://127.0.0.1:{store}",
         }
         build_now(make_config(folder, **settings))
+        without_cache(folder / "output" / "edge" / "nginx")
         (folder / "ports").write_text(f"{port} {store}")
         yield folder
 

@@ -75,10 +75,16 @@ def config(values: Mapping[str, str], variant: str, layout: str) -> Config:
     return Config.model_validate(nested({**values, "variant": variant, "layout": layout}))
 
 
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    for name, other in names.items():
+        text = text.replace(name, other)
+    return text
+
+
 def rendered(settings: Config) -> dict[str, str]:
-    # Names in nginx's configuration follow from the address.
-    site = nginx_values.site(settings.base_url)
-    files = {file.name: file.text.replace(site, "site") for file in deployment.render(settings)}
+    # Names and an address in nginx's configuration follow from the address.
+    names = {nginx_values.site(settings.base_url): "site", nginx_values.inside(settings.base_url): "127.9.9.9:20127"}
+    files = {file.name: renamed(file.text, names) for file in deployment.render(settings)}
     report = Report(as_of=NOW, source=settings.source.url.get_secret_value()).content()
     return files | {
         name: body.decode() for name, body in pages.render(settings, report, Excerpts(Catalog([], as_of=NOW, hidden=0)))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -10,12 +11,13 @@ from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.edge import cloudflare as edge_cloudflare
 from generator.edge import deployment
+from generator.edge import nginx as nginx_values
 from generator.tree import pages
 from generator.tree.generation import ItemList
 from tests.support import cloudflare, lists
 from tests.support.bucket import bucket
 from tests.support.builds import NOW, make_config
-from tests.support.edges import change_rule
+from tests.support.edges import change_rule, without_cache
 from tests.support.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
 from tests.support.serving import MARKETS, UNLIMITED, served
 
@@ -99,16 +101,27 @@ def _settings(folder: Path, layout: str, port: int, rule: Rule = NO_RULE, **sett
     return config
 
 
+def _settings_without_cache(folder: Path, layout: str, port: int, rule: Rule, **settings: object) -> Config:
+    """The same, but what tests change shows at once. test_nginx_cache.py has the cache."""
+    config = _settings(folder, layout, port, rule, **settings)
+    without_cache(config.output / deployment.FOLDER / nginx_values.FOLDER)
+    return config
+
+
 @contextmanager
-def _nginx(layout: str, folder: Path, rule: Rule, **settings: str) -> Iterator[Site]:
+def _nginx(
+    layout: str, folder: Path, rule: Rule, rendered: Callable[..., Config] = _settings_without_cache, **settings: str
+) -> Iterator[Site]:
     port = free_port()
-    output = _settings(folder, layout, port, rule, **settings).output
+    output = rendered(folder, layout, port, rule, **settings).output
     with nginx(output, port), connected(port) as client:
         yield Site("nginx", layout, output, client, _nothing)
 
 
 @contextmanager
-def _bucket(layout: str, folder: Path, rule: Rule, **settings: str) -> Iterator[Site]:
+def _bucket(
+    layout: str, folder: Path, rule: Rule, rendered: Callable[..., Config] = _settings_without_cache, **settings: str
+) -> Iterator[Site]:
     port, store = free_port(), free_port()
     place = {
         "publish__target": "s3://store/a prefix",
@@ -116,7 +129,7 @@ def _bucket(layout: str, folder: Path, rule: Rule, **settings: str) -> Iterator[
         # Where nothing purged the copies, they would be kept for minutes only.
         "publish__cloudfront_distribution": "E2EXAMPLE",
     }
-    output = _settings(folder, layout, port, rule, **place, **settings).output
+    output = rendered(folder, layout, port, rule, **place, **settings).output
     with bucket(output, store), nginx(output, port, "bucket.conf"), connected(port) as client:
         yield Site("bucket", layout, output, client, _nothing)
 
@@ -158,6 +171,12 @@ _STARTS: Final[Mapping[str, Callable[..., AbstractContextManager[Site]]]] = {
     "worker": _worker,
 }
 EDGES: Final = tuple(_STARTS)
+#: nginx as it is rendered, with its cache.
+_CACHED: Final[Mapping[str, Callable[..., AbstractContextManager[Site]]]] = {
+    "cached-nginx": partial(_nginx, rendered=_settings),
+    "cached-bucket": partial(_bucket, rendered=_settings),
+}
+CACHED: Final = tuple(_CACHED)
 
 
 @contextmanager
@@ -165,4 +184,4 @@ def site(name: str, layout: str, *, rule: Rule = NO_RULE, **settings: str) -> It
     """The edge, rendered for a layout and other settings, with an empty store; `rule` is replaced in its scripts."""
     with ExitStack() as stack:
         folder = stack.enter_context(folder_for_anybody())
-        yield stack.enter_context(_STARTS[name](layout, folder, rule, **settings))
+        yield stack.enter_context({**_STARTS, **_CACHED}[name](layout, folder, rule, **settings))
