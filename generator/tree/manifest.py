@@ -5,13 +5,13 @@ What the manifest does not name does not exist: any other generation on disk is 
 
 import hashlib
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Annotated, Final, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from generator.api import keys
@@ -138,7 +138,11 @@ class Manifest(StoredModel):
 
     def encoded(self) -> bytes:
         """The file's bytes: the same state gives the same bytes."""
-        return self.model_dump_json(by_alias=True, indent=1).encode() + b"\n"
+        # As bytes at once: a million markets are 200 MB, and a text of them would be as much again.
+        return _MANIFEST.dump_json(self, by_alias=True, indent=1) + b"\n"
+
+
+_MANIFEST: Final = TypeAdapter(Manifest)
 
 
 def format_of(content: bytes) -> int:
@@ -188,12 +192,18 @@ def settle(previous: Manifest, built: Manifest, memberships: Memberships, lifeti
     retirements = _retirements(previous, built, memberships, now)
     retired = tuple(generation for generation in retirements if not generation.is_due(now, lifetime))
     retained = {generation.list for generation in retired}
-    held = {market_id: {*current} for market_id, current in memberships.items()}
-    for market_id in held.keys() & previous.markets.keys():
-        held[market_id].update(
-            membership for membership in previous.markets[market_id] if not retained.isdisjoint(_lists_of(membership))
-        )
-    return built.model_copy(update={"complete": True, "retired": retired, "markets": _sorted(held)})
+    earlier = {
+        market_id: _still_listed(before, retained)
+        for market_id, before in previous.markets.items()
+        if market_id in memberships and before != memberships[market_id]
+    }
+    markets = _union(earlier, memberships)
+    return built.model_copy(update={"complete": True, "retired": retired, "markets": markets})
+
+
+def _still_listed(memberships: Iterable[Membership], lists: Collection[str]) -> tuple[Membership, ...]:
+    """Those of the memberships by which a market may be in one of the lists."""
+    return tuple(membership for membership in memberships if not _lists_of(membership).isdisjoint(lists))
 
 
 def retired_at(built: Manifest, planned: str, now: str) -> Manifest:
@@ -228,7 +238,18 @@ def _retired(lists: Lists, now: str, *, partial: bool = False) -> list[Retired]:
 
 
 def _union(before: Mapping[str, Iterable[str]], now: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
-    return _sorted({key: {*before.get(key, ()), *now.get(key, ())} for key in before.keys() | now.keys()})
+    """The values of both by key, all in order."""
+    found: dict[str, tuple[str, ...]] = {}
+    for mapping in (before, now):
+        for key, values in mapping.items():
+            found[key] = _merged(found.get(key, ()), tuple(values))
+    return dict(sorted(found.items()))
+
+
+@lru_cache(maxsize=10_000)
+def _merged(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    """The values of both in order: one object for all markets that have the same."""
+    return tuple(sorted({*some, *others}))
 
 
 def minutes_between(earlier: str, later: str) -> float:
@@ -236,13 +257,15 @@ def minutes_between(earlier: str, later: str) -> float:
     return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds() / 60
 
 
-def _sorted(sets: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
-    return {key: tuple(sorted(values)) for key, values in sorted(sets.items())}
-
-
 def memberships_of(state: MarketStatus, categories: Iterable[str]) -> tuple[Membership, ...]:
     """The memberships of a market that lists show; `categories` are its categories that have lists, as slugs."""
-    return (state, *sorted(f"{state}{keys.CATEGORY_SEPARATOR}{category}" for category in categories))
+    return _memberships_of(state, tuple(sorted(categories)))
+
+
+@lru_cache(maxsize=10_000)
+def _memberships_of(state: MarketStatus, categories: tuple[str, ...]) -> tuple[Membership, ...]:
+    """One object for all markets that are in the same lists."""
+    return (state, *(f"{state}{keys.CATEGORY_SEPARATOR}{category}" for category in categories))
 
 
 def lists_of(memberships_: Iterable[Membership]) -> frozenset[str]:
