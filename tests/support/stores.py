@@ -34,9 +34,17 @@ def use_credentials(monkeypatch: pytest.MonkeyPatch, key_id: str = "test", secre
         "AWS_CONFIG_FILE": "/dev/null",
         "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
         "AWS_EC2_METADATA_DISABLED": "true",
+        "SSL_CERT_FILE": "/dev/null",  # nor has obstore read all certificates, which no store here needs
     }.items():
         monkeypatch.setenv(name, value)
-    for name in ("AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"):
+    for name in (
+        "AWS_SESSION_TOKEN",
+        "AWS_PROFILE",
+        "AWS_REGION",
+        "AWS_DEFAULT_REGION",
+        "AWS_ENDPOINT_URL",
+        "AWS_CA_BUNDLE",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 
