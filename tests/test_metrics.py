@@ -26,7 +26,6 @@ def read(path: Path) -> dict[str, float]:
     }
 
 
-@pytest.mark.every_limit
 def test_a_rebuild_reports_what_was_built_what_is_published_and_how_it_went(site: Site) -> None:
     site.edit(1, prob=7.5)
     site.done("rebuild", "--as-of", hour(1), "--allow-invalid", "--metrics", FILE)
@@ -39,7 +38,7 @@ def test_a_rebuild_reports_what_was_built_what_is_published_and_how_it_went(site
     assert found["objects"] == len(site.built())
     assert found["bytes"] == pytest.approx(sum(map(len, site.built().values())), rel=0.01)
     assert found["cost_usd_per_month S3 + CloudFront"] > found["cost_usd_per_month R2"] > 0
-    assert found["uploaded_objects"] > 1_000
+    assert found["uploaded_objects"] > 50
     assert found["last_run_exit_code rebuild"] == 0
     assert found["last_run_duration_seconds rebuild"] > 0
     assert found["last_success_timestamp_seconds rebuild"] == found["last_run_timestamp_seconds rebuild"]

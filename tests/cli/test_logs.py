@@ -20,7 +20,6 @@ def lines(stderr: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in stderr.splitlines()]
 
 
-@pytest.mark.every_limit
 def test_json_logs_are_a_line_per_stage_with_its_duration_and_counts(site: Site) -> None:
     site.edit(1, question="Another question?")
     result = site.done("rebuild", "--as-of", hour(1), "--log-format", "json")
@@ -29,7 +28,7 @@ def test_json_logs_are_a_line_per_stage_with_its_duration_and_counts(site: Site)
     assert all(line["level"] == "info" and line["duration_ms"] >= 0 for line in stages.values())
     assert (stages["read"]["markets"], stages["read"]["hidden"]) == (11, 1)
     assert (stages["render"]["lists"], stages["render"]["quarantined"]) == (30, 0)
-    assert stages["place"]["written"] == stages["upload"]["uploaded"] > 1_000
+    assert stages["place"]["written"] == stages["upload"]["uploaded"] > 50
     assert all(datetime.fromisoformat(line["time"]).tzinfo for line in stages.values())
     times = [datetime.fromisoformat(line["time"]) for line in stages.values()]
     for (line, end), begin in zip(zip(stages.values(), times, strict=True), [None, *times], strict=False):

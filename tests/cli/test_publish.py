@@ -4,14 +4,13 @@ import os
 import pty
 import re
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.support.builds import ROOT, files
-from tests.support.commands import run
+from tests.support.commands import fresh, run
 from tests.support.publishing import FX, Site, hour
 from tests.support.rows import market_id
 
@@ -103,13 +102,12 @@ def test_secrets_are_never_printed(site: Site, arguments: tuple[str, ...]) -> No
         assert not [content for content in everything if secret.encode() in content]
 
 
-@pytest.mark.every_limit
 def test_progress_is_shown_on_a_terminal_only(site: Site) -> None:
     site.edit(1, question="Else?")
     master, slave = pty.openpty()
     where = ("--set", f"publish.target={site.target}", "--set", f"publish.endpoint_url={site.server.url}")
     with subprocess.Popen(
-        [sys.executable, "-m", "generator", "rebuild", "--as-of", hour(1), *where],
+        [*fresh(), "rebuild", "--as-of", hour(1), *where],
         cwd=site.folder, stdout=subprocess.PIPE, stderr=slave, text=True,
         env={**os.environ, **CREDENTIALS, "PYTHONPATH": str(ROOT), "TERM": "xterm"},
     ) as process:  # fmt: skip

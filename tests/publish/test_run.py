@@ -48,14 +48,13 @@ def test_the_first_publish_uploads_the_whole_build(empty: Site) -> None:
     assert result.stderr == ""
 
 
-@pytest.mark.every_limit
 def test_every_object_is_stored_with_its_headers(site: Site) -> None:
     stored = {
         key.removeprefix("api/"): (headers["content-type"], headers["cache-control"])
         for key, (_, headers) in site.server.objects().items()
         if key.startswith("api/v1/")
     }
-    assert len(stored) > 3_000
+    assert len(stored) > 200
     assert stored == {key: tuple(keys.headers(key, keys.UNPURGED_IMMUTABLE).values()) for key in stored}
 
 

@@ -3,7 +3,7 @@
 Every test builds so, except those marked `every_limit`; `tests/conftest.py` sees to it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -14,6 +14,8 @@ from generator.tree import pages
 EVERY: Final = pages.LIMITS
 #: Those that tests read by, and those that the product itself does: the greatest, and the ones the index page links.
 FEW: Final = (1, 2, 3, 5, 7, 10, 20, 50, 100)
+#: Enough for a site without a search index, which takes items from pages of the other limits.
+FEWEST: Final = (1, 2, 3, 7, 20, 100)
 
 
 def prepare() -> None:
@@ -27,8 +29,15 @@ def are_few() -> bool:
 
 
 @contextmanager
+def only(limits: Sequence[int]) -> Iterator[None]:
+    """Build with these limits for the length of the block."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pages, "LIMITS", limits)
+        yield
+
+
+@contextmanager
 def every() -> Iterator[None]:
     """Build with all limits for the length of the block."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pages, "LIMITS", EVERY)
+    with only(EVERY):
         yield

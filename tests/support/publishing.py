@@ -5,7 +5,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
@@ -252,14 +252,19 @@ class Original:
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
     """A site with few limits, built and published at FIRST."""
-    with published_once(tmp_path_factory.mktemp("original"), populate, {}) as made:
+    with ExitStack() as stack:
+        # For the build alone: the fixture outlives the tests that want these limits.
+        with limits.only(limits.FEWEST):
+            made = stack.enter_context(published_once(tmp_path_factory.mktemp("original"), populate, {}))
         yield made
 
 
 @pytest.fixture(scope="session")
 def original_of_every_limit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
     """The same, with pages for all hundred limits."""
-    with limits.every(), published_once(tmp_path_factory.mktemp("original"), populate, {}) as made:
+    with ExitStack() as stack:
+        with limits.every():
+            made = stack.enter_context(published_once(tmp_path_factory.mktemp("original"), populate, {}))
         yield made
 
 
@@ -302,7 +307,7 @@ def site(request: pytest.FixtureRequest, site_server: S3Server, monkeypatch: pyt
     """A copy of the published site; the working directory is its folder."""
     is_whole = request.node.get_closest_marker("every_limit") is not None
     original = request.getfixturevalue("original_of_every_limit" if is_whole else "original")
-    with copied(original, site_server, monkeypatch) as site:
+    with nullcontext() if is_whole else limits.only(limits.FEWEST), copied(original, site_server, monkeypatch) as site:
         yield site
 
 

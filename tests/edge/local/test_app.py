@@ -2,6 +2,7 @@
 
 import gzip
 import random
+import sqlite3
 from collections.abc import Mapping
 from itertools import cycle, repeat
 from pathlib import Path
@@ -141,9 +142,9 @@ def test_a_body_is_no_reason_to_hang(client: Client) -> None:
     assert client.send("GET", MARKETS, Transfer_Encoding="chunked").status == 200
 
 
-def test_an_api_below_a_path_is_served_below_that_path(folder: Path) -> None:
-    build_now(make_config(folder, base_url="https://example.org/api"))
-    with served(folder, "--set", "base_url=https://example.org/api") as server, connected(server.port) as client:
+def test_an_api_below_a_path_is_served_below_that_path(tmp_path: Path, database: sqlite3.Connection) -> None:
+    build_now(make_config(tmp_path, base_url="https://example.org/api"))
+    with served(tmp_path, "--set", "base_url=https://example.org/api") as server, connected(server.port) as client:
         assert f"/api{MARKETS}" in server.said[0]
         assert client.send("GET", f"/api{MARKETS}").status == 200
         assert client.send("GET", MARKETS).status == 404
