@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, nullcontext, suppress
+from contextlib import closing, suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from generator.tree import chunks, layouts, pages
 from generator.tree.manifest import Manifest, lists_of
 from tests.support import limits
 from tests.support.builds import ROOT, files
-from tests.support.campaigns import IS_FULL, rounds, sample
+from tests.support.campaigns import rounds, sample
 from tests.support.faults import (
     LIMITS_WALKED,
     LIST_NAMES,
@@ -61,13 +61,8 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 @pytest.fixture
-def builds(request: pytest.FixtureRequest, world: World) -> Iterator[Builds]:
-    """Builds with the test's limits; with all of them in campaigns at full length."""
-    is_whole = IS_FULL and request.node.get_closest_marker("campaign") is not None
-    with (
-        limits.every() if is_whole else nullcontext(),
-        closing(Builds(world, world.folder / "output")) as builds,
-    ):
+def builds(world: World) -> Iterator[Builds]:
+    with closing(Builds(world, world.folder / "output")) as builds:
         yield builds
 
 
@@ -121,6 +116,8 @@ def both(call: str, *numbers: int) -> list[Fault]:
     return [Fault(call, number, after=after) for number in numbers for after in (False, True)]
 
 
+#: Of a build with few limits.
+FIRST_PAGES = len(LIST_NAMES) * len(limits.FEW)
 #: Calls at which the main process is killed, from first to last.
 COMMIT = [
     Fault("sync"),
@@ -129,8 +126,8 @@ COMMIT = [
     *both("generation", 1, 2, 29, 30),
     *(Fault("generation", number) for number in range(3, 29)),
     *both("detail", 1, 2, 4),
-    *both("first", 1, 2, 99, 100, 101, 2999, 3000),
-    *(Fault("first", number) for number in range(37, 3000, 60)),
+    *both("first", 1, 2, 99, 100, 101, FIRST_PAGES - 1, FIRST_PAGES),
+    *(Fault("first", number) for number in range(7, FIRST_PAGES, 5)),
     *both("document", 1),
     *both("report", 1),
 ]
@@ -140,15 +137,9 @@ CLEARING = [Fault("clear", number) for number in (1, 2, 40)]
 STAGING = [
     *(Fault("create", number) for number in (1, 3, 5)),
     *(Fault("mkdir", number) for number in (1, 2)),
-    *(Fault("create", number, who="worker", victim="main") for number in range(1, 2000, 220)),
-    *(Fault("mkdir", number, who="worker", victim="main") for number in (1, 2, 50, 400)),
+    *(Fault("create", number, who="worker", victim="main") for number in range(1, 250, 27)),
+    *(Fault("mkdir", number, who="worker", victim="main") for number in (1, 2, 20, 40)),
 ]
-
-
-def chosen(faults: list[Fault], short: int) -> list[Fault]:
-    """All faults; in the short tier a sample of those that a build with few limits reaches."""
-    most = {"first": 30 * len(limits.FEW), "create": 250, "mkdir": 50}
-    return sample([fault for fault in faults if IS_FULL or fault.number <= most.get(fault.call, fault.number)], short)
 
 
 @pytest.mark.campaign
@@ -156,7 +147,7 @@ def test_a_build_killed_at_any_call_leaves_the_old_state_or_the_new(
     world: World, builds: Builds, reader: Reader
 ) -> None:
     # In random order, so that most killed builds follow one killed at another call.
-    faults = chosen([*COMMIT, *PRUNING, *CLEARING, *STAGING], 8)
+    faults = sample([*COMMIT, *PRUNING, *CLEARING, *STAGING], 8)
     random.Random(7).shuffle(faults)
     builds.build()
     states, is_withdrawn = [world.state()], False
@@ -185,7 +176,7 @@ def test_a_build_killed_at_any_call_leaves_whole_searches(world: World, builds: 
     reader, exact = SearchingReader.of_folder(builds.output), 0
     builds.build()
     states = [searched(world)]
-    for fault in [*both("manifest", 1, 2), *(Fault("generation", number) for number in range(1, 120, 7))]:
+    for fault in [*both("manifest", 1, 2), *(Fault("generation", number) for number in range(1, 120, 20))]:
         walks = [reader.begin(name, 7) for name in SEARCHES]
         world.advance()
         states.append(searched(world))
@@ -237,7 +228,7 @@ def test_between_any_two_renames_every_walk_is_exact(world: World, builds: Build
         os.kill(pid, signal.SIGCONT)
     assert builds.end() == 0
     assert stops == len(pages.LIMITS)
-    assert mixed >= rounds(6, 91)
+    assert mixed >= 6
 
 
 def is_stopped(pid: int) -> bool:
@@ -264,10 +255,10 @@ def test_a_first_build_killed_at_any_call_leaves_whole_lists_or_none(world: Worl
         Fault("sync"),
         Fault("mkdir", 2, after=True),
         *(Fault("generation", number) for number in (2, 31)),
-        *(Fault("first", number) for number in (1, 150, 1500, 3030)),
-        Fault("create", 700, who="worker", victim="main"),
+        *(Fault("first", number) for number in (1, 15, 150, FIRST_PAGES)),
+        Fault("create", 90, who="worker", victim="main"),
     ]
-    faults = chosen(faults, 3)
+    faults = sample(faults, 3)
     state, found = world.state(), 0
     for number, fault in enumerate(faults):
         builds.output = world.folder / f"output-{number}"

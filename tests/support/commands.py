@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from generator.cli.main import main
+from generator.tree import pages
 from tests.support import limits, loaded
 from tests.support.builds import ROOT
 
@@ -29,7 +30,7 @@ def run(*arguments: str | Path, cwd: Path = ROOT, **environ: str) -> subprocess.
         "arguments": [*map(str, arguments)],
         "cwd": str(cwd),
         "environ": {**os.environ, **environ},
-        "few": limits.are_few(),
+        "limits": [*pages.LIMITS],
     }
     server = _server()
     assert server.stdin
@@ -44,7 +45,8 @@ def fresh() -> list[str]:
     """The words that begin a command in a process that shares nothing with this one but its limits."""
     if not limits.are_few():
         return [sys.executable, "-m", "generator"]
-    code = f"import {limits.__name__}, generator.cli.main as it; {limits.__name__}.prepare(); it.main()"
+    few = f"{limits.__name__}.prepare({pages.LIMITS!r})"
+    code = f"import {limits.__name__}, generator.cli.main as it; {few}; it.main()"
     return [sys.executable, "-c", code]
 
 
@@ -78,8 +80,7 @@ def _carried_out(job: dict[str, Any], *outputs: int) -> int:
     os.chdir(job["cwd"])
     os.environ.clear()
     os.environ.update(job["environ"])
-    if job["few"]:
-        limits.prepare()
+    limits.prepare(job["limits"])
     try:
         main(args=job["arguments"], prog_name="python -m generator")
     except SystemExit as end:

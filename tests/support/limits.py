@@ -18,9 +18,9 @@ FEW: Final = (1, 2, 3, 5, 7, 10, 20, 50, 100)
 FEWEST: Final = (1, 2, 3, 7, 20, 100)
 
 
-def prepare() -> None:
+def prepare(limits: Sequence[int] = FEW) -> None:
     """Build with few limits in this process from now on, and in those it forks."""
-    pytest.MonkeyPatch().setattr(pages, "LIMITS", FEW)
+    pytest.MonkeyPatch().setattr(pages, "LIMITS", limits)
 
 
 def are_few() -> bool:
