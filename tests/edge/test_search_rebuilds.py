@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from http import HTTPStatus
-from itertools import count, product
+from itertools import count, cycle, product
 from typing import Final, TypeAlias
 
 import pytest
@@ -54,8 +54,10 @@ Answers: TypeAlias = Mapping[Query, Sequence[str]]
 READ: Final = f"{keys.LISTS}/all"
 #: Seconds for which an edge may show what was replaced: nginx knows open files for one.
 LAG: Final = 2.0
-BUILDS: Final = 6
-READERS: Final = 12
+READERS: Final = 6
+#: Builds, at least and at most, until so many walks have gone on while one was published.
+BUILDS: Final = range(4, 40)
+CROSSING: Final = 10
 #: The market that is taken down, and the words that it alone has, in title and description.
 CANARY: Final = 3
 RARE: Final = ("qixyzzy", "zyzzyva")
@@ -142,9 +144,9 @@ class Seen:
     ended: float
 
 
-@pytest.fixture(params=product(EDGES, LAYOUTS), ids="-".join)
+@pytest.fixture(params=zip(EDGES, cycle(LAYOUTS), strict=False), ids="-".join)
 def rebuilt(request: pytest.FixtureRequest) -> Iterator[Rebuilt]:
-    """The edge with a first build."""
+    """The edge with a first build, each edge in one layout: test_layout_change.py has both of all."""
     with (
         site(*request.param, rule=NO_RULE, **SETTINGS) as edge,
         closing(create_database(edge.output.parent / "markets.db")) as database,
@@ -158,9 +160,9 @@ def rebuilt(request: pytest.FixtureRequest) -> Iterator[Rebuilt]:
         yield made
 
 
-def reads(port: int, number: int, stop: threading.Event) -> list[Seen]:
+def read_on(port: int, number: int, stop: threading.Event, seen: list[Seen]) -> None:
     """Walk again and again, a little slower than builds are made."""
-    dice, seen = random.Random(number), list[Seen]()  # noqa: S311 - no secret
+    dice = random.Random(number)  # noqa: S311 - no secret
     with connected(port) as client:
         while not stop.is_set():
             walk, began = Walk(dice.choice(QUERIES)), time.monotonic()
@@ -170,7 +172,6 @@ def reads(port: int, number: int, stop: threading.Event) -> list[Seen]:
                 time.sleep(dice.random() / 4)
                 walk.read(client)
             seen.append(Seen(walk.query, walk.ids(), began, first, time.monotonic()))
-    return seen
 
 
 @dataclass(frozen=True)
@@ -182,12 +183,17 @@ class State:
     ended: float
 
 
+def crossing(seen: Sequence[Seen], states: Sequence[State]) -> list[Seen]:
+    """The walks that went on while a build was published."""
+    return [one for one in seen if any(one.first < state.ended < one.ended for state in states)]
+
+
 def test_every_walk_is_that_of_the_build_in_which_it_began(rebuilt: Rebuilt) -> None:
-    stop, states = threading.Event(), [State(rebuilt.expected(), 0.0, 0.0)]
+    stop, states, seen = threading.Event(), [State(rebuilt.expected(), 0.0, 0.0)], list[Seen]()
     with ThreadPoolExecutor(READERS) as readers:
-        walks = [readers.submit(reads, rebuilt.edge.client.port, number, stop) for number in range(READERS)]
+        walks = [readers.submit(read_on, rebuilt.edge.client.port, number, stop, seen) for number in range(READERS)]
         try:
-            for number in range(BUILDS):
+            for number in range(BUILDS.stop):
                 for market in rebuilt.dice.sample(range(1, 41 + number), 15):
                     rebuilt.edit(market)
                 rebuilt.insert(41 + number)
@@ -195,9 +201,12 @@ def test_every_walk_is_that_of_the_build_in_which_it_began(rebuilt: Rebuilt) -> 
                 began = time.monotonic()
                 rebuilt.build()
                 states.append(State(rebuilt.expected(), began, time.monotonic()))
+                if number >= BUILDS.start and len(crossing([*seen], states)) > CROSSING:
+                    break
         finally:
             stop.set()
-        seen = [one for walk in walks for one in walk.result()]
+        for walk in walks:
+            walk.result()
     superseded = [state.ended for state in states[1:]] + [float("inf")]
     for one in seen:
         possible = [
@@ -206,9 +215,8 @@ def test_every_walk_is_that_of_the_build_in_which_it_began(rebuilt: Rebuilt) -> 
             if state.began <= one.first and one.began <= until + LAG
         ]
         assert one.ids in possible, one
-    crossed = [one for one in seen if any(one.first < state.ended < one.ended for state in states)]
-    assert len(crossed) > 10, "hardly any walk went on while a build was published"
-    assert len({tuple(one.ids) for one in seen}) > 10, "hardly any build was read"
+    assert len(crossing(seen, states)) > CROSSING, "hardly any walk went on while a build was published"
+    assert len({tuple(one.ids) for one in seen}) > CROSSING, "hardly any build was read"
 
 
 def test_what_is_taken_down_is_in_no_answer_and_walks_with_it_end(rebuilt: Rebuilt) -> None:
