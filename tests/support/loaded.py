@@ -45,7 +45,7 @@ def _speed_up_clients(patch: pytest.MonkeyPatch) -> None:
 
     def begin_with_known_names(self: EventAliaser, *arguments: Any) -> None:
         begin(self, *arguments)
-        self._alias_name_cache = names
+        vars(self)["_alias_name_cache"] = names
 
     def rule_set(**data: Any) -> RuleSet:
         # The loader, which all sessions share, keeps the rules.
