@@ -12,7 +12,6 @@ from generator.builder.notices import Remark
 from generator.config.settings import Config
 from generator.markets import detail
 from generator.markets.catalog import Market
-from generator.markets.detail import Detail
 from generator.markets.quarantine import Quarantine
 from generator.source.queries import Range, Within, few_or_all
 from generator.source.reader import Reader
@@ -49,8 +48,9 @@ class DetailCounts:
 class StagedRange:
     """The staged details of a range of markets, findings about rows, and excerpts for the inspection page.
 
-    `made` says what each detail is made of, if that is known; `false_versions` names the markets whose details changed
-    although their versions did not.
+    `made` says what each of them is made of, if that is known. `kept` names the markets whose details stay as they are:
+    what is known of these need not come from a worker. `false_versions` names those whose details changed although
+    their versions did not.
     """
 
     within: Range
@@ -59,6 +59,7 @@ class StagedRange:
     remarks: list[Remark] = field(default_factory=list)
     excerpts: list[Excerpt] = field(default_factory=list)
     made: dict[str, Made] = field(default_factory=dict)
+    kept: list[str] = field(default_factory=list)
     counts: DetailCounts = field(default_factory=DetailCounts)
     false_versions: list[str] = field(default_factory=list)
 
@@ -126,8 +127,8 @@ class _Work:
                 if body is None:
                     self._add_unread([market])
                     continue
-                self._made.excerpts += self._stager.excerpts.taken(Detail.of_body(body))
-            self._made.made[market.id] = self._last.keep(market, self._made.staged)
+                self._made.excerpts += self._stager.excerpts.taken(market.id, body)
+            self._made.kept.append(market.id)
             self._made.counts.kept += 1
 
     def _update(self, markets: Iterable[Market]) -> None:
@@ -142,8 +143,7 @@ class _Work:
                 body = detail.with_market(before, shown)
                 self._stage(wanted[shown.id], body)
                 self._made.counts.updated += 1
-                if self._stager.excerpts.wants(shown.id):
-                    self._made.excerpts += self._stager.excerpts.taken(Detail.of_body(body))
+                self._made.excerpts += self._stager.excerpts.taken(shown.id, body)
 
     def _read(self) -> None:
         for within in self._selections(self._unread):
@@ -155,8 +155,8 @@ class _Work:
                 if has_findings:
                     self._made.quarantine.add(quarantine)
                     self._made.remarks += remarks
-                self._made.excerpts += self._stager.excerpts.taken(read)
                 body = read.body()
+                self._made.excerpts += self._stager.excerpts.taken(read.market.id, body)
                 self._stage(self._unread[read.market.id], body, is_known=not has_findings)
                 self._made.counts.read += 1
                 self._compare(read.market.id, body, has_findings=has_findings)

@@ -105,6 +105,7 @@ class Renderer:
     ) -> tuple[Staged, Fingerprints]:
         """What details and documents are staged, and what was found in the details and they are made of."""
         staged, made, false_versions = Staged(), dict[str, Made](), list[str]()
+        markets = catalog.by_id()
         for part in ranges:
             staged.add(part.staged)
             self.quarantine.add(part.quarantine)
@@ -112,6 +113,7 @@ class Renderer:
             excerpts.keep(part.excerpts)
             self.counts.add(part.counts)
             made |= part.made
+            made |= {market_id: self.last.keep(markets[market_id], staged) for market_id in part.kept}
             false_versions += part.false_versions
         if false_versions:
             raise FalseVersionsError(false_versions)

@@ -6,7 +6,6 @@ from math import isfinite
 from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
-from pydantic_core import from_json
 
 from generator.api import contract
 from generator.api.contract import OrderBook, OrderBookLevel
@@ -56,17 +55,6 @@ class Detail:
                 "recentFills": [fill.wire() for fill in self.recent_fills],
                 "probHistory": [{"timestamp": timestamp, "prob": prob} for timestamp, prob in self.points],
             }
-        )
-
-    @classmethod
-    def of_body(cls, body: bytes) -> "Detail":
-        """Decode what `body` encoded."""
-        found = from_json(body)
-        return cls(
-            market=contract.PublicMarketDetailMarket.model_validate(found["market"]),
-            order_book=OrderBook.model_validate(found["orderBook"]),
-            recent_fills=[Fill(**fill) for fill in found["recentFills"]],
-            points=[(point["timestamp"], point["prob"]) for point in found["probHistory"]],
         )
 
 

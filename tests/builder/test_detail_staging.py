@@ -376,7 +376,7 @@ def test_an_audit_counts_the_fills_of_its_sample_too(built: Site) -> None:
     built.tell(3)
     built.build()
     built.database.execute("DELETE FROM fills WHERE created_at = '2026-01-31 11:00:00.000000'")
-    earlier = LastDetails(Output(built.output, built.output), known=made(built.output)).counts(Sample(1, ""))
+    earlier = LastDetails(Output(built.output, built.output), known=made(built.output)).counts(Sample(1, 0))
     with open_reader(make_config(built.folder), Quarantine()) as reader, pytest.raises(FalseVersionsError) as found:
         reader.catalog(AS_OF + timedelta(minutes=built.minutes), earlier)
     assert found.value.markets == [market_id(3)]

@@ -48,7 +48,7 @@ def staged(config: Config, use: Callable[[Details], list[StagedRange | Range]]) 
     quarantine = Quarantine()
     with locked(config.output) as folder, open_reader(config, quarantine) as reader:
         catalog = reader.catalog(AS_OF)
-        stager = Stager(config, folder, Excerpts(catalog), LastDetails(folder), Sample(0, ""), NOW)
+        stager = Stager(config, folder, Excerpts(catalog), LastDetails(folder), Sample(0, 0), NOW)
         return use(Details(config, catalog, reader, stager))
 
 

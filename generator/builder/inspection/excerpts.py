@@ -3,16 +3,14 @@
 Both are bounded, so that the page opens quickly with any catalog; the rest is in the published files.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
+from pydantic_core import from_json
+
 from generator.api import contract
-from generator.api.contract import OrderBookLevel
 from generator.markets.catalog import Catalog, Market
-from generator.markets.detail import Detail
-from generator.markets.fills import Fill
-from generator.markets.history import Point
 
 #: The most bytes of list items on the page, enough for about ten thousand markets.
 ITEM_BYTES: Final = 5_000_000
@@ -25,6 +23,8 @@ FILLS: Final = 5
 DESCRIPTION: Final = 400
 
 
+#: JSON values by name.
+Json: TypeAlias = Mapping[str, Any]
 #: A market's id and its excerpt, encoded.
 Excerpt: TypeAlias = tuple[str, bytes]
 
@@ -41,9 +41,9 @@ class Excerpts:
         """Whether the market is among the most popular."""
         return market_id in self._wanted
 
-    def taken(self, shown: Detail) -> list[Excerpt]:
-        """An excerpt of the market; nothing unless it is among the most popular."""
-        return [(shown.market.id, contract.encode(excerpt(shown)))] if self.wants(shown.market.id) else []
+    def taken(self, market_id: str, body: bytes) -> list[Excerpt]:
+        """An excerpt of the body of the market's detail; nothing unless it is among the most popular."""
+        return [(market_id, contract.encode(excerpt(from_json(body))))] if self.wants(market_id) else []
 
     def keep(self, excerpts: Iterable[Excerpt]) -> None:
         """Add excerpts to the page."""
@@ -86,42 +86,48 @@ def _popularity(market: Market) -> tuple[float, float, str]:
     return -market.trader_count, -market.volume, market.id
 
 
-def excerpt(shown: Detail) -> dict[str, Any]:
-    """The short form of a detail; templates/inspection/market.js unfolds it."""
-    market = shown.market
+def excerpt(shown: Json) -> Json:
+    """The short form of a detail, in JSON values; templates/inspection/market.js unfolds it."""
+    market, book = shown["market"], shown["orderBook"]
+    description = market["description"] or ""
     return {
-        "id": market.id,
-        "description": (market.description or "")[:DESCRIPTION],
-        "isCut": len(market.description or "") > DESCRIPTION,
-        "pools": [market.pool_yes, market.pool_no],
-        "pause": market.trading_pause_reason,
-        "fx": market.fx_family_member,
-        "bids": _levels(shown.order_book.bids),
-        "asks": _levels(shown.order_book.asks),
-        "fills": _fills(shown.recent_fills),
-        "history": _history(shown.points),
+        "id": market["id"],
+        "description": description[:DESCRIPTION],
+        "isCut": len(description) > DESCRIPTION,
+        "pools": [market["poolYes"], market["poolNo"]],
+        "pause": market["tradingPauseReason"],
+        "fx": market["fxFamilyMember"],
+        "bids": _levels(book["bids"]),
+        "asks": _levels(book["asks"]),
+        "fills": _fills(shown["recentFills"]),
+        "history": _history(shown["probHistory"]),
     }
 
 
-def _levels(levels: Sequence[OrderBookLevel]) -> list[Any]:
-    return [len(levels), *([level.price, level.amount] for level in levels[:LEVELS])]
+def _levels(levels: Sequence[Json]) -> list[Any]:
+    return [len(levels), *([level["price"], level["amount"]] for level in levels[:LEVELS])]
 
 
-def _fills(fills: Sequence[Fill]) -> list[Any]:
-    return [len(fills), *([fill.timestamp, fill.price, fill.amount, fill.shares] for fill in fills[:FILLS])]
+def _fills(fills: Sequence[Json]) -> list[Any]:
+    shown = ([fill[name] for name in ("timestamp", "price", "amount", "shares")] for fill in fills[:FILLS])
+    return [len(fills), *shown]
 
 
-def _history(points: Sequence[Point]) -> list[Any]:
+def _history(points: Sequence[Json]) -> list[Any]:
     """The number of points, the time of the first, then for some points seconds since it and probability in ‰."""
     if not points:
         return [0, None]
     last = len(points) - 1
     steps = min(last, POINTS - 1)
     chosen = [points[place * last // steps] for place in range(steps + 1)] if steps else points
-    start = datetime.fromisoformat(points[0][0])
+    first = points[0]["timestamp"]
+    start = datetime.fromisoformat(first)
     flat = [
         number
-        for time, prob in chosen
-        for number in (round((datetime.fromisoformat(time) - start).total_seconds()), round(prob * 1000))
+        for point in chosen
+        for number in (
+            round((datetime.fromisoformat(point["timestamp"]) - start).total_seconds()),
+            round(point["prob"] * 1000),
+        )
     ]
-    return [len(points), points[0][0], *flat]
+    return [len(points), first, *flat]

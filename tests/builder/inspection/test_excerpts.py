@@ -20,8 +20,8 @@ def catalog(*markets: Market) -> Catalog:
     return Catalog(markets, as_of=NOW, hidden=0)
 
 
-def shown(number: int = 1, points: int = 0, levels: int = 0, fills: int = 0, **columns: Any) -> Detail:
-    """The detail of a market with that many points, levels on each side, and fills."""
+def shown(number: int = 1, points: int = 0, levels: int = 0, fills: int = 0, **columns: Any) -> bytes:
+    """The body of the detail of a market with that many points, levels on each side, and fills."""
     side = [OrderBookLevel(price=0.9 - level / 100, amount=1.5) for level in range(levels)]
     return Detail(
         market=row_validation.market(market_row(number, **columns), fx=None, fills24h=0, as_of=NOW),
@@ -32,7 +32,12 @@ def shown(number: int = 1, points: int = 0, levels: int = 0, fills: int = 0, **c
         points=[
             (f"2026-01-{1 + at // 1440:02}T{at // 60 % 24:02}:{at % 60:02}:00.000Z", at / 9999) for at in range(points)
         ],
-    )
+    ).body()
+
+
+def read(**columns: Any) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(shown(**columns))
+    return content
 
 
 def held(made: Excerpts) -> dict[str, Any]:
@@ -58,7 +63,7 @@ def test_members_of_fx_families_are_marked() -> None:
 def test_no_text_can_end_the_element_that_holds_the_data() -> None:
     text = "</script><!-- <b>"
     made = Excerpts(catalog(public_market(1, question=text)))
-    made.keep(made.taken(shown(1, question=text, description=text)))
+    made.keep(made.taken(market_id(1), shown(1, question=text, description=text)))
     assert b"<" not in made.encoded()
     assert held(made)["items"][0]["question"] == text
     assert held(made)["excerpts"][0]["description"] == text
@@ -75,12 +80,12 @@ def test_only_the_most_popular_have_excerpts() -> None:
     count = excerpts.EXCERPTS + 5
     made = Excerpts(catalog(*[public_market(number, trader_count=number) for number in range(count)]))
     for number in range(count):
-        made.keep(made.taken(shown(number)))
+        made.keep(made.taken(market_id(number), shown(number)))
     assert {excerpt["id"] for excerpt in held(made)["excerpts"]} == {market_id(number) for number in range(5, count)}
 
 
 def test_an_excerpt_is_short_and_states_the_full_counts() -> None:
-    made = excerpts.excerpt(shown(points=500, levels=20, fills=50, description="d" * 9_999))
+    made = excerpts.excerpt(read(points=500, levels=20, fills=50, description="d" * 9_999))
     assert (len(made["description"]), made["isCut"]) == (DESCRIPTION, True)
     assert made["bids"] == [20, *([round(0.9 - level / 100, 2), 1.5] for level in range(LEVELS))]
     assert made["fills"] == [50, *[[NOW, None, 1.0, 2.0]] * FILLS]
@@ -92,13 +97,13 @@ def test_an_excerpt_is_short_and_states_the_full_counts() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, POINTS - 1, POINTS])
 def test_a_short_history_is_kept_whole(count: int) -> None:
-    made = excerpts.excerpt(shown(points=count))["history"]
+    made = excerpts.excerpt(read(points=count))["history"]
     start = "2026-01-01T00:00:00.000Z" if count else None
     assert made == [count, start, *(number for at in range(count) for number in (at * 60, round(at / 9.999)))]
 
 
 def test_a_market_without_details_has_an_empty_excerpt() -> None:
-    made = excerpts.excerpt(shown(description=None))
+    made = excerpts.excerpt(read(description=None))
     assert (made["description"], made["isCut"], made["bids"], made["fills"]) == ("", False, [0], [0])
 
 
