@@ -162,13 +162,13 @@ def unknown_fields(error: ValidationError) -> str:
 
 def digest(key: str, body: bytes) -> str:
     """A digest of an object's bytes and headers: it changed when the digest did."""
-    return hashlib.sha256(_head(tuple(sorted(keys.headers(key).items()))) + body).hexdigest()[:_DIGEST_LENGTH]
+    return hashlib.sha256(_head(tuple(keys.headers(key).items())) + body).hexdigest()[:_DIGEST_LENGTH]
 
 
 @cache
 def _head(headers: tuple[tuple[str, str], ...]) -> bytes:
     """The headers as bytes: few differ, and every object is digested with its own."""
-    return "".join(f"{name}: {value}\n" for name, value in headers).encode() + b"\n"
+    return "".join(f"{name}: {value}\n" for name, value in sorted(headers)).encode() + b"\n"
 
 
 def intend(previous: Manifest, lists: Lists, memberships: Memberships, now: str, slugs: Slugs = _NONE) -> Manifest:

@@ -45,8 +45,8 @@ class _Thread(threading.local):
     temporary: Path | None = None
     lock: ExitStack | None = None
     has_lock = False
-    #: The folders to which no link leads.
-    owned: set[str]
+    #: The folders, by the beginning of keys, to which no link leads.
+    folders: dict[str, Path]
 
 
 class Directory:
@@ -146,7 +146,7 @@ class Directory:
         """A block in which this thread takes the lock once, and looks once whether links lead to a folder."""
         own = self._own
         with ExitStack() as lock:
-            own.lock, own.has_lock, own.owned = lock, False, set()
+            own.lock, own.has_lock, own.folders = lock, False, {}
             try:
                 yield
             finally:
@@ -193,16 +193,16 @@ class Directory:
         return own.temporary
 
     def _path(self, key: str) -> Path:
+        own = self._own
+        folder, _, name = key.rpartition("/")
+        if own.lock and folder in own.folders:
+            return own.folders[folder] / name
         path = self._root / key
-        folder = key.rpartition("/")[0]
-        if self._own.lock is None or folder not in self._own.owned:
-            # Through a link, or `..` in a key, we would write and delete somewhere else.
-            if os.path.realpath(path.parent) != str(path.parent):
-                raise StoreError(
-                    f"{path.parent}: a symbolic link leads elsewhere; replace it with a folder, or {_REMEDY}"
-                )
-            if self._own.lock:
-                self._own.owned.add(folder)
+        # Through a link, or `..` in a key, we would write and delete somewhere else.
+        if os.path.realpath(path.parent) != str(path.parent):
+            raise StoreError(f"{path.parent}: a symbolic link leads elsewhere; replace it with a folder, or {_REMEDY}")
+        if own.lock:
+            own.folders[folder] = path.parent
         return path
 
     def _check(self, key: str, path: Path, condition: Condition) -> None:
