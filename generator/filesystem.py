@@ -67,15 +67,16 @@ class WriteAhead:
         """Start flushing, unless a flush is running."""
         if _SYNCFS is None or (self._begun and not self._begun.done()):
             return
-        self._check()
+        self.check()
         self._begun = self._thread.submit(sync, self._folder)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self._thread.shutdown()
         if error is None:
-            self._check()
+            self.check()
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Wait for the flush that is running; raise OSError if it failed."""
         # The system reports a failed write only once, possibly here.
         if self._begun:
             self._begun.result()

@@ -33,6 +33,8 @@ _REMEDY: Final = "choose another directory with --set publish.target=…"
 _PARALLEL: Final = 8
 #: Another writer may delete a folder that it found empty, or our temporary file, while we are about to use it.
 _ATTEMPTS: Final = 10
+#: Bytes written before the disk begins with them.
+_FLUSHED_AT_ONCE: Final = 32 << 20
 #: Files deleted between two looks at the lease.
 _DELETED_AT_ONCE: Final = 100
 #: Files put under one lock: taking it, and looking for links, takes longer than a put.
@@ -62,6 +64,8 @@ class Directory:
         self._token = secrets.token_hex(8)
         self._lock_file = LockFile(self._root / _LOCK, self._tidy)
         self._thread_lock = threading.Lock()
+        self._ahead = filesystem.WriteAhead(self._root)
+        self._unflushed = 0
         self._own = _Thread()
 
     def now(self) -> datetime:
@@ -98,7 +102,15 @@ class Directory:
                     self._replace(path, body)
                     if _is_record(key):
                         filesystem.fsync(path.parent)
+            self._begin_flush(len(body))
         return self.etag_of(body)
+
+    def _begin_flush(self, size: int) -> None:
+        """Have the disk begin with what was written, so that the next flush is short."""
+        self._unflushed += size
+        if self._unflushed > _FLUSHED_AT_ONCE:
+            self._unflushed = 0
+            self._ahead.begin()
 
     def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:
         """Delete objects, and the folders this leaves empty; `before_each` is called before each few."""
@@ -133,6 +145,7 @@ class Directory:
     def flush(self) -> None:
         """Bring everything that was put to the disk."""
         with _explained(self._root), suppress(FileNotFoundError):  # when nothing was put
+            self._ahead.check()
             filesystem.sync(self._root)
 
     def is_open_to_everyone(self) -> bool:

@@ -321,6 +321,31 @@ def test_records_reach_the_disk_before_their_names_and_their_names_before_the_pu
         assert calls == [f"rename to {Path(key).name}"]
 
 
+def test_the_disk_begins_with_what_was_put_before_it_must_have_all(
+    store: Directory, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("generator.publish.stores.directory._FLUSHED_AT_ONCE", 1_000)
+    syncs: list[bool] = []
+    main = threading.current_thread()
+
+    def noted(_: Path) -> None:
+        syncs.append(threading.current_thread() is main)
+        if len(syncs) == 3:
+            raise OSError(errno.EIO, "Input/output error")
+
+    def put_much() -> None:
+        for number in range(10):
+            store.put(f"v1/{number}.json", b"x" * 150, If.ALWAYS)
+
+    monkeypatch.setattr(filesystem, "sync", noted)
+    put_much()
+    store.flush()
+    assert syncs == [False, True]
+    put_much()
+    with pytest.raises(StoreError, match="input/output error"):  # which the system reports only once
+        store.flush()
+
+
 def test_deletions_end_when_the_lease_is_lost(store: Directory, root: Path) -> None:
     names = [f"v1/{number:03}.json" for number in range(250)]
     for name in names:
