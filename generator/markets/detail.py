@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
 
-from generator.api import contract
+from generator.api import contract, resources
 from generator.api.contract import OrderBook, OrderBookLevel
 from generator.config.settings import Config
 from generator.markets import batch_validation, faults, fills, row_validation
@@ -94,9 +94,8 @@ def order_book(market_id: str, orders: Rows, quarantine: Quarantine) -> OrderBoo
             )
         except SlowPathError:
             _sum_one_by_one(market_id, batch, sums, quarantine)
-    return OrderBook(
-        bids=_levels(market_id, sums["bid"], quarantine)[::-1], asks=_levels(market_id, sums["ask"], quarantine)
-    )
+    bids, asks = (_levels(market_id, sums[side], quarantine) for side in ("bid", "ask"))
+    return resources.of_valid(OrderBook, {"bids": bids[::-1], "asks": asks})
 
 
 def _sum(sides: Sequence[Any], prices: Sequence[float], amounts: Sequence[float], sums: Sums) -> None:
@@ -124,7 +123,7 @@ def _levels(market_id: str, sums: dict[float, float], quarantine: Quarantine) ->
     levels = []
     for price, amount in sorted(sums.items()):
         if isfinite(amount):
-            levels.append(OrderBookLevel(price=price, amount=amount))
+            levels.append(resources.of_valid(OrderBookLevel, {"price": price, "amount": amount}))
         else:
             quarantine.reject(
                 "orders", market_id, Fault("amount", "the sum at its price is too large a number", str(price))

@@ -3,11 +3,10 @@
 They arrive as streams in any order; `recent` keeps a bounded number.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import groupby
-from operator import attrgetter, itemgetter
+from itertools import compress, groupby
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
@@ -26,6 +25,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST: Final = "~"
 #: A market's id, then id, amount, shares, price and time of the fill, as the driver delivers them.
 Row: TypeAlias = Sequence[Any]
+#: The values of a `Fill`.
+Values: TypeAlias = tuple[str, str, float, float, float | None]
 
 
 class Fill(NamedTuple):
@@ -80,32 +81,30 @@ def _leaving(moment: datetime, step: timedelta) -> datetime:
     return moment + WINDOW + ((_EPOCH - moment) % step if step else step)
 
 
-def _read(batch: Sequence[Row], quarantine: Quarantine) -> list[Fill]:
+def _read(batch: Sequence[Row], quarantine: Quarantine) -> Iterable[Values]:
     _, ids, amounts, shares, prices, times = zip(*batch, strict=True)
     try:
-        return list(
-            map(
-                Fill,
-                batch_validation.timestamps(times),
-                batch_validation.uuids(ids),
-                batch_validation.numbers(amounts, 0, MAX_FLOAT),
-                batch_validation.numbers(shares, 0, MAX_FLOAT),
-                batch_validation.fill_prices(prices),
-            )
+        return zip(
+            batch_validation.timestamps(times),
+            batch_validation.uuids(ids),
+            batch_validation.numbers(amounts, 0, MAX_FLOAT),
+            batch_validation.numbers(shares, 0, MAX_FLOAT),
+            batch_validation.fill_prices(prices),
+            strict=True,
         )
     except SlowPathError:
         return _read_one_by_one(batch, quarantine)
 
 
-def _read_one_by_one(batch: Sequence[Row], quarantine: Quarantine) -> list[Fill]:
-    found = []
+def _read_one_by_one(batch: Sequence[Row], quarantine: Quarantine) -> list[Values]:
+    found = list[Values]()
     for row in batch:
         try:
             fill = row_validation.fill(row)
         except ValidationError as error:
             quarantine.reject("fills", row[1], *faults.of(error))
         else:
-            found.append(Fill(fill.timestamp, fill.id, fill.amount, fill.shares, fill.price))
+            found.append((fill.timestamp, fill.id, fill.amount, fill.shares, fill.price))
     return found
 
 
@@ -113,23 +112,28 @@ def recent(fills: Iterable[Row], limit: int, quarantine: Quarantine) -> list[Fil
     """The newest `limit` fills, newest first; ties are broken by id, ascending."""
     if limit == 0:
         return []
-    kept, oldest = list[Fill](), ""
+    kept, oldest = list[Values](), ""
     for batch in batch_validation.batches(fills):
-        kept += (fill for fill in _read(batch, quarantine) if fill.timestamp >= oldest)
+        read = _read(batch, quarantine)
+        kept += (fill for fill in read if fill[0] >= oldest) if oldest else read
         if len(kept) > limit:
             kept = _newest(kept, quarantine)[:limit]
-            oldest = kept[-1].timestamp if len(kept) == limit else ""
-    return _newest(kept, quarantine)
+            oldest = kept[-1][0] if len(kept) == limit else ""
+    return [*map(Fill._make, _newest(kept, quarantine))]
 
 
-def _newest(fills: list[Fill], quarantine: Quarantine) -> list[Fill]:
+def _newest(fills: list[Values], quarantine: Quarantine) -> list[Values]:
     """The fills in order, each id once."""
-    fills.sort(key=attrgetter("id"))
-    fills.sort(key=attrgetter("timestamp"), reverse=True)  # stable
-    unique: dict[str, Fill] = {}
+    stamps, ids = {fill[0] for fill in fills}, {fill[1] for fill in fills}
+    if len(stamps) == len(ids) == len(fills):
+        fills.sort(key=itemgetter(0), reverse=True)
+        return fills
+    fills.sort(key=itemgetter(1))
+    fills.sort(key=itemgetter(0), reverse=True)  # stable
+    unique: dict[str, Values] = {}
     for fill in fills:
-        if unique.setdefault(fill.id, fill) is not fill:
-            quarantine.reject("fills", fill.id, Fault("id", "another fill has the same"))
+        if unique.setdefault(fill[1], fill) is not fill:
+            quarantine.reject("fills", fill[1], Fault("id", "another fill has the same"))
     return list(unique.values())
 
 
@@ -139,24 +143,28 @@ def windows(fills: Iterable[Row], start: str, end: str, step: timedelta = NO_STE
     Both are wire timestamps, and `start` is the `opening` of `end`. The rows of a market follow each other; one without
     fills after `start` is left out.
     """
-    counts, firsts, nexts = Counter[Any](), dict[Any, str](), dict[Any, str]()
+    counts, firsts, nexts = dict[Any, int](), dict[Any, str](), dict[Any, str]()
     last: Any = None
-    seen = set[tuple[Any, str]]()
+    seen = set[str]()
     for batch in batch_validation.batches(fills):
         # Whole batches: markets have few fills each, and a call per column and market would cost more than the rows.
-        known, seen = seen, set[tuple[Any, str]]()
-        for owner, fill_id, stamp in _valid(batch):
-            if stamp > end:
-                nexts[owner] = min(stamp, nexts.get(owner, stamp))
-            elif stamp > start:
-                seen.add((owner, fill_id))
-                if stamp < firsts.get(owner, _LATEST):
-                    firsts[owner] = stamp
-        counts.update(owner for owner, _ in (seen - known if batch[0][0] == last else seen))
-        if batch[0][0] == batch[-1][0] == last:
-            seen |= known
-        last = batch[-1][0]
-    return {owner: _window(counts[owner], firsts.get(owner), nexts.get(owner), step) for owner in {**firsts, **nexts}}
+        owners, ids, stamps = _valid(batch, start)
+        place = 0
+        for owner, same in groupby(owners):
+            part = slice(place, place := place + len([*same]))
+            last, seen = owner, (seen if owner == last else set())
+            own, known = stamps[part], ids[part]
+            if max(own) > end:
+                nexts[owner] = min(stamp for stamp in (*own, nexts.get(owner, _LATEST)) if stamp > end)
+                known = [fill_id for fill_id, stamp in zip(known, own, strict=True) if stamp <= end]
+                own = [stamp for stamp in own if stamp <= end]
+            if own:
+                seen.update(known)
+                counts[owner] = len(seen)
+                firsts[owner] = min(*own, firsts.get(owner, _LATEST))
+    return {
+        owner: _window(counts.get(owner, 0), firsts.get(owner), nexts.get(owner), step) for owner in {**firsts, **nexts}
+    }
 
 
 def _window(count: int, first: str | None, following: str | None, step: timedelta) -> Window:
@@ -166,17 +174,29 @@ def _window(count: int, first: str | None, following: str | None, step: timedelt
     return Window(count, min(ends))
 
 
-def _valid(batch: Sequence[Row]) -> Iterator[tuple[Any, str, str]]:
-    """Market, id and time of every valid fill."""
-    owners, ids, amounts, shares, prices, created = zip(*batch, strict=True)
+def _valid(batch: Sequence[Row], start: str) -> tuple[Sequence[Any], Sequence[str], Sequence[str]]:
+    """Market, id and time of every valid fill after `start`."""
+    created = [row[-1] for row in batch]
     try:
-        stamps, plain = batch_validation.timestamps(created), batch_validation.uuids(ids)
+        stamps = batch_validation.timestamps(created)
+        late = [stamp > start for stamp in stamps]
+        if not any(late):
+            return (), (), ()
+        owners, ids, amounts, shares, prices, _ = zip(*compress(batch, late), strict=True)
         batch_validation.numbers(amounts, 0, MAX_FLOAT)
         batch_validation.numbers(shares, 0, MAX_FLOAT)
         batch_validation.fill_prices(prices)
+        return owners, batch_validation.uuids(ids), [*compress(stamps, late)]
     except SlowPathError:
-        discarded = Quarantine()  # the market's detail reports the same rows
-        for owner, rows in groupby(batch, key=itemgetter(0)):
-            yield from ((owner, fill.id, fill.timestamp) for fill in _read([*rows], discarded))
-    else:
-        yield from zip(owners, plain, stamps, strict=True)
+        return _valid_one_by_one(batch, start)
+
+
+def _valid_one_by_one(batch: Sequence[Row], start: str) -> tuple[Sequence[Any], Sequence[str], Sequence[str]]:
+    discarded = Quarantine()  # the market's detail reports the same rows
+    owners, ids, stamps = list[Any](), list[str](), list[str]()
+    for owner, rows in groupby(batch, key=itemgetter(0)):
+        late = [fill for fill in _read([*rows], discarded) if fill[0] > start]
+        owners += [owner] * len(late)
+        stamps += [fill[0] for fill in late]
+        ids += [fill[1] for fill in late]
+    return owners, ids, stamps

@@ -4,7 +4,7 @@ Points arrive as a stream in any order; a bounded number is kept, so memory does
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
@@ -15,6 +15,11 @@ from generator.markets.quarantine import Quarantine
 
 #: Longer histories are first reduced to a grid of at most this many cells.
 GRID: Final = 10_000
+
+_FIRST: Final = datetime.min.replace(tzinfo=UTC)
+_MILLISECOND: Final = timedelta(milliseconds=1)
+#: Days count from 1, in milliseconds: the grid depends on where times begin.
+_DAY: Final = 86_400_000
 
 #: RFC 3339 UTC time in milliseconds, probability.
 Point: TypeAlias = tuple[str, float]
@@ -96,7 +101,4 @@ def thin(points: list[Point], limit: int) -> list[Point]:
 
 
 def _milliseconds(time: str) -> int:
-    moment = datetime.fromisoformat(time)
-    return (moment.toordinal() * 86_400 + moment.hour * 3600 + moment.minute * 60 + moment.second) * 1000 + (
-        moment.microsecond // 1000
-    )
+    return (datetime.fromisoformat(time) - _FIRST) // _MILLISECOND + _DAY
