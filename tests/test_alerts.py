@@ -59,6 +59,7 @@ def test_no_alert_fires_after_a_run_that_went_well_and_each_fires_in_its_state(v
         "PublicMarketsRefused": {'public_markets_last_run_exit_code{command="rebuild"}': 3},
         "PublicMarketsFailed": {'public_markets_last_run_exit_code{command="rebuild"}': 1},
         "PublicMarketsQuarantined": {'public_markets_markets{state="quarantined"}': 1},
+        "PublicMarketsFalseVersion": {'public_markets_remarks{topic="false_version"}': 1},
         "PublicMarketsFewer": {'public_markets_markets{state="published"}': 8},
         "PublicMarketsSlow": {'public_markets_last_run_duration_seconds{command="rebuild"}': 3000},
         "PublicMarketsClockAhead": {"public_markets_published_as_of_timestamp_seconds": NOW + 3600},
