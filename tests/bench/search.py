@@ -29,6 +29,9 @@ _GOALS: Final = {"node": (3, None), "njs": (20, 150)}
 _MOST_OBJECTS: Final = 300
 _MOST_BUCKETS: Final = 3
 
+#: As the index counts them: a Japanese word of four characters is three pairs.
+_FEW_WORDS: Final = 3
+
 #: A few lists only: they cost what they cost, with an index or without.
 _SITE: Final = {"variant": "extended", "layout": "chunks", "categories": "crypto", "search": "title+description"}
 
@@ -39,12 +42,13 @@ _TIMED: Final = (
 function cpu() { return parseInt(fs.readFileSync('/proc/self/schedstat', 'utf8'), 10) / 1e6; }
 function ask(query) {
   const read = [];
-  let found = route('GET', MARKETS, query, digest);
+  let found = route('GET', MARKETS, query, digest), words = 0;
   while (found.status === undefined) {
+    if (found.search.step === 'words') words = found.search.words.length;
     found.read.forEach(function (key) { read.push(key); });
     found = cut(found, found.read.map(function (key) { return readText(key); }), digest);
   }
-  return { status: found.status, read: read };
+  return { status: found.status, read: read, words: words };
 }
 const results = JSON.parse(fs.readFileSync(%s, 'utf8')).map(function (query) {
   const answer = ask(query);
@@ -52,8 +56,8 @@ const results = JSON.parse(fs.readFileSync(%s, 'utf8')).map(function (query) {
   let count = 0;
   while (count < 2 || cpu() - begin < 40) { ask(query); count += 1; }
   const index = answer.read.filter(function (key) { return key.indexOf(%s) !== -1; });
-  const ms = (cpu() - begin) / count;
-  return { query: query, ms: ms, status: answer.status, index: index.length, all: answer.read.length };
+  const ms = (cpu() - begin) / count, all = answer.read.length;
+  return { query: query, ms: ms, status: answer.status, words: answer.words, index: index.length, all: all };
 });
 fs.writeFileSync(%s, JSON.stringify(results));
 """
@@ -140,7 +144,8 @@ def _queries(runner: Runner, output: Path) -> Iterator[str]:
         readers, everyone = timed["of readers"], [one for found in timed.values() for one in found]
         goals.append(Goal(f"median CPU ms of a reader's query in {engine}", median(_ms(readers)), middle))
         goals += [Goal(f"worst CPU ms of a query in {engine}", max(_ms(everyone)), most)] if most else []
-        goals.append(Goal("objects of the index for three words", max(int(one["index"]) for one in readers), 6))
+        few = [one for one in readers if int(one["words"]) <= _FEW_WORDS]
+        goals.append(Goal("objects of the index for three words", max(int(one["index"]) for one in few), 6))
         say(f"  {engine}: the worst is {max(everyone, key=lambda one: float(one['ms']))['query']}")
     yield ""
     yield from table(["queries", "median CPU ms", "worst", "objects of the index", "objects"], rows)
