@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from generator.api import contract, cursors, keys, slugs, times
 from generator.config.settings import Config
 from generator.edge import responses, templates
-from generator.search import buckets, numbers, words
+from generator.search import buckets, folding, numbers, words
 from generator.search import generation as index
 from generator.tree import chunks, layouts, pages
 from generator.tree.generation import SEARCH_LETTER
@@ -119,7 +119,13 @@ def search_values() -> dict[str, Any]:
         "highest_bit": 1 << numbers.BITS - 1,
         "most_blocks": _MOST_BLOCKS,
         "any": buckets.ANY,
-        "mark": ord(buckets.MARK),
+        "word_end": buckets.MARK,
+        "word_end_code": ord(buckets.MARK),
+        "letter": folding.LETTER,
+        "combining": folding.MARK,
+        "separator": folding.SEPARATOR,
+        "unspaced": folding.UNSPACED,
+        "hangul": folding.HANGUL,
         "blank": ord(" "),
     }
 

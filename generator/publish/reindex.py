@@ -13,7 +13,6 @@ from generator.search.generation import FORMAT, LISTS, NUMBERED_BY, Generation, 
 from generator.search.published import Root
 from generator.tree import chunks, layouts
 from generator.tree.generation import ItemList
-from generator.tree.list_reader import Read
 
 _JSON: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 
@@ -35,14 +34,14 @@ class Published:
     after: Mapping[str, str]
 
 
-def without(ids: Collection[str], state: Published, read: Read, read_all: ReadAll) -> Generation | None:
+def without(ids: Collection[str], state: Published, read_all: ReadAll) -> Generation | None:
     """The index without these markets; None if no readable index belongs to the lists.
 
     No index does where a killed run replaced only some of the lists and did more than withdraw markets.
     """
     shown = {item: _JSON.validate_json(item) for item in dict.fromkeys(chain.from_iterable(state.before.values()))}
     kept = {item: market for item, market in shown.items() if market["id"] not in ids}
-    found = _root_and_markets(state, kept, read)
+    found = _root_and_markets(state, kept, read_all)
     if found is None or not _are_of_one_state(state.before.values(), kept):
         return None
     root, newest = found
@@ -63,13 +62,16 @@ def _are_of_one_state(lists: Iterable[Sequence[bytes]], kept: Collection[bytes])
     return len({frozenset(item for item in items if item in kept) for items in lists}) == 1
 
 
-def _root_and_markets(state: Published, kept: Collection[bytes], read: Read) -> tuple[Root, Sequence[bytes]] | None:
+def _root_and_markets(
+    state: Published, kept: Collection[bytes], read_all: ReadAll
+) -> tuple[Root, Sequence[bytes]] | None:
     """The first root that belongs to the list as it is, or as it will be, and that list's items, the newest first."""
     found = state.before[LISTS[NUMBERED_BY]]
     lists = (found, [item for item in found if item in kept])
     by_name = {layouts.make(state.layout, ItemList(LISTS[NUMBERED_BY], items)).name: items for items in lists}
     for name in state.roots:
-        root = _root(read(keys.index(keys.SEARCH, name)), name)
+        (body,) = read_all([keys.index(keys.SEARCH, name)])
+        root = _root(body, name)
         if root and root.lists[NUMBERED_BY] in by_name:
             return root, by_name[root.lists[NUMBERED_BY]]
     return None

@@ -44,7 +44,7 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> No
     # A killed build leaves objects that the manifest does not describe.
     doubted = set() if before.complete else {*before.objects, *folder.strangers(before)}
     withdrawal = _Withdrawal(before, folder.read, frozenset(ids), frozenset(doubted))
-    rendered = withdrawal.rendered(folder, 1)
+    rendered = withdrawal.rendered(folder)
     for problem in withdrawal.problems:
         raise OutputError(problem)
     staging.place(folder, before, rendered, lifetime)
@@ -81,34 +81,40 @@ def from_store(state: StoredState, ids: Collection[str], folder: Output, lifetim
     Returns what could not be read, as messages. It stays as it is, and the markets stay in the manifest.
     """
     gone = state.half_withdrawn() | frozenset(ids)
-    withdrawal = _Withdrawal(state.published.built, state.read, gone, state.unknown())
-    staging.place(folder, folder.manifest(), withdrawal.rendered(folder, state.store.parallel), lifetime)
+    withdrawal = _Withdrawal(state.published.built, state.read, gone, state.unknown(), state.store.parallel)
+    staging.place(folder, folder.manifest(), withdrawal.rendered(folder), lifetime)
     return tuple(withdrawal.problems)
 
 
 class _Withdrawal:
-    """A state, how to read its objects, the markets to remove, and the keys of objects of unknown content."""
+    """A state, how to read its objects, the markets to remove, and the keys of objects of unknown content.
 
-    def __init__(self, before: Manifest, read: Read, ids: frozenset[str], doubted: frozenset[str]) -> None:
+    `parallel` objects are read at once.
+    """
+
+    def __init__(
+        self, before: Manifest, read: Read, ids: frozenset[str], doubted: frozenset[str], parallel: int = 1
+    ) -> None:
         self._before = before
         self._read = read
+        self._parallel = parallel
         self._ids = ids
         self._doubted = doubted
         #: What could not be read, as messages.
         self.problems: list[str] = []
 
-    def rendered(self, folder: Output, parallel: int) -> Rendered:
-        """Stage what changes; `parallel` lists are read at once."""
+    def rendered(self, folder: Output) -> Rendered:
+        """Stage what changes."""
         before = self._before
         staged = Staged(objects=self._kept_objects())
         lists = []
         indexed = dict[str, list[bytes]]()
-        for name, items in zip(before.lists, parallel_map(self._items, before.lists, parallel), strict=True):
+        for name, items in zip(before.lists, parallel_map(self._items, before.lists, self._parallel), strict=True):
             lists.append(self._staged_list(folder, name, items))
             staged.add(lists[-1].first_pages)
             if items is not None and name in _INDEXED:
                 indexed[name] = items
-        index = self._staged_index(folder, lists, indexed, parallel)
+        index = self._staged_index(folder, lists, indexed)
         if index is None:
             staged.objects.pop(keys.head(keys.SEARCH), None)
         else:
@@ -155,7 +161,7 @@ class _Withdrawal:
         return staging.stage_list(folder, self._before.layout, self._before.generations(), ItemList(name, kept))
 
     def _staged_index(
-        self, folder: Output, lists: Sequence[StagedList], items: Mapping[str, Sequence[bytes]], parallel: int
+        self, folder: Output, lists: Sequence[StagedList], items: Mapping[str, Sequence[bytes]]
     ) -> StagedList | None:
         """Stage the search index; None without one, or if it cannot be read: then search ends until the next build."""
         before, current = self._before, {staged_list.name: staged_list.current for staged_list in lists}
@@ -166,8 +172,7 @@ class _Withdrawal:
             return StagedList(keys.SEARCH, before.search, new=None, first_pages=Staged())
         after = {name: current[name].generation for name in _INDEXED}
         state = reindex.Published(before.layout, self._roots(before.search), items, after)
-        read_all = partial(self._read_all, parallel)
-        index = reindex.without(self._ids, state, self._read, read_all)
+        index = reindex.without(self._ids, state, self._read_all)
         return staging.stage_generation(folder, before.generations(), index) if index else None
 
     def _roots(self, recorded: Current) -> list[str]:
@@ -179,8 +184,8 @@ class _Withdrawal:
         is_known = (keys.SEARCH, found) in self._before.generations()
         return list(dict.fromkeys([*([found] if is_known else []), recorded.generation, *begun]))
 
-    def _read_all(self, parallel: int, wanted: Iterable[str]) -> Iterable[bytes | None]:
-        return parallel_map(self._read, wanted, parallel)
+    def _read_all(self, wanted: Iterable[str]) -> Iterable[bytes | None]:
+        return parallel_map(self._read, wanted, self._parallel)
 
     def _is_doubted(self, list_name: str) -> bool:
         prefix = f"{keys.list_prefix(list_name)}/"
