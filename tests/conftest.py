@@ -26,7 +26,7 @@ pytest_plugins = [
     "tests.support.postgres",
     "tests.support.publishing",
     "tests.support.s3.servers",
-    "tests.support.searched",
+    "tests.support.searchable_site",
 ]  # fmt: skip
 
 

@@ -43,7 +43,7 @@ from tests.support.faults import (
 )
 from tests.support.rows import market_id
 from tests.support.search import is_match
-from tests.support.searching import SearchingReader
+from tests.support.searching_reader import SearchingReader
 
 #: Walks begun before a build that is killed, finished after it and again after the repair.
 HELD = (("all/new", 7), ("open/popular", 20), ("archive/ended", 1), ("closed/volume", 7))

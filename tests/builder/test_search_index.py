@@ -14,7 +14,7 @@ from generator.tree.manifest import Manifest
 from tests.support.campaigns import rounds
 from tests.support.publishing import Site, hour
 from tests.support.rows import insert_category, insert_market, market_id
-from tests.support.searched import SEARCH
+from tests.support.searchable_site import SEARCH
 
 WORDS: Final = ("rain", "Raïn", "Zürich", "東京都", "election", "of", "42", "Ǆ", "raincoat")
 #: Something to do to a site.

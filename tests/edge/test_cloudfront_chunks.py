@@ -15,7 +15,6 @@ from generator.config.settings import Config, Publish
 from generator.edge import cloudfront
 from generator.tree import chunks, pages
 from tests.edge.test_cloudfront import is_red, mutated
-from tests.search.test_rules import CASES, MARKETS
 from tests.support import lists, search
 from tests.support.builds import VARIANTS, Outputs, files
 from tests.support.cloudflare import node
@@ -24,7 +23,8 @@ from tests.support.edges import CHANGED_SEARCH_RULES, MOST_READS, Case, http_mis
 from tests.support.s3.bucket import Conditions
 from tests.support.s3.server import S3Server
 from tests.support.search import Market
-from tests.support.search_readers import AFTER, LATER, Query, Walk
+from tests.support.search_cases import CASES, MARKETS
+from tests.support.search_walks import AFTER, LATER, Query, Walk
 from tests.support.windows import LISTS, damaged_chunks, damaged_heads, damaged_indexes, made_up
 
 IN_BUCKET = CHUNKED.model_copy(update={"publish": Publish(target="s3://markets/read api/ü")})

@@ -17,7 +17,6 @@ from generator.tree import chunks
 from generator.tree.generation import ItemList
 from tests.edge.test_cloudfront import mutated
 from tests.edge.test_cloudfront_chunks import SEARCHED, distribution, put, search_pages
-from tests.search.test_rules import CASES, MARKETS, SCATTERED
 from tests.support import search
 from tests.support.cloudflare import node
 from tests.support.cloudfront import Answer, CloudFront
@@ -26,7 +25,8 @@ from tests.support.s3.behaviour import CUT_SHORT, Fault
 from tests.support.s3.server import S3Server
 from tests.support.s3.wire import Request
 from tests.support.search import Market
-from tests.support.search_readers import Query
+from tests.support.search_cases import CASES, MARKETS, SCATTERED
+from tests.support.search_walks import Query
 
 #: A part of it grows when an answer is written as JSON.
 LONG: Final = "ü" * 8_000 + '"' * 1_000

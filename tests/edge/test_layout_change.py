@@ -14,7 +14,7 @@ from generator.tree.layouts import LAYOUTS
 from tests.support import lists
 from tests.support.edges import CHANGED_SEARCH_RULES
 from tests.support.faults import wait_until
-from tests.support.search_readers import AFTER, BEFORE, LATER, QUERIES, Walk, objects
+from tests.support.search_walks import AFTER, BEFORE, LATER, QUERIES, Walk, objects
 from tests.support.sites import EDGES, Site, site, target
 from tests.support.windows import made_up, walk
 

@@ -16,12 +16,12 @@ from generator.config.settings import Config
 from generator.edge import responses
 from generator.search import buckets
 from generator.tree.layouts import LAYOUTS
-from tests.search.test_rules import CASES, MARKETS
 from tests.support import search
 from tests.support.edges import CHANGED_SEARCH_RULES, full_tier
 from tests.support.faults import wait_until
 from tests.support.search import Market
-from tests.support.search_readers import Query
+from tests.support.search_cases import CASES, MARKETS
+from tests.support.search_walks import Query
 from tests.support.servers import Answer
 from tests.support.serving import MARKETS as PATH
 from tests.support.sites import EDGES, Site, site

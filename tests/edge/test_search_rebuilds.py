@@ -25,7 +25,7 @@ from tests.support.builds import AS_OF, build_now, files, make_config
 from tests.support.commands import run
 from tests.support.faults import wait_until
 from tests.support.rows import create_database, insert_category, insert_market, market_id
-from tests.support.search_readers import Query, Walk
+from tests.support.search_walks import Query, Walk
 from tests.support.servers import connected
 from tests.support.serving import MARKETS, in_order
 from tests.support.sites import EDGES, NO_RULE, Site, site

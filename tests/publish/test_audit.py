@@ -13,7 +13,7 @@ from generator.tree.layouts import object_keys
 from tests.support.builds import files
 from tests.support.publishing import PREFIX, Site, hour, tamper, walk
 from tests.support.rows import market_id
-from tests.support.searched import found, in_one_layout, words_in
+from tests.support.searchable_site import found, in_one_layout, words_in
 
 DETAIL = keys.detail(market_id(8))
 FIRST_PAGE = keys.first_page("closed/new", 7)

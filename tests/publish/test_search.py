@@ -6,7 +6,7 @@ from generator.publish.record import KEY
 from tests.publish.test_record import FIELDS
 from tests.support.publishing import FX, Site, hour
 from tests.support.rows import market_id
-from tests.support.searched import Reads, engine, found, in_one_layout, index_of
+from tests.support.searchable_site import Reads, engine, found, in_one_layout, index_of
 
 
 def test_a_published_site_can_be_searched(searched: Site) -> None:

@@ -19,7 +19,7 @@ from generator.tree.staging import Staged, StagedList
 from tests.support.builds import files
 from tests.support.publishing import OPEN, Site, hour, tamper
 from tests.support.rows import market_id
-from tests.support.searched import RARE, Reads, engine, found, in_one_layout, index_of, remains
+from tests.support.searchable_site import RARE, Reads, engine, found, in_one_layout, index_of, remains
 
 
 def left(site: Site) -> set[str]:

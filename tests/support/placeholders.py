@@ -18,7 +18,7 @@ from urllib.parse import parse_qs
 from generator.api import contract, cursors, keys
 from generator.api.contract import Variant
 from generator.tree import chunks
-from tests.support import lists, published_search
+from tests.support import expected_searches, lists
 
 
 class Build:
@@ -86,7 +86,7 @@ class Build:
         given = {one: values[0] for one, values in parse_qs(query).items()}
         position = int(given["cursor"][cursors.CHECK_LENGTH + cursors.GENERATION_LENGTH :]) if "cursor" in given else 0
         limit = int(given.get("limit", contract.LIMIT_DEFAULT))
-        return published_search.page(self._output, self._generations[keys.SEARCH], name, given["q"], position, limit)
+        return expected_searches.page(self._output, self._generations[keys.SEARCH], name, given["q"], position, limit)
 
     def search_root(self, query: str) -> str:
         """The key of the object that is read first."""
@@ -96,7 +96,7 @@ class Build:
 
     def _search(self, name: str, words: str, position: str, generation: str = "") -> str:
         found = generation or self._generations.get(keys.SEARCH, f"s{'0' * 19}")
-        return published_search.cursor(name, words.replace("+", " "), found, int(position))
+        return expected_searches.cursor(name, words.replace("+", " "), found, int(position))
 
     def _mint(self, name: str, *place: str) -> str:
         position = place[-1]

@@ -19,7 +19,7 @@ from tests.publish.explorer.world import Op, World, label
 from tests.publish.faults import sites
 from tests.support.faults import GoneError, Seen, expected_keys
 from tests.support.rows import market_id
-from tests.support.searching import SearchingReader
+from tests.support.searching_reader import SearchingReader
 
 NUMBERS: Final = (1, 2, 3)
 #: Everything under `v1/`.

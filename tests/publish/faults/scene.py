@@ -34,7 +34,7 @@ from tests.support.faults import GoneError, State, expected_keys, fast_folder
 from tests.support.rows import market_id
 from tests.support.s3.bucket import Bucket, Conditions, RefusedError
 from tests.support.s3.server import S3Server
-from tests.support.searching import SearchingReader
+from tests.support.searching_reader import SearchingReader
 from tests.support.stores import use_credentials
 
 PREFIX: Final = "api/"
