@@ -134,7 +134,7 @@ def test_the_published_bytes_are_the_same_whatever_the_hash_seed(
             capture_output=True,
             check=True,
         ).stdout
-        for seed in ("1", "2", "3")
+        for seed in ("1", "2")
     }
     assert made == {published[keys.OPENAPI]}
 

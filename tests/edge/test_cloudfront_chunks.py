@@ -17,6 +17,7 @@ from generator.tree import chunks, pages
 from tests.edge.test_cloudfront import is_red, mutated
 from tests.support import lists, search
 from tests.support.builds import VARIANTS, Outputs, files
+from tests.support.campaigns import sample
 from tests.support.cloudflare import node
 from tests.support.cloudfront import CHUNKED, Answer, CloudFront, rendered
 from tests.support.edges import CHANGED_SEARCH_RULES, MOST_READS, Case, http_mismatch, requests, searches
@@ -133,12 +134,12 @@ def test_every_window_is_the_page_that_it_must_be(config: Config, store: S3Serve
     windows = [
         (name, limit, position)
         for name, one in LISTS.items()
-        for limit in (7, 99, 100)
+        for limit in sample((7, 99, 100), 2)
         for position in range(0, max(1, len(one.items)), limit)
     ]
     places = [cursors.mint(name, generations[name], at) if at else None for name, _, at in windows]
     found = ask(edge, *((name, limit, place) for (name, limit, _), place in zip(windows, places, strict=True)))
-    assert len(found) > 300
+    assert len(found) > 60
     for (name, limit, position), answer in zip(windows, found, strict=True):
         assert answer.status == HTTPStatus.OK, (name, limit, position, answer)
         assert answer.body == lists.page(LISTS[name], generations[name], position, limit), (name, limit, position)
