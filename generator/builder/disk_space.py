@@ -86,14 +86,12 @@ class Plan:
 
     def _need(self, change: Change) -> Need:
         known = self.before.markets.keys() if self.before else ()
-        details = [
-            len(market.body)
-            for market in self.catalog.markets
-            if market.id not in known
-            for _ in keys.details(market.id, market.slug)
-        ]
-        site = Site.of(self.lists, len(details), sum(details))
-        return needed(site, replace(change, objects=len(details)), self.config.layout)
+        count = size = 0
+        for market in self.catalog.markets:
+            if market.id not in known:
+                files = sum(1 for _ in keys.details(market.id, market.slug))
+                count, size = count + files, size + files * len(market.body)
+        return needed(Site.of(self.lists, count, size), replace(change, objects=count), self.config.layout)
 
 
 def remedy(config: Config) -> str:

@@ -53,8 +53,8 @@ class MarketChanges:
 
     def after(self, previous: bytes | None, now: AbstractSet[str]) -> "MarketChanges":
         """Take over the withdrawals of the previous report, except of markets that are public `now`."""
-        known = now | {*self.withdrawn}
-        earlier = [withdrawal for withdrawal in withdrawals(previous) if withdrawal.id not in known]
+        anew = {*self.withdrawn}
+        earlier = [found for found in withdrawals(previous) if found.id not in now and found.id not in anew]
         return replace(self, withdrawn_earlier=earlier[:REMEMBERED])
 
 

@@ -173,9 +173,9 @@ class _Run:
 
     def _market_changes(self, rendered: Rendered) -> MarketChanges:
         now = rendered.memberships.keys()
-        changed = {*rendered.staged.changed}
-        rewritten = {market_id for market_id in now if keys.detail(market_id) in changed}
         before = self.previous.markets.keys() if self.previous else set[str]()
+        changed = {*rendered.staged.changed} if before else set[str]()
+        rewritten = {market_id for market_id in now if keys.detail(market_id) in changed}
         since = self.previous.as_of if self.previous else ""
         return MarketChanges.between(before, now, rewritten, since).after(self.folder.read(files.REPORT), now)
 

@@ -290,7 +290,7 @@ class Output:
         """Every path under `v1/` that the manifest does not name; symbolic links to folders are never ours."""
         generations = known.generations()
         prefixes = {keys.generation_prefix(*pair) for pair in generations}
-        objects = known.objects.keys() | layouts.chunk_keys(generations)
+        ours = (known.objects, layouts.chunk_keys(generations))
         for folder, folders, names in os.walk(self._own(self._root / API_VERSION)):
             place = Path(folder).relative_to(self._root).as_posix()
             for name in [name for name in folders if keys.is_generation(f"{place}/{name}")]:
@@ -298,7 +298,7 @@ class Output:
                 if f"{place}/{name}" not in prefixes:
                     yield Path(folder, name)
             yield from (Path(folder, name) for name in folders if Path(folder, name).is_symlink())
-            yield from (Path(folder, name) for name in names if f"{place}/{name}" not in objects)
+            yield from (Path(folder, name) for name in names if not any(f"{place}/{name}" in held for held in ours))
 
     def strangers(self, known: Manifest) -> set[str]:
         """The keys of mutable objects that the manifest does not name."""
