@@ -148,17 +148,27 @@ def holds(path: Path, body: bytes) -> bool:
         os.close(handle)
 
 
-def changed_at(path: str, size: int | None = None) -> int | None:
-    """When a file last changed, its rights and links included, in nanoseconds; None unless it exists, with this `size`.
+def changed_at(path: str, size: int) -> int | None:
+    """When a file last changed, its rights and links included, in nanoseconds; None unless it has this size.
 
     Unlike the time of modification, no program can set it. A link is no file.
     """
+    found = _file(path)
+    return found.st_ctime_ns if found and found.st_size == size else None
+
+
+def size_if_older(path: str, moment: int) -> int | None:
+    """A file's size in bytes, if it last changed before a moment (as of `changed_at`); else None."""
+    found = _file(path)
+    return found.st_size if found and found.st_ctime_ns < moment else None
+
+
+def _file(path: str) -> os.stat_result | None:
     try:
         found = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - of very many files
     except OSError:
         return None
-    is_it = stat.S_ISREG(found.st_mode) and size in (None, found.st_size)
-    return found.st_ctime_ns if is_it else None
+    return found if stat.S_ISREG(found.st_mode) else None
 
 
 def fsync(path: Path) -> None:

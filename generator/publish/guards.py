@@ -137,9 +137,8 @@ def _altered(plan: Plan, built: Manifest, folder: Output) -> Iterator[str]:
         expected = layouts.object_count(step.entry), step.entry.bytes
         if folder.weight(layouts.object_keys(step.list_name, step.entry)) != expected:
             yield keys.generation_prefix(step.list_name, step.entry.generation)
-    ended_at = folder.written_at(REPORT) or 0
     for upload in plan.uploads:
-        if folder.is_older_than(upload.key, ended_at):
+        if folder.size_if_unchanged(upload.key) is not None:
             continue
         body = folder.read(upload.key)
         if body is None or manifest.digest(upload.key, body) != built.objects[upload.key]:

@@ -23,7 +23,7 @@ from generator.errors import PublicMarketsError, StoreError
 from generator.progress import Progress
 from generator.publish import blocklist, invalidation, store_checks
 from generator.publish import plan as planning
-from generator.publish.apply import Applier, Tally
+from generator.publish.apply import Applier, Rehearsing, Tally
 from generator.publish.audit import audit, late, stray_details, unreached
 from generator.publish.content import Content
 from generator.publish.copies import Copies
@@ -64,6 +64,8 @@ _NO_EXTRAS: Final = Extras()
 class Publisher:
     """Brings a store to the state of a content: `prepare`, `plan`, then `publish` the plan."""
 
+    _applies: type[Applier] = Applier
+
     def __init__(
         self,
         target: Target,
@@ -88,7 +90,7 @@ class Publisher:
         self._is_audited = False
         self.content = content
         self.tally = Tally()
-        self._applier = Applier(self._store, self._lease, content.folder, progress, self.tally)
+        self._applier = self._applies(self._store, self._lease, content.folder, progress, self.tally)
 
     # Before anything is written
 
@@ -284,6 +286,8 @@ class Publisher:
 
 class Rehearsal(Publisher):
     """A dry run: carries out its plan on a store that only pretends to write, and leaves everything else alone."""
+
+    _applies = Rehearsing
 
     def prepare(self) -> None:
         """Probe nothing: that takes writes."""

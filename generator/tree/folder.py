@@ -11,6 +11,7 @@ import secrets
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -137,10 +138,9 @@ class Output:
 
     def read(self, name: str) -> bytes | None:
         """The bytes of a file, by its name or key; None when it is missing."""
-        try:
+        with suppress(FileNotFoundError):
             return filesystem.read(f"{self._root}/{name}")
-        except FileNotFoundError:
-            return None
+        return None
 
     def path(self, key: str) -> Path:
         """The path of an object."""
@@ -163,10 +163,9 @@ class Output:
         return len(sizes), sum(sizes)
 
     def _size(self, key: str) -> int | None:
-        try:
+        with suppress(OSError):
             return (self._root / key).stat(follow_symlinks=False).st_size
-        except OSError:
-            return None
+        return None
 
     def put(self, key: str, body: bytes) -> bool:
         """Stage an object unless an identical one is in place; return whether it was staged."""
@@ -211,16 +210,16 @@ class Output:
             self._owned.add(folder)
         return filesystem.changed_at(f"{self._root}/{key}", size)
 
-    def written_at(self, name: str) -> int | None:
-        """When a file's content was written, in nanoseconds; None if it is missing."""
-        with suppress(OSError):
-            return self.path(name).stat(follow_symlinks=False).st_mtime_ns
-        return None
+    def size_if_unchanged(self, key: str) -> int | None:
+        """An object's size in bytes; None if it, its rights or its links changed since the build ended."""
+        return filesystem.size_if_older(f"{self._root}/{key}", self._built_at)
 
-    def is_older_than(self, key: str, moment: int) -> bool:
-        """Whether an object is in place, and neither it nor its rights and links changed since the moment."""
-        changed_at = filesystem.changed_at(f"{self._root}/{key}")
-        return changed_at is not None and changed_at < moment
+    @cached_property
+    def _built_at(self) -> int:
+        # Only a build saves the report, as the last of its files.
+        with suppress(OSError):
+            return self.path(files.REPORT).stat(follow_symlinks=False).st_mtime_ns
+        return 0
 
     def start_again(self) -> None:
         """Forget everything that was staged."""

@@ -1,13 +1,17 @@
 """A dry run lists every step of a publish, and changes nothing."""
 
 import re
+from typing import Final
 
 import pytest
 
 from generator.api import keys
+from generator.tree.folder import Output
 from tests.support.builds import files
 from tests.support.publishing import FX, OPEN, Site, hour
 from tests.support.rows import market_id
+
+DRY: Final = "dry run, nothing was changed; it would have "
 
 
 @pytest.mark.parametrize("options", [(), ("--verify", "--purge-retired")])
@@ -92,3 +96,24 @@ def test_a_dry_run_says_what_names_each_row_as_its_own_report_is_gone(site: Site
         "WARNING: markets: 2 remarks: question is empty",
         "`public-markets check --all` names each",
     ]
+
+
+def test_a_dry_run_reads_no_file_that_nobody_changed_and_counts_as_publish_does(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.edit(1, question="Else?")
+    site.done("build", "--as-of", hour(1))
+    files: list[str] = []
+    read = Output.read
+
+    def noted(self: Output, name: str) -> bytes | None:
+        files.append(name)
+        return read(self, name)
+
+    monkeypatch.setattr(Output, "read", noted)
+    *_, said = site.done("publish", "--dry-run").stdout.splitlines()
+    assert not [name for name in files if name.startswith("v1/")]
+    *_, done = site.done("publish").stdout.splitlines()
+    assert [name for name in files if name.startswith("v1/")]
+    # All but the number of requests.
+    assert said.removeprefix(DRY).rpartition(",")[0] == done.rpartition(",")[0]

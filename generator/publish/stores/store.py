@@ -186,7 +186,7 @@ class _Wrapper:
 
 
 #: The ETag of objects that a dry run only pretends to have put.
-_PRETENDED_ETAG: Final = "dry run"
+PRETENDED_ETAG: Final = "dry run"
 
 
 class DryRun(_Wrapper):
@@ -198,12 +198,12 @@ class DryRun(_Wrapper):
 
     def head(self, key: str) -> str | None:
         """Return an object's ETag; a placeholder if it was put in this dry run."""
-        return _PRETENDED_ETAG if key in self._pretended else super().head(key)
+        return PRETENDED_ETAG if key in self._pretended else super().head(key)
 
     def put(self, key: str, body: bytes, condition: Condition) -> str:  # noqa: ARG002 - the protocol's
         """Write nothing."""
         self._pretended.add(key)
-        return _PRETENDED_ETAG
+        return PRETENDED_ETAG
 
     def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:
         """Delete nothing."""
