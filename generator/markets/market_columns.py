@@ -1,7 +1,7 @@
 """The fast path of `row_validation.market`: validates rows of `markets` column by column. Pure.
 
 Nearly all rows are valid and in the usual form. `of_rows` tells the same of every row as `row_validation.market`: it
-asks that for all rows of a batch if one of them is invalid or in an unusual form.
+asks that for a few rows if one of them is invalid or in an unusual form.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +15,10 @@ from generator.markets import batch_validation, row_validation
 from generator.markets.batch_validation import MAX_FLOAT, SlowPathError
 from generator.markets.row_validation import ExtendedFields, FxRow
 
-#: Rows per batch: enough to amortise a call per column, few enough that a bad row does not slow many others.
+#: Rows per batch: enough to amortise a call per column, few enough to keep memory low.
 BATCH: Final = 250
+#: The rows that are validated one by one for one that is bad.
+_FEW: Final = 25
 _RESOLUTIONS: Final = frozenset((*contract.RESOLUTIONS, None))
 _FIELDS: Final = tuple(PublicMarketDetailMarket.model_fields)
 
@@ -37,6 +39,8 @@ def of_rows(found: Sequence[Given], as_of: str) -> list[PublicMarketDetailMarket
     try:
         return [*_at_once(found, as_of)]
     except SlowPathError:
+        if len(found) > _FEW:
+            return [market for few in batch_validation.batches(found, _FEW) for market in of_rows(few, as_of)]
         return [_one(given, as_of) for given in found]
 
 

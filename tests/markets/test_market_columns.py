@@ -96,10 +96,22 @@ def test_what_databases_usually_hold_is_validated_at_once(
     assert [*map(shown, market_columns.of_rows(found, NOW))] == expected
 
 
-def test_a_bad_row_among_many_is_the_only_one_refused() -> None:
-    found = [Given(market_row(number, prob=2 if number == 5 else 0.5), None, 0, None) for number in range(9)]
+def test_a_bad_row_is_the_only_one_refused_and_slows_few_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[Mapping[str, Any]]()
+    by_itself = row_validation.market
+
+    def market(row: Mapping[str, Any], **given: Any) -> row_validation.MarketRow:
+        asked.append(row)
+        return by_itself(row, **given)
+
+    monkeypatch.setattr(row_validation, "market", market)
+    found = [Given(market_row(number, prob=2 if number == 80 else 0.5), None, 0, None) for number in range(200)]
     made = market_columns.of_rows(found, NOW)
-    assert [number for number, result in enumerate(made) if isinstance(result, ValidationError)] == [5]
+    assert [number for number, result in enumerate(made) if isinstance(result, ValidationError)] == [80]
+    assert [contract.encode(result)[7:15] for result in made if not isinstance(result, ValidationError)] == [
+        f"{number:08x}".encode() for number in range(200) if number != 80
+    ]
+    assert len(asked) <= 25
 
 
 @settings(deadline=None, max_examples=100)
