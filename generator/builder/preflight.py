@@ -212,8 +212,8 @@ def _of_versions(measured: DryBuild) -> Iterator[Finding]:
     elif count >= _WORTH_VERSIONS:
         yield fine(
             "detail_version: markets has no such column, so each build reads the orders, fills and points of all "
-            f"{count:,} markets: {measured.seconds['details']:.1f} of the {sum(measured.seconds.values()):.1f} s that "
-            "reading took here; with it, those of markets that changed"
+            f"{counted(count, 'market', ',')}: {measured.seconds['details']:.1f} of the "
+            f"{sum(measured.seconds.values()):.1f} s that reading took here; with it, those of markets that changed"
         )
 
 
