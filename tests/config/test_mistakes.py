@@ -8,6 +8,7 @@ from generator.config.loader import load
 from generator.config.settings import KEYS
 from generator.errors import ConfigError
 from tests.config.folder import Folder
+from tests.support.campaigns import rounds
 
 NO_DURATION = "write a duration: a number of seconds, or like 45 s, 90 min, 6 h, 2 d, PT6H"
 NO_DATABASE = "write a database URL, beginning with sqlite://, postgresql://, postgresql+psycopg://, postgres://"
@@ -327,15 +328,19 @@ SECTIONS = {key.partition(".")[0] for key in KEYS}
 pieces = st.sampled_from([*KEYS, *sorted(SECTIONS), *SYNTAX, *VALUES, *TRAPS])
 yamlish = st.lists(pieces, max_size=30).map("".join) | st.text()
 # The folder is only ever overwritten, so all examples may share it.
-anything = settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+anything = settings(
+    max_examples=rounds(150, 500), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
+@pytest.mark.campaign
 @anything
 @given(text=yamlish)
 def test_any_text_loads_or_is_refused_line_by_line(text: str, folder: Folder) -> None:
     assert all(line.startswith("config.yaml:") for line in folder.mistakes(text.encode("utf-8", "surrogatepass")))
 
 
+@pytest.mark.campaign
 @anything
 @given(key=st.sampled_from([*KEYS, "", "x"]), text=yamlish)
 def test_any_value_from_outside_loads_or_is_refused_in_one_line_per_layer(key: str, text: str, folder: Folder) -> None:

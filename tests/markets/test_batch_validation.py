@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from generator.api import ids
 from generator.markets import batch_validation, row_validation
 from generator.markets.batch_validation import BATCH, MAX_FLOAT, SlowPathError
+from tests.support.campaigns import rounds
 from tests.support.rows import fill_id
 
 MOMENTS = st.datetimes()
@@ -68,20 +69,23 @@ def agree(taken: Callable[[Sequence[Any]], list[Any]], judged: Callable[[Any], A
     assert (found, list(map(repr, found))) == (expected, list(map(repr, expected)))
 
 
-@settings(deadline=None, max_examples=500)
+@pytest.mark.campaign
+@settings(deadline=None, max_examples=rounds(150, 500))
 @given(st.lists(TIMES, max_size=4) | st.lists(PLAIN_TIMES, max_size=4))
 @example(["2026-01-31 12:00:00.00000", "02026-01-31 12:00:00.000000"])
 def test_times_are_those_of_single_rows(values: list[Any]) -> None:
     agree(batch_validation.timestamps, row_validation.timestamp, values)
 
 
-@settings(deadline=None, max_examples=300)
+@pytest.mark.campaign
+@settings(deadline=None, max_examples=rounds(100, 300))
 @given(st.lists(IDS, max_size=4))
 def test_uuids_are_those_of_single_rows(values: list[Any]) -> None:
     agree(batch_validation.uuids, ids.uuid, values)
 
 
-@settings(deadline=None, max_examples=500)
+@pytest.mark.campaign
+@settings(deadline=None, max_examples=rounds(150, 500))
 @given(st.lists(NUMBERS, max_size=4), st.sampled_from([(0, 1), (0.01, 0.99), (0, MAX_FLOAT), (-MAX_FLOAT, MAX_FLOAT)]))
 @example([0.5, float("nan"), 0.5], (0, 1))
 def test_numbers_are_those_of_single_rows_and_within_bounds(values: list[Any], bounds: tuple[float, float]) -> None:
@@ -93,13 +97,15 @@ def test_numbers_are_those_of_single_rows_and_within_bounds(values: list[Any], b
     agree(lambda values: batch_validation.numbers(values, *bounds), judged, values)
 
 
-@settings(deadline=None, max_examples=500)
+@pytest.mark.campaign
+@settings(deadline=None, max_examples=rounds(150, 500))
 @given(st.lists(NUMBERS, max_size=4))
 def test_prices_are_those_of_single_rows(values: list[Any]) -> None:
     agree(batch_validation.fill_prices, row_validation.fill_price, values)
 
 
-@settings(deadline=None, max_examples=500)
+@pytest.mark.campaign
+@settings(deadline=None, max_examples=rounds(150, 500))
 @given(st.lists(NUMBERS | st.floats(0.0099999, 0.010001) | st.floats(0.989999, 0.9900001), max_size=4))
 def test_prices_of_orders_are_those_of_single_rows(values: list[Any]) -> None:
     def judged(value: Any) -> float:
