@@ -119,10 +119,11 @@ def _values(config: Config) -> dict[str, Any]:
 
 
 def _composed(config: Config) -> str:
-    """A pattern of the time and the targets whose answers need several objects. It only decides what is quicker."""
+    """A pattern of the time and the targets whose answers need several objects, if any: it decides what is quicker."""
     markets, _ = router.public_paths(config)
-    parts = [rf"{re.escape(markets)}(\?|$)"] if layouts.is_cut(config.layout) else []
-    return f"~^[0-9.]+ ({'|'.join([*parts, '.*[?&](q|%71)='])})"
+    lists = [rf"{re.escape(markets)}(\?|$)"] if layouts.is_cut(config.layout) else []
+    searches = [".*[?&](q|%71)="] if config.can_search else []
+    return f"~^[0-9.]+ ({'|'.join([*lists, *searches])})" if lists or searches else ""
 
 
 def rate_per_minute(requests: int, seconds: int) -> int:
