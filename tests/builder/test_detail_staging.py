@@ -193,13 +193,13 @@ def test_without_the_column_everything_is_read_and_nothing_remembered(built: Sit
     assert not (built.output / files.FINGERPRINTS).exists()
 
 
-def test_a_full_build_reads_everything_and_the_next_one_nothing(built: Site) -> None:
+def test_a_full_build_and_other_settings_and_an_earlier_as_of_read_everything_and_the_next_build_nothing(
+    built: Site,
+) -> None:
     assert (built.build(full=True).details.read, built.read()) == (MARKETS, 0)
-
-
-def test_a_setting_that_shapes_details_has_all_of_them_read_and_another_one_none(built: Site) -> None:
     assert built.read(detail__recent_fills=3) == MARKETS
-    assert built.read(detail__recent_fills=3, guards__max_shrink=0.5) == 0
+    assert built.read(detail__recent_fills=3, guards__max_shrink=0.5) == 0, "it shapes no detail"
+    assert built.read(later=-1, detail__recent_fills=3) == MARKETS
 
 
 def shape(folder: Path, url: str = "postgresql://user:secret@h/db", **settings: Any) -> str:
@@ -223,10 +223,6 @@ def test_another_schema_or_server_counts_as_another_database_and_another_passwor
     same = {shape(tmp_path), shape(tmp_path, "postgresql://user:other@h/db?password=x")}
     others = {shape(tmp_path, source__schema="staging"), shape(tmp_path, "postgresql://user@h/db?host=other")}
     assert (len(same), len(same | others)) == (1, 3)
-
-
-def test_an_earlier_as_of_reads_everything(built: Site) -> None:
-    assert built.read(later=-1) == MARKETS
 
 
 # ── what is in place ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -279,18 +275,11 @@ def test_a_folder_that_lost_what_its_details_were_made_of_is_read_again(built: S
     shape_now = last_details.shape_of(built.config())
     with locked(built.output) as folder:
         assert LastDetails.load(folder, folder.manifest(), shape_now, now).known
-        for content in (None, b"", b"{", b'{"asOf": "2026", "shape": "", "details": {}}'):
-            place = built.output / files.FINGERPRINTS
+        place = built.output / files.FINGERPRINTS
+        of_another_build = place.read_bytes().replace(now.encode(), b"2026-01-31T00:00:00.000Z")
+        for content in (None, b"", b"{", of_another_build):
             place.unlink() if content is None else place.write_bytes(content)
             assert not LastDetails.load(folder, folder.manifest(), shape_now, now).known
-    assert built.read() == MARKETS
-
-
-def test_what_an_older_program_built_meanwhile_is_read_again(built: Site) -> None:
-    old = (built.output / files.FINGERPRINTS).read_bytes()
-    built.edit(3, prob=0.25)
-    built.build()
-    (built.output / files.FINGERPRINTS).write_bytes(old)
     assert built.read() == MARKETS
 
 
@@ -329,16 +318,6 @@ def test_a_version_is_in_no_byte_and_its_digest_for_the_builder_alone(site: Site
     assert [name for name, body in found.items() if b"CANARY" in body or b"etail_version" in body] == []
     assert {files.FINGERPRINTS, keys.OPENAPI} <= found.keys()
     assert stat.S_IMODE((site.output / files.FINGERPRINTS).stat().st_mode) == 0o600
-
-
-def test_an_unchanged_build_writes_no_file(built: Site) -> None:
-    def written() -> dict[Path, tuple[int, int]]:
-        found = {path: path.stat() for path in built.output.rglob("*.*") if path.name != ".lock"}
-        return {path: (stat.st_ino, stat.st_mtime_ns) for path, stat in found.items()}
-
-    before = written()
-    built.build(later=0)
-    assert written() == before
 
 
 # ── what is reported ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from generator.api import keys
-from generator.builder import detail_workers
+from generator.builder import detail_workers, worker_pool
 from generator.tree import blocklist, files
 from generator.tree.folder import Output, locked
 from tests.builder.test_detail_staging import EARLIER, MARKETS, Site, assert_as_fresh, edited_in_disguise
@@ -216,10 +216,11 @@ def test_any_sequence_of_changes_gives_the_bytes_of_a_full_build(
     database: sqlite3.Connection, tmp_path: Path, kind: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("generator.builder.inspection.excerpts.EXCERPTS", 3)
-    if seed % 2:  # several ranges, and workers that read them
-        monkeypatch.setattr(detail_workers, "LEAST", 2)
+    # Several ranges and workers that read them, or one of each.
+    monkeypatch.setattr(detail_workers, "LEAST", 2 if seed % 2 else 50)
+    monkeypatch.setattr(worker_pool, "available", lambda: 1 + seed % 2)
     history = History(Site(database, tmp_path), seed * len(SITES) + [*SITES].index(kind), monkeypatch)
     history.settings |= {**SITES[kind], "guards.max_invalid": 1, "guards.max_shrink": 1}
     history.build()
-    for _ in range(rounds(3, 25)):
+    for _ in range(rounds(2, 25)):
         history.step()
