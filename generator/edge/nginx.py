@@ -34,8 +34,8 @@ _FAILURES: Final = tuple(
     for status in HTTPStatus
     if status >= HTTPStatus.MULTIPLE_CHOICES and status not in {HTTPStatus.NOT_MODIFIED, 403, 404}
 )
-#: The largest object that the router reads: a hundred items, or a bucket of the search index, whose longest line grows
-#: with the site, to 1.4 MB for a million markets.
+#: The largest object that the router reads: a chunk of at most 800 items, or a bucket of the search index, whose
+#: longest line grows with the site, to 1.4 MB for a million markets.
 _LARGEST_OBJECT: Final = "16m"
 #: Of the server inside, on a loopback address of each site's own: unregistered, and no port of outgoing connections.
 _INSIDE_PORT: Final = 20127

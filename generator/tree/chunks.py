@@ -1,10 +1,11 @@
-"""The `chunks` layout: one list becomes an object per hundred items, from which an edge cuts any page. Pure.
+"""The `chunks` layout: one list becomes objects of a few hundred items, from which an edge cuts any page. Pure.
 
     head      {"generation": …, "count": n, "items": […]}   the first hundred items: every first page is cut from it
-    index     {"count": n, "first": m, "chunks": […]}       a generation: its chunks in order, `m` items in the first
-    chunk     […]                                           up to a hundred items, named by their content
+    index     {"count": n, "chunks": [[end, name], …]}      a generation: its chunks in order, and where each one ends
+    chunk     {"count": m, "items": […]}                    as many items as `borders` says, named by their content
 
-Each is JSON with one item per line, so an edge can cut items without parsing them. A chunk that did not change keeps
+Each is JSON with one item or chunk per line, so an edge can cut items without parsing them; all lines of an index are
+equally long. A chunk that did not change keeps
 its name: it is neither written nor uploaded again, and the generations of a list share it.
 """
 
@@ -16,27 +17,21 @@ from typing import Final
 
 from generator.api import cursors, keys
 from generator.api.contract import LIMIT_MAX
+from generator.tree import borders
 from generator.tree.generation import ItemList, Stage, StagedGeneration, Weight, stage_objects
 
 #: Part of every generation's name: increase it when the bytes of an object of this layout change.
-FORMAT: Final = "1"
+FORMAT: Final = "2"
 LAYOUT: Final = "chunks"
 LETTER: Final = "c"
-#: Items per chunk. A page holds at most as many, so it is cut from the head, or from at most two chunks.
-SIZE: Final = LIMIT_MAX
-#: Sorts that gain items at the front. Their borders count from the end, so a new item changes one chunk.
-GROWING: Final = frozenset(("new", "ended"))
+#: Items in a head: as many as a page can have.
+HEAD_SIZE: Final = LIMIT_MAX
 _NAME_LENGTH: Final = 32
-_OPEN: Final = b"[\n"
+#: Digits of a position, with blanks before them, and a line of an index with its comma and line break.
+_END_WIDTH: Final = cursors.POSITION_LENGTH
+LINE_LENGTH: Final = len(f'[{"":{_END_WIDTH}},"{"":{_NAME_LENGTH}}"],\n')
 _BETWEEN: Final = b",\n"
-_CLOSE: Final = b"\n]"
-_END_OF_HEAD: Final = b"}"
-
-
-def borders(list_name: str, count: int) -> list[int]:
-    """The positions where the chunks of a list of `count` items begin, and the end of the list."""
-    first = count % SIZE if list_name.rpartition("/")[2] in GROWING else 0
-    return [0] if count == 0 else [*range(0, first, SIZE), *range(first, count, SIZE), count]
+_CLOSE: Final = b"\n]}"
 
 
 class Generation:
@@ -46,25 +41,19 @@ class Generation:
         self.list_name = source.name
         self.count = len(source.items)
         self._items = source.items
-        self._borders = borders(self.list_name, self.count)
-        digests = [hashlib.sha256(body).digest() for body in self._bodies()]
+        self._borders = borders.of(source.items)
         #: The names of its chunks, in order.
-        self.chunks = tuple(digest.hex()[:_NAME_LENGTH] for digest in digests)
-        self.name = self._digest(digests)
+        self.chunks = tuple(name(body) for body in self._bodies())
+        self._index = index(self._borders[1:], self.chunks)
+        self.name = generation_name(self.list_name, self._index)
 
     def _bodies(self) -> Iterator[bytes]:
-        return (_lines(self._items[start:end]) for start, end in pairwise(self._borders))
-
-    def _digest(self, digests: Sequence[bytes]) -> str:
-        # Digests and borders identify the items' bytes, because no item contains a raw line break.
-        digest = hashlib.sha256(f"{FORMAT}\n{LAYOUT}\n{self.list_name}\n{self._borders}\n".encode())
-        digest.update(b"".join(digests))
-        return LETTER + digest.hexdigest()[: cursors.GENERATION_LENGTH - 1]
+        return (_chunk(self._items[start:end]) for start, end in pairwise(self._borders))
 
     def objects(self) -> Iterator[tuple[str, bytes]]:
         """The key and bytes of every chunk, in order, then of the index."""
         yield from zip((keys.chunk(self.list_name, chunk) for chunk in self.chunks), self._bodies(), strict=True)
-        yield keys.index(self.list_name, self.name), index(self.list_name, self.count, self.chunks)
+        yield keys.index(self.list_name, self.name), self._index
 
     def first_pages(self) -> Iterator[tuple[str, bytes]]:
         """The key and bytes of the head, from which every first page is cut."""
@@ -80,27 +69,34 @@ class Generation:
 
     def head(self) -> bytes:
         """The body of the head."""
-        return _start(self.name, self.count) + _lines(self._items[:SIZE]) + _END_OF_HEAD
+        return _head(self.name, self.count, self._items[:HEAD_SIZE])
 
 
-def index(list_name: str, count: int, chunks: Sequence[str]) -> bytes:
-    """The body of the index of a generation with `count` items in `chunks`."""
-    first = borders(list_name, count)[1] if count else 0
-    return json.dumps({"count": count, "first": first, "chunks": chunks}, separators=(",", ":")).encode()
+def index(ends: Sequence[int], chunks: Sequence[str]) -> bytes:
+    """The body of the index of a generation in `chunks`, which end at these positions."""
+    lines = [f'[{end:{_END_WIDTH}},"{chunk}"]'.encode() for end, chunk in zip(ends, chunks, strict=True)]
+    return _lines(f'"count":{ends[-1] if ends else 0},"chunks"', lines)
 
 
-def weight(list_name: str, count: int, size: int, new_chunks: int | None = None) -> Weight:
+def generation_name(list_name: str, index: bytes) -> str:
+    """The name of the list's generation with this index; an index names all bytes of its chunks."""
+    digest = hashlib.sha256(f"{FORMAT}\n{LAYOUT}\n{list_name}\n".encode() + index)
+    return LETTER + digest.hexdigest()[: cursors.GENERATION_LENGTH - 1]
+
+
+def weight(count: int, size: int, new_chunks: int | None = None) -> Weight:
     """The chunks, index and head of a list of `count` items with `size` bytes in total; or of its chunks only so many.
 
-    An estimate: it takes all items as equally long, so the bytes of the head are off by about 0.1 %.
+    An estimate: it takes all items as equally long, and the borders as they are on average.
     """
-    number = len(borders(list_name, count)) - 1
-    names = "0" * _NAME_LENGTH
-    between = len(_BETWEEN) * (count - number) + len(_OPEN + _CLOSE) * number
-    shown = min(count, SIZE)
-    head = len(_start("0" * cursors.GENERATION_LENGTH, count)) + len(_lines([b""] * shown)) + len(_END_OF_HEAD)
+    number = borders.estimate(count)
     new = number if new_chunks is None else new_chunks
-    immutable = (size + between) * new // max(1, number) + len(index(list_name, count, [names] * number))
+    around = len(_lines(f'"count":{count // max(1, number)},"items"', [b""]))
+    between = len(_BETWEEN) * (count - number) + around * number
+    names, ends = ["0" * _NAME_LENGTH] * number, [count] * number
+    shown = min(count, HEAD_SIZE)
+    head = len(_head("0" * cursors.GENERATION_LENGTH, count, [b""] * shown))
+    immutable = (size + between) * new // max(1, number) + len(index(ends, names))
     return Weight(new + 1, immutable, 1, head + size * shown // max(1, count))
 
 
@@ -116,14 +112,27 @@ def object_keys(list_name: str, generation: str, chunks: Sequence[str]) -> Itera
 
 
 def items(body: bytes) -> list[bytes]:
-    """The encoded items of a head or a chunk; raise ValueError when it is neither."""
+    """The encoded items of a head or a chunk, in either format; raise ValueError when it is neither."""
     json.loads(body)
     return [line.removesuffix(b",") for line in body.split(b"\n")[1:-1]]
 
 
-def _start(generation: str, count: int) -> bytes:
-    return f'{{"generation":"{generation}","count":{count},"items":'.encode()
+def names(index: bytes) -> list[str]:
+    """The names of the chunks in an index, in either format; raise ValueError when it is none."""
+    try:
+        chunks = json.loads(index)["chunks"]
+        return [chunk if isinstance(chunk, str) else str(chunk[1]) for chunk in chunks]
+    except (KeyError, TypeError, IndexError) as error:
+        raise ValueError("not an index") from error
 
 
-def _lines(encoded: Sequence[bytes]) -> bytes:
-    return _OPEN + _BETWEEN.join(encoded) + _CLOSE if encoded else b"[\n]"
+def _head(generation: str, count: int, items: Sequence[bytes]) -> bytes:
+    return _lines(f'"generation":"{generation}","count":{count},"items"', items)
+
+
+def _chunk(items: Sequence[bytes]) -> bytes:
+    return _lines(f'"count":{len(items)},"items"', items)
+
+
+def _lines(start: str, encoded: Sequence[bytes]) -> bytes:
+    return f"{{{start}:[\n".encode() + _BETWEEN.join(encoded) + (_CLOSE if encoded else _CLOSE[1:])

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Final, TypeAlias, TypeVar
 
 from generator.api import cursors, keys
-from generator.tree import chunks, pages
+from generator.tree import chunks, former_chunks, pages
 from generator.tree.generation import SEARCH_LETTER, ItemList, Weight
 from generator.tree.manifest import Current
 
@@ -41,13 +41,19 @@ def make(layout: str, source: ItemList) -> Generation:
     return _MAKERS[layout](source)
 
 
+def names(layout: str, source: ItemList) -> set[str]:
+    """The names that the generation of a list in a layout may have: that of a former format, too."""
+    found = {make(layout, source).name}
+    return {*found, former_chunks.name(source)} if is_cut(layout) else found
+
+
 def weight(layout: str, list_name: str, count: int, size: int, new_chunks: int | None = None) -> Weight:
     """Estimate what a list of `count` items with `size` bytes in total becomes.
 
     If `new_chunks` is given, other chunks are left out in a layout whose generations share them.
     """
     if is_cut(layout):
-        return chunks.weight(list_name, count, size, new_chunks)
+        return chunks.weight(count, size, new_chunks)
     return pages.weight(list_name, count, size)
 
 
@@ -130,7 +136,9 @@ def is_intact(list_name: str, generation: Current, key: str, body: bytes) -> boo
     if key == keys.index(list_name, generation.generation):
         if generation.generation.startswith(SEARCH_LETTER):
             return generation.generation == name_of_index(body)
-        return body == chunks.index(list_name, generation.count, generation.chunks)
+        if generation.generation == chunks.generation_name(list_name, body):
+            return True
+        return body == former_chunks.index(list_name, generation.count, generation.chunks)
     return key == keys.chunk(list_name, chunks.name(body))
 
 

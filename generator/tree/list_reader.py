@@ -58,8 +58,8 @@ def _of_chunks(read: Read, list_name: str, head_key: str, head: bytes) -> list[b
         return found
     index = keys.index(list_name, generation)
     try:
-        names = json.loads(_present(index, read(index)))["chunks"]
-    except (ValueError, KeyError, TypeError) as error:
+        names = chunks.names(_present(index, read(index)))
+    except ValueError as error:
         raise _damaged(index) from error
     found = [item for name in names for item in _of_chunk(read, keys.chunk(list_name, name))]
     if len(found) != count:

@@ -91,7 +91,7 @@ def test_a_site_has_one_pointer_for_each_list_and_a_hundredth_of_the_objects(chu
     pointers = {key for key in chunked.objects() if keys.is_first_page(key)}
     assert pointers == {keys.head(name) for name in LISTS}
     one = chunked.record().built.lists[LIST]
-    assert layouts.object_count(one) == len(one.chunks) + 1 == 4
+    assert layouts.object_count(one) == len(one.chunks) + 1 == 3
     assert not [key for key in chunked.objects() if "/first/" in key]
 
 

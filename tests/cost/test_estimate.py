@@ -1,6 +1,7 @@
 """The estimate, compared with manual arithmetic and with real builds and publishes."""
 
 import json
+import uuid
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from generator.api import contract
 from generator.cost import estimate, prices, sizes
 from generator.cost.estimate import Basis, Cost, Terms
 from generator.cost.sizes import Change, ListSize, Site
 from generator.tree import chunks, pages
-from generator.tree.generation import ItemList, Weight
+from generator.tree.generation import ItemList
 from generator.tree.pages import LIMITS, Generation, page_count
 from tests.support.builds import make_config
 from tests.support.publishing import EVERY, PREFIX, hour
@@ -43,11 +45,11 @@ def estimated(site: Published) -> Cost:
 # ── manual arithmetic ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_pages_are_counted_for_every_limit_and_chunks_by_the_hundred(terms: Terms) -> None:
+def test_pages_are_counted_for_every_limit_and_chunks_by_their_mean_size(terms: Terms) -> None:
     made = estimate.cost(HUNDREDS, Basis(), terms).layouts
     assert made["pages"].objects == 55 + page_count(1_000) + page_count(250) + 200
     # An index and a head for each list.
-    assert made["chunks"].objects == 55 + (10 + 2) + (3 + 2)
+    assert made["chunks"].objects == 55 + (7 + 2) + (2 + 2)
 
 
 def test_without_a_history_everything_counts_as_changed_every_time(terms: Terms) -> None:
@@ -90,7 +92,7 @@ def test_a_list_that_changes_costs_its_pages_and_its_first_pages() -> None:
     basis = estimate.learned(Basis(), HUNDREDS, change(2, lists=frozenset({"all/new"})), schedule=60)
     assert basis.loads["pages"].puts == page_count(250) + 100 + 2 + 3
     assert basis.loads["pages"].retired_objects == page_count(250)
-    assert (basis.loads["chunks"].puts, basis.loads["chunks"].retired_objects) == (4 + 1 + 2 + 3, 4)
+    assert (basis.loads["chunks"].puts, basis.loads["chunks"].retired_objects) == (3 + 1 + 2 + 3, 3)
 
 
 def test_builds_further_apart_change_more_and_never_more_than_everything(terms: Terms) -> None:
@@ -133,12 +135,18 @@ def test_the_bytes_of_pages_of_equal_items_are_estimated_within_thousandths(coun
     assert (weight.immutable_bytes, weight.mutable_bytes) == pytest.approx((later, first), rel=0.003)
 
 
-@given(st.integers(0, 400), st.integers(200, 600), st.sampled_from(["open/new", "open/popular"]))
-def test_the_bytes_of_chunks_of_equal_items_are_estimated_exactly(count: int, length: int, name: str) -> None:
-    generation = chunks.Generation(ItemList(name, [b"x" * length] * count))
-    objects = [body for _, body in generation.objects()]
-    weight = Weight(len(objects), sum(map(len, objects)), 1, len(generation.head()))
-    assert chunks.weight(name, count, count * length) == weight
+@given(st.integers(0, 2_000), st.integers(200, 600))
+def test_chunks_and_their_bytes_are_estimated(count: int, length: int) -> None:
+    items = [contract.encode({"id": str(uuid.UUID(int=number))}).ljust(length) for number in range(count)]
+    generation = chunks.Generation(ItemList("open/new", items))
+    objects, weight = [body for _, body in generation.objects()], chunks.weight(count, count * length)
+    assert weight.immutable == pytest.approx(len(objects), rel=0.15, abs=1)
+    assert weight.immutable_bytes == pytest.approx(sum(map(len, objects)), rel=0.003, abs=50)
+    assert (weight.mutable, weight.mutable_bytes) == (1, len(generation.head()))
+    part = chunks.weight(count, count * length, 1)
+    if count:
+        assert part.immutable == 2
+        assert part.immutable_bytes < weight.immutable_bytes or weight.immutable == 2
 
 
 def test_chunks_that_did_not_change_are_not_put_again(terms: Terms) -> None:
@@ -147,8 +155,8 @@ def test_chunks_that_did_not_change_are_not_put_again(terms: Terms) -> None:
     puts = [
         estimate.learned(Basis(), HUNDREDS, changed, schedule=60).loads["chunks"].puts for changed in (some, everything)
     ]
-    assert puts == [2 + 1 + 1 + 7 + 3, 10 + 1 + 1 + 7 + 3]
-    assert [sizes.written(HUNDREDS, changed, "chunks")[0] for changed in (some, everything)] == [11, 19]
+    assert puts == [2 + 1 + 1 + 7 + 3, 7 + 1 + 1 + 7 + 3]
+    assert [sizes.written(HUNDREDS, changed, "chunks")[0] for changed in (some, everything)] == [11, 16]
 
 
 # ── against real builds and publishes ─────────────────────────────────────────────────────────────────────────────

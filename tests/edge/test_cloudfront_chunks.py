@@ -165,9 +165,9 @@ def test_what_is_gone_is_a_400_and_what_is_damaged_a_503(store: S3Server, tmp_pa
             if number == 4:
                 store.bucket.delete(place(made))
             wanted.append(400 if number == 4 else 503)
-            asked.append((made.list_name, 100, cursors.mint(made.list_name, made.name, 120)))
+            asked.append((made.list_name, 100, cursors.mint(made.list_name, made.name, 200)))
     damaged = chunks.Generation(made_up("all/volume", 250))
-    put(store, keys.head("all/volume"), damaged_heads(damaged)[0])
+    put(store, keys.head("all/volume"), damaged_heads(damaged)[2])
     found = ask(edge, *asked, ("all/volume", 20, None), ("all/ended", 20, None))
     assert [answer.status for answer in found] == [*wanted, 503, 503]
     refusals = [answer.body for answer in found if answer.status == 400]

@@ -94,7 +94,7 @@ def test_an_item_that_is_too_large_for_cloudfront_is_a_503(edge: CloudFront, sto
 
 
 def test_a_search_reads_a_bounded_number_of_objects(edge: CloudFront, store: S3Server) -> None:
-    put_all(store, SCATTERED[:3000])
+    put_all(store, SCATTERED)
     (found,) = search_pages(edge, "status=all&sort=new&limit=100&q=needle")
     assert 0 < len(items(found)) < index.MOST_OBJECTS
     assert json.loads(found.body)["nextCursor"]

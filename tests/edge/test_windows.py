@@ -13,7 +13,7 @@ import pytest
 
 from generator.api import contract, cursors, keys
 from generator.edge import responses
-from generator.tree import chunks
+from generator.tree import borders, chunks
 from generator.tree.generation import ItemList
 from tests.support import lists
 from tests.support.campaigns import sample
@@ -21,7 +21,17 @@ from tests.support.edges import full_tier
 from tests.support.faults import wait_until
 from tests.support.servers import Answer, connected
 from tests.support.sites import EDGES, Site, site, target
-from tests.support.windows import LISTS, damaged_chunks, damaged_heads, damaged_indexes, made_up, refused, walk
+from tests.support.windows import (
+    LISTS,
+    damaged_chunks,
+    damaged_heads,
+    damaged_indexes,
+    former,
+    made_up,
+    near_borders,
+    refused,
+    walk,
+)
 
 
 @pytest.fixture(scope="module", params=full_tier(EDGES, short=["nginx", "worker"]))
@@ -70,8 +80,7 @@ def test_a_page_may_begin_and_end_anywhere_around_a_border(edge: Site, generatio
     asked = 0
     for name in some(edge, ("all/activity", "all/new", "open/ended", "open/volume"), 2):
         one = LISTS[name]
-        near = {border + by for border in chunks.borders(name, len(one.items)) for by in (-2, -1, 0, 1)}
-        for position in sorted(near & set(range(1, len(one.items)))):
+        for position in near_borders(one):
             for limit in some(edge, (1, 2, 99, 100), 2):
                 place = cursors.mint(name, generations[name], position)
                 expected = lists.page(one, generations[name], position, limit)
@@ -105,6 +114,16 @@ def test_readers_at_the_same_time_do_not_disturb_each_other(edge: Site) -> None:
         assert len([*readers.map(read, wanted)]) == len(wanted)
 
 
+def test_a_walk_in_a_generation_of_the_former_format_goes_on(edge: Site) -> None:
+    for name, count in (("closed/new", 250), ("closed/ended", 101), ("closed/popular", 350)):
+        one = made_up(name, count, "former")
+        generation, objects = former(one)
+        edge.put_objects(objects)
+        for start, limits in ((1, repeat(100)), (20, cycle([20, 100, 7])), (count - 1, repeat(1))):
+            at = cursors.mint(name, generation, start)
+            assert walk(edge, one, limits, at, generation) > 0
+
+
 # ── where there is nothing ────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -121,11 +140,11 @@ def test_a_list_without_a_head_is_unavailable(edge: Site) -> None:
 
 
 def test_a_generation_that_was_taken_down_is_gone_and_so_is_what_lacks_a_chunk(edge: Site) -> None:
-    one = made_up("closed/volume", 350, "takedown")
+    one = made_up("closed/volume", 550, "takedown")
     generation = edge.put(one)[one.name]
-    made = chunks.Generation(one)
-    wholly = cursors.mint(one.name, generation, 210)
-    across = cursors.mint(one.name, generation, 150)
+    made, (_, first, second, *_) = chunks.Generation(one), borders.of(one.items)
+    wholly = cursors.mint(one.name, generation, second)
+    across = cursors.mint(one.name, generation, first - 10)
     assert {edge.ask(one.name, 50, place).status for place in (wholly, across)} == {HTTPStatus.OK}
     edge.change(keys.chunk(one.name, made.chunks[1]), None)
 
@@ -150,20 +169,20 @@ def damaged(edge: Site) -> Iterator[Answer]:
         edge.put(one)
         edge.change(keys.head(name), damaged_heads(chunks.Generation(one))[number])
         yield edge.ask(name, 100)
-    for number in range(12):
+    for number in range(14):
         one = made_up("archive/volume", 250, f"damage {number}")
         edge.put(one)
         made = chunks.Generation(one)
-        if number < 7:
+        if number < 8:
             edge.change(keys.index(one.name, made.name), damaged_indexes(made)[number])
         else:
-            edge.change(keys.chunk(one.name, made.chunks[1]), damaged_chunks(made)[number - 7])
+            edge.change(keys.chunk(one.name, made.chunks[1]), damaged_chunks(made)[number - 8])
         yield edge.ask(one.name, 100, cursors.mint(one.name, made.name, 150))
 
 
 def test_no_damaged_object_becomes_a_page(edge: Site) -> None:
     found = [*damaged(edge)]
-    assert len(found) == 19
+    assert len(found) == 21
     for number, answer in enumerate(found):
         assert answer.status == HTTPStatus.SERVICE_UNAVAILABLE, (number, answer)
         assert answer.headers["content-type"] == keys.CONTENT_TYPE

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from generator.api import cursors, keys
 from generator.api.contract import SORTS, STATES_OF_FILTER
-from generator.tree import chunks, manifest, pages
+from generator.tree import manifest, pages
 from generator.tree.layouts import object_keys
 from generator.tree.manifest import Manifest
 from generator.tree.pages import size_at
@@ -202,11 +202,11 @@ class Reader:
         index = self._get(keys.index(list_name, place.generation))
         end = min(place.position + limit, index["count"])
         items, start = [], 0
-        for name, size in zip(index["chunks"], [index["first"], *[chunks.SIZE] * index["count"]], strict=False):
-            if start < end and start + size > place.position:
-                chunk = self._get(keys.chunk(list_name, name))
+        for chunk_end, name in index["chunks"]:
+            if start < end and chunk_end > place.position:
+                chunk = self._get(keys.chunk(list_name, name))["items"]
                 items += chunk[max(0, place.position - start) : end - start]
-            start += size
+            start = chunk_end
         assert len(items) == end - place.position, "a page has as many items as it can"
         return items, _following(list_name, place.generation, end, index["count"])
 

@@ -25,7 +25,7 @@ MARKETS: Final = [
     for number in range(130)
 ]
 #: A word that two markets of one chunk never have.
-SCATTERED: Final = [Market(("needle" if number % 100 == 7 else "hay",), rank=number) for number in range(6_000)]
+SCATTERED: Final = [Market(("needle" if number % 200 == 7 else "hay",), rank=number) for number in range(6_000)]
 QUERIES: Final = (
     "will", "WILL The", "war", "warn", "elections", "élec", "be", "ab", "a", "é", "選挙", "選", "戦", "挙", "full",
     "fi", "fin", "한국", "strasse", "ß", "x" * 100, "x" * 90, "caf", "2026", "20", "野", "nothing", "the it", "needle",

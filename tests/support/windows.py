@@ -8,31 +8,26 @@ from typing import Final
 
 from generator.api import contract, keys
 from generator.edge import responses
-from generator.tree import chunks
+from generator.tree import borders, chunks, former_chunks
 from generator.tree.generation import ItemList
 from tests.support import lists
 from tests.support.edges import faults
 from tests.support.servers import Answer
 from tests.support.sites import Site
 
-#: Names of both border rules, and as many items as matter to either.
+#: As many items as matter: none, pages without a cursor, chunks from the shortest list that is cut on.
 LENGTHS: Final = {
     "open/popular": 0,
-    "open/new": 0,
     "closed/popular": 1,
-    "closed/new": 1,
-    "resolved/popular": 99,
     "resolved/new": 99,
-    "cancelled/popular": 100,
     "cancelled/new": 100,
     "archive/popular": 101,
-    "archive/ended": 101,
     "all/volume": 200,
-    "all/ended": 200,
-    "all/activity": 201,
-    "all/new": 201,
-    "open/ended": 350,
-    "open/volume": 350,
+    "all/ended": 201,
+    "all/activity": 300,
+    "all/new": 301,
+    "open/ended": 450,
+    "open/volume": 750,
 }
 #: Texts that might confuse a program that cuts JSON.
 TEXTS: Final = (
@@ -58,9 +53,20 @@ def made_up(name: str, count: int, seed: str = "") -> ItemList:
 LISTS: Final = {name: made_up(name, count) for name, count in LENGTHS.items()}
 
 
-def walk(at: Site, one: ItemList, limits: Iterator[int], cursor: str | None = None) -> int:
+def former(one: ItemList) -> tuple[str, dict[str, str]]:
+    """The name and the objects, without a head, of the list's generation in the former format of chunks."""
+    bodies = {chunks.name(body): body.decode() for body in former_chunks.bodies(one)}
+    generation = former_chunks.name(one)
+    index = former_chunks.index(one.name, len(one.items), [*bodies]).decode()
+    found = {keys.chunk(one.name, name): body for name, body in bodies.items()}
+    return generation, found | {keys.index(one.name, generation): index}
+
+
+def walk(
+    at: Site, one: ItemList, limits: Iterator[int], cursor: str | None = None, generation: str | None = None
+) -> int:
     """Walk the list, comparing every page byte for byte; returns the number of pages."""
-    generation, position, number = chunks.Generation(one).name, 0, 0
+    generation, position, number = generation or chunks.Generation(one).name, 0, 0
     if cursor is not None:
         position = int(cursor[30:])
     while True:
@@ -74,6 +80,12 @@ def walk(at: Site, one: ItemList, limits: Iterator[int], cursor: str | None = No
             return number
 
 
+def near_borders(one: ItemList) -> list[int]:
+    """The places of a list at which a page may begin, around every border of its chunks."""
+    near = {border + by for border in borders.of(one.items) for by in (-2, -1, 0, 1)}
+    return sorted(near & set(range(1, len(one.items))))
+
+
 def refused(answer: Answer) -> tuple[str, ...]:
     assert answer.status == HTTPStatus.BAD_REQUEST, answer
     assert responses.CORS.items() <= answer.headers.items()
@@ -84,16 +96,29 @@ def damaged_heads(made: chunks.Generation) -> list[bytes]:
     """Damaged, of another type, or with unknown content."""
     whole = made.head()
     forged = (b'"count":250', b'"count":25'), (made.name.encode(), b"../../../../../build")
-    return [whole[:-1], whole[:-9000], b"", b"<Error/>", b"null", *(whole.replace(*change) for change in forged)]
+    return [whole[:-3], whole[:-9000], b"", b"<Error/>", b"null", *(whole.replace(*change) for change in forged)]
 
 
 def damaged_indexes(made: chunks.Generation) -> list[bytes]:
     whole = dict(made.objects())[keys.index(made.list_name, made.name)]
-    content = json.loads(whole)
-    forged = {"first": 50}, {"chunks": content["chunks"][:1]}, {"chunks": ["../../../../../../build"] * 3}
-    return [whole[:-20], b"", b"null", b"{}", *(contract.encode(content | change) for change in forged)]
+    lines = whole.split(b"\n")
+    end = int(lines[1][1:].split(b",")[0])
+    forged = (
+        (f'"count":{made.count}'.encode(), f'"count":{made.count - 1}'.encode()),
+        (f"{end:9},".encode(), f"{end - 7:9},".encode()),
+        (made.chunks[1].encode(), b"../../../../../../../../../../bu"),
+    )
+    return [
+        whole[:-20],
+        b"",
+        b"null",
+        b"{}",
+        *(whole.replace(*change) for change in forged),
+        whole.replace(lines[1] + b"\n", b""),
+    ]
 
 
 def damaged_chunks(made: chunks.Generation) -> list[bytes]:
     whole = dict(made.objects())[keys.chunk(made.list_name, made.chunks[1])]
-    return [whole[:-1], whole[:-9000], b"", b"[\n]", b"<Error/>"]
+    forged = f'"count":{len(chunks.items(whole))}'.encode(), b'"count":7'
+    return [whole[:-3], whole[:-9000], b"", b"[\n]", b"<Error/>", whole.replace(*forged)]
