@@ -80,17 +80,17 @@ OF_WINDOWS: Final[Mapping[str, tuple[str, str]]] = {
     "the end is a place": ("found.position >= index.count", "found.position > index.count"),
     "a page ends where the list does not": ("Math.min(found.position + found.limit, index.count)",
                                             "Math.min(found.position + found.limit - 1, index.count)"),
-    "a chunk has the item behind it": ("if (index.entry(middle).end > place)", "if (index.entry(middle).end >= place)"),
-    "the second chunk begins the list": ("number && index.entry(number - 1).end", "0"),
+    "a chunk has the item behind it": ("if (index.entry(middle)[0] > place)", "if (index.entry(middle)[0] >= place)"),
+    "the second chunk begins the list": ("low && index.entry(low - 1)[0]", "0"),
     "a former chunk has one item more": ("index.first + number * 100", "index.first + 1 + number * 100"),
-    "a former chunk is like any other": (" || lines[0] === '['", ""),
+    "a former chunk is like any other": ("lines[0] === '[' || ", ""),
     "a page has one chunk": ("while (at < end)", "while (at === found.position)"),
-    "a chunk is cut at its beginning": ("partOf(chunk, at - chunk.start,", "partOf(chunk, 0,"),
+    "a chunk is cut at its beginning": ("start: at - chunk.start", "start: 0"),
     "a chunk is not cut at its end": ("Math.min(end - chunk.start, chunk.size)", "chunk.size"),
     "the next cursor repeats an item": ("end += part.stop - part.start;", "end += part.stop - part.start - 1;"),
     "the next cursor is another list's": ("digest(found.list + '/' +", "digest('all/new' + '/' +"),
-    "the next cursor is another generation's": ("const place = found.generation + end;",
-                                                "const place = 'c0000000000000000000' + end;"),
+    "the next cursor is another generation's": ("const place = check + found.generation + end;",
+                                                "const place = check + 'c0000000000000000000' + end;"),
     "the last page goes on": ("end === found.count ? 'null' :", "end === -1 ? 'null' :"),
     "every page is a first one": ('isFirst ? {"content-type"', 'true ? {"content-type"'),
     "two chunks run into each other": ("pieces.join(',')", "pieces.join('')"),
@@ -99,8 +99,8 @@ OF_WINDOWS: Final[Mapping[str, tuple[str, str]]] = {
 }  # fmt: skip
 #: Rules by which a damaged index or chunk becomes no page.
 OF_DAMAGE: Final[Mapping[str, tuple[str, str]]] = {
-    "an index may have lost its end": ("if (index.entry(index.size - 1).end !== index.count)", "if (false)"),
-    "a chunk may have another size": ("const isHere = lines[0] === part.first", "const isHere = true"),
+    "an index may have lost its end": (" && index.entry(index.size - 1)[0] === index.count", ""),
+    "a chunk may have another size": ("if (!isHere ||", "if ("),
     "an item may have lost its end": ("(lines[part.stop + 1][0] === ']') !== (part.stop === part.size)", "false"),
 }
 #: Rules that only the extended core has.

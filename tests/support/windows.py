@@ -24,10 +24,10 @@ LENGTHS: Final = {
     "archive/popular": 101,
     "all/volume": 200,
     "all/ended": 201,
-    "all/activity": 300,
+    "all/activity": 250,
     "all/new": 301,
-    "open/ended": 450,
-    "open/volume": 750,
+    "open/ended": 350,
+    "open/volume": 550,
 }
 #: Texts that might confuse a program that cuts JSON.
 TEXTS: Final = (
