@@ -99,7 +99,7 @@ OF_WINDOWS: Final[Mapping[str, tuple[str, str]]] = {
 }  # fmt: skip
 #: Rules by which a damaged index or chunk becomes no page.
 OF_DAMAGE: Final[Mapping[str, tuple[str, str]]] = {
-    "an index may have lost its end": (" && index.entry(index.size - 1)[0] === index.count", ""),
+    "an index may have lost its end": (" && end === index.count", ""),
     "a chunk may have another size": ("if (!isHere ||", "if ("),
     "an item may have lost its end": ("(lines[part.stop + 1][0] === ']') !== (part.stop === part.size)", "false"),
 }
