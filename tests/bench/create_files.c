@@ -3,7 +3,8 @@
 //     create_files INDEX PACK PROCESSES        into the current folder
 //
 // INDEX has a line a folder, `D path`, parents first, and then its files, `F size name`; their bytes follow one
-// another in PACK in the same order. With more than one process, folders are shared out among them.
+// another in PACK in the same order. `D .` is the current folder. With more than one process, folders are shared out
+// among them.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +59,7 @@ static void pass(char *index, size_t length, const char *pack, int share, int sh
             if (folder >= 0) close(folder);
             folder = -1;
             if (share < 0) {
-                if (mkdir(name, 0777) < 0) die(name);
+                if (strcmp(name, ".") != 0 && mkdir(name, 0777) < 0) die(name);
             } else if (number % shares == share) {
                 folder = open(name, O_RDONLY | O_DIRECTORY);
                 if (folder < 0) die(name);

@@ -26,9 +26,7 @@ def pack(tree: Path, folder: Path) -> tuple[Path, Path]:
     with index.open("w", encoding="utf-8") as lines, packed.open("wb") as bodies:
         for parent, folders, files in os.walk(tree):
             folders.sort()
-            lines.write(f"D {Path(parent).relative_to(tree)}\n" if parent != str(tree) else "")
-            if parent == str(tree) and files:
-                raise SystemExit(f"{tree}: has files at the top; create_files handles only files in folders")
+            lines.write(f"D {Path(parent).relative_to(tree)}\n")
             for name in sorted(files):
                 body = Path(parent, name).read_bytes()
                 lines.write(f"F {len(body)} {name}\n")

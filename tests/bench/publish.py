@@ -1,7 +1,8 @@
 """A publish compared with other programs that upload the same files: `python -m tests.bench.publish`.
 
 Every client uploads a demo of some 10,000 objects to an S3 server in memory: all of them, again without a change, and
-with 1 % changed. Client and server share the machine; CPU time and memory are the client's alone.
+with 1 % changed. One that only copies does the first. Client and server share the machine; CPU time and memory are the
+client's alone.
 """
 
 import os
@@ -34,10 +35,12 @@ _BEFORE: Final = "before"
 _AFTER: Final = "after"
 _LONGER: Final = " as it is told by the source that the description names, and in the manner it names?"
 #: What each client does in turn, and the folder that it publishes.
-_STEPS: Final = {"first": _BEFORE, "unchanged": _BEFORE, "1 % changed": _AFTER}
+_FIRST: Final = "first"
+_STEPS: Final = {_FIRST: _BEFORE, "unchanged": _BEFORE, "1 % changed": _AFTER}
 _OURS: Final = "product"
 _BOTO3: Final = "product, by boto3"
 _S5CMD: Final = "s5cmd sync"
+_S5CMD_COPY: Final = "s5cmd cp"
 _RCLONE: Final = "rclone sync"
 _AWS: Final = "aws s3 sync"
 #: Clients that take minutes: without --long, measured in one round or not at all.
@@ -147,9 +150,10 @@ def _clients(runner: Runner) -> Iterator[tuple[str, Client]]:
     # The binary itself, not the Python script that starts it.
     s5cmd = next((ROOT / ".venv-bench" / "lib").glob("python*/site-packages/s5cmd/bin/s5cmd"), None)
     if s5cmd:
-        yield _S5CMD, lambda state, url: _s5cmd(s5cmd, state, url)
+        yield _S5CMD, lambda state, url: _s5cmd(s5cmd, state, url, "sync", "--delete")
+        yield _S5CMD_COPY, lambda state, url: _s5cmd(s5cmd, state, url, "cp")
     else:
-        runner.not_measured(_S5CMD, ready)
+        runner.not_measured(f"{_S5CMD} and {_S5CMD_COPY}", ready)
     if rclone := runner.program("rclone", f"{_RCLONE}; `make bench-deps` installs it"):
         yield _RCLONE, lambda state, url: _rclone(rclone, state, url)
     if aws := shutil.which(runner.options.aws):
@@ -171,8 +175,8 @@ def _ours(state: Path, url: str, client: str) -> Command:
     return replace(command, environ=_ENVIRONMENT)
 
 
-def _s5cmd(program: Path, state: Path, url: str) -> Command:
-    arguments: list[str | Path] = [program, "--endpoint-url", url, "--log", "error", "sync", "--delete"]
+def _s5cmd(program: Path, state: Path, url: str, *command: str) -> Command:
+    arguments: list[str | Path] = [program, "--endpoint-url", url, "--log", "error", *command]
     return Command([*arguments, f"{state}/v1/", f"s3://{BUCKET}/site/v1/"], state.parent, _ENVIRONMENT)
 
 
@@ -200,14 +204,20 @@ def _rounds_of(runner: Runner, client: str) -> int:
     return 1 if client in _SLOW and not runner.options.is_long else runner.options.rounds
 
 
+def _steps_of(client: str) -> dict[str, str]:
+    """What a client does: one that compares nothing would do the first step again."""
+    return {_FIRST: _BEFORE} if client == _S5CMD_COPY else _STEPS
+
+
 def _measured(runner: Runner, buckets: Buckets, clients: Mapping[str, Client]) -> Results:
-    results: dict[Case, list[Published]] = {Case(*case): [] for case in product(clients, _LATENCIES_S, _STEPS)}
+    pairs = [*product(clients, _LATENCIES_S)]
+    results: dict[Case, list[Published]] = {Case(*pair, step): [] for pair in pairs for step in _steps_of(pair[0])}
     for number in range(runner.options.rounds):
         pairs = [pair for pair in product(clients, _LATENCIES_S) if number < _rounds_of(runner, pair[0])]
         for client, latency_s in random.sample(pairs, len(pairs)):
             times = []
             with buckets.running(latency_s) as server:
-                for step, state in _STEPS.items():
+                for step, state in _steps_of(client).items():
                     seen = server.counts()
                     taken = runner.measured(clients[client](runner.root / state, server.url))
                     results[Case(client, latency_s, step)].append(Published(taken, server.counts() - seen))
@@ -244,12 +254,19 @@ def _goals(found: Results) -> Iterator[Goal]:
         unchanged = found[Case(_OURS, latency_s, "unchanged")]
         most = max(run.counts.requests for run in unchanged)
         yield Goal(f"requests of a publish without a change, {latency}", most, _REQUESTS_OF_UNCHANGED)
-        ours, theirs = (found.get(Case(client, latency_s, "first")) for client in (_OURS, _S5CMD))
-        if ours and theirs:
-            runs = [[run.taken for run in each] for each in (ours, theirs)]
-            yield Goal(f"first publish ÷ s5cmd's, wall, {latency}", ratio(walls(runs[0]), walls(runs[1])), 1)
-            cpu = [[taken.cpu_s for taken in each] for each in runs]
-            yield Goal(f"first publish ÷ s5cmd's, CPU, {latency}", ratio(*cpu), 1)
+        ours, synced, copied = (_taken(found, client, latency_s) for client in (_OURS, _S5CMD, _S5CMD_COPY))
+        if synced:
+            yield Goal(f"first publish ÷ {_S5CMD}, wall, {latency}", ratio(walls(ours), walls(synced)), 1)
+            cpu = [[taken.cpu_s for taken in each] for each in (ours, synced)]
+            yield Goal(f"first publish ÷ {_S5CMD}, CPU, {latency}", ratio(*cpu), 1)
+        # Without latency, what checks every file cannot be as fast as what checks nothing.
+        if copied and latency_s:
+            yield Goal(f"first publish ÷ {_S5CMD_COPY}, wall, {latency}", ratio(walls(ours), walls(copied)), 1)
+
+
+def _taken(found: Results, client: str, latency_s: float) -> list[Measured]:
+    """The first publishes of a client; none if it was not measured."""
+    return [run.taken for run in found.get(Case(client, latency_s, _FIRST), ())]
 
 
 if __name__ == "__main__":

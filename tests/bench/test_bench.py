@@ -179,6 +179,7 @@ def test_the_c_program_creates_the_same_files(runner: Runner, processes: int) ->
         folder.mkdir(parents=True)
         for name in ("a.json", "with space"):
             folder.joinpath(name).write_bytes(f"{number}\n{name}".encode() * number)
+    tree.joinpath("at the top.json").write_bytes(b"1")
     program = packed.compiled(runner)
     assert program is not None
     runner.measured(packed.creating(program, *packed.pack(tree, runner.root), processes, output))
