@@ -73,6 +73,8 @@ def agree(taken: Callable[[Sequence[Any]], list[Any]], judged: Callable[[Any], A
 @settings(deadline=None, max_examples=rounds(150, 500))
 @given(st.lists(TIMES, max_size=4) | st.lists(PLAIN_TIMES, max_size=4))
 @example(["2026-01-31 12:00:00.00000", "02026-01-31 12:00:00.000000"])
+@example(["2026-02-30 00:00:00.000000"])
+@example(["2026-01-31T24:00:00Z"])
 def test_times_are_those_of_single_rows(values: list[Any]) -> None:
     agree(batch_validation.timestamps, row_validation.timestamp, values)
 
@@ -88,6 +90,7 @@ def test_uuids_are_those_of_single_rows(values: list[Any]) -> None:
 @settings(deadline=None, max_examples=rounds(150, 500))
 @given(st.lists(NUMBERS, max_size=4), st.sampled_from([(0, 1), (0.01, 0.99), (0, MAX_FLOAT), (-MAX_FLOAT, MAX_FLOAT)]))
 @example([0.5, float("nan"), 0.5], (0, 1))
+@example([-0.0, 0.5], (0, 1))
 def test_numbers_are_those_of_single_rows_and_within_bounds(values: list[Any], bounds: tuple[float, float]) -> None:
     def judged(value: Any) -> float:
         number = row_validation.number(value)
