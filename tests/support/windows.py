@@ -8,7 +8,7 @@ from typing import Final
 
 from generator.api import contract, keys
 from generator.edge import responses
-from generator.tree import borders, chunks, former_chunks
+from generator.tree import borders, chunks
 from generator.tree.generation import ItemList
 from tests.support import lists
 from tests.support.edges import faults
@@ -55,11 +55,8 @@ LISTS: Final = {name: made_up(name, count) for name, count in LENGTHS.items()}
 
 def former(one: ItemList) -> tuple[str, dict[str, str]]:
     """The name and the objects, without a head, of the list's generation in the former format of chunks."""
-    bodies = {chunks.name(body): body.decode() for body in former_chunks.bodies(one)}
-    generation = former_chunks.name(one)
-    index = former_chunks.index(one.name, len(one.items), [*bodies]).decode()
-    found = {keys.chunk(one.name, name): body for name, body in bodies.items()}
-    return generation, found | {keys.index(one.name, generation): index}
+    made = lists.FormerGeneration(one)
+    return made.name, {key: body.decode() for key, body in made.objects()}
 
 
 def walk(
