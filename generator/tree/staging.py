@@ -140,14 +140,16 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
             folder.discard_key(key)
         _move(folder, previous, rendered)
         # First pages of another layout would lead readers into generations whose age counts from here on.
-        stale = previous.objects.keys() - final.objects.keys() if previous.complete else folder.strangers(final)
+        is_known = previous.complete or before is None
+        stale = previous.objects.keys() - final.objects.keys() if is_known else folder.strangers(final)
         for key in filter(keys.is_first_page, stale):
             folder.discard_key(key)
     if rendered.fingerprints:
         _save_fingerprints(folder, rendered.fingerprints.stamped(folder, rendered.manifest))
     if is_new:
         folder.save(files.MANIFEST, final.encoded())
-    leftovers = list(folder.unknown(final))
+    # Before the first build there was no `v1/`, so all that is in it was moved there just now.
+    leftovers = list(folder.unknown(final)) if before else []
     for path in leftovers:
         folder.discard(path)
     return Placed(final, len(leftovers))

@@ -18,8 +18,8 @@ from generator.api import keys
 from generator.errors import OutputError
 from generator.publish import withdrawal
 from generator.tree import blocklist
-from generator.tree.folder import locked
-from generator.tree.manifest import FORMAT
+from generator.tree.folder import Output, locked
+from generator.tree.manifest import FORMAT, Manifest
 from tests.support.builds import AS_OF, ROOT, build_now, files, make_config
 from tests.support.commands import fresh, run
 from tests.support.disks import Disk
@@ -457,3 +457,22 @@ def test_a_second_build_of_the_same_data_touches_nothing(world: World, output: P
     assert sorted(touched) == [".lock"]
     moved = [path.name for path in before if before[path].st_ino != after[path].st_ino]
     assert moved == []
+
+
+def test_only_later_builds_look_through_the_folder_for_what_others_left(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[Manifest] = []
+    unknown = Output.unknown
+
+    def noted(self: Output, known: Manifest) -> Iterator[Path]:
+        looks.append(known)
+        return unknown(self, known)
+
+    monkeypatch.setattr(Output, "unknown", noted)
+    output = built(world)
+    assert looks == []
+    (output / "v1" / "stray.json").touch()
+    built(world)
+    assert len(looks) == 1
+    assert not (output / "v1" / "stray.json").exists()
