@@ -12,10 +12,12 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from generator.api import keys
+from generator.api.contract import SORTS
 from generator.cost import sizes
 from generator.cost.prices import Place, Prices
 from generator.cost.sizes import Change, Site
-from generator.tree import layouts
+from generator.tree import layouts, shards
 from generator.tree.layouts import LAYOUTS
 from generator.tree.manifest import StoredModel
 
@@ -23,6 +25,8 @@ from generator.tree.manifest import StoredModel
 MINUTES_PER_MONTH: Final = 43_800
 #: A publish that changes something writes the store's record three times: intent, commit, release.
 RECORD_PUTS: Final = 3
+#: The lists of all public markets.
+_OF_ALL: Final = frozenset(keys.list_name("all", sort) for sort in SORTS)
 _MINUTES_PER_DAY: Final = 1_440
 #: Minutes between two builds from which a third is foretold.
 _SHORTEST_GAP: Final = 1.0
@@ -133,7 +137,7 @@ def reading_cost(site: Site, layout: str, reads: int, place: Place, objects_per_
 
 def changed_objects(site: Site, change: Change) -> dict[str, int]:
     """The number of objects a change replaces, by layout."""
-    return {layout: round(_load(layout, site, change).puts) - RECORD_PUTS for layout in LAYOUTS}
+    return {layout: round(_load(layout, site, change).puts - _record_puts(site, change)) for layout in LAYOUTS}
 
 
 def of_report(content: bytes | None) -> Cost | None:
@@ -144,10 +148,16 @@ def of_report(content: bytes | None) -> Cost | None:
         return None
 
 
+def _record_puts(site: Site, change: Change) -> int:
+    """The puts of the record: its root, and the shards of what changed."""
+    markets = max((size.count for size in site.lists if size.name in _OF_ALL), default=0)
+    return RECORD_PUTS + shards.changed(markets, change.objects)
+
+
 def _load(layout: str, site: Site, change: Change) -> Load:
     new = sizes.new_part(site, change, layout)
     return Load(
-        puts=new.objects + change.objects + RECORD_PUTS,
+        puts=new.objects + change.objects + _record_puts(site, change),
         retired_objects=new.immutable,
         retired_bytes=new.immutable_bytes,
     )

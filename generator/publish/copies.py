@@ -5,6 +5,7 @@ that whichever run can end it next does so.
 """
 
 import time
+from functools import partial
 from typing import Final
 
 from generator.api.contract import API_VERSION
@@ -15,6 +16,7 @@ from generator.publish.lease import Lease
 from generator.publish.record import Published
 from generator.publish.stores.requests import with_retries
 from generator.publish.stores.store import Store, UnavailableError
+from generator.tree.files import SHARDS
 
 #: Between two looks at the lease while waiting for the second CDN invalidation.
 _WAIT_STEP_S: Final = 1.0
@@ -61,7 +63,8 @@ class Copies:
 
     def _purge_versions(self) -> bool:
         try:
-            with_retries(lambda: self._store.purge_versions(f"{API_VERSION}/", self._lease.renew_if_needed))
+            for prefix in (f"{API_VERSION}/", *([SHARDS] if self._lease.is_sharded else [])):
+                with_retries(partial(self._store.purge_versions, prefix, self._lease.renew_if_needed))
         except StoreError as error:
             self._failures.append(f"{error}, then run publish again")
             return False

@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from threading import RLock
 from typing import Final
@@ -18,8 +19,10 @@ from generator.config.settings import LONGEST_LEASE
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.publish import process_identity, record
 from generator.publish.record import Published, Work
+from generator.publish.record_shards import DamagedShardError, StoredShards
 from generator.publish.stores.requests import put_until_answered, with_retries
-from generator.publish.stores.store import ConditionFailedError, If, Store, UnavailableError
+from generator.publish.stores.store import ConditionFailedError, If, Store, Stored, UnavailableError
+from generator.tree.manifest import Manifest
 
 #: The store's clock has a resolution of one second.
 _RESOLUTION: Final = timedelta(seconds=1)
@@ -39,27 +42,50 @@ class Lease:
         self._store = store
         self._owner = secrets.token_hex(16)
         self._duration = duration
+        self._shards = StoredShards(store, self._owner, self.confirm_held)
         # Uploading threads confirm the lease, the main thread renews it.
         self._lock = RLock()
         self._etag: str | None = None
         self._held_since = 0.0
+        self._sequence = 0
         self.published: Published | None = None
         self.now = ""
 
-    def read(self, *, is_doubted: bool = False) -> Published | None:
-        """Read the record; None if there is none, or if it is damaged and `is_doubted` accepts that."""
-        self._held_since = _elapsed()
-        stored = with_retries(lambda: self._store.get(record.KEY))
-        self._etag = stored.etag if stored else None
-        self.now = instant(self._store.now())
+    def read(
+        self, known: Manifest | None = None, *, is_doubted: bool = False, is_brief: bool = False
+    ) -> Published | None:
+        """Read the record; None if there is none, or if it is damaged and `is_doubted` accepts that.
+
+        What a large record says of single markets is not read where the `known` manifest says the same, and left out
+        if the answer may be brief.
+        """
+        while True:
+            self._held_since = _elapsed()
+            stored = with_retries(lambda: self._store.get(record.KEY))
+            self._etag = stored.etag if stored else None
+            self.now = instant(self._store.now())
+            try:
+                self.published = self._whole(stored, known, is_doubted=is_doubted, is_brief=is_brief)
+            except DamagedShardError:
+                if with_retries(lambda: self._store.head(record.KEY)) != self._etag:
+                    continue  # another publisher has replaced the record, and its shards
+                if not is_doubted:
+                    raise
+                self.published = None
+            self._sequence = self.published.sequence if self.published else 0
+            return self.published
+
+    def _whole(
+        self, stored: Stored | None, known: Manifest | None, *, is_doubted: bool, is_brief: bool
+    ) -> Published | None:
         try:
-            self.published = record.decoded(stored.body) if stored else None
+            root = record.decoded(stored.body) if stored else None
         except ValueError as error:
             # A record of a newer program is not damaged.
             if not is_doubted or not isinstance(error, ValidationError):
                 raise StoreError(f"{self._store.name}: {record.KEY}: {record.fault(error)}") from error
-            self.published = None
-        return self.published
+            return None
+        return root if root is None or is_brief else self._shards.read(root, known)
 
     def refuse_if_busy(self) -> None:
         """Raise BusyError if another publisher holds the lease and its deadline has not passed."""
@@ -90,6 +116,15 @@ class Lease:
         """Put `wanted` as the record, with nobody at work."""
         self._put(wanted.model_copy(update={"work": None}))
 
+    @property
+    def is_sharded(self) -> bool:
+        """Whether the record has shards, some of which may be stale."""
+        return self._shards.exist
+
+    def sweep_shards(self, *, is_thorough: bool) -> None:
+        """Delete the shards that the record no longer names; if `is_thorough`, also those that no record ever named."""
+        self._shards.sweep(self.renew_if_needed, is_thorough=is_thorough)
+
     def require_valid(self) -> None:
         """Raise BusyError if the lease is so old that this publisher must stop writing."""
         if _elapsed() > self._held_since + self._duration.total_seconds() * _STOP:
@@ -118,10 +153,18 @@ class Lease:
                 raise self._overtaken()
 
     def _put(self, wanted: Published) -> None:
-        sequence = self.published.sequence + 1 if self.published else 1
-        wanted = wanted.model_copy(update={"sequence": sequence})
+        work = self.published.work if self.published else None
+        if (work is None or work.owner != self._owner) and (intent := self._shards.intent(wanted, self.published)):
+            self._put_root(intent, lambda root: root)
+        self.published = self._put_root(wanted, self._shards.written)
+
+    def _put_root(self, wanted: Published, written: Callable[[Published], Published]) -> Published:
+        """Put the record, numbered anew, when all shards that it names are `written`; returns it as a whole."""
+        self._sequence += 1
+        wanted = wanted.model_copy(update={"sequence": self._sequence})
+        root = written(wanted).encoded()
         try:
-            self._etag = put_until_answered(self._store, record.KEY, wanted.encoded(), self._etag or If.ABSENT)
+            self._etag = put_until_answered(self._store, record.KEY, root, self._etag or If.ABSENT)
         except ConditionFailedError:
             raise self._overtaken() from None
         except UnavailableError as error:
@@ -129,7 +172,7 @@ class Lease:
                 f"{self._store.name}: no answer, so it is unknown whether {record.KEY} was replaced ({error}); "
                 "run again to find out and finish the work"
             ) from error
-        self.published = wanted
+        return wanted
 
     def _overtaken(self) -> BusyError:
         return BusyError(f"{self._store.name}: another publisher was faster; what it published is whole. run again")

@@ -162,5 +162,5 @@ def _state(published: Published, now: str) -> str:
         if _is_ahead(published, now)
         else f"{counted(max(0, age), 'minute', '.0f')} ago"
     )
-    markets = len(built.markets)
+    markets = len(built.markets) or built.market_count
     return f"{counted(markets, 'market')} {are(markets)} published as of {built.as_of}, {distance}"

@@ -12,6 +12,7 @@ A run that ends anywhere leaves a record from which the next one finishes the wo
 mutable object is conditional, so one of two concurrent publishers is refused.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -21,7 +22,7 @@ from generator.api.times import instant
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError, StoreError
 from generator.progress import Progress
-from generator.publish import blocklist, invalidation, store_checks
+from generator.publish import blocklist, invalidation, record_shards, store_checks
 from generator.publish import plan as planning
 from generator.publish.apply import Applier, Rehearsing, Tally
 from generator.publish.audit import audit, late, stray_details, unreached
@@ -188,8 +189,8 @@ class Publisher:
         self._applier.withdraw(plan, self._blocked_details(plan))
         self._sweep_leftovers(plan)
         self._applier.upload_generations(plan)
-        etags = {**before.etags, **self._applier.replace(plan)}
-        self._commit(plan, {key: etags[key] for key in plan.final.objects})
+        put = self._applier.replace(plan)
+        self._commit(plan, record_shards.updated(before.etags, put, frozenset(plan.touched()) - put.keys()))
         self._unreached = frozenset()
         return plan
 
@@ -218,10 +219,10 @@ class Publisher:
     def _abandoned(self, before: Published) -> tuple[Abandoned, ...]:
         """What publishers that were cut short may still put, including the one that is being taken over."""
         known = tuple(entry for entry in before.abandoned if self._searched_at <= entry.until)
-        new = None if self._has_intended else before.abandoned_at(self._lease.now)
+        new = None if self._has_intended else before.abandoned_at(self._lease.now, is_sharded=self._lease.is_sharded)
         return (*known, new) if new else known
 
-    def _commit(self, plan: Plan, etags: dict[str, str]) -> None:
+    def _commit(self, plan: Plan, etags: Mapping[str, str]) -> None:
         published = self._record()
         built = plan.final
         if not built.is_clock_set:
@@ -236,7 +237,8 @@ class Publisher:
                 "are_versions_kept": plan.purges,
             }
         )
-        if plan.shows_markets or plan.due or plan.purges or published.abandoned:
+        has_more = plan.due or plan.purges or published.abandoned or self._lease.is_sharded
+        if plan.shows_markets or has_more:
             self._lease.hold(committed, ())
         else:
             self._lease.release(committed)
@@ -270,6 +272,7 @@ class Publisher:
         if published.work is None:
             return
         self._applier.sweep(plan)
+        self._lease.sweep_shards(is_thorough=plan.purges or self._extras.is_verifying or bool(published.abandoned))
         self._store.flush()  # or what was deleted might come back after a power failure, unknown to the record
         swept = published.model_copy(update={"due": ()})
         copies = Copies(self._store, self._lease, self._config)

@@ -59,7 +59,8 @@ class Published(StoredModel):
     store's ETags of the mutable objects. `due` are generations that are no longer retained and still to be deleted.
     After a withdrawal, `are_caches_stale` until a CDN was invalidated, by whichever run first knows one, and
     `are_versions_kept` until the old versions of objects were deleted. `probed_at` is when the store last proved that
-    it honours conditional puts. `abandoned` is what publishers that were cut short may still put.
+    it honours conditional puts. `abandoned` is what publishers that were cut short may still do. `stale_shards` are
+    those that the record no longer names and that are still to be deleted.
     """
 
     format: int = FORMAT
@@ -73,6 +74,7 @@ class Published(StoredModel):
     probed_at: str = ""
     abandoned: tuple[Abandoned, ...] = Field(default=(), exclude_if=operator.not_)
     are_versions_kept: bool = Field(default=False, exclude_if=operator.not_)
+    stale_shards: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
 
     def encoded(self) -> bytes:
         """The object's bytes."""
@@ -103,9 +105,12 @@ class Published(StoredModel):
         """
         return self.are_versions_kept or (self.are_caches_stale and has_cdn)
 
-    def abandoned_at(self, now: str) -> Abandoned | None:
-        """What the publisher at work will have abandoned if another takes over `now`; None if it was done."""
-        if self.work is None or (self.built.complete and not self.due):
+    def abandoned_at(self, now: str, *, is_sharded: bool = False) -> Abandoned | None:
+        """What the publisher at work will have abandoned if another takes over `now`; None if it was done.
+
+        Of a record that `is_sharded`, it may still put shards.
+        """
+        if self.work is None or (self.built.complete and not self.due and not is_sharded):
             return None
         begun = () if self.built.complete else (entry for entry in self.built.retired if entry.partial)
         kept = layouts.chunk_keys(self.built.generations())
@@ -118,7 +123,7 @@ class Published(StoredModel):
 
 
 def decoded(content: bytes) -> Published:
-    """Parse the record; raise ValueError if it is damaged, foreign or of another format."""
+    """Parse the record without its shards; raise ValueError if it is damaged, foreign or of another format."""
     found = manifest.format_of(content)
     if found != FORMAT:
         raise ValueError(f"format {found}, this program knows {FORMAT}")

@@ -78,7 +78,7 @@ def refuse_other_site(folder: Output, store: Store, config: Config, lifted: Lift
     if lifted.other_site or (built and not guards.is_other_site(built, config)):
         return
     with explaining_outage(store):
-        published = Lease(store, config.publish.lease).read(is_doubted=True)
+        published = Lease(store, config.publish.lease).read(is_doubted=True, is_brief=True)
     guards.refuse_other_site(published, config, lifted)
 
 
@@ -107,7 +107,7 @@ class Publication:
         built = folder_type.opened(self.folder, self.shape, self.config.cursor.lifetime)
         guards.refuse_demo(built.built, self.config, self.options.lifted)
         with explaining_outage(store):
-            lease = self._opened_lease(store)
+            lease = self._opened_lease(store, built.built)
             # Only now: another site's blocked list is none of this one's business.
             blocked = built.sync_blocked(store).ids() if self.blocked is None else self.blocked
             content = self._content(built, blocked)
@@ -133,10 +133,11 @@ class Publication:
         cost = estimate.of_report(self.folder.read(files.REPORT))
         guards.refuse_costly(cost, self.config, prices.load(self.config), frozenset(built.markets))
 
-    def _opened_lease(self, store: Store) -> Lease:
+    def _opened_lease(self, store: Store, built: Manifest) -> Lease:
         """The store's record, read; raise OtherSiteError if it is another site's."""
         lease = Lease(store, self.config.publish.lease)
-        published = lease.read(is_doubted=self.options.extras.is_verifying)
+        is_verifying = self.options.extras.is_verifying
+        published = lease.read(None if is_verifying else built, is_doubted=is_verifying)
         guards.refuse_other_site(published, self.config, self.options.lifted)
         return lease
 

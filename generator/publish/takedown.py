@@ -55,13 +55,13 @@ def known(config: Config, store: Store | None, request: Request) -> Known:
     A record that cannot be read keeps no id from being blocked; but without it, nobody knows whose a slug is.
     """
     manifests: list[tuple[str, Manifest]] = []
-    if store and (request.ids or request.slugs):
-        with explaining_outage(store), nullcontext() if request.slugs else suppress(StoreError):
-            if published := Lease(store, config.publish.lease).read():
-                manifests.append((f"the record of {store.name}", published.built))
     with suppress(OutputError), read_only(config.output) as folder:
         if built := folder.manifest():
             manifests.append((str(folder.path(MANIFEST)), built))
+    if store and (request.ids or request.slugs):
+        with explaining_outage(store), nullcontext() if request.slugs else suppress(StoreError):
+            if published := Lease(store, config.publish.lease).read(manifests[0][1] if manifests else None):
+                manifests.insert(0, (f"the record of {store.name}", published.built))
     return Known(tuple(manifests))
 
 
@@ -110,7 +110,7 @@ class _PublishedSite:
 
     def is_other_site(self) -> bool:
         """Whether the store holds the site of another base_url."""
-        published = self._target.lease.read()
+        published = self._target.lease.read(is_brief=True)
         return published is not None and guards.is_other_site(published.built, self._target.config)
 
     def withdraw(self, blocked: frozenset[str], visible: frozenset[str] | None = None) -> Tally:

@@ -1,6 +1,7 @@
 """Reads a published index, to make one without some of its markets. This needs no text and no database. Pure."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from pydantic import BaseModel, ConfigDict
 
@@ -25,6 +26,20 @@ class Root(BaseModel):
     def bucket_keys(self) -> list[str]:
         """The keys of the buckets, in order."""
         return [keys.chunk(keys.SEARCH, name) for name in self.buckets]
+
+
+class _Objects(BaseModel):
+    """Everything that a root names."""
+
+    vectors: Mapping[str, Sequence[str]]
+    table: str
+    buckets: Sequence[str]
+
+
+def object_names(root: bytes) -> tuple[str, ...]:
+    """The names of the objects that a root leads to, in order; raise ValueError when it is none."""
+    found = _Objects.model_validate_json(root)
+    return tuple(dict.fromkeys((*chain.from_iterable(found.vectors.values()), found.table, *found.buckets)))
 
 
 def words_without(root: Root, gone: Collection[int], read: Callable[[str], bytes]) -> Iterator[tuple[str, list[int]]]:

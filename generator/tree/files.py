@@ -3,6 +3,8 @@
 from typing import Final
 
 MANIFEST: Final = "manifest.json"
+#: What a large manifest, or record, says of single markets lies below, in shards.
+SHARDS: Final = "shards/"
 REPORT: Final = "report.json"
 #: What the details were made of: digests of what the database says of each, which are not public either.
 FINGERPRINTS: Final = "details.json"

@@ -110,6 +110,11 @@ def chunk_keys(known: Known) -> set[str]:
     )
 
 
+def has_chunks(generation: Current) -> bool:
+    """Whether the generation consists of chunks, which its index names."""
+    return _is_chunked(generation.generation)
+
+
 def without_chunks(list_name: str, generation: SomeGeneration, gone: Collection[str]) -> SomeGeneration:
     """The generation without the chunks with these keys."""
     chunks_ = tuple(name for name in generation.chunks if keys.chunk(list_name, name) not in gone)

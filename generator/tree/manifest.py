@@ -90,7 +90,8 @@ class Manifest(StoredModel):
     `settings` are those that shape what is published. `is_clock_set`: the operator chose `as_of`. `is_demo`: its
     markets are made up. `search` is the current search index, if there is one. `objects` maps the key of every mutable
     object to a digest of its bytes and headers. `markets` maps the id of every public market to its memberships in all
-    generations that exist, and so to the lists that may hold it.
+    generations that exist, and so to the lists that may hold it. A large manifest is stored without `objects`,
+    `markets` and `slugs`: they are in the shards named by `shard_names` (see `shards`), and `market_count` counts them.
     """
 
     format: int = FORMAT
@@ -108,6 +109,8 @@ class Manifest(StoredModel):
     objects: Mapping[str, str]
     markets: Memberships
     slugs: Slugs = Field(default_factory=dict)
+    shard_names: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    market_count: int = Field(default=0, exclude_if=operator.not_)
 
     def emptied(self) -> "Manifest":
         """The manifest of a folder without a build, otherwise like this one."""

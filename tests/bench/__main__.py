@@ -3,7 +3,7 @@
 import argparse
 from typing import Final
 
-from tests.bench import build, change, details, growth, layouts, parts, peers, publish, rebuild, search, serving
+from tests.bench import build, change, details, growth, layouts, parts, peers, publish, rebuild, record, search, serving
 from tests.bench.runner import Options
 
 #: In the order in which they run.
@@ -14,6 +14,7 @@ PARTS: Final[dict[str, parts.Part]] = {
     "peers": peers.run,
     "details": details.run,
     "publish": publish.run,
+    "record": record.run,
     "serving": serving.run,
     "growth": growth.run,
     "layouts": layouts.run,

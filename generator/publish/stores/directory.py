@@ -312,4 +312,4 @@ def _write(path: Path, body: bytes, mode: int, *, is_durable: bool) -> None:
 
 def _is_record(key: str) -> bool:
     """Whether later runs work from this object. All others are flushed together before the record names them."""
-    return not key.startswith(f"{API_VERSION}/")
+    return not key.startswith((f"{API_VERSION}/", files.SHARDS))

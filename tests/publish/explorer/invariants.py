@@ -17,6 +17,7 @@ from tests.publish.explorer.scenarios import Scenario
 from tests.publish.explorer.scheduler import Actor
 from tests.publish.explorer.world import Op, World, label
 from tests.publish.faults import sites
+from tests.support import records
 from tests.support.faults import GoneError, Seen, expected_keys
 from tests.support.rows import market_id
 from tests.support.searching_reader import SearchingReader
@@ -253,7 +254,7 @@ class Watch:
             self._say(f"market {min(back)} is public: {when}")
 
     def _check_record(self) -> None:
-        found = untruths(self.world.site(), self.world.objects[record.KEY])
+        found = untruths(self.world.site(), stored_record(self.world))
         if found and not self.is_soiled and not self.scenario.damage:
             self._say(f"the record is released, but {found[0]}")
 
@@ -274,6 +275,23 @@ def blocked(world: World) -> frozenset[str]:
     return blocklist.decode(content).ids() if content else frozenset()
 
 
+def stored_record(world: World) -> bytes:
+    """The whole record, as a small site has it."""
+    parts = (item for item in world.objects.items() if is_read_for_the_record(item[0]))
+    return _whole_record(frozenset(parts))
+
+
+def is_read_for_the_record(key: str) -> bool:
+    return not key.startswith(f"{API_VERSION}/") or key.endswith(f"/{keys.INDEX}")
+
+
+@lru_cache(maxsize=10_000)
+def _whole_record(beside: Site) -> bytes:
+    found = records.whole(dict(beside))
+    assert found
+    return found.encoded()
+
+
 def forget() -> None:
     """Free what was remembered of worlds: those of other games are others."""
     for remembered in (look, walk, untruths, readers):
@@ -290,9 +308,9 @@ def still_gone(scenario: Scenario, world: World, gone: frozenset[int]) -> frozen
 def check_settled(world: World, layout: str, content: str, *, may_have_probes: bool) -> list[str]:
     """After a publish of the content that nobody disturbed: how the world differs from what a fresh publish leaves."""
     made = built(layout, content, frozenset(blocked(world) & ids_of(layout, content)))
-    stored, found = world.objects.get(record.KEY), dict(world.site())
-    if stored is None:
+    if record.KEY not in world.objects:
         return ["there is no record"]
+    stored, found = stored_record(world), dict(world.site())
     published, broken = record.decoded(stored), [*untruths(world.site(), stored)]
     if published.work or published.due or not published.built.complete:
         broken.append("the record is not settled")
@@ -302,7 +320,8 @@ def check_settled(world: World, layout: str, content: str, *, may_have_probes: b
         broken.append("the record has other lists")
     back = look(world.site()).shown & {number for number in NUMBERS if market_id(number) in blocked(world)}
     broken += [f"market {number} is public" for number in sorted(back)]
-    beside = {key for key in world.objects if not key.startswith(f"{API_VERSION}/")} - {record.KEY, blocklist.KEY}
+    beside = {key for key in world.objects if not key.startswith(f"{API_VERSION}/")}
+    beside -= {record.KEY, blocklist.KEY} | records.named_shards(world.objects)
     return broken + [f"{kind} is left" for kind in kinds(beside) if kind != "probe" or not may_have_probes]
 
 

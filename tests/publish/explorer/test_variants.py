@@ -16,6 +16,7 @@ from generator.publish.apply import Applier, Tally
 from generator.publish.plan import NO_DOUBTS
 from generator.publish.protocol import Publisher
 from generator.publish.record import Published
+from generator.publish.record_shards import StoredShards
 from generator.publish.stores.directory import Directory
 from generator.tree import manifest
 from tests.publish.explorer import stand_ins
@@ -97,6 +98,10 @@ def truncates_files_in_place(patch: Patch) -> None:
     patch.setattr("generator.filesystem.holds", lambda *_: False)
 
 
+def puts_shards_unannounced(patch: Patch) -> None:
+    patch.setattr(StoredShards, "intent", lambda *_: None)
+
+
 def forgets_that_every_market_is_in_the_index(patch: Patch) -> None:
     lists_of = manifest.lists_of
     patch.setattr(manifest, "lists_of", lambda memberships: lists_of(memberships) - {keys.SEARCH})
@@ -145,6 +150,7 @@ BROKEN: Final[Mapping[str, Game]] = {
     "a takedown ends every earlier index": Game(
         forgets_that_every_market_is_in_the_index, "search-publish-takedown1", "searched", 0, "market 1 is public"
     ),
+    "the record says who puts shards": Game(puts_shards_unannounced, "publish-other", "pages", 0, "shard is left"),
     "files are replaced, never written in place": Game(
         truncates_files_in_place, "disk-publish-publish", "pages", 0, "torn|interrupted"
     ),

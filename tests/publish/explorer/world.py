@@ -14,7 +14,7 @@ from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.errors import BusyError
 from generator.publish.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
-from generator.tree.files import MANIFEST
+from generator.tree.files import MANIFEST, SHARDS
 from generator.tree.folder import Output
 from generator.tree.generation import PageFolder
 from generator.tree.layouts import chunk_keys
@@ -58,7 +58,7 @@ class Op(NamedTuple):
 def label(key: str) -> str:
     """The kind of an object, for what may happen to any of its kind."""
     if not key.startswith(f"{API_VERSION}/"):
-        return "probe" if key.startswith("probe-") else key
+        return "probe" if key.startswith("probe-") else "shard" if key.startswith(SHARDS) else key
     if keys.is_immutable(key):
         return "page" if keys.CHUNKS not in key and not key.endswith(keys.INDEX) else "chunk"
     return ("detail", "snapshot", "first page", "build.json")[keys.rank(key)]

@@ -17,6 +17,7 @@ from generator.publish import record
 from generator.publish.stores.s3 import Bucket as BucketStore
 from generator.publish.stores.store import BeforeEach, Condition, ConditionFailedError, Store, nothing
 from generator.tree.blocklist import KEY
+from generator.tree.files import SHARDS
 from tests.publish.faults.scene import PREFIX, Scene
 from tests.support.faults import Fault as FileFault
 from tests.support.faults import Runner
@@ -37,6 +38,8 @@ def label(request: Request) -> str:
     if key.startswith(f"{API_VERSION}/"):
         ranks = ("detail", "document", "first", "build")
         return f"{operation} {'page' if keys.is_immutable(key) else ranks[keys.rank(key)]}"
+    if key.startswith(SHARDS):
+        return f"{operation} shard"
     names = {record.KEY: "record", KEY: "blocked"}
     return f"{operation} {names.get(key, 'probe' if key else 'bucket')}"
 

@@ -79,7 +79,7 @@ REMOVED: Final[dict[str, tuple[str, Callable[..., Any], Callable[[Scene], None],
         "generator.publish.audit._vanished",
         lambda *_: set(),
         test_races.test_a_delete_that_arrives_after_its_chunk_was_published_again_is_undone_by_the_next_run,
-        "is missing",
+        "is missing|of another site",
     ),
     "the age of what is replaced counts from the commit": (
         "generator.tree.manifest.retired_at",

@@ -251,7 +251,12 @@ def free(disk: Path) -> int:
 def objects_of(store: Store) -> dict[str, Found]:
     """Every object of any store; the headers are assumed."""
     found = {}
-    for listed in [*store.list("v1/"), *store.list("manifest.json"), *store.list("blocked.json")]:
+    for listed in [
+        *store.list("v1/"),
+        *store.list("manifest.json"),
+        *store.list("shards/"),
+        *store.list("blocked.json"),
+    ]:
         stored = store.get(listed.key)
         assert stored
         found[listed.key] = Found(stored.body, stored.etag, stored_headers(listed.key))

@@ -1,0 +1,120 @@
+"""Chunk names in a large record: it leaves out what the indexes of its generations say, which nothing else can.
+
+Generations whose index may be missing keep theirs, as differences from the current one of their list: those that were
+begun, are to be deleted, or belong to publishers that were cut short.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+from generator.api import keys
+from generator.publish.record import Abandoned, Published
+from generator.publish.stores.requests import with_retries
+from generator.publish.stores.store import Store
+from generator.search import published as search_index
+from generator.tree import chunks, layouts
+from generator.tree.manifest import Current, Manifest, Retired
+
+Entry = TypeVar("Entry", bound=Current)
+Pair = tuple[str, str]
+#: The chunk names of generations, by list and name.
+Names = Mapping[Pair, tuple[str, ...]]
+#: Reads those of more generations, in order.
+Read = Callable[[Sequence[Pair]], Iterable[tuple[str, ...]]]
+
+#: Between the first and the last position of chunks that the current generation has, too.
+_TO: Final = "-"
+
+
+def packed(record: Published) -> Published:
+    """The record with as few chunk names as it can have."""
+    bases = {name: current.chunks for name, current in record.built.all_lists().items()}
+
+    def pack(entry: Retired) -> Retired:
+        return _with_names(entry, _pack(entry.chunks, bases.get(entry.list, ())))
+
+    built = record.built
+    update = {
+        "lists": {name: _with_names(current, ()) for name, current in built.lists.items()},
+        "search": built.search and _with_names(built.search, ()),
+        "retired": tuple(pack(entry) if entry.partial else _with_names(entry, ()) for entry in built.retired),
+    }
+    return _of_work(record, pack).model_copy(update={"built": built.model_copy(update=update)})
+
+
+def unpacked(record: Published, read: Callable[[Sequence[Pair]], Iterable[tuple[str, ...]]], known: Names) -> Published:
+    """The record with all chunk names: the `known` ones, and others that are `read` from indexes."""
+    built = record.built
+    left_out = {name: current for name, current in built.all_lists().items() if layouts.has_chunks(current)}
+    wanted = {(name, current.generation) for name, current in left_out.items()}
+    wanted |= {entry.pair for entry in built.retired if not entry.partial and layouts.has_chunks(entry)}
+    missing = sorted(wanted - known.keys())
+    names = {**known, **dict(zip(missing, read(missing), strict=True))}
+    bases = {name: names[name, current.generation] for name, current in left_out.items()}
+
+    def unpack(entry: Retired) -> Retired:
+        return _with_names(entry, _unpack(entry.chunks, bases.get(entry.list, ())))
+
+    def found(list_name: str, entry: Entry) -> Entry:
+        return _with_names(entry, names.get((list_name, entry.generation), ()))
+
+    update = {
+        "lists": {name: found(name, current) for name, current in built.lists.items()},
+        "search": built.search and found(keys.SEARCH, built.search),
+        "retired": tuple(unpack(entry) if entry.partial else found(entry.list, entry) for entry in built.retired),
+    }
+    return _of_work(record, unpack).model_copy(update={"built": built.model_copy(update=update)})
+
+
+def of_manifest(built: Manifest) -> Names:
+    """The chunk names of every generation that a folder has."""
+    return {pair: entry.chunks for pair, entry in built.generations().items()}
+
+
+def of_index(store: Store, pair: Pair) -> tuple[str, ...]:
+    """The chunk names in the index of a stored generation; none if it is missing or damaged, and so the generation."""
+    stored = with_retries(partial(store.get, keys.index(*pair)))
+    read: Callable[[bytes], Sequence[str]] = search_index.object_names if pair[0] == keys.SEARCH else chunks.names
+    try:
+        return tuple(read(stored.body)) if stored else ()
+    except ValueError:
+        return ()
+
+
+def _of_work(record: Published, change: Callable[[Retired], Retired]) -> Published:
+    def changed(abandoned: Abandoned) -> Abandoned:
+        update = {"generations": tuple(map(change, abandoned.generations)), "due": tuple(map(change, abandoned.due))}
+        return abandoned.model_copy(update=update)
+
+    return record.model_copy(
+        update={"due": tuple(map(change, record.due)), "abandoned": tuple(map(changed, record.abandoned))}
+    )
+
+
+def _with_names(entry: Entry, names: tuple[str, ...]) -> Entry:
+    return entry.model_copy(update={"chunks": names}) if entry.chunks != names else entry
+
+
+def _pack(names: Sequence[str], base: Sequence[str]) -> tuple[str, ...]:
+    """The names, with `first-last` for those that stand at these positions of the base."""
+    places = {name: place for place, name in enumerate(base)}
+    found: list[str | tuple[int, int]] = []
+    for name in names:
+        place = places.get(name)
+        last = found[-1] if found else ""
+        if place is None:
+            found.append(name)
+        elif isinstance(last, tuple) and last[1] + 1 == place:
+            found[-1] = last[0], place
+        else:
+            found.append((place, place))
+    return tuple(part if isinstance(part, str) else f"{part[0]}{_TO}{part[1]}" for part in found)
+
+
+def _unpack(parts: Iterable[str], base: Sequence[str]) -> tuple[str, ...]:
+    def names(part: str) -> Iterator[str]:
+        first, to, last = part.partition(_TO)
+        yield from base[int(first) : int(last) + 1] if to else (part,)
+
+    return tuple(name for part in parts for name in names(part))

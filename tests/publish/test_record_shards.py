@@ -1,0 +1,142 @@
+"""The shards of a large record: only what changed is read and written, and what is replaced is deleted."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from generator.errors import StoreError
+from generator.publish import record
+from generator.publish.lease import Lease
+from generator.publish.stores.store import If
+from generator.tree import shards
+from generator.tree.files import SHARDS
+from tests.publish.faults.scene import Scene, check_whole, record_of
+from tests.support.faults import fast_folder
+from tests.support.records import named_shards, shard_keys, sharded
+from tests.support.rows import market_id
+from tests.support.s3.server import S3Server
+from tests.support.stores import use_credentials
+
+
+@pytest.fixture
+def scene(tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    use_credentials(monkeypatch)
+    with fast_folder(tmp_path) as folder:
+        yield Scene(folder, s3)
+
+
+def requests_of_shards(scene: Scene, done: int) -> list[str]:
+    """The requests for shards since so many requests."""
+    return [entry.operation for entry in scene.server.log[done:] if f"/{SHARDS}" in f"/{entry.key}"]
+
+
+def bodies(scene: Scene) -> dict[str, bytes]:
+    return {key: found.body for key, found in scene.objects().items()}
+
+
+def test_a_publish_reads_and_writes_only_the_shards_of_what_changed(scene: Scene) -> None:
+    with sharded():
+        scene.publish(scene.site("a", 0))
+        new = scene.site("a", 1, m4={"question": "New?"})
+        before, done = shard_keys(scene.objects()), len(scene.server.log)
+        scene.publish(new)
+        after = shard_keys(scene.objects())
+        assert len(before) == 4, "one of four has no market; one more is of everything else"
+        assert len(after - before) == len(before - after) == 2
+        assert sorted(requests_of_shards(scene, done)) == ["GetObject"] * 2 + ["PutObject"] * 2
+        assert after == named_shards(bodies(scene))
+        check_whole(scene.objects(), new)
+
+
+def test_an_unchanged_publish_asks_for_no_shard(scene: Scene) -> None:
+    with sharded():
+        site = scene.site("a", 0)
+        scene.publish(site)
+        done = len(scene.server.log)
+        scene.publish(site)
+        assert len(scene.server.log) - done == 2
+
+
+def test_a_folder_that_knows_nothing_reads_every_shard(scene: Scene) -> None:
+    with sharded():
+        old = scene.site("a", 0)
+        scene.publish(old)
+        lease = Lease(scene.store(old.config), old.config.publish.lease)
+        assert lease.read() == record_of(scene.objects())
+
+
+def test_a_whole_record_is_split_and_a_split_one_made_whole_when_the_size_demands_it(scene: Scene) -> None:
+    old, new = scene.site("a", 0), scene.site("b", 1, m1={"question": "New?"})
+    scene.publish(old)
+    assert not shard_keys(scene.objects())
+    with sharded():
+        scene.publish(new)
+        check_whole(scene.objects(), new)
+        root = json.loads(scene.objects()[record.KEY].body)
+        assert len(root["built"]["shardNames"]) == 5
+        assert root["built"]["objects"] == root["built"]["markets"] == root["etags"] == {}
+    scene.publish(old)
+    check_whole(scene.objects(), old)
+    assert not shard_keys(scene.objects())
+
+
+def test_a_takedown_leaves_no_trace_in_any_shard(scene: Scene) -> None:
+    with sharded():
+        scene.publish(scene.site("a", 0))
+        orphan = f"{SHARDS}{'a' * 18}"
+        store = scene.store(scene.config("a"))
+        store.put(orphan, market_id(6).encode(), If.ALWAYS)
+        without = scene.site("b", 1, m6=None)
+        scene.publish(without)
+        assert not [key for key, body in bodies(scene).items() if market_id(6).encode() in body]
+        assert orphan not in scene.objects()
+
+
+def test_a_shard_that_is_missing_is_named_and_verification_writes_the_record_anew(scene: Scene) -> None:
+    with sharded():
+        old = scene.site("a", 0)
+        scene.publish(old)
+        named = sorted(named_shards(bodies(scene)))
+        scene.store(old.config).delete(named)
+        new = scene.site("b", 1, **{f"m{number}": {"question": "New?"} for number in range(1, 10)})
+        with pytest.raises(StoreError, match="missing; it is part of the record, which `public-markets rebuild --ver"):
+            scene.publish(new)
+        scene.publish(new, is_verifying=True)
+        check_whole(scene.objects(), new)
+
+
+def test_a_shard_of_other_bytes_is_no_shard(scene: Scene) -> None:
+    with sharded():
+        old = scene.site("a", 0)
+        scene.publish(old)
+        for key in named_shards(bodies(scene)):
+            scene.store(old.config).put(key, b'{"x":["d",null,null]}\n["e"]\n', If.ALWAYS)
+        with pytest.raises(StoreError, match="altered"):
+            scene.publish(scene.site("b", 1, m1={"question": "New?"}, m2={"question": "New?"}))
+
+
+def test_markets_that_move_between_lists_are_remembered_for_walks(scene: Scene) -> None:
+    with sharded():
+        scene.publish(scene.site("a", 0))
+        new = scene.site("b", 1, m1={"status": "closed"})
+        scene.publish(new)
+        published = record_of(scene.objects())
+        assert published
+        assert published.built.markets[market_id(1)] == ("closed", "open")
+
+
+@pytest.mark.parametrize(
+    ("markets", "before", "number"),
+    [(999, 0, 0), (1_000, 0, 32), (90_910, 0, 4096), (90_910, 8192, 8192), (90_910, 1024, 4096), (499, 32, 0),
+     (600, 32, 32), (1_700, 32, 64)],
+)  # fmt: skip
+def test_a_shard_has_a_few_dozen_markets(markets: int, before: int, number: int) -> None:
+    assert shards.number(markets, before) == number
+
+
+def test_the_shards_of_what_changed_count_as_puts() -> None:
+    assert shards.changed(999, 50) == 0
+    assert shards.changed(90_910, 50) == 51
+    assert shards.changed(90_910, 90_910) == 4097

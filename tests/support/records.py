@@ -1,0 +1,61 @@
+"""The record of a store as a whole: its root, completed by its shards."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import pytest
+
+from generator.publish import record
+from generator.publish.record import Published
+from generator.publish.record_shards import StoredShards
+from generator.publish.stores.store import Store, Stored
+from generator.tree import shards
+from generator.tree.files import SHARDS
+
+
+@dataclass(frozen=True)
+class _Objects:
+    """As much of a store as reading takes."""
+
+    objects: Mapping[str, bytes]
+    name: str = "store"
+    parallel: int = 1
+
+    def get(self, key: str) -> Stored | None:
+        body = self.objects.get(key)
+        return None if body is None else Stored(body, "")
+
+
+def whole(objects: Mapping[str, bytes]) -> Published | None:
+    """The record among these objects."""
+    root = objects.get(record.KEY)
+    if root is None:
+        return None
+    found = StoredShards(cast("Store", _Objects(objects)), "").read(record.decoded(root), None)
+    return found.model_copy(update={"etags": dict(found.etags)})
+
+
+def shard_keys(objects: Mapping[str, Any]) -> set[str]:
+    """The keys of all shards, named by the record or not."""
+    return {key for key in objects if key.startswith(SHARDS)}
+
+
+def named_shards(objects: Mapping[str, bytes]) -> set[str]:
+    """The keys of the shards that the record names."""
+    root = objects.get(record.KEY)
+    return {f"{SHARDS}{name}" for name in record.decoded(root).built.shard_names if name} if root else set()
+
+
+#: Markets per shard in tests: few, so that small sites have several.
+_SMALL: Final = {"LEAST": 0, "_MARKETS": 2, "_FEWEST": 1, "_MOST": 6}
+
+
+@contextmanager
+def sharded() -> Iterator[None]:
+    """Split even the smallest record."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in _SMALL.items():
+            patch.setattr(shards, name, value)
+        yield
