@@ -5,8 +5,8 @@
     chunk     {"count": m, "items": […]}                    as many items as `borders` says, named by their content
 
 Each is JSON with one item or chunk per line, so an edge can cut items without parsing them; all lines of an index are
-equally long. A chunk that did not change keeps
-its name: it is neither written nor uploaded again, and the generations of a list share it.
+equally long. A chunk that did not change keeps its name: it is neither written nor uploaded again, and the generations
+of a list share it.
 """
 
 import hashlib
