@@ -43,12 +43,13 @@ class FillWindows:
         self.false_versions: list[str] = []
 
     def counted(self, as_of: datetime, earlier: EarlierCounts) -> dict[str, Window]:
-        """The window of every market that has fills, by its id as the database spells it."""
+        """The window of every market that has fills, by its id as the database spells it; of public ones at least."""
         if not earlier.windows:
             return self._count(as_of, EVERYTHING)
         now = row_validation.timestamp(as_of.isoformat())
         statement = self._statements.markets("id", "detail_version", in_order=False)
-        versions: dict[str, object] = dict(map(tuple, self._transaction.rows(statement, "markets")))
+        rows = self._transaction.rows(statement, "markets")
+        versions = {key: version for key, version in rows if _may_be_public(key)}
         held = {key: earlier.holding(key.lower(), version, now) for key, version in versions.items()}
         found = {key: window for key, window in held.items() if window is not None}
         unknown = [key for key in versions if key not in found or earlier.is_audited(key.lower())]
@@ -65,3 +66,8 @@ class FillWindows:
         start, end = (row_validation.timestamp(moment.isoformat()) for moment in (opened, as_of))
         statement = self._statements.of_visible("fills", *_FILLS, since=("created_at", opened), within=within)
         return fills.windows(self._transaction.rows(statement, "fills"), start, end, self._step)
+
+
+def _may_be_public(key: object) -> bool:
+    """Whether an id may be a UUID. SQLite's may be anything, even a text that cannot be asked for: invalid UTF-8."""
+    return isinstance(key, str) and key.isascii()

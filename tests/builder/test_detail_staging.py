@@ -186,6 +186,14 @@ def test_any_other_version_counts_and_null_is_never_known(built: Site) -> None:
     assert built.read() == 1, "still unknown"
 
 
+def test_an_id_that_is_no_text_or_invalid_utf_8_costs_its_row_and_not_the_build(built: Site) -> None:
+    for number, key in enumerate(("NULL", "x'31'", "CAST(x'ff' AS TEXT)")):
+        built.database.execute(f"UPDATE markets SET id = {key} WHERE id = ?", [market_id(number)])
+    found = built.build(guards__max_invalid=1, guards__max_shrink=1)
+    assert found.quarantine.total("markets") == 3
+    assert found.details == DetailCounts(kept=MARKETS - 3)
+
+
 def test_without_the_column_everything_is_read_and_nothing_remembered(built: Site) -> None:
     assert (built.output / files.FINGERPRINTS).exists()
     built.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
