@@ -63,7 +63,8 @@ class Copies:
 
     def _purge_versions(self) -> bool:
         try:
-            for prefix in (f"{API_VERSION}/", *([SHARDS] if self._lease.is_sharded else [])):
+            # Of shards also if the record has none: it may have had some until this withdrawal.
+            for prefix in (f"{API_VERSION}/", SHARDS):
                 with_retries(partial(self._store.purge_versions, prefix, self._lease.renew_if_needed))
         except StoreError as error:
             self._failures.append(f"{error}, then run publish again")

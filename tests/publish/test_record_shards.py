@@ -140,3 +140,12 @@ def test_the_shards_of_what_changed_count_as_puts() -> None:
     assert shards.changed(999, 50) == 0
     assert shards.changed(90_910, 50) == 51
     assert shards.changed(90_910, 90_910) == 4097
+
+
+def test_a_takedown_that_makes_the_record_whole_again_leaves_no_old_versions_of_shards(scene: Scene) -> None:
+    scene.server.bucket.versioning = "Enabled"
+    with sharded():
+        scene.publish(scene.site("a", 0))
+    scene.publish(scene.site("b", 1, m6=None))
+    versions, _ = scene.server.bucket.list_versions("", ("", ""), 10_000)
+    assert not [version.key for version in versions if f"/{SHARDS}" in f"/{version.key}"]
