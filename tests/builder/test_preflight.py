@@ -79,6 +79,6 @@ def test_check_says_what_versions_would_save(
     (finding,) = findings(tmp_path, "detail_version")
     assert re.fullmatch(
         r"fine: detail_version: markets has no such column, so each build reads the orders, fills and points of all 1 "
-        r"markets: \d+\.\d of the \d+\.\d s that reading took here; with it, those of markets that changed",
+        r"market: \d+\.\d of the \d+\.\d s that reading took here; with it, those of markets that changed",
         finding,
     )

@@ -30,10 +30,10 @@ MOST: Final = 50
 #: The subrequests of a search (docs/edges.md): objects, build.json and two looks at the cache; and of one begun anew.
 USUAL, ANEW = 27, 50
 BASE: Final = "https://markets.example.com"
-#: Words whose buckets differ where each line has one, and a word in every hundredth market.
+#: Words whose buckets differ where each line has one, and a word that two markets of one chunk never have.
 WORDS: Final = ("é", *(f"{letter}x" for letter in "abcdefghijklmnop"))
 MARKETS: Final = [
-    Market((f"needle {' '.join(WORDS)}" if number % 100 == 7 else "hay",), rank=number) for number in range(2_600)
+    Market((f"needle {' '.join(WORDS)}" if number % 200 == 7 else "hay",), rank=number) for number in range(5_200)
 ]
 #: A site of few markets; two of them are withdrawn, one from the first page of the newest and one from the second.
 SMALL: Final = [
