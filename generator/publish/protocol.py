@@ -84,6 +84,8 @@ class Publisher:
         self._blocked = blocked
         #: When the store was last searched for what late requests left.
         self._searched_at = self._lease.now
+        #: Late requests may have put shards, also if it is too late for more of them by now.
+        self._may_find_shards = bool(self._lease.published and self._lease.published.abandoned)
         self._planned_at = ""
         #: Generations of killed runs into which no first page led when this run began.
         self._unreached: frozenset[tuple[str, str]] = frozenset()
@@ -272,7 +274,8 @@ class Publisher:
         if published.work is None:
             return
         self._applier.sweep(plan)
-        self._lease.sweep_shards(is_thorough=plan.purges or self._extras.is_verifying or bool(published.abandoned))
+        may_find_shards = self._may_find_shards or bool(published.abandoned)
+        self._lease.sweep_shards(is_thorough=plan.purges or self._extras.is_verifying or may_find_shards)
         self._store.flush()  # or what was deleted might come back after a power failure, unknown to the record
         swept = published.model_copy(update={"due": ()})
         copies = Copies(self._store, self._lease, self._config)

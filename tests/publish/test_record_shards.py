@@ -149,3 +149,16 @@ def test_a_takedown_that_makes_the_record_whole_again_leaves_no_old_versions_of_
     scene.publish(scene.site("b", 1, m6=None))
     versions, _ = scene.server.bucket.list_versions("", ("", ""), 10_000)
     assert not [version.key for version in versions if f"/{SHARDS}" in f"/{version.key}"]
+
+
+def test_a_shard_that_a_killed_publisher_put_late_is_deleted_by_the_first_run_after_the_hour(scene: Scene) -> None:
+    with sharded():
+        site = scene.site("a", 0)
+        scene.publish(site)
+        store, orphan = scene.store(site.config), f"{SHARDS}{'a' * 18}"
+        root = json.loads(scene.objects()[record.KEY].body)
+        over = {"until": "2020-01-01T00:00:00Z", "touched": [], "generations": []}
+        store.put(record.KEY, json.dumps({**root, "abandoned": [over]}).encode(), If.ALWAYS)
+        store.put(orphan, b"late", If.ALWAYS)
+        scene.publish(site)
+        assert shard_keys(scene.objects()) == named_shards(bodies(scene))
