@@ -55,9 +55,10 @@ class Sample:
 _CHANCES: Final = 2**32
 
 
-#: The program, and what of it makes details of rows. The version alone would not do: a checkout keeps it for long.
+#: The program, and what of it reads rows, makes details of them and decides which stay. Its version alone would not do:
+#: a checkout keeps that for long.
 _PROGRAM: Final = Path(__file__).parent.parent
-_MAKERS: Final = ("api", "markets")
+_MAKERS: Final = ("api", "builder", "markets", "source")
 
 
 def shape_of(config: Config) -> str:

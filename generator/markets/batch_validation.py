@@ -9,18 +9,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from itertools import islice
-from math import inf, isnan, nextafter
+from math import isnan
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from generator.api.contract import PRICE_MAX, PRICE_MIN
 from generator.markets import row_validation
-from generator.markets.row_validation import TOLERANCE
+from generator.markets.row_validation import MAX_FLOAT, TOLERANCE
 
 #: Rows per batch: enough to amortise a call per column, few enough to keep memory low.
 BATCH: Final = 2_000
-#: The largest finite float.
-MAX_FLOAT: Final = nextafter(inf, 0)
 
 _NUMBERS: Final = frozenset((float, int, Decimal))
 #: The form of SQLite's times, recognised by comparison with zeros: a regular expression takes five times as long.

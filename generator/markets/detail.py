@@ -11,10 +11,11 @@ from generator.api import contract, resources
 from generator.api.contract import OrderBook, OrderBookLevel
 from generator.config.settings import Config
 from generator.markets import batch_validation, faults, fills, row_validation
-from generator.markets.batch_validation import MAX_FLOAT, SlowPathError
+from generator.markets.batch_validation import SlowPathError
 from generator.markets.fills import Fill
 from generator.markets.history import Point, history
 from generator.markets.quarantine import Fault, Quarantine, printable
+from generator.markets.row_validation import MAX_FLOAT
 
 Rows: TypeAlias = Iterable[Sequence[Any]]
 Sums: TypeAlias = dict[str, dict[float, float]]

@@ -13,8 +13,9 @@ from pydantic import ValidationError
 
 from generator.api import times
 from generator.markets import batch_validation, faults, row_validation
-from generator.markets.batch_validation import MAX_FLOAT, SlowPathError
+from generator.markets.batch_validation import SlowPathError
 from generator.markets.quarantine import Fault, Quarantine
+from generator.markets.row_validation import MAX_FLOAT
 
 #: How far back fills are counted.
 WINDOW: Final = timedelta(days=1)

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from generator.api import contract, resources
 from generator.api.contract import PublicMarketDetailMarket
 from generator.markets import batch_validation, row_validation
-from generator.markets.batch_validation import MAX_FLOAT, SlowPathError
-from generator.markets.row_validation import ExtendedFields, FxRow
+from generator.markets.batch_validation import SlowPathError
+from generator.markets.row_validation import MAX_FLOAT, ExtendedFields, FxRow
 
 #: Rows per batch: enough to amortise a call per column, few enough to keep memory low.
 BATCH: Final = 250

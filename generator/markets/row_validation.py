@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from math import inf, isfinite
+from math import inf, isfinite, nextafter
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator
@@ -17,6 +17,8 @@ from generator.api import contract, forms, ids, resources
 
 #: A probability or a price this far out of bounds is a rounding error, not a bad row.
 TOLERANCE: Final = 1e-9
+#: The largest finite float.
+MAX_FLOAT: Final = nextafter(inf, 0)
 #: Decimal places of the prices of the order book: finer differences are rounding errors, not levels of their own.
 PRICE_DECIMALS: Final = 6
 
@@ -65,7 +67,7 @@ def number(value: Any) -> float:
 
 
 def integer(value: Any) -> int:
-    """Convert a whole number of any numeric type to an int."""
+    """Convert a whole number to an int, no greater than any float: JSON's readers may have no others."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise ValueError("not a whole number")  # noqa: TRY004 - a reason for the report, not a programming error
     try:
@@ -74,6 +76,8 @@ def integer(value: Any) -> int:
         raise ValueError("not a whole number") from None
     if whole != value:
         raise ValueError("not a whole number")
+    if abs(whole) > MAX_FLOAT:
+        raise ValueError("too large a number")
     return whole
 
 

@@ -67,11 +67,6 @@ def reads_per_page(layout: str) -> int:
     return _CHUNK_READS if is_cut(layout) else 1
 
 
-def shares_objects(layout: str) -> bool:
-    """Whether the generations of a list have objects in common."""
-    return is_cut(layout)
-
-
 def object_keys(list_name: str, generation: Current) -> Iterator[str]:
     """The keys of all immutable objects of a generation; it may share chunks with others of its list."""
     if _is_chunked(generation.generation):

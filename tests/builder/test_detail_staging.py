@@ -214,17 +214,25 @@ def shape(folder: Path, url: str = "postgresql://user:secret@h/db", **settings: 
     return last_details.shape_of(make_config(folder, source__url=url, **settings))
 
 
-@pytest.mark.parametrize("which", ["__version__", "pydantic_core.__version__", "_PROGRAM"])
+@pytest.mark.parametrize("which", ["__version__", "pydantic_core.__version__"])
 def test_another_program_or_encoder_gives_details_another_shape(
     tmp_path: Path, which: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = shape(tmp_path)
-    other: Any = "0"
-    if which == "_PROGRAM":  # a checkout keeps its version when it is updated
-        other = shutil.copytree(last_details._PROGRAM, tmp_path / "program")  # noqa: SLF001
-        (other / "markets" / "detail.py").write_text("# changed")
-    monkeypatch.setattr(f"generator.builder.last_details.{which}", other)
+    monkeypatch.setattr(f"generator.builder.last_details.{which}", "0")
     assert shape(tmp_path) != before
+
+
+def test_an_updated_checkout_which_keeps_its_version_gives_details_another_shape(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = shutil.copytree(last_details._PROGRAM, tmp_path / "program")  # noqa: SLF001
+    monkeypatch.setattr("generator.builder.last_details._PROGRAM", program)
+    shapes = [shape(tmp_path)]
+    for name in ("markets/detail.py", "source/queries.py", "builder/notices.py"):
+        (program / name).write_text("# changed")
+        shapes.append(shape(tmp_path))
+    assert len({*shapes}) == len(shapes)
 
 
 def test_another_schema_or_server_counts_as_another_database_and_another_password_as_the_same(tmp_path: Path) -> None:

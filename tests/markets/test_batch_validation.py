@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from generator.api import ids
 from generator.markets import batch_validation, row_validation
-from generator.markets.batch_validation import BATCH, MAX_FLOAT, SlowPathError
+from generator.markets.batch_validation import BATCH, SlowPathError
+from generator.markets.row_validation import MAX_FLOAT
 from tests.support.campaigns import rounds
 from tests.support.rows import fill_id
 

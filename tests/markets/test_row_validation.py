@@ -190,7 +190,7 @@ def test_a_count_is_a_whole_number_however_it_is_stored(stored: Any, shown: int)
     assert f'"traderCount":{shown},'.encode() in public_market(trader_count=stored).body
 
 
-@pytest.mark.parametrize("stored", [-1, 7.5, float("nan"), float("inf"), "7", None, True])
+@pytest.mark.parametrize("stored", [-1, 7.5, float("nan"), float("inf"), 10**400, Decimal("1e4400"), "7", None, True])
 def test_what_is_no_count_costs_the_row(stored: Any) -> None:
     assert refusal(trader_count=stored).startswith("trader_count: ")
 
