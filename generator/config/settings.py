@@ -84,7 +84,7 @@ class Source(Section):
     )
     audit: Share = Field(
         0.01,
-        description="Share of the details with an unchanged detail_version that are read all the same, to compare.",
+        description="Share of the details with an unchanged detail_version that are read anyway, to check them.",
     )
 
     @property
@@ -201,7 +201,7 @@ class Config(Section):
     )
     fills_window_step: Annotated[Duration, AfterValidator(_window_step)] = Field(
         timedelta(0),
-        description="Steps in which fills leave fills24h, which counts up to a step more than 24 hours; 0: at once.",
+        description="Steps in which fills leave fills24h, which counts up to one step more than 24 hours; 0: no steps.",
     )
     schedule: int = Field(60, ge=1, description="Minutes between builds, as scheduled in cron; used to estimate costs.")
     snapshot: Snapshot = Field(default_factory=Snapshot)

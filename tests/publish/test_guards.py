@@ -214,7 +214,7 @@ def test_a_file_that_the_disk_altered_is_not_published(site: Site) -> None:
     # No time tells that the detail was altered after the build.
     os.utime("output/report.json", (time.time() + 1,) * 2)
     result = site.run("publish")
-    assert "altered since it was built; run build again" in result.stderr
+    assert "altered since it was built; run `public-markets build --full` again" in result.stderr
     assert result.exit_code == 1
     assert site.objects()[key] != built + b" "
 
