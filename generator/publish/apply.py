@@ -114,7 +114,9 @@ class Applier:
     def _put(self, built: Manifest, step: Step) -> tuple[str, str, int]:
         body = self.folder.body(step.key)
         if manifest.digest(step.key, body) != built.objects[step.key]:
-            raise OutputError(f"{self.folder.path(step.key)}: altered since it was built; run `public-markets build --full` again")
+            raise OutputError(
+                f"{self.folder.path(step.key)}: altered since it was built; run `public-markets build --full` again"
+            )
         condition = self._expected(step)
         for _ in range(_ATTEMPTS):
             try:
