@@ -274,8 +274,8 @@ class Publisher:
         if published.work is None:
             return
         self._applier.sweep(plan)
-        may_find_shards = self._may_find_shards or bool(published.abandoned)
-        self._lease.sweep_shards(is_thorough=plan.purges or self._extras.is_verifying or may_find_shards)
+        may_find_shards = self._lease.is_sharded and (plan.purges or self._may_find_shards or published.abandoned)
+        self._lease.sweep_shards(is_thorough=self._extras.is_verifying or bool(may_find_shards))
         self._store.flush()  # or what was deleted might come back after a power failure, unknown to the record
         swept = published.model_copy(update={"due": ()})
         copies = Copies(self._store, self._lease, self._config)

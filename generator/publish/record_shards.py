@@ -23,8 +23,6 @@ from generator.tree.shards import Rows
 
 #: Hexadecimal digits that tell the shards of one put of the record from those of all others.
 _TOKEN_LENGTH: Final = 6
-#: The most keys that one request deletes (S3 API, DeleteObjects).
-_BATCH: Final = 1_000
 
 #: The ETags of one shard's objects, by key.
 _Part = Mapping[str, str]
@@ -232,12 +230,11 @@ class StoredShards:
     def sweep(self, before_each: BeforeEach = nothing, *, is_thorough: bool = False) -> None:
         """Delete what the record no longer names; if `is_thorough`, also what it never named: a run was killed then."""
         stale = {key(name) for name in self._stale}
-        if is_thorough and (self._names or self._stale):
+        if is_thorough:
             found = with_retries(lambda: [listed.key for listed in self._store.list(SHARDS)])
             stale |= {*found} - {key(name) for name in self._names if name}
-        doomed = sorted(stale)
-        for start in range(0, len(doomed), _BATCH):
-            with_retries(partial(self._store.delete, doomed[start : start + _BATCH], before_each))
+        if stale:
+            with_retries(partial(self._store.delete, sorted(stale), before_each))
         self._stale = frozenset()
 
 

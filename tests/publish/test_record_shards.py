@@ -162,3 +162,13 @@ def test_a_shard_that_a_killed_publisher_put_late_is_deleted_by_the_first_run_af
         store.put(orphan, b"late", If.ALWAYS)
         scene.publish(site)
         assert shard_keys(scene.objects()) == named_shards(bodies(scene))
+
+
+def test_verification_deletes_the_shards_of_a_record_that_was_lost(scene: Scene) -> None:
+    with sharded():
+        scene.publish(scene.site("a", 0))
+    site = scene.site("b", 1, m1={"question": "New?"})
+    scene.store(site.config).delete([record.KEY])
+    scene.publish(site, is_verifying=True)
+    check_whole(scene.objects(), site)
+    assert not shard_keys(scene.objects())
