@@ -33,7 +33,7 @@ CREATE SCHEMA IF NOT EXISTS public_api;
 CREATE TABLE IF NOT EXISTS public_api.detail_versions (contract_id bigint PRIMARY KEY, version uuid NOT NULL);
 
 -- SECURITY DEFINER: whoever writes to your tables needs no rights on the versions. ORDER BY: statements that change
--- several markets lock them in the same order.
+-- several markets lock them in the same order. NOT NULL: a row of no market must not fail to be written.
 CREATE OR REPLACE FUNCTION public_api.renew_detail_versions() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -42,18 +42,21 @@ BEGIN
     END IF;
     IF TG_OP = 'INSERT' THEN
         INSERT INTO public_api.detail_versions
-        SELECT contract_id, gen_random_uuid() FROM new_rows GROUP BY contract_id ORDER BY contract_id
+        SELECT contract_id, gen_random_uuid() FROM new_rows
+        WHERE contract_id IS NOT NULL GROUP BY contract_id ORDER BY contract_id
         ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
     END IF;
     IF TG_OP = 'UPDATE' THEN  -- a row may have moved from one market to another
         INSERT INTO public_api.detail_versions
         SELECT contract_id, gen_random_uuid()
-        FROM (SELECT contract_id FROM new_rows UNION SELECT contract_id FROM old_rows) AS changed ORDER BY contract_id
+        FROM (SELECT contract_id FROM new_rows UNION SELECT contract_id FROM old_rows) AS changed
+        WHERE contract_id IS NOT NULL ORDER BY contract_id
         ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
     END IF;
     IF TG_OP = 'DELETE' THEN
         INSERT INTO public_api.detail_versions
-        SELECT contract_id, gen_random_uuid() FROM old_rows GROUP BY contract_id ORDER BY contract_id
+        SELECT contract_id, gen_random_uuid() FROM old_rows
+        WHERE contract_id IS NOT NULL GROUP BY contract_id ORDER BY contract_id
         ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
     END IF;
     RETURN NULL;

@@ -121,6 +121,15 @@ def test_every_change_of_a_row_changes_the_versions_of_its_markets_and_of_no_oth
     assert len(versions.changed()) == 8
 
 
+def test_a_row_that_belongs_to_no_market_can_be_written_all_the_same(connect: Callable[[], Any]) -> None:
+    owner = connect()
+    with owner.transaction(force_rollback=True):
+        owner.execute("ALTER TABLE app.bets ALTER contract_id DROP NOT NULL")
+        owner.execute(BET, [None, "2026-01-31 10:00Z"])
+        owner.execute("UPDATE app.bets SET stake_cents = 7 WHERE contract_id IS NULL")
+        owner.execute("DELETE FROM app.bets WHERE contract_id IS NULL")
+
+
 def test_a_transaction_that_writes_first_and_commits_last_is_read(
     site: Site, connect: Callable[[], Any], tmp_path: Path
 ) -> None:
