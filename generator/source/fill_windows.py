@@ -11,7 +11,8 @@ from generator.markets.fingerprint import version_digest
 from generator.source.connection import Transaction
 from generator.source.queries import EVERYTHING, Statements, Within, few_or_all
 
-_FILLS: Final = ("id", "amount", "shares", "price", "created_at")
+#: The columns of `fills.Row` after the market.
+COLUMNS: Final = ("id", "amount", "shares", "price", "created_at")
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class FillWindows:
     def _count(self, as_of: datetime, within: Within) -> dict[str, Window]:
         opened = fills.opening(as_of, self._step)
         start, end = (row_validation.timestamp(moment.isoformat()) for moment in (opened, as_of))
-        statement = self._statements.of_visible("fills", *_FILLS, since=("created_at", opened), within=within)
+        statement = self._statements.of_visible("fills", *COLUMNS, since=("created_at", opened), within=within)
         return fills.windows(self._transaction.rows(statement, "fills"), start, end, self._step)
 
 

@@ -22,7 +22,7 @@ from generator.markets.fills import NO_FILLS, Window
 from generator.markets.fingerprint import version_digest
 from generator.markets.market_columns import Given
 from generator.markets.quarantine import Fault, Quarantine
-from generator.source import connection, queries, schema_check
+from generator.source import connection, fill_windows, queries, schema_check
 from generator.source.connection import Transaction
 from generator.source.failures import Failures
 from generator.source.fill_windows import EarlierCounts, FillWindows
@@ -35,7 +35,6 @@ from generator.source.rights import MissingRights
 NO_COUNTS: Final = EarlierCounts()
 _FX: Final = ("title", "instrument", "source", "week_start", "week_end", "threshold_value", "direction")
 _ORDERS: Final = ("side", "price", "amount")
-_FILLS: Final = ("id", "amount", "shares", "price", "created_at")
 _POINTS: Final = ("recorded_at", "prob")
 _CATEGORIES: Final = ("category", "position")
 _SECOND_FAMILY: Final = Fault("market_id", "the market is a member of a family already")
@@ -181,7 +180,7 @@ class Reader:
         Descriptions and the like are read only now: they may be too large to keep all of them in the catalog.
         """
         orders = self._groups("orders", *_ORDERS, order=_ORDERS, within=within, is_wanted=self._shown.order_book)
-        fills = self._groups("fills", *_FILLS, within=within, is_wanted=self._shown.recent_fills > 0)
+        fills = self._groups("fills", *fill_windows.COLUMNS, within=within, is_wanted=self._shown.recent_fills > 0)
         points = self._groups("probabilities", *_POINTS, within=within, is_wanted=self._shown.history_points > 0)
         for row in self._markets(self._detail_columns, within):
             streams = [groups.of(row["id"]) for groups in (orders, fills, points)]
