@@ -4,6 +4,7 @@ Nearly all rows are valid and in the usual form. `of_rows` tells the same of eve
 asks that for a few rows if one of them is invalid or in an unusual form.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -92,7 +93,7 @@ def _fx(row: Mapping[str, Any] | None) -> FxRow | None:
 
 def _texts(values: Column) -> Column:
     try:
-        "\n".join(values).encode()
+        deque(map(str.encode, values), maxlen=0)  # one by one: descriptions may be large
     except (TypeError, ValueError):
         raise SlowPathError from None
     return values

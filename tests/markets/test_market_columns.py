@@ -1,5 +1,6 @@
 """Markets validated column by column are those of single rows, and so is what is wrong with them."""
 
+import tracemalloc
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -112,6 +113,15 @@ def test_a_bad_row_is_the_only_one_refused_and_slows_few_others(monkeypatch: pyt
         f"{number:08x}".encode() for number in range(200) if number != 80
     ]
     assert len(asked) <= 25
+
+
+def test_a_batch_of_long_descriptions_is_not_copied_as_a_whole() -> None:
+    found = [Given(market_row(number, description=f"{number}" * 100_000), None, 0, None) for number in range(10, 60)]
+    tracemalloc.start()
+    market_columns.of_rows(found, NOW)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1_000_000 < sum(len(given.row["description"]) for given in found)
 
 
 @settings(deadline=None, max_examples=100)
