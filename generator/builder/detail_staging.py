@@ -109,7 +109,7 @@ class _Work:
         self._unread |= {market.id: market for market in markets}
 
     def _audit(self, unchanged: Iterable[Market]) -> None:
-        """Read a sample of the details that should not have changed, and remember what they must show."""
+        """Read a sample of the details that should not have changed, and remember what they should show."""
         for market in unchanged:
             if not self._stager.sample.has(market.id):
                 continue
@@ -132,7 +132,7 @@ class _Work:
             self._made.counts.kept += 1
 
     def _update(self, markets: Iterable[Market]) -> None:
-        """Put new market objects in front of what the details show besides."""
+        """Replace the market objects of these details, and keep everything else in them."""
         wanted = {market.id: market for market in markets if market.id not in self._unread}
         for within in self._selections(wanted):
             for shown in self._open_reader().market_objects(wanted, within):

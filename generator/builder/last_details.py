@@ -26,7 +26,7 @@ from generator.tree.staging import Staged
 
 
 class Fate(Enum):
-    """What becomes of a detail: it stays, or gets a new market object in front of what it has, or is read anew."""
+    """What a build does with a detail: keeps it, replaces its market object, or reads all of it."""
 
     KEEP = auto()
     UPDATE = auto()
@@ -35,7 +35,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True)
 class Sample:
-    """Which of the details that need not be read are read all the same: this share of them, chosen by the seed."""
+    """The details that are read although they need not be: this share of them, chosen by the seed."""
 
     share: float
     seed: int
@@ -62,7 +62,7 @@ _MAKERS: Final = ("api", "builder", "markets", "source")
 
 
 def shape_of(config: Config) -> str:
-    """A digest of all that shapes a detail but rows: which database, the settings, and the programs that encode it."""
+    """A digest of all but rows that shapes a detail: which database, the settings, and the programs that encode it."""
     programs = [__version__, pydantic_core.__version__]
     settings = {**shaping(config), "source": connection.identity(config)}
     found = hashlib.sha256(contract.encode([programs, settings]))
@@ -91,7 +91,7 @@ class LastDetails:
         return cls(folder, previous.objects, found.details)
 
     def fate(self, market: Market) -> Fate:
-        """What becomes of a market's detail, as far as fingerprints and the file system tell."""
+        """What to do with a market's detail, as far as fingerprints and the file system tell."""
         made, now = self.known.get(market.id), market.fingerprint
         if made is None or now is None or made.version != now.version:
             return Fate.READ
@@ -100,7 +100,7 @@ class LastDetails:
         return Fate.KEEP if self._is_in_place(market, made) else Fate.READ
 
     def _is_in_place(self, market: Market, made: Made) -> bool:
-        """Whether every file is the one that the last build left, which no other has touched since."""
+        """Whether every file is as the last build left it, untouched since."""
         found = keys.details(market.id, market.slug)
         is_named = all(key in self.objects for key in found)
         return is_named and made.changed != () and made.changed == fingerprints.stamps(self.folder, found, made)

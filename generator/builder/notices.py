@@ -86,7 +86,7 @@ _FALSE_VERSION: Final = Kind(
     Topic.FALSE_VERSION,
     "market",
     "detail_version did not change, but its orders, fills or points did",
-    "every detail was read again: change it with each of these rows, in the same transaction",
+    "this build read every detail; change detail_version with each of these rows, in the same transaction",
 )
 #: What to expect of a time in the future, by the market's column.
 _LEADS: Final = {"created_at": "new", "last_activity_at": "activity", "resolved_at": "ended"}
@@ -112,7 +112,7 @@ def of(catalog: Catalog, config: Config) -> Iterator[Remark]:
 
 
 def false_version(market_id: str) -> Remark:
-    """The remark about a market whose version is not what it promises."""
+    """The remark about a market whose version did not change with its rows."""
     return Remark(_FALSE_VERSION, market_id)
 
 

@@ -200,10 +200,10 @@ def _of_versions(measured: DryBuild) -> Iterator[Finding]:
     count = len(measured.catalog.markets)
     known = sum(market.fingerprint is not None for market in measured.catalog.markets)
     if known:
-        others = "; the others in each build" if known < count else ""
+        others = ", and the others every time" if known < count else ""
         yield fine(
-            f"detail_version: {known:,} of {counted(count, 'market', ',')} have one, whose details are read when it "
-            f"changes{others}"
+            f"detail_version: {known:,} of {counted(count, 'market', ',')} have one; builds read their details only "
+            f"when it changes{others}"
         )
     elif count and measured.has_versions:
         yield warning(
@@ -212,8 +212,9 @@ def _of_versions(measured: DryBuild) -> Iterator[Finding]:
     elif count >= _WORTH_VERSIONS:
         yield fine(
             "detail_version: markets has no such column, so each build reads the orders, fills and points of all "
-            f"{counted(count, 'market', ',')}: {measured.seconds['details']:.1f} of the "
-            f"{sum(measured.seconds.values()):.1f} s that reading took here; with it, those of markets that changed"
+            f"{counted(count, 'market', ',')} ({measured.seconds['details']:.1f} of the "
+            f"{sum(measured.seconds.values()):.1f} s that reading took here); with it, only those of markets "
+            "that changed"
         )
 
 

@@ -103,7 +103,7 @@ class Renderer:
     def _collected(
         self, ranges: Iterable[StagedRange], documents: Iterable[Artifact], catalog: Catalog, excerpts: Excerpts
     ) -> tuple[Staged, Fingerprints]:
-        """What details and documents are staged, and what was found in the details and they are made of."""
+        """The staged details and documents, what was found in the details, and what they are made of."""
         staged, made, false_versions = Staged(), dict[str, Made](), list[str]()
         markets = catalog.by_id()
         for part in ranges:

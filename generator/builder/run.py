@@ -109,13 +109,13 @@ class _Run:
     details: DetailCounts = field(default_factory=DetailCounts)
 
     def distrusting(self, markets: Iterable[str]) -> "_Run":
-        """The same build from the beginning, which reads everything, and names these markets (ids)."""
+        """Build again from the beginning, reading everything, and report these markets (ids)."""
         remarks = [notices.false_version(market_id) for market_id in markets]
         overrides = replace(self.overrides, full=True)
         return replace(self, overrides=overrides, quarantine=Quarantine(), remarks=remarks, details=DetailCounts())
 
     def last_details(self) -> LastDetails:
-        """What of the last build may still hold; nothing in a full build."""
+        """What this build may keep of the last one; nothing in a full build."""
         if self.overrides.full:
             return LastDetails(self.folder)
         as_of = times.instant(self.clock.as_of)

@@ -165,7 +165,7 @@ def _recommendation(settings: Config, cost: Cost, known: Prices) -> str:
 
 
 def _expiries(settings: Config, catalog: Catalog) -> Iterator[str]:
-    """What it costs that fills leave the last 24 hours, and what `fills_window_step` makes of it."""
+    """What changes because fills leave the last 24 hours, and how `fills_window_step` would reduce it."""
     as_of, step = datetime.fromisoformat(catalog.as_of), settings.fills_window_step
     each = "the detail of each, and every list that shows it, is published again"
     if step:
@@ -188,7 +188,7 @@ def _expiries(settings: Config, catalog: Catalog) -> Iterator[str]:
 
 
 def _expired(catalog: Catalog, moment: datetime) -> int:
-    """The number of markets whose count of fills is another one at a later moment, without any trade."""
+    """The number of markets whose count of fills will have changed at a later moment, without any trade."""
     now = times.instant(moment)
     return sum(not Window(market.fills24h, market.until).holds_at(now) for market in catalog.markets)
 

@@ -37,9 +37,9 @@ _FAILURES: Final = tuple(
 #: The largest object that the router reads: a chunk of at most 800 items, or a bucket of the search index, whose
 #: longest line grows with the site, to 1.4 MB for a million markets.
 _LARGEST_OBJECT: Final = "16m"
-#: Of the server inside, on a loopback address of each site's own: unregistered, and no port of outgoing connections.
+#: The inner server's, on a loopback address of each site's own: unregistered, and no port of outgoing connections.
 _INSIDE_PORT: Final = 20127
-#: How the server inside says what readers are told in Cache-Control, which is what the cache itself is told there.
+#: The inner server's header for the readers' Cache-Control; its own Cache-Control is for the cache.
 _INNER_CONTROL: Final = "X-Reader-Cache-Control"
 #: Seconds for which the cache may show an answer while it is fetched again.
 _STALE: Final = "stale-while-revalidate=1"
@@ -73,7 +73,7 @@ def site(base_url: str) -> str:
 
 
 def inside(base_url: str) -> str:
-    """Address and port of the server inside: one loopback address of four million, by the site's address."""
+    """Address and port of the inner server: one of four million loopback addresses, chosen by the site's address."""
     number = zlib.crc32(base_url.encode()) & 0x3FFFFF | 0x7F400000
     return f"{IPv4Address(number)}:{_INSIDE_PORT}"
 

@@ -31,7 +31,7 @@ class Market:
     """A public market. `body` is what lists show of it, encoded once for all lists and pages.
 
     Sites may have a million of them, so each is a kilobyte: of the values in `body` it keeps those that all markets are
-    sorted or looked at by, and no more than that.
+    sorted or looked up by, and nothing else.
 
     `categories` holds the slugs of the item's categories; empty in the core variant. `has_early_outcome` tells that the
     row has an outcome or a settlement time, which the item does not show yet. `words` are the distinct ones that a

@@ -58,7 +58,7 @@ def late(store: Store, published: Published, built: Manifest, folder: Output) ->
 
 
 def _vanished(store: Store, published: Published) -> set[str]:
-    """The immutable objects of what is published that publishers cut short have deleted: they had been due before."""
+    """Published immutable objects that a publisher which was cut short deleted: they had been due before."""
     deleted = {
         key for abandoned in published.abandoned for entry in abandoned.due for key in object_keys(entry.list, entry)
     }

@@ -1,4 +1,4 @@
-"""Counts the fills of 24 hours: of all markets, or of those alone where an earlier count may not hold any more."""
+"""Counts the fills of 24 hours: of all markets, or only of those whose earlier count may no longer hold."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

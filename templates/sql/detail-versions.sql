@@ -1,5 +1,5 @@
--- Optional: a version for each market, with which builds read only what changed. Run it before postgresql-views.sql, in
--- which the last column of the view `markets` must then be switched on:
+-- Optional: a version for each market, so that builds read only what changed. Run it before postgresql-views.sql, and
+-- uncomment the last column of the view `markets` there:
 --
 --     psql -v ON_ERROR_STOP=1 -f detail-versions.sql your_database          as owner of the tables
 --
@@ -10,11 +10,11 @@
 -- table: name each partition, too.
 --
 -- The version of a market is a new random number whenever one of its rows is inserted, changed or deleted, set in the
--- same transaction. So every instant at which a build may read shows the change and the new version, or neither. What is
--- simpler fails, without a word:
+-- same transaction. So whenever a build reads, it sees both the change and the new version, or neither. Simpler ways
+-- fail silently:
 --
 -- · The time of the latest row, a watermark, or last_activity_at: of two transactions, the one that wrote first may be
---   the last to commit. A build between the two has seen the later time, and never looks for the earlier row. Nor does
+--   the last to commit. A build between the two has seen the later time, and never reads the earlier row. Nor does
 --   an order that shrinks, or a bet that is undone, have a later time.
 -- · max(xmin): transactions do not commit in the order of their numbers either, deleted rows have none, and VACUUM FULL
 --   or a restored backup changes them.
@@ -29,7 +29,7 @@ SET LOCAL lock_timeout = '5s';
 
 CREATE SCHEMA IF NOT EXISTS public_api;
 
--- No foreign key: it would lock the market's row. A version that is left over harms nobody.
+-- No foreign key: it would lock the market's row. A version without a market does no harm.
 CREATE TABLE IF NOT EXISTS public_api.detail_versions (contract_id bigint PRIMARY KEY, version uuid NOT NULL);
 
 -- SECURITY DEFINER: whoever writes to your tables needs no rights on the versions. ORDER BY: statements that change
@@ -87,7 +87,7 @@ BEGIN
 END
 $$;
 
--- The markets of now get a version; one that comes later gets its own with its first row. Running this file again gives
+-- Existing markets get a version; a later one gets its own with its first row. Running this file again gives
 -- all of them new ones, as it may have changed the triggers.
 INSERT INTO public_api.detail_versions
 SELECT contract_id, gen_random_uuid() FROM app.contracts ORDER BY contract_id

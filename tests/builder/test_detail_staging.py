@@ -361,7 +361,7 @@ def test_an_audit_that_finds_a_false_version_reads_everything_and_names_the_mark
     assert found.details == DetailCounts(read=MARKETS)
     page = (built.output / files.INSPECTION).read_text()
     assert f"market {market_id(5)}: detail_version did not change" in page.partition("Published with a remark")[2]
-    assert any("change it with each of these rows" in line for line in found.findings())
+    assert any("change detail_version with each of these rows" in line for line in found.findings())
     assert_as_fresh(built)
     assert not built.build(source__audit=1).remarks
 

@@ -63,8 +63,8 @@ def test_check_says_which_markets_have_a_version(tmp_path: Path, database: sqlit
     database.execute("UPDATE markets SET detail_version = 1 WHERE id < ?", [market_id(2)])
     assert findings(tmp_path, "detail_version") == [
         (
-            "fine: detail_version: 2 of 3 markets have one, whose details are read when it changes; the others in each "
-            "build"
+            "fine: detail_version: 2 of 3 markets have one; builds read their details only when it changes, and the "
+            "others every time"
         )
     ]
     database.execute("DELETE FROM markets")
@@ -79,6 +79,6 @@ def test_check_says_what_versions_would_save(
     (finding,) = findings(tmp_path, "detail_version")
     assert re.fullmatch(
         r"fine: detail_version: markets has no such column, so each build reads the orders, fills and points of all 1 "
-        r"market: \d+\.\d of the \d+\.\d s that reading took here; with it, those of markets that changed",
+        r"market \(\d+\.\d of the \d+\.\d s that reading took here\); with it, only those of markets that changed",
         finding,
     )

@@ -155,7 +155,7 @@ def test_the_servers_failure_is_not_kept_and_brings_nothing_back(edge: Site) -> 
 
 
 @IN_CHUNKS
-def test_the_server_inside_listens_on_this_machine_only_and_what_it_tells_the_cache_stays_there(edge: Site) -> None:
+def test_the_inner_server_listens_on_this_machine_only_and_what_it_tells_the_cache_stays_there(edge: Site) -> None:
     text = edge.output.joinpath("edge", "nginx", "nginx.conf").read_text("utf-8")
     listening = re.findall(r"listen ([0-9.]+):([0-9]+)", text)
     assert len(listening) == 2

@@ -114,7 +114,7 @@ def test_readers_at_the_same_time_do_not_disturb_each_other(edge: Site) -> None:
         assert len([*readers.map(read, wanted)]) == len(wanted)
 
 
-def test_a_walk_in_a_generation_of_the_former_format_goes_on(edge: Site) -> None:
+def test_a_walk_continues_in_a_generation_of_the_former_format(edge: Site) -> None:
     for name, count in (("closed/new", 250), ("closed/ended", 101), ("closed/popular", 350)):
         one = made_up(name, count, "former")
         generation, objects = former(one)

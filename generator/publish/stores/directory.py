@@ -33,7 +33,7 @@ _REMEDY: Final = "choose another directory with --set publish.target=…"
 _PARALLEL: Final = 8
 #: Another writer may delete a folder that it found empty, or our temporary file, while we are about to use it.
 _ATTEMPTS: Final = 10
-#: Bytes written before the disk begins with them.
+#: Bytes to put before having the disk write them.
 _FLUSHED_AT_ONCE: Final = 32 << 20
 #: Files deleted between two looks at the lease.
 _DELETED_AT_ONCE: Final = 100
@@ -106,7 +106,7 @@ class Directory:
         return self.etag_of(body)
 
     def _begin_flush(self, size: int) -> None:
-        """Have the disk begin with what was written, so that the next flush is short."""
+        """Have the disk start writing what was put, so that the next flush is short."""
         self._unflushed += size
         if self._unflushed > _FLUSHED_AT_ONCE:
             self._unflushed = 0

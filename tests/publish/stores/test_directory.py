@@ -321,7 +321,7 @@ def test_records_reach_the_disk_before_their_names_and_their_names_before_the_pu
         assert calls == [f"rename to {Path(key).name}"]
 
 
-def test_the_disk_begins_with_what_was_put_before_it_must_have_all(
+def test_the_disk_starts_writing_what_was_put_before_the_flush(
     store: Directory, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("generator.publish.stores.directory._FLUSHED_AT_ONCE", 1_000)
