@@ -1,19 +1,22 @@
-"""The fast path of `row_validation.market`: validates rows of `markets` column by column. Pure.
+"""Makes markets of rows of `markets`, column by column, in a quarter of the time of one by one. Pure.
 
 Nearly all rows are valid and in the usual form. `of_rows` tells the same of every row as `row_validation.market`: it
 asks that for a few rows if one of them is invalid or in an unusual form.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
-from generator.api import contract, resources
-from generator.api.contract import PublicMarketDetailMarket
-from generator.markets import batch_validation, row_validation
+from generator.api import contract
+from generator.markets import batch_validation, catalog, item_columns, row_validation
 from generator.markets.batch_validation import SlowPathError
+from generator.markets.catalog import Market, SearchWords
+from generator.markets.fills import Window
+from generator.markets.fingerprint import Fingerprint, version_digest
 from generator.markets.row_validation import MAX_FLOAT, ExtendedFields, FxRow
 
 #: Rows per batch: enough to amortise a call per column, few enough to keep memory low.
@@ -21,7 +24,7 @@ BATCH: Final = 250
 #: The rows that are validated one by one for one that is bad.
 _FEW: Final = 25
 _RESOLUTIONS: Final = frozenset((*contract.RESOLUTIONS, None))
-_FIELDS: Final = tuple(PublicMarketDetailMarket.model_fields)
+_WORDLESS: Final = SearchWords(())
 
 Column: TypeAlias = Sequence[Any]
 
@@ -31,57 +34,116 @@ class Given(NamedTuple):
 
     row: Mapping[str, Any]
     fx: Mapping[str, Any] | None
-    fills24h: int
+    window: Window
     extended: ExtendedFields | None
 
 
-def of_rows(found: Sequence[Given], as_of: str) -> list[PublicMarketDetailMarket | ValidationError]:
+class Batch(NamedTuple):
+    """The same of many rows, by column; `detail_version` and the columns of the extended variant may be missing."""
+
+    columns: Mapping[str, Column]
+    fx: Sequence[Mapping[str, Any] | None]
+    windows: Sequence[Window]
+    extended: Sequence[ExtendedFields | None]
+
+    def part(self, rows: slice) -> "Batch":
+        """Some of the rows."""
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return Batch(columns, self.fx[rows], self.windows[rows], self.extended[rows])
+
+    def column(self, name: str) -> Column:
+        """The values of a column; NULL if the database does not have it."""
+        return self.columns[name] if name in self.columns else [None] * len(self.fx)
+
+    def rows(self) -> Iterator[Given]:
+        """The rows, one by one."""
+        rows = (dict(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True))
+        return map(Given, rows, self.fx, self.windows, self.extended)
+
+
+def of_rows(batch: Batch, as_of: str, words: SearchWords = _WORDLESS) -> list[Market | ValidationError]:
     """The market of each row, or what is wrong with it."""
+    count = len(batch.fx)
     try:
-        return [*_at_once(found, as_of)]
+        return [*_at_once(batch, as_of, words)] if count else []
     except SlowPathError:
-        if len(found) > _FEW:
-            return [market for few in batch_validation.batches(found, _FEW) for market in of_rows(few, as_of)]
-        return [_one(given, as_of) for given in found]
+        if count > _FEW:
+            parts = (batch.part(slice(start, start + _FEW)) for start in range(0, count, _FEW))
+            return [market for part in parts for market in of_rows(part, as_of, words)]
+        return [_one(given, as_of, words) for given in batch.rows()]
 
 
-def _one(given: Given, as_of: str) -> PublicMarketDetailMarket | ValidationError:
-    row, fx, fills24h, extended = given
+def _one(given: Given, as_of: str, words: SearchWords) -> Market | ValidationError:
+    row, fx, window, extended = given
     try:
-        return row_validation.market(row, fx=fx, fills24h=fills24h, as_of=as_of, extended=extended)
+        found = row_validation.market(row, fx=fx, fills24h=window.number, as_of=as_of, extended=extended)
     except ValidationError as error:
         return error
+    return Market.of(
+        found,
+        has_early_outcome=row_validation.has_early_outcome(row),
+        words=words.of(found.question, found.description),
+        version=version_digest(row.get("detail_version")),
+        until=window.until,
+    )
 
 
-def _at_once(found: Sequence[Given], as_of: str) -> list[PublicMarketDetailMarket]:
+def _at_once(batch: Batch, as_of: str, words: SearchWords) -> Iterator[Market]:
     """All markets, or SlowPathError."""
-    if not found:
-        return []
-    rows = [given.row for given in found]
-    columns: dict[str, Column] = {name: [row[name] for row in rows] for name in row_validation.MARKET_COLUMNS}
-    columns |= {name: [row.get(name) for row in rows] for name in row_validation.EXTENDED_COLUMNS}
-    _leave_out_early_outcomes(rows, columns)
+    is_early, columns = _without_early_outcomes(batch)
     values = {name: convert(columns[name]) for name, convert in _CONVERT.items()}
-    values["fx_family_member"] = [_fx(given.fx) for given in found]
-    values["fills24h"] = [given.fills24h for given in found]
+    values["fx_family_member"] = [*map(_fx, batch.fx)]
+    values["fills24h"] = [window.number for window in batch.windows]
     values["accepting_bets"] = [
         status == "open" and reason is None and close_time > as_of
         for status, reason, close_time in zip(
             values["status"], values["trading_pause_reason"], values["close_time"], strict=True
         )
     ]
-    extended = [given.extended.wire() if given.extended else {} for given in found]
+    extended = [shown.wire() if shown else {} for shown in batch.extended]
     values |= {name: [fields.get(name) for fields in extended] for name in row_validation.EXTENDED_WIRE}
-    return [
-        resources.of_valid(PublicMarketDetailMarket, dict(zip(_FIELDS, row, strict=True)))
-        for row in zip(*(values[name] for name in _FIELDS), strict=True)
+    bodies = item_columns.encoded(values)
+    made = {
+        **values,
+        "body": bodies,
+        # One text for all markets, not one for each.
+        "status": [catalog.ONE[status] for status in values["status"]],
+        "resolution": [catalog.ONE[resolution] for resolution in values["resolution"]],
+        "has_visible_question": map(catalog.is_visible, values["question"]),
+        "fx": values["fx_family_member"],
+        "categories": map(catalog.slugs_of, values["categories"]),
+        "has_early_outcome": is_early,
+        "words": map(words.of, values["question"], values["description"]),
+        "fingerprint": _fingerprints(batch, values, bodies),
+        "until": [window.until for window in batch.windows],
+    }
+    return map(Market._make, zip(*(made[name] for name in Market._fields), strict=False))
+
+
+def _fingerprints(batch: Batch, values: Mapping[str, Column], bodies: Sequence[bytes]) -> Iterator[Fingerprint | None]:
+    if "detail_version" not in batch.columns:
+        return repeat(None)
+    rest = zip(*(values[name] for name in catalog.REST), strict=True)
+    versions = map(version_digest, batch.columns["detail_version"])
+    return (
+        None if version is None else catalog.fingerprint(version, body, shown)
+        for version, body, shown in zip(versions, bodies, rest, strict=True)
+    )
+
+
+def _without_early_outcomes(batch: Batch) -> tuple[Sequence[bool], dict[str, Column]]:
+    """Which rows have an outcome before its time, and all columns without these."""
+    names = (*row_validation.MARKET_COLUMNS, *row_validation.EXTENDED_COLUMNS)
+    columns = {name: batch.column(name) for name in names}
+    settlements = zip(*(columns[name] for name in row_validation.SETTLEMENT), strict=True)
+    is_early = [
+        status in contract.UNSETTLED and any(value is not None for value in settlement)
+        for status, settlement in zip(columns["status"], settlements, strict=True)
     ]
-
-
-def _leave_out_early_outcomes(rows: Sequence[Mapping[str, Any]], columns: dict[str, Column]) -> None:
-    is_early = [row_validation.has_early_outcome(row) for row in rows]
-    for name in row_validation.SETTLEMENT:
-        columns[name] = [None if early else value for early, value in zip(is_early, columns[name], strict=True)]
+    if any(is_early):
+        for name in row_validation.SETTLEMENT:
+            columns[name] = [None if early else value for early, value in zip(is_early, columns[name], strict=True)]
+    return is_early, columns
 
 
 def _fx(row: Mapping[str, Any] | None) -> FxRow | None:

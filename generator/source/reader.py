@@ -17,11 +17,12 @@ from generator.config.settings import Config
 from generator.errors import FalseVersionsError
 from generator.markets import batch_validation, categories, faults, market_columns, row_validation, slugs
 from generator.markets.catalog import Catalog, Market, SearchWords
+from generator.markets.categories import Spellings
 from generator.markets.detail import MarketRows
 from generator.markets.fills import NO_FILLS, Window
-from generator.markets.fingerprint import version_digest
-from generator.markets.market_columns import Given
+from generator.markets.market_columns import Batch
 from generator.markets.quarantine import Fault, Quarantine
+from generator.markets.slugs import References
 from generator.source import connection, fill_windows, queries, schema_check
 from generator.source.connection import Transaction
 from generator.source.failures import Failures
@@ -147,16 +148,16 @@ class Reader:
         shown = categories.spellings(self._category_names() if self._is_extended else ())
         categorised = self._groups("market_categories", *_CATEGORIES, is_wanted=self._is_extended)
         markets, ids = list[Market](), Counter[str]()
-        for batch in batch_validation.batches(self._markets((*self._market_columns, *optional)), market_columns.BATCH):
-            found = list[Given]()
-            for row in batch:
-                key = row["id"]
-                plain = str(key).lower()
-                ids[plain] += 1
-                own = categories.of_market(categorised.of(key), shown, self._quarantine)
-                extended = row_validation.ExtendedFields(known.usable.get(key), own) if self._is_extended else None
-                found.append(Given(row, fx.get(plain), windows.get(key, NO_FILLS).number, extended))
-            markets += self._listed(found, windows, now)
+        names = (*self._market_columns, *optional)
+        rows = self._transaction.rows(self._statements.markets(*names), "markets")
+        for batch in batch_validation.batches(rows, market_columns.BATCH):
+            columns = dict(zip(names, zip(*batch, strict=True), strict=True))
+            plain = [str(key).lower() for key in columns["id"]]
+            ids.update(plain)
+            extended = [self._extended(key, known, categorised, shown) for key in columns["id"]]
+            counted = [windows.get(key, NO_FILLS) for key in columns["id"]]
+            found = Batch(columns, [fx.get(key) for key in plain], counted, extended)
+            markets += self._listed(found, now)
         categorised.finish()
         unique = self._unique(markets, ids)
         return Catalog(unique, as_of=now, hidden=in_all - ids.total(), refused_slugs=known.refused, spellings=shown)
@@ -204,21 +205,24 @@ class Reader:
             raise FalseVersionsError(counts.false_versions)
         return found
 
-    def _listed(self, found: Sequence[Given], windows: Mapping[str, Window], now: str) -> Iterator[Market]:
+    def _extended(
+        self, key: Any, known: References, categorised: Groups, shown: Spellings
+    ) -> row_validation.ExtendedFields | None:
+        """What the extended variant shows of a market besides its row."""
+        if not self._is_extended:
+            return None
+        own = categories.of_market(categorised.of(key), shown, self._quarantine)
+        return row_validation.ExtendedFields(known.usable.get(key), own)
+
+    def _listed(self, found: Batch, now: str) -> Iterator[Market]:
         """The markets of these rows that keep the contract; the others are quarantined."""
-        for (row, *_), market in zip(found, market_columns.of_rows(found, now), strict=True):
-            key = row["id"]
+        made = market_columns.of_rows(found, now, self._search_words)
+        for key, question, market in zip(found.columns["id"], found.columns["question"], made, strict=True):
             if isinstance(market, ValidationError):
-                self._quarantine.reject("markets", key, *faults.of(market), title=row["question"] or "")
+                self._quarantine.reject("markets", key, *faults.of(market), title=question or "")
                 continue
             self._spelled.append(market.id if key == market.id else key)  # one text, not two
-            yield Market.of(
-                market,
-                has_early_outcome=row_validation.has_early_outcome(row),
-                words=self._search_words.of(market),
-                version=version_digest(row.get("detail_version")),
-                until=windows.get(key, NO_FILLS).until,
-            )
+            yield market
 
     def _unique(self, markets: list[Market], counts: Counter[str]) -> list[Market]:
         """Drop markets whose id occurs more than once, even in a quarantined row: the id would be ambiguous."""

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import sqlite3
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -166,7 +165,7 @@ def test_the_space_of_a_build_with_an_index_is_what_it_writes(
 )
 @pytest.mark.parametrize("count", [0, 60])
 def test_an_index_takes_no_more_than_is_assumed_before_it_is_made(words: str, count: int) -> None:
-    markets = [replace(public_market(number), words=tuple(words.format(number).split())) for number in range(count)]
+    markets = [public_market(number)._replace(words=tuple(words.format(number).split())) for number in range(count)]
     catalog = Catalog(markets, as_of=NOW, hidden=0)
     names = {keys.list_name("all", sort): "c" * cursors.GENERATION_LENGTH for sort in SORTS}
     most, made = search_index.at_most(catalog), search_index.make(catalog, ["crypto"], "pages", names).weight()

@@ -1,7 +1,7 @@
 """Markets validated column by column are those of single rows, and so is what is wrong with them."""
 
 import tracemalloc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pytest
@@ -11,14 +11,18 @@ from pydantic import ValidationError
 
 from generator.api import contract
 from generator.markets import faults, market_columns, row_validation
-from generator.markets.catalog import Market
-from generator.markets.market_columns import Given
+from generator.markets.catalog import Market, SearchWords
+from generator.markets.fills import NO_FILLS, Window
+from generator.markets.fingerprint import version_digest
+from generator.markets.market_columns import Batch, Given
 from generator.markets.row_validation import ExtendedFields
 from tests.markets.test_batch_validation import IDS, NUMBERS, PLAIN_TIMES, TIMES
 from tests.support.builds import NOW
 from tests.support.rows import FX_MEMBER, market_id, market_row
 
-TEXTS: Final = st.sampled_from(["", " ", "Rain?", "a\nb", "東京", "\ud800", None, 7, b"x", ["x"]])
+TEXTS: Final = st.text(max_size=5) | st.sampled_from(
+    ["", " ", "Rain?", '","', '\\",', "%b", "a\nb", "東京", "\ud800", None, 7, b"x", ["x"]]
+)
 COLUMNS: Final[Mapping[str, st.SearchStrategy[Any]]] = {
     "id": IDS,
     "question": TEXTS,
@@ -37,10 +41,13 @@ COLUMNS: Final[Mapping[str, st.SearchStrategy[Any]]] = {
     "trading_pause_reason": TEXTS,
     "creation_source": TEXTS,
     "sponsor": TEXTS,
+    "detail_version": st.sampled_from([None, 2, "2", 2.5]),
 }
 EXTENDED: Final = st.none() | st.builds(
     ExtendedFields, st.none() | st.just("a-slug"), st.lists(st.sampled_from(["Crypto", "Élection"]), unique=True)
 )
+WINDOWS: Final = [NO_FILLS, Window(5, "2026-01-31T12:00:00.000Z")]
+WORDS: Final = SearchWords(("title", "description"))
 FX: Final = st.none() | st.just(FX_MEMBER) | st.just({**FX_MEMBER, "direction": "up"})
 
 
@@ -48,36 +55,57 @@ FX: Final = st.none() | st.just(FX_MEMBER) | st.just({**FX_MEMBER, "direction": 
 def rows(draw: st.DrawFn) -> Given:
     """A valid row, but for a few of its columns."""
     chosen = draw(st.lists(st.sampled_from([*COLUMNS]), max_size=3, unique=True))
-    row = market_row(draw(st.integers(1, 9)), **{name: draw(COLUMNS[name]) for name in chosen})
-    return Given(row, draw(FX), draw(st.integers(0, 5)), draw(EXTENDED))
+    row = market_row(draw(st.integers(1, 9)), **{"detail_version": 1} | {name: draw(COLUMNS[name]) for name in chosen})
+    return Given(row, draw(FX), draw(st.sampled_from(WINDOWS)), draw(EXTENDED))
 
 
-def shown(result: contract.PublicMarketDetailMarket | ValidationError) -> object:
-    if isinstance(result, ValidationError):
-        return faults.of(result)
-    return contract.encode(result), [*vars(result)], repr(result.fx_family_member)
+def batch(found: Sequence[Given]) -> Batch:
+    """These rows by column."""
+    rows, fx, windows, extended = zip(*found, strict=True) if found else ((), (), (), ())
+    columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+    return Batch(columns, fx, windows, extended)
+
+
+def of_rows(found: Sequence[Given]) -> list[Market | ValidationError]:
+    return market_columns.of_rows(batch(found), NOW, WORDS)
+
+
+def shown(result: Market | ValidationError) -> object:
+    return faults.of(result) if isinstance(result, ValidationError) else result
 
 
 def by_row(given: Given) -> contract.PublicMarketDetailMarket | ValidationError:
     try:
         return row_validation.market(
-            given.row, fx=given.fx, fills24h=given.fills24h, as_of=NOW, extended=given.extended
+            given.row, fx=given.fx, fills24h=given.window.number, as_of=NOW, extended=given.extended
         )
     except ValidationError as error:
         return error
 
 
+def made_of(given: Given) -> Market | ValidationError:
+    market = by_row(given)
+    if isinstance(market, ValidationError):
+        return market
+    return Market.of(
+        market,
+        has_early_outcome=row_validation.has_early_outcome(given.row),
+        words=WORDS.of(market.question, market.description),
+        version=version_digest(given.row.get("detail_version")),
+        until=given.window.until,
+    )
+
+
 @settings(deadline=None, max_examples=150)
 @given(st.lists(rows(), max_size=3))
 def test_markets_and_faults_are_those_of_single_rows(found: list[Given]) -> None:
-    made = market_columns.of_rows(found, NOW)
-    assert [*map(shown, made)] == [shown(by_row(given)) for given in found]
-    for market in made:
+    made = of_rows(found)
+    assert [*map(shown, made)] == [shown(made_of(given)) for given in found]
+    for market, given_row in zip(made, found, strict=True):
         if not isinstance(market, ValidationError):
-            body = contract.encode(contract.PublicMarketListItem.model_validate(vars(market)))
-            kept = Market.of(market)
-            assert (kept.body, contract.encode(kept.item)) == (body, body)
-            assert kept.item == contract.PublicMarketListItem.model_validate_json(body)
+            body = contract.encode(contract.PublicMarketListItem.model_validate(vars(by_row(given_row))))
+            assert (market.body, contract.encode(market.item)) == (body, body)
+            assert market.item == contract.PublicMarketListItem.model_validate_json(body)
 
 
 @pytest.mark.parametrize("extended", [None, ExtendedFields("a-slug", ["Crypto"])])
@@ -90,11 +118,11 @@ def test_what_databases_usually_hold_is_validated_at_once(
         {"status": "open", "resolution": "YES", "resolved_at": "not a time"},
         {"status": "resolved", "resolution": "NO", "resolved_at": "2026-01-30 00:00:00.000000"},
     ]
-    found = [Given(market_row(number, **columns), None, 0, extended) for number, columns in enumerate(usual)]
-    found.append(Given(market_row(9), FX_MEMBER, 2, extended))
-    expected = [shown(by_row(given)) for given in found]
+    found = [Given(market_row(number, **columns), None, NO_FILLS, extended) for number, columns in enumerate(usual)]
+    found.append(Given(market_row(9), FX_MEMBER, WINDOWS[1], extended))
+    expected = [shown(made_of(given)) for given in found]
     monkeypatch.setattr(row_validation, "market", None)
-    assert [*map(shown, market_columns.of_rows(found, NOW))] == expected
+    assert [*map(shown, of_rows(found))] == expected
 
 
 def test_a_bad_row_is_the_only_one_refused_and_slows_few_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,19 +134,20 @@ def test_a_bad_row_is_the_only_one_refused_and_slows_few_others(monkeypatch: pyt
         return by_itself(row, **given)
 
     monkeypatch.setattr(row_validation, "market", market)
-    found = [Given(market_row(number, prob=2 if number == 80 else 0.5), None, 0, None) for number in range(200)]
-    made = market_columns.of_rows(found, NOW)
+    found = [Given(market_row(number, prob=2 if number == 80 else 0.5), None, NO_FILLS, None) for number in range(200)]
+    made = of_rows(found)
     assert [number for number, result in enumerate(made) if isinstance(result, ValidationError)] == [80]
-    assert [contract.encode(result)[7:15] for result in made if not isinstance(result, ValidationError)] == [
-        f"{number:08x}".encode() for number in range(200) if number != 80
+    assert [result.id for result in made if not isinstance(result, ValidationError)] == [
+        market_id(number) for number in range(200) if number != 80
     ]
     assert len(asked) <= 25
 
 
 def test_a_batch_of_long_descriptions_is_not_copied_as_a_whole() -> None:
-    found = [Given(market_row(number, description=f"{number}" * 100_000), None, 0, None) for number in range(10, 60)]
+    rows = [market_row(number, description=f"{number}" * 100_000, detail_version=1) for number in range(10, 60)]
+    found = [Given(row, None, NO_FILLS, None) for row in rows]
     tracemalloc.start()
-    market_columns.of_rows(found, NOW)
+    market_columns.of_rows(batch(found), NOW)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 1_000_000 < sum(len(given.row["description"]) for given in found)
@@ -127,8 +156,11 @@ def test_a_batch_of_long_descriptions_is_not_copied_as_a_whole() -> None:
 @settings(deadline=None, max_examples=100)
 @given(rows())
 def test_a_detail_is_what_validating_all_of_it_again_makes(given_row: Given) -> None:
+    def shown(market: contract.PublicMarketDetailMarket) -> object:
+        return contract.encode(market), [*vars(market)], repr(market.fx_family_member)
+
     row = given_row.row
-    item = contract.PublicMarketListItem.model_validate(vars(by_row(Given(market_row(), None, 0, None))))
+    item = contract.PublicMarketListItem.model_validate(vars(by_row(Given(market_row(), None, NO_FILLS, None))))
     columns = {name: row[name] for name in (*row_validation.DETAIL_COLUMNS, *row_validation.EXTENDED_COLUMNS)}
     columns["id"] = market_id(1)
     try:

@@ -80,7 +80,7 @@ def public_market(
 ) -> Market:
     """The market of `market_row(number, **columns)` as a catalog holds it, with the words of the `search_texts`."""
     market = row_validation.market(market_row(number, **columns), fx=fx, fills24h=fills24h, as_of=NOW)
-    return Market.of(market, words=SearchWords(search_texts).of(market))
+    return Market.of(market, words=SearchWords(search_texts).of(market.question, market.description))
 
 
 def insert_market(connection: sqlite3.Connection, number: int = 1, **columns: Any) -> str:
