@@ -39,11 +39,11 @@ from tests.support.faults import (
     expected_keys,
     fast_folder,
     processes_of,
-    wait_until,
 )
 from tests.support.rows import market_id
 from tests.support.search import is_match
 from tests.support.searching_reader import SearchingReader
+from tests.support.waiting import PATIENCE_S, wait_until
 
 #: Walks begun before a build that is killed, finished after it and again after the repair.
 HELD = (("all/new", 7), ("open/popular", 20), ("archive/ended", 1), ("closed/volume", 7))
@@ -233,7 +233,7 @@ def test_between_any_two_renames_every_walk_is_exact(world: World, builds: Build
 
 def is_stopped(pid: int) -> bool:
     """Wait until the process stops or ends, and return whether it stopped."""
-    wait_until(lambda: state_of(pid) in "TZ", 20)
+    wait_until(lambda: state_of(pid) in "TZ")
     return state_of(pid) == "T"
 
 
@@ -577,7 +577,7 @@ def test_a_second_build_is_refused_until_the_first_is_dead(
     pid = builds.begin(Fault(call, 2, signal=signal.SIGSTOP))
     assert is_stopped(pid)
     with spawn(builds) as second:
-        _, message = second.communicate(timeout=20)
+        _, message = second.communicate(timeout=PATIENCE_S)
     assert second.returncode == 4
     assert message.decode() == f"error: {builds.output}: another run is at work there (process {pid})\n"
     reader.check(old, world.state())
@@ -585,20 +585,20 @@ def test_a_second_build_is_refused_until_the_first_is_dead(
     os.kill(pid, signal.SIGKILL)
     assert builds.end() == -signal.SIGKILL
     repair(builds, reader)
-    wait_until(lambda: not processes_of(pid), 2)
+    wait_until(lambda: not processes_of(pid))
 
 
 def test_orphaned_workers_neither_hold_the_lock_nor_leave_files(world: World, builds: Builds, reader: Reader) -> None:
     builds.build()
     world.advance()
     pid = builds.begin(Fault("create", 100, who="worker", signal=signal.SIGSTOP))
-    wait_until(lambda: any(state_of(child) == "T" for child in children_of(pid)), 20)
+    wait_until(lambda: any(state_of(child) == "T" for child in children_of(pid)))
     os.kill(pid, signal.SIGKILL)
     assert builds.end() == -signal.SIGKILL
     assert processes_of(pid), "no worker outlived the build, so this shows nothing"
     repair(builds, reader)
     os.killpg(pid, signal.SIGCONT)
-    wait_until(lambda: not processes_of(pid), 2)
+    wait_until(lambda: not processes_of(pid))
     reader.check(world.state())
     check_whole(builds.output)
 

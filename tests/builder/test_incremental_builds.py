@@ -210,7 +210,7 @@ class History:
 
 
 @pytest.mark.campaign(short=2)
-@pytest.mark.parametrize("seed", range(rounds(1, 8)))
+@pytest.mark.parametrize("seed", range(rounds(1, 4)))
 @pytest.mark.parametrize("kind", SITES)
 def test_any_sequence_of_changes_gives_the_bytes_of_a_full_build(
     database: sqlite3.Connection, tmp_path: Path, kind: str, seed: int, monkeypatch: pytest.MonkeyPatch

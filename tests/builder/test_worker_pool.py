@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pytest
 
 from generator.builder.worker_pool import WorkerPool, available
 from generator.errors import OutputError, PublicMarketsError
-from tests.support.faults import children_of, wait_until
+from tests.support.faults import children_of
+from tests.support.waiting import PATIENCE_S, wait_until
 
 
 def cost(unit: int) -> int:
@@ -50,11 +52,6 @@ def flood(unit: int) -> bytes:
     return bytes(1_000_000)
 
 
-def rest(unit: float) -> tuple[int, float]:
-    time.sleep(unit)
-    return os.getpid(), unit
-
-
 def nap(unit: int) -> int:
     time.sleep(3600)  # longer than any test may run
     return unit
@@ -74,19 +71,32 @@ def test_every_unit_gives_its_result_once(units: int, count: int) -> None:
 
 
 def test_units_are_worked_on_in_other_processes_and_no_more_than_there_are_units() -> None:
-    with WorkerPool(rest, [0.3, 0.3, 0.3], lambda _: 1, 8) as pool:
-        workers = [process for process, _ in pool.results()]
+    all_three = multiprocessing.Barrier(3)
+
+    def meet(_: int) -> int:
+        all_three.wait(PATIENCE_S)
+        return os.getpid()
+
+    with WorkerPool(meet, [1, 2, 3], cost, 8) as pool:
+        workers = [*pool.results()]
     assert len(set(workers)) == 3
     assert os.getpid() not in workers
 
 
 def test_an_idle_worker_takes_the_next_unit_whatever_its_estimated_cost() -> None:
-    units = [0.5, *[0.01] * 20]
-    done: dict[int, list[float]] = {}
-    with WorkerPool(rest, units, lambda _: 1, 2) as pool:
-        for process, unit in pool.results():
-            done.setdefault(process, []).append(unit)
-    assert sorted(map(len, done.values())) == [1, 20]
+    quick = multiprocessing.Semaphore(0)
+
+    def outlast(unit: int) -> int:
+        """The first unit lasts until twenty others are done."""
+        if unit:
+            quick.release()
+        else:
+            assert all(quick.acquire(timeout=PATIENCE_S) for _ in range(20))
+        return os.getpid()
+
+    with WorkerPool(outlast, range(21), lambda _: 1, 2) as pool:
+        done = Counter(pool.results())
+    assert sorted(done.values()) == [1, 20]
 
 
 def test_more_units_than_a_pipe_holds_are_all_done() -> None:
@@ -149,14 +159,14 @@ def test_workers_end_soon_after_their_parent_is_killed(work: Callable[[int], obj
     parent = os.fork()
     if parent == 0:
         with WorkerPool(work, range(1000), cost, 2):
-            time.sleep(60)  # meanwhile the pipe fills and workers block
+            time.sleep(3600)  # meanwhile the pipe fills and workers block
         os._exit(0)
-    wait_until(lambda: len(children_of(parent)) == 2, 5)
+    wait_until(lambda: len(children_of(parent)) == 2)
     workers = children_of(parent)
     time.sleep(0.3)
     os.kill(parent, signal.SIGKILL)
     os.waitpid(parent, 0)
-    wait_until(lambda: not any(_runs(worker) for worker in workers), 2)
+    wait_until(lambda: not any(_runs(worker) for worker in workers))
 
 
 def _runs(process: int) -> bool:

@@ -14,9 +14,9 @@ from generator.tree.generation import ItemList
 from generator.tree.layouts import LAYOUTS
 from tests.support import lists
 from tests.support.edges import CHANGED_SEARCH_RULES
-from tests.support.faults import wait_until
 from tests.support.search_walks import AFTER, BEFORE, LATER, QUERIES, Walk, objects
 from tests.support.sites import EDGES, Site, site, target
+from tests.support.waiting import PATIENCE_S, wait_until
 from tests.support.windows import made_up, walk
 
 #: In the short tier each edge is rendered for one layout.
@@ -58,11 +58,11 @@ def test_a_site_may_move_to_the_other_layout_and_back_and_no_walk_breaks(moving:
     moving.put(cut)
     assert shows(paged if moving.layout == "pages" else cut), "of two pointers that of the edge's own layout counts"
     moving.change(keys.first_page(name, limit), None)
-    wait_until(lambda: shows(cut), 10)
+    wait_until(lambda: shows(cut))
     in_pages(moving, paged, limit, first[paged])
     moving.put_pages(again, limit)
     moving.change(keys.head(name), None)
-    wait_until(lambda: shows(again), 10)
+    wait_until(lambda: shows(again))
     assert walk(moving, cut, repeat(limit), json.loads(first[cut])["nextCursor"]) == 7
     in_pages(moving, again, limit, first[again])
     in_pages(moving, paged, limit, first[paged])
@@ -84,16 +84,16 @@ def test_a_search_goes_on_while_the_site_is_republished_and_when_it_moves(moving
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("name", "rule"), [*product(EDGES, CHANGED_SEARCH_RULES)])
+@pytest.mark.parametrize(("name", "rule"), [*zip(cycle(EDGES), CHANGED_SEARCH_RULES)])
 def test_a_changed_rule_of_a_search_is_noticed_by_such_readers(name: str, rule: tuple[str, str]) -> None:
     with (
         site(name, "chunks", rule=rule, variant="extended", search="title") as running,
         pytest.raises((AssertionError, TimeoutError)),
     ):
-        search_while_it_moves(running)
+        search_while_it_moves(running, 3)
 
 
-def search_while_it_moves(moving: Site) -> None:
+def search_while_it_moves(moving: Site, patience_s: float = PATIENCE_S) -> None:
     """Begin walks, publish other markets, go on, move to the other layout, and end the walks."""
     other = next(layout for layout in LAYOUTS if layout != moving.layout)
     moving.put_objects(objects(BEFORE, moving.layout))
@@ -104,6 +104,6 @@ def search_while_it_moves(moving: Site) -> None:
         moving.put_objects(objects(published, layout))
     query = QUERIES[0]
     assert query.items(LATER) != query.items(BEFORE)
-    wait_until(lambda: Walk(query).finish(moving.client).items() == query.items(LATER), 10)
+    wait_until(lambda: Walk(query).finish(moving.client).items() == query.items(LATER), patience_s)
     for one in begun:
         assert one.finish(moving.client).items() == one.query.items(BEFORE), one.query

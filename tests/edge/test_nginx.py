@@ -20,9 +20,9 @@ from generator.edge import responses
 from tests.support import limits
 from tests.support.builds import AS_OF, CHUNKED, OTHER_BUILDS, VARIANTS, build_now, make_config
 from tests.support.edges import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
-from tests.support.faults import wait_until
-from tests.support.servers import Client, connected, folder_for_anybody, free_port, nginx
+from tests.support.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
 from tests.support.serving import ids, in_order, page, target, walk
+from tests.support.waiting import wait_until
 
 CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}
 MARKETS: Final = f"/{keys.MARKETS}"
@@ -78,7 +78,7 @@ def test_every_case_of_other_builds(build: str, demo_folder: Path) -> None:
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("variant", "rule", "changed"), CHANGED_RULES_BY_VARIANT)
+@pytest.mark.parametrize(("variant", "rule", "changed"), CHANGED_RULES_BY_VARIANT[0::3])
 def test_a_changed_rule_is_noticed(variant: Variant, rule: str, changed: str, demo_folder: Path) -> None:
     with built(demo_folder / "markets.db", **VARIANTS[variant]) as (output, port):
         change_rule(output / "edge" / nginx_values.FOLDER / nginx_values.SCRIPT, rule, changed)
@@ -115,7 +115,7 @@ def test_a_running_nginx_goes_along_when_its_site_moves_to_the_other_layout_and_
         started = [page(client, status="all", sort="new", limit=7)]
         for hours, (settings, letter) in enumerate((({}, "p"), (CHUNKED, "c"), ({}, "p"), (CHUNKED, "c")), start=1):
             rebuild(hours, **settings)
-            wait_until(lambda letter=letter: page(client, limit=7)["nextCursor"][10] == letter, 10)  # type: ignore[misc]
+            wait_until(lambda letter=letter: page(client, limit=7)["nextCursor"][10] == letter)  # type: ignore[misc]
             started.append(page(client, status="all", sort="new", limit=7))
         whole = in_order(output.parent / "markets.db", "all", "new")
         for first in started:
@@ -160,7 +160,7 @@ def test_a_new_build_is_soon_visible(demo_folder: Path) -> None:
         build_now(settings, AS_OF + timedelta(hours=1))
         after = (output / keys.BUILD).read_bytes()
         assert before != after
-        wait_until(lambda: client.send("GET", f"/{keys.BUILD}").body == after, 10)
+        wait_until(lambda: client.send("GET", f"/{keys.BUILD}").body == after)
 
 
 def test_what_is_unchanged_is_not_sent_again(client: Client) -> None:
@@ -230,10 +230,18 @@ def limited(tmp_path: Path, demo_folder: Path) -> Iterator[Client]:
 @pytest.mark.campaign(short=0)
 def test_a_polite_client_never_sees_429_but_a_burst_does(limited: Client) -> None:
     for _ in range(3):  # a full window's worth at once, as often as the window allows
-        begun = time.monotonic()
         assert {limited.send("GET", MARKETS).status for _ in range(20)} == {200}
-        time.sleep(max(0.0, begun + 2 - time.monotonic()))
-    burst = [limited.send("GET", MARKETS) for _ in range(60)]
+        time.sleep(2)
+    burst: list[Answer] = []
+
+    def is_fast_enough() -> bool:
+        begun = time.monotonic()
+        burst[:] = [limited.send("GET", MARKETS) for _ in range(60)]
+        duration = time.monotonic() - begun
+        time.sleep(2 if duration > 1 else 0)
+        return duration < 1  # or ten more were granted
+
+    wait_until(is_fast_enough)
     refused = [answer for answer in burst if answer.status != 200]
     assert {answer.status for answer in burst[:20]} == {200}
     assert len(refused) >= 30
@@ -243,8 +251,7 @@ def test_a_polite_client_never_sees_429_but_a_burst_does(limited: Client) -> Non
         assert answer.headers["retry-after"] == "2"
         assert answer.headers["content-type"] == keys.CONTENT_TYPE
         assert responses.CORS.items() <= answer.headers.items()
-    time.sleep(2)
-    assert limited.send("GET", MARKETS).status == 200
+    wait_until(lambda: limited.send("GET", MARKETS).status == 200)
 
 
 @pytest.mark.parametrize("requests", [1, 7, 300, 1000, 1_000_000])

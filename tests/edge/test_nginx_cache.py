@@ -1,9 +1,10 @@
 """nginx's cache of a second: what it keeps and shares, and that nothing withdrawn is served for more than two."""
 
 import re
+import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.support.edges import full_tier
 from tests.support.rows import market_id
 from tests.support.servers import Answer, connected, folder_for_anybody, free_port, nginx
 from tests.support.sites import CACHED, Site, site, target
+from tests.support.waiting import PATIENCE_S, wait_until
 from tests.support.windows import made_up
 
 #: Seconds after which nothing withdrawn may be in an answer. For as long, the router leaves out what it would have to
@@ -53,6 +55,14 @@ def at_the_beginning_of_a_second() -> None:
     time.sleep(1 - time.time() % 1)
 
 
+def within_a_second(act: Callable[[], None]) -> bool:
+    """Whether something that begins with a second is done before it ends."""
+    at_the_beginning_of_a_second()
+    second = int(time.time())
+    act()
+    return int(time.time()) == second
+
+
 @pytest.fixture(
     scope="module",
     params=full_tier(map(" ".join, product(CACHED, LAYOUTS)), short=["cached-nginx pages", "cached-nginx chunks"]),
@@ -63,25 +73,28 @@ def edge(request: pytest.FixtureRequest) -> Iterator[Site]:
         yield running
 
 
-def reads(edge: Site, asked: str, until: float) -> list[tuple[float, Answer]]:
-    """The answers to one request, again and again, and when each was asked for."""
-    found = []
+def reads(edge: Site, asked: str, is_over: threading.Event) -> list[tuple[float, Answer]]:
+    """The answers to one request, again and again until it is over and once after that; and when each was asked for."""
+    found, was_over = list[tuple[float, Answer]](), False
     with connected(edge.client.port) as client:
-        while (now := time.monotonic()) < until:
-            found.append((now, client.send("GET", asked)))
-            time.sleep(0.005)
+        while not was_over:
+            was_over = is_over.wait(0.005)
+            found.append((time.monotonic(), client.send("GET", asked)))
     return found
 
 
 def test_what_is_withdrawn_is_in_no_answer_two_seconds_later(edge: Site) -> None:
     publish(edge, 0)
-    begun = time.monotonic()
-    asked = (target(NAME, LIMIT), DETAIL)
+    asked, is_over = (target(NAME, LIMIT), DETAIL), threading.Event()
     with ThreadPoolExecutor(4) as readers:
-        seen = [readers.submit(reads, edge, one, begun + 1.3 + BOUND) for one in asked * 2]
-        time.sleep(0.8)
-        publish(edge, 1)
-        gone = time.monotonic()
+        try:
+            seen = [readers.submit(reads, edge, one, is_over) for one in asked * 2]
+            time.sleep(0.8)
+            publish(edge, 1)
+            gone = time.monotonic()
+            time.sleep(SETTLED)
+        finally:
+            is_over.set()
         answers = [answer for one in seen for answer in one.result()]
     late = [answer for asked_at, answer in answers if asked_at > gone + BOUND]
     assert any(b"withdrawn" in answer.body for _, answer in answers)
@@ -129,25 +142,33 @@ def test_a_cached_answer_is_for_one_target_and_method_only(edge: Site) -> None:
 
 @IN_CHUNKS
 def test_a_hot_page_is_cut_once_a_second(edge: Site) -> None:
-    publish(edge, 0)
-    time.sleep(BOUND)
+    bodies: list[bytes] = []
+
+    def publish_between_two_requests() -> None:
+        bodies[:] = [edge.ask(NAME, LIMIT).body]
+        publish(edge, 1)
+        bodies.append(edge.ask(NAME, LIMIT).body)
+
+    def is_done_in_time() -> bool:
+        publish(edge, 0)
+        time.sleep(SETTLED)
+        return within_a_second(publish_between_two_requests)
+
+    wait_until(is_done_in_time)
+    assert bodies[0] == bodies[1]
     at_the_beginning_of_a_second()
-    first = edge.ask(NAME, LIMIT)
-    publish(edge, 1)
-    assert edge.ask(NAME, LIMIT).body == first.body
-    at_the_beginning_of_a_second()
-    assert edge.ask(NAME, LIMIT).body != first.body
+    assert edge.ask(NAME, LIMIT).body != bodies[0]
 
 
 @IN_CHUNKS
 def test_the_servers_failure_is_not_kept_and_brings_nothing_back(edge: Site) -> None:
     publish(edge, 0)
-    time.sleep(BOUND)
+    time.sleep(SETTLED)
     assert edge.ask(NAME, LIMIT).status == 200
     head = edge.output / keys.head(NAME)
     head.chmod(0)
     try:
-        time.sleep(BOUND)
+        time.sleep(SETTLED)
         failed = edge.ask(NAME, LIMIT)
     finally:
         head.chmod(0o644)
@@ -170,9 +191,9 @@ def test_the_inner_server_listens_on_this_machine_only_and_what_it_tells_the_cac
 
 
 @contextmanager
-def slow_bucket(use_stale: str) -> Iterator[tuple[Path, list[float], int]]:
-    """The output folder, the seconds that the bucket takes for each answer, to be changed, and nginx's port."""
-    pause = [0.0]
+def slow_bucket(use_stale: str) -> Iterator[tuple[Path, threading.Event, list[str], int]]:
+    """The output folder, whether the bucket answers, what it is asked for, and nginx's port."""
+    answers = threading.Event()
     with folder_for_anybody() as folder:
         port, store = free_port(), free_port()
         config = make_config(
@@ -186,26 +207,32 @@ def slow_bucket(use_stale: str) -> Iterator[tuple[Path, list[float], int]]:
             text = file.text.replace("proxy_cache_use_stale off;", f"proxy_cache_use_stale {use_stale};")
             lists.write(config.output / file.name, text.encode())
         with (
-            bucket(config.output, store, lambda _: time.sleep(pause[0])),
+            bucket(config.output, store, lambda _: not answers.wait(PATIENCE_S) or None) as asked,
             nginx(config.output, port, "bucket.conf"),
         ):
-            yield config.output, pause, port
+            yield config.output, answers, asked, port
 
 
 def seen_by_the_second_of_two(use_stale: str) -> bytes:
     """What a reader gets while another waits for a slow bucket, three seconds after a document was replaced."""
-    with slow_bucket(use_stale) as (output, pause, port), connected(port) as one, connected(port) as other:
+    with slow_bucket(use_stale) as (output, answers, asked, port), connected(port) as one, connected(port) as other:
+        answers.set()
         lists.write(output / keys.BUILD, b'{"asOf":"withdrawn"}')
         assert one.send("GET", f"/{keys.BUILD}").status == 200
         lists.write(output / keys.BUILD, b'{"asOf":"kept"}')
-        time.sleep(BOUND)
-        pause[0] = 0.3
-        with ThreadPoolExecutor(1) as reader:
-            first = reader.submit(one.send, "GET", f"/{keys.BUILD}")
-            time.sleep(0.1)
-            found = other.send("GET", f"/{keys.BUILD}").body
+        time.sleep(SETTLED)
+        answers.clear()
+        before = len(asked)
+        with ThreadPoolExecutor(2) as readers:
+            try:
+                first = readers.submit(one.send, "GET", f"/{keys.BUILD}")
+                wait_until(lambda: len(asked) > before)
+                second = readers.submit(other.send, "GET", f"/{keys.BUILD}")
+                wait({second}, timeout=0.5)  # it waits for the bucket, too, unless it is shown what was kept
+            finally:
+                answers.set()
             assert b"kept" in first.result().body
-        return found
+            return second.result().body
 
 
 def test_nobody_is_shown_what_is_older_because_the_store_is_slow() -> None:

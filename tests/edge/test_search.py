@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from itertools import product
+from itertools import cycle, product
 from typing import Final
 from urllib.parse import quote
 
@@ -18,13 +18,13 @@ from generator.search import buckets
 from generator.tree.layouts import LAYOUTS
 from tests.support import search
 from tests.support.edges import CHANGED_SEARCH_RULES, full_tier
-from tests.support.faults import wait_until
 from tests.support.search import Market
 from tests.support.search_cases import CASES, MARKETS
 from tests.support.search_walks import Query
 from tests.support.servers import Answer
 from tests.support.serving import MARKETS as PATH
 from tests.support.sites import EDGES, Site, site
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture(
@@ -39,7 +39,7 @@ def edge(request: pytest.FixtureRequest) -> Iterator[Site]:
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("name", "rule"), [*product(EDGES, CHANGED_SEARCH_RULES)])
+@pytest.mark.parametrize(("name", "rule"), [*zip(cycle(EDGES), CHANGED_SEARCH_RULES)])
 def test_a_broken_rule_turns_the_table_red(name: str, rule: tuple[str, str]) -> None:
     with site(name, "chunks", rule=rule, variant="extended", search="title") as running:
         running.put_objects(search.objects(MARKETS, "chunks"))
@@ -128,19 +128,19 @@ def test_a_walk_goes_on_while_other_markets_are_published(edge: Site) -> None:
     edge.put_objects(later)
     rest = walk(edge, case.target(), json.loads(first.body)["nextCursor"])
     assert items([first.body, *rest]) == case.items(MARKETS)
-    wait_until(lambda: ask(edge, case.target()).body != first.body, 10)
+    wait_until(lambda: ask(edge, case.target()).body != first.body)
     edge.put_objects(search.objects(MARKETS, edge.layout))
-    wait_until(lambda: ask(edge, case.target()).body == first.body, 10)
+    wait_until(lambda: ask(edge, case.target()).body == first.body)
 
 
 def test_without_an_index_a_search_is_refused(edge: Site) -> None:
     head = keys.head(keys.SEARCH)
     whole = (edge.output / head).read_bytes()
     edge.change(head, None)
-    wait_until(lambda: ask(edge, "q=absent").status == HTTPStatus.BAD_REQUEST, 10)
+    wait_until(lambda: ask(edge, "q=absent").status == HTTPStatus.BAD_REQUEST)
     assert contract.SEARCH_ERRORS["q.absent"].encode() in ask(edge, "q=absent").body
     edge.change(head, whole)
-    wait_until(lambda: ask(edge, "q=will").status == HTTPStatus.OK, 10)
+    wait_until(lambda: ask(edge, "q=will").status == HTTPStatus.OK)
 
 
 # ── faults ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -180,10 +180,10 @@ def faulty(edge: Site) -> Iterator[Mapping[str, str]]:
     # The table is the same for all sites.
     for key in (key for key in whole.keys() - harmed.keys() if (edge.output / key).exists()):
         edge.change(key, None)
-    wait_until(lambda: b'"id"' in ask(edge, "q=whole").body and ask(edge, "q=%C3%A9lan").status != HTTPStatus.OK, 10)
+    wait_until(lambda: b'"id"' in ask(edge, "q=whole").body and ask(edge, "q=%C3%A9lan").status != HTTPStatus.OK)
     yield whole
     edge.put_objects(search.objects(MARKETS, edge.layout))
-    wait_until(lambda: b'"id"' in ask(edge, "q=will").body, 10)
+    wait_until(lambda: b'"id"' in ask(edge, "q=will").body)
 
 
 def read_by(objects: Mapping[str, str], query: str, place: int) -> set[str]:

@@ -23,12 +23,12 @@ from generator.tree.layouts import LAYOUTS
 from tests.support import search
 from tests.support.builds import AS_OF, build_now, files, make_config
 from tests.support.commands import run
-from tests.support.faults import wait_until
 from tests.support.rows import create_database, insert_category, insert_market, market_id
 from tests.support.search_walks import Query, Walk
 from tests.support.servers import connected
 from tests.support.serving import MARKETS, in_order
 from tests.support.sites import EDGES, NO_RULE, Site, site
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.campaign(short=0)
 
@@ -228,7 +228,7 @@ def test_what_is_taken_down_is_in_no_answer_and_walks_with_it_end(rebuilt: Rebui
         walk.read(client)
     rebuilt.build()
     for q in RARE:
-        wait_until(lambda q=q: Walk(Query(q)).finish(client).ids() == [market_id(CANARY)], 10)  # type: ignore[misc]
+        wait_until(lambda q=q: Walk(Query(q)).finish(client).ids() == [market_id(CANARY)])  # type: ignore[misc]
     output = rebuilt.edge.output
     given = [part for name, value in SETTINGS.items() for part in ("--set", f"{name}={value}")]
     place = ["--set", f"output={output}", "--set", f"layout={rebuilt.edge.layout}"]
@@ -239,7 +239,7 @@ def test_what_is_taken_down_is_in_no_answer_and_walks_with_it_end(rebuilt: Rebui
 
     rebuilt.publish(take_down)
     for q in (*RARE, *(word[:4] for word in RARE)):
-        wait_until(lambda q=q: Walk(Query(q)).finish(client).ids() == [], 10)  # type: ignore[misc]
+        wait_until(lambda q=q: Walk(Query(q)).finish(client).ids() == [])  # type: ignore[misc]
     for walk in begun:
         answer = client.send("GET", f"{MARKETS}?{walk.target()}")
         assert answer.status == HTTPStatus.BAD_REQUEST

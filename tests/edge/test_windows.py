@@ -18,9 +18,9 @@ from generator.tree.generation import ItemList
 from tests.support import lists
 from tests.support.campaigns import sample
 from tests.support.edges import full_tier
-from tests.support.faults import wait_until
 from tests.support.servers import Answer, connected
 from tests.support.sites import EDGES, Site, site, target
+from tests.support.waiting import wait_until
 from tests.support.windows import (
     LISTS,
     damaged_chunks,
@@ -152,11 +152,11 @@ def test_a_generation_that_was_taken_down_is_gone_and_so_is_what_lacks_a_chunk(e
         answer = edge.ask(one.name, limit, place)
         return answer.status != HTTPStatus.OK and refused(answer) == ("cursor.gone",)
 
-    wait_until(lambda: is_gone(50, across), 10)
+    wait_until(lambda: is_gone(50, across))
     assert is_gone(100, across)
     assert edge.ask(one.name, 50, wholly).status == HTTPStatus.OK
     edge.change(keys.index(one.name, generation), None)
-    wait_until(lambda: is_gone(50, wholly), 10)
+    wait_until(lambda: is_gone(50, wholly))
     assert edge.ask(one.name, 100).status == HTTPStatus.OK, "the head is another object"
 
 
@@ -257,8 +257,8 @@ def test_a_walk_stays_in_its_generation_while_others_come(edge: Site) -> None:
     one, following = (made_up("closed/volume", 250, seed) for seed in ("one", "following"))
     edge.put(one)
     first = lists.page(one, chunks.Generation(one).name, 0, 60)
-    wait_until(lambda: edge.ask(one.name, 60).body == first, 10)
+    wait_until(lambda: edge.ask(one.name, 60).body == first)
     edge.put(following)
     assert walk(edge, one, cycle([60, 100, 7]), json.loads(first)["nextCursor"]) > 2
-    wait_until(lambda: edge.ask(one.name, 60).body != first, 10)
+    wait_until(lambda: edge.ask(one.name, 60).body != first)
     assert walk(edge, following, repeat(60)) == 5

@@ -172,8 +172,18 @@ def test_the_lease_is_renewed_while_the_command_runs_and_versions_are_deleted(
     monkeypatch.setattr(invalidation, "_STEP_S", 0.02)
     site.server.bucket.versioning = "Enabled"
     site.server.behaviour.page_size = 25
-    slow = shlex.join([sys.executable, "-c", "import time; time.sleep(0.3)"])
-    requests = site.requests("takedown", market_id(FX), publish__purge_command=slow)
+    enough = site.folder / "enough"
+    program = f"import os, time; [*iter(lambda: os.path.exists({str(enough)!r}) or time.sleep(0.01), True)]"
+    put: list[Request] = []
+
+    def count(request: Request) -> None:
+        put.extend([request] if request.operation == "PutObject" and request.key.endswith("manifest.json") else [])
+        if len(put) == 20:
+            enough.touch()
+
+    site.server.before = count
+    line = shlex.join([sys.executable, "-c", program])
+    requests = site.requests("takedown", market_id(FX), publish__purge_command=line)
     pages = [number for number, request in enumerate(requests) if request.startswith("ListObjectVersions")]
     renewals = [number for number, request in enumerate(requests) if request == "PutObject manifest.json"]
     assert len([number for number in renewals if number < pages[0]]) > 10, "while the command ran"
@@ -185,12 +195,14 @@ def test_a_command_is_ended_when_the_lease_is_lost(tmp_path: Path, monkeypatch: 
         raise BusyError("overtaken")
 
     monkeypatch.setattr(invalidation, "_STEP_S", 0.02)
-    notes = tmp_path / "notes"
-    program = f"import time; time.sleep(0.5); open({str(notes)!r}, 'w')"
+    may_go_on, notes = tmp_path / "may go on", tmp_path / "notes"
+    waiting = f"[*iter(lambda: os.path.exists({str(may_go_on)!r}) or time.sleep(0.01), True)]"
+    program = f"import os, time; {waiting}; open({str(notes)!r}, 'w')"
     config = make_config(tmp_path, publish__purge_command=shlex.join([sys.executable, "-c", program]))
     with pytest.raises(BusyError):
         Cdn(config, lost).invalidate()
-    time.sleep(0.6)
+    may_go_on.touch()
+    time.sleep(0.3)
     assert not notes.exists()
 
 

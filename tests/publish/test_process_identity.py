@@ -12,6 +12,7 @@ import pytest
 from generator.publish import process_identity
 from tests.support.builds import ROOT
 from tests.support.programs import require, unavailable
+from tests.support.waiting import PATIENCE_S
 
 
 @contextmanager
@@ -68,7 +69,7 @@ def judged(identity: str, tmp_path: Path) -> str:
     done = subprocess.run(
         [unshare, "--mount", "sh", "-c", _HIDDEN, sys.executable, _JUDGE, identity],
         cwd=ROOT, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(tmp_path)},
-        capture_output=True, text=True, check=False, timeout=30,
+        capture_output=True, text=True, check=False, timeout=PATIENCE_S,
     )  # fmt: skip
     if done.returncode == 77:
         unavailable(f"/proc cannot be mounted here: {done.stderr.strip()}")

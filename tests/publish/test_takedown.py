@@ -331,16 +331,24 @@ def test_a_publish_respects_a_takedown_that_happens_meanwhile(site: Site) -> Non
     assert "published 10 markets" in result.stdout
 
 
-def test_a_takedown_waits_for_a_publisher_and_says_so_once(site: Site) -> None:
+def test_a_takedown_waits_for_a_publisher_and_says_so_once(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     held = json.loads(site.stored()["manifest.json"])
-    deadline = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() + 6))
+    deadline = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() + 3600))
     held["work"] = {
         "owner": "x", "process": "elsewhere 1 2", "who": "process 7 on another", "since": deadline,
         "deadline": deadline, "touched": [],
     }  # fmt: skip
     site.put("manifest.json", json.dumps(held).encode())
     assert site.refused(4, "publish").startswith("s3://markets/api: process 7 on another has been publishing since ")
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        site.server.behaviour.clock_offset_s += 1500
+
+    monkeypatch.setattr("time.sleep", wait)
     result = site.done("takedown", market_id(FX))
+    assert len(waits) == 3
     waiting = [line for line in result.stderr.splitlines() if "waiting" in line]
     assert len(waiting) == 1
     assert waiting[0].startswith("blocked in every later publish; waiting: s3://markets/api: process 7 on another ")

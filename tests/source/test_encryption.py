@@ -2,8 +2,8 @@
 
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -17,8 +17,8 @@ from generator.source.reader import open_reader
 from tests.support import programs
 from tests.support.builds import make_config
 from tests.support.postgres import Server
+from tests.support.waiting import wait_until
 
-_RELOAD_S: Final = 10
 CHECK: Final = "check source.url, and that this user can connect from this host"
 
 
@@ -58,15 +58,12 @@ def certificates(postgres: Server, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def _wait_for(server: Server) -> None:
-    deadline = time.monotonic() + _RELOAD_S
-    while time.monotonic() < deadline:
-        try:
-            psycopg.connect(f"{server.url('postgres')}?sslmode=require").close()
-        except psycopg.OperationalError:
-            time.sleep(0.02)
-        else:
-            return
-    pytest.fail("the server does not offer encryption")
+    def encrypts() -> bool:
+        with suppress(psycopg.OperationalError), psycopg.connect(f"{server.url('postgres')}?sslmode=require"):
+            return True
+        return False
+
+    wait_until(encrypts)
 
 
 def read(folder: Path, url: str) -> None:

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, Request, Route, sync_playwright
 
 from tests.support.builds import ROOT
 from tests.support.programs import require, unavailable
+from tests.support.waiting import PATIENCE_S
 
 AXE: Final = ROOT / "tests/node/node_modules/axe-core/axe.min.js"
 DESKTOP: Final = (1280, 900)
@@ -101,7 +102,7 @@ def window(
     context = browser.new_context(
         viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, java_script_enabled=scripts
     )
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(PATIENCE_S * 1_000)
     try:
         yield Window(context.new_page())
     finally:

@@ -22,10 +22,10 @@ from tests.support.edges import Case, faults, http_mismatch
 from tests.support.engines import in_quickjs
 from tests.support.programs import require, unavailable
 from tests.support.servers import Answer, Client
+from tests.support.waiting import PATIENCE_S
 
 NODE_FOLDER: Final = ROOT / "tests" / "node"
 _PROGRAM: Final = NODE_FOLDER / "cloudflare.mjs"
-_TIMEOUT: Final = 30
 
 
 class Site:
@@ -71,7 +71,7 @@ class _Program:
         self._process.stdin.write(f"{json.dumps(task)}\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
-        assert line, f"the Workers' program has ended with {self._process.wait(_TIMEOUT)}; its errors are above"
+        assert line, f"the Workers' program has ended with {self._process.wait(PATIENCE_S)}; its errors are above"
         done = json.loads(line)
         assert "error" not in done, done
         return done
@@ -81,7 +81,7 @@ class _Program:
         assert self._process.stdout
         self._process.stdin.close()
         try:
-            self._process.wait(_TIMEOUT)
+            self._process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             raise

@@ -15,6 +15,7 @@ import quickjs
 
 from generator.edge.local.js_router import provide_digest
 from tests.support.programs import require
+from tests.support.waiting import PATIENCE_S
 
 Request: TypeAlias = tuple[str, str, str]
 #: core, requests, a folder for its files, the build that objects are read from → a result a request.
@@ -101,7 +102,7 @@ def _in_program(
     script = folder / f"{program}.js"
     places = (json.dumps(str(path)) for path in (output, answers, table))
     script.write_text(core + _RUN + _PROGRAM % tuple(places), "utf-8")
-    done = subprocess.run([path, script], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([path, script], capture_output=True, text=True, check=False, timeout=2 * PATIENCE_S)
     if done.returncode:
         raise RuntimeError(f"{program}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
     results: list[Mapping[str, Any]] = json.loads(answers.read_text("utf-8"))

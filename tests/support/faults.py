@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +26,7 @@ from generator.tree.pages import size_at
 from tests.support import limits
 from tests.support.builds import AS_OF, ROOT
 from tests.support.rows import create_database, insert_market, market_id
+from tests.support.waiting import PATIENCE_S, wait_until
 
 #: What a reader sees of a market in a list.
 Seen = tuple[str, str, str]
@@ -281,7 +281,7 @@ def _server(*modules: str) -> subprocess.Popen[str]:
     """The process that forks all commands of this one which need these modules."""
     command = [sys.executable, "-m", "tests.support.fault_runner", *modules]
     server = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    atexit.register(server.communicate, timeout=20)
+    atexit.register(server.communicate, timeout=PATIENCE_S)
     return server
 
 
@@ -335,7 +335,7 @@ class Runner:
 
     def await_orphans(self) -> None:
         """Workers must end right after their command."""
-        wait_until(lambda: not processes_of(self._group), 2)
+        wait_until(lambda: not processes_of(self._group))
 
 
 @dataclass
@@ -410,12 +410,3 @@ def _processes() -> Iterator[tuple[int, list[str]]]:
             except OSError:  # ended meanwhile
                 continue
             yield int(folder.name), stat.rpartition(")")[2].split()
-
-
-def wait_until(done: Callable[[], bool], seconds: float) -> float:
-    """Wait until `done`; returns the duration, and fails after `seconds`."""
-    started = time.monotonic()
-    while not done():
-        assert time.monotonic() - started < seconds, f"not within {seconds} s"
-        time.sleep(0.005)
-    return time.monotonic() - started

@@ -7,7 +7,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -24,11 +23,12 @@ import pytest
 from psycopg import sql
 
 from tests.support import programs
+from tests.support.servers import free_port
+from tests.support.waiting import PATIENCE_S
 
 #: Awkward on purpose: it must survive a URL, and must never be printed.
 PASSWORD: Final = "hunter2 /@:%?#é"  # noqa: S105 - of a temporary server
 ADMIN: Final = "admin"
-_START_TIMEOUT_S: Final = 30
 _ATTEMPTS: Final = 3
 
 
@@ -122,7 +122,7 @@ def _create_cluster(initdb: Path, folder: Path) -> None:
 def _running(program: Path, folder: Path) -> Iterator[int]:
     """Run the server during the block; retries with another port if the first was taken."""
     for attempt in range(_ATTEMPTS):
-        port = _free_port()
+        port = free_port()
         with (folder / "log").open("ab") as log:
             process = _start(program, folder / "data", port, log)
         try:
@@ -133,12 +133,6 @@ def _running(program: Path, folder: Path) -> Iterator[int]:
             _stop(process)
         if attempt == _ATTEMPTS - 1:
             pytest.fail(f"PostgreSQL does not start:\n{(folder / 'log').read_text()}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _start(program: Path, data: Path, port: int, log: Any) -> subprocess.Popen[bytes]:
@@ -160,7 +154,7 @@ def _start(program: Path, data: Path, port: int, log: Any) -> subprocess.Popen[b
 
 def _answers(process: subprocess.Popen[bytes], port: int) -> bool:
     """Wait until the server accepts our password, as no other server would; False if it ended."""
-    deadline = time.monotonic() + _START_TIMEOUT_S
+    deadline = time.monotonic() + PATIENCE_S
     while process.poll() is None and time.monotonic() < deadline:
         try:
             Server(port).connect().close()
@@ -175,7 +169,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         process.send_signal(signal.SIGINT)  # "fast": open connections are cut
     try:
-        process.wait(timeout=_START_TIMEOUT_S)
+        process.wait(timeout=PATIENCE_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -15,11 +15,11 @@ import pytest
 
 from tests.support.programs import require
 from tests.support.servers import free_port, mortal
+from tests.support.waiting import PATIENCE_S
 
 KEY_ID: Final = "test-key"
 SECRET: Final = "test-secret"  # noqa: S105 - of a temporary server
 _PROGRAMS: Final = ("ceph-mon", "ceph-osd", "radosgw", "radosgw-admin", "ceph", "monmaptool")
-_START_TIMEOUT_S: Final = 30
 _ATTEMPTS: Final = 3
 
 #: The `mode`s: without keys nothing can be encrypted. The `paxos` times: every pool waits for the monitor several
@@ -123,7 +123,7 @@ def _command(program: str, *arguments: str) -> Sequence[str]:
 def _run(folder: Path, program: str, *arguments: str) -> str:
     command = _command(program, *arguments)
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=_START_TIMEOUT_S)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     except subprocess.CalledProcessError as error:
         raise _NotStartedError(f"{error}\n{error.stderr}") from error
     except subprocess.TimeoutExpired as error:
@@ -146,7 +146,7 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _await(server: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
-    deadline = time.monotonic() + _START_TIMEOUT_S
+    deadline = time.monotonic() + PATIENCE_S
     while server.poll() is None and time.monotonic() < deadline:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return

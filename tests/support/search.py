@@ -25,6 +25,7 @@ from generator.search.words import Postings
 from generator.tree import chunks, pages
 from generator.tree.generation import ItemList
 from tests.support.programs import require
+from tests.support.waiting import PATIENCE_S
 
 #: The categories that have lists.
 CATEGORIES: Final = ("crypto", "cry", "us-politics", "empty")
@@ -277,7 +278,7 @@ def in_program(program: str, script: str, tasks: Sequence[Task], folder: Path) -
     given.write_text(json.dumps(tasks), "utf-8")
     places = (json.dumps(str(place)) for place in (given, answers))
     text.write_text(script + _RUN + _PROGRAM % tuple(places), "utf-8")
-    done = subprocess.run([path, text], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run([path, text], capture_output=True, text=True, check=False, timeout=2 * PATIENCE_S)
     if done.returncode:
         raise RuntimeError(f"{program}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
     results: list[list[list[Answer]]] = json.loads(answers.read_text("utf-8"))

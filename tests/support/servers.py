@@ -6,14 +6,20 @@ import pwd
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from tests.support.programs import require
+from tests.support.waiting import PATIENCE_S
+
+#: Sockets that keep ports for servers that are about to listen.
+_kept: Final[list[socket.socket]] = []
 
 
 @dataclass(frozen=True)
@@ -26,9 +32,20 @@ class Answer:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port of this machine for a server that is about to listen; without one, connections to it are refused.
+
+    Linux gives it to nobody else while this process lives: not for a connection, nor to those who ask for any port.
+    """
+    socket_ = socket.socket()
+    # Servers set it as well. Linux lets all who do have an address at the same time, while nobody listens there.
+    socket_.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    socket_.bind(("127.0.0.1", 0))
+    port = int(socket_.getsockname()[1])
+    if sys.platform == "linux":
+        _kept.append(socket_)
+    else:
+        socket_.close()
+    return port
 
 
 class Client:
@@ -51,7 +68,7 @@ class Client:
 
     def _exchange(self, request: bytes, method: str) -> Answer:
         if self._connection is None:
-            self._connection = socket.create_connection(("127.0.0.1", self.port), timeout=10)
+            self._connection = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
         self._connection.sendall(request)
         response = http.client.HTTPResponse(self._connection, method=method)
         response.begin()
@@ -121,7 +138,7 @@ def _module_folders(program: Path) -> Iterator[Path]:
 
 
 def _wait_for(port: int, process: "subprocess.Popen[str]") -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise RuntimeError(f"the server ended: {process.communicate()[1]}")

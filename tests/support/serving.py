@@ -17,6 +17,7 @@ from generator.api import keys
 from generator.api.contract import STATES_OF_FILTER, Sort, StatusFilter
 from tests.support.builds import ROOT
 from tests.support.servers import Client
+from tests.support.waiting import PATIENCE_S
 
 MARKETS: Final = f"/{keys.MARKETS}"
 #: More than any test sends.
@@ -48,7 +49,7 @@ class Served:
     def interrupt(self) -> str:
         """Press Ctrl-C; returns the server's output."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.communicate(timeout=10)[0]
+        return self.process.communicate(timeout=PATIENCE_S)[0]
 
 
 @contextmanager
@@ -142,7 +143,7 @@ def walk(client: Client, limits: Iterator[int], cursor: str | None = None, **par
 def exchange(port: int, sent: bytes) -> bytes:
     """Send the bytes as they stand and return all that comes back."""
     received = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=15) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
         connection.sendall(sent)
         connection.shutdown(socket.SHUT_WR)
         while chunk := connection.recv(65536):

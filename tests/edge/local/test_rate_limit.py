@@ -15,8 +15,9 @@ from generator.edge.local.app import LocalEdge
 from generator.edge.local.hosts import Hosts
 from generator.edge.local.rate_limit import RateLimit
 from tests.support.builds import build_now, make_config
-from tests.support.servers import connected
+from tests.support.servers import Answer, connected
 from tests.support.serving import MARKETS, served
+from tests.support.waiting import wait_until
 
 
 def test_a_burst_is_refused_but_a_polite_client_is_not(folder: Path) -> None:
@@ -25,10 +26,18 @@ def test_a_burst_is_refused_but_a_polite_client_is_not(folder: Path) -> None:
     options = [f"--set={name.replace('__', '.')}={value}" for name, value in settings.items()]
     with served(folder, *options) as server, connected(server.port) as client:
         for _ in range(3):  # a full window's worth at once, as often as the window allows
-            begun = time.monotonic()
             assert {client.send("GET", MARKETS).status for _ in range(20)} == {200}
-            time.sleep(max(0.0, begun + 1.05 - time.monotonic()))
-        burst = [client.send(method, MARKETS) for method in ["GET"] * 30 + ["HEAD", "POST"]]
+            time.sleep(1.05)
+        burst: list[Answer] = []
+
+        def takes_less_than_a_window() -> bool:
+            begun = time.monotonic()
+            burst[:] = [client.send(method, MARKETS) for method in ["GET"] * 30 + ["HEAD", "POST"]]
+            duration = time.monotonic() - begun
+            time.sleep(1.05 if duration > 1 else 0)
+            return duration < 1
+
+        wait_until(takes_less_than_a_window)
         refused = [answer for answer in burst if answer.status == 429]
         assert len(refused) >= 10
         assert [answer.status for answer in burst[:20]] == [200] * 20
@@ -38,8 +47,7 @@ def test_a_burst_is_refused_but_a_polite_client_is_not(folder: Path) -> None:
             assert answer.headers["content-type"] == keys.CONTENT_TYPE
             assert responses.CORS.items() <= answer.headers.items()
         assert client.send("GET", "/inspect/").status == 200
-        time.sleep(1)
-        assert client.send("GET", MARKETS).status == 200
+        wait_until(lambda: client.send("GET", MARKETS).status == 200)
 
 
 @given(st.integers(1, 6), st.lists(st.tuples(st.floats(0, 9), st.sampled_from("ab")), max_size=60))

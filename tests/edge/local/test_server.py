@@ -3,7 +3,6 @@
 import random
 import socket
 import struct
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from tests.support.serving import (
     page,
     served,
 )
+from tests.support.waiting import PATIENCE_S, wait_until
 
 
 @pytest.mark.campaign(short=0)
@@ -42,7 +42,7 @@ def test_many_readers_at_once_get_what_each_asked_for(demo_output: Path, server:
 def test_slow_and_garbled_clients_harm_nobody(folder: Path) -> None:
     dice = random.Random(1)  # noqa: S311 - no secret
     with served(folder, *UNLIMITED) as server, connected(server.port) as client:
-        slow = [socket.create_connection(("127.0.0.1", server.port), timeout=15) for _ in range(40)]
+        slow = [socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) for _ in range(40)]
         for number, one in enumerate(slow):
             one.sendall(f"GET {MARKETS} HTTP/1.1\r\nHost: x\r\n".encode()[: number or 1])
         for _ in range(60):
@@ -91,7 +91,7 @@ def test_each_request_is_one_line_of_the_log_and_cannot_forge_another(folder: Pa
         client.send("HEAD", "/nowhere")
         exchange(server.port, b"GET /\x1b[31m\x7f\x00\xe9\rINFO: HTTP/1.1\r\n\r\n")
         exchange(server.port, b"GET /" + b"a" * 5000 + b" HTTP/1.1\r\n\r\n")
-        time.sleep(0.1)
+        wait_until(lambda: len(server.logged().splitlines()) >= 4)
         lines = server.logged().splitlines()
     assert len(lines) == 4
     assert all(line.isprintable() and line.startswith("INFO: ") and " duration_ms=" in line for line in lines)

@@ -36,6 +36,7 @@ from tests.support.s3.bucket import Bucket, Conditions, RefusedError
 from tests.support.s3.server import S3Server
 from tests.support.searching_reader import SearchingReader
 from tests.support.stores import use_credentials
+from tests.support.waiting import wait_until
 
 PREFIX: Final = "api/"
 LIFETIME_S: Final = 24 * 3600
@@ -262,6 +263,10 @@ class Walkers:
         """Declare that withdrawals, which end walks, begin or are over."""
         self._withdrawals += is_withdrawing and not self._is_withdrawing
         self._is_withdrawing = is_withdrawing
+
+    def await_exact(self, walks: int) -> None:
+        """Wait until more walks than these were exact."""
+        wait_until(lambda: self.exact > walks or bool(self._broken))
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -24,6 +24,7 @@ from tests.support.faults import Runner
 from tests.support.s3.behaviour import DROPPED, Fault
 from tests.support.s3.server import BUCKET, S3Server
 from tests.support.s3.wire import Answer, Request
+from tests.support.waiting import PATIENCE_S
 
 #: Requests without credentials, which are always refused.
 ANONYMOUS: Final = "anonymous"
@@ -241,7 +242,7 @@ class Victims:
         with Watch(strike, act).over(self._scene.server):
             pid.append(self._runner.begin(arguments))
             has_started.set()
-            assert is_stopped.wait(timeout=60), f"{strike} never came"
+            assert is_stopped.wait(timeout=PATIENCE_S), f"{strike} never came"
             try:
                 yield self._runner.end
             finally:

@@ -50,6 +50,7 @@ from tests.support.s3.behaviour import (
 from tests.support.s3.server import S3Server
 from tests.support.s3.wire import Request
 from tests.support.stores import use_credentials
+from tests.support.waiting import PATIENCE_S
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +68,7 @@ def scene(tmp_path: Path, s3: S3Server) -> Iterator[Scene]:
 
 
 @pytest.mark.campaign
-def test_of_two_publishers_one_wins_two_hundred_times(scene: Scene) -> None:
+def test_of_two_publishers_one_wins_every_time(scene: Scene) -> None:
     scene.searches, scene.layouts = True, dict.fromkeys("abc", layouts.COMPACT)
     old = scene.site("a", 0)
     new = [scene.site("b", 1, m1={"question": "B?"}, m4={}), scene.site("c", 2, m1={"question": "C?"}, m3=None)]
@@ -76,7 +77,7 @@ def test_of_two_publishers_one_wins_two_hundred_times(scene: Scene) -> None:
     outcomes: list[tuple[int, int]] = []
     with Walkers(scene, old.state, *(site.state for site in new)) as walkers:
         walkers.withdraw(is_withdrawing=True)
-        for number in range(rounds(16, 200)):
+        for number in range(rounds(16, 80)):
             scene.reset(before)
             codes = race(scene, new, random.Random(number), is_close=number % 2 == 0)
             outcomes.append(codes)
@@ -89,10 +90,10 @@ def test_of_two_publishers_one_wins_two_hundred_times(scene: Scene) -> None:
             loser = new[1 - new.index(winner)]
             scene.publish(loser)
             check_whole(scene.objects(), loser)
+        walkers.await_exact(rounds(16, 80))
     assert {*outcomes} <= {(0, 4), (4, 0), (0, 0)}
-    assert min(outcomes[::2].count((0, 4)), outcomes[::2].count((4, 0))) >= rounds(1, 6)
+    assert min(outcomes[::2].count((0, 4)), outcomes[::2].count((4, 0))) >= rounds(0, 1)
     assert (0, 0) not in outcomes[::2], "both read the same record, and both won"
-    assert walkers.exact > rounds(16, 200)
 
 
 def lists_now(scene: Scene) -> object:
@@ -110,7 +111,7 @@ def race(scene: Scene, sites: list[Site], rng: random.Random, *, is_close: bool)
     def before(request: Request) -> Fault | None:
         if is_close and label(request) == "Get record" and len(seen) < 2:
             seen.append(request)
-            barrier.wait(timeout=20)
+            barrier.wait(timeout=PATIENCE_S)
         return None
 
     def publish(number: int) -> int:
@@ -128,14 +129,14 @@ def race(scene: Scene, sites: list[Site], rng: random.Random, *, is_close: bool)
 
 
 @pytest.mark.campaign
-def test_a_publisher_frozen_past_its_lease_does_no_harm_fifty_times(scene: Scene) -> None:
+def test_a_publisher_frozen_past_its_lease_does_no_harm(scene: Scene) -> None:
     old = scene.site("a", 0)
     slow = scene.site("b", 1, m1={"question": "Slow?"}, m4={"status": "closed"}, m9={"question": "Slow?"})
     fast = scene.site("c", 2, **{f"m{number}": {"question": "Fast?"} for number in (1, 3, 4, 9)})
     scene.publish(old)
     before = scene.objects()
     start, total = span_of_work(scene, slow)
-    freezes = rounds(3, 50)
+    freezes = rounds(3, 25)
     with Walkers(scene, old.state, slow.state, fast.state) as walkers:
         for number in range(freezes):
             scene.reset(before)
@@ -143,7 +144,7 @@ def test_a_publisher_frozen_past_its_lease_does_no_harm_fifty_times(scene: Scene
             assert freeze(scene, slow, strike, lambda: scene.publish(fast)) == 4, strike
             check_whole(scene.objects(), fast)
             check_lists(scene, fast.state)
-    assert walkers.exact > freezes
+        walkers.await_exact(freezes)
 
 
 def span_of_work(scene: Scene, site: Site) -> tuple[int, int]:
@@ -163,13 +164,13 @@ def freeze(scene: Scene, site: Site, strike: Strike, meanwhile: Callable[[], obj
 
     def act() -> None:
         is_frozen.set()
-        assert may_go_on.wait(timeout=60)
+        assert may_go_on.wait(timeout=PATIENCE_S)
 
     watch = Watch(strike, act)
     with watch.over(scene.server), ThreadPoolExecutor(1) as pool:
         code = pool.submit(code_of, lambda: scene.publish(site))
         try:
-            assert is_frozen.wait(timeout=60), f"{strike} never came"
+            assert is_frozen.wait(timeout=PATIENCE_S), f"{strike} never came"
             scene.pass_time(LEASE_S + 2)
             meanwhile()
         finally:
@@ -346,7 +347,7 @@ LOST = (APPLIED_BUT_FAILED, APPLIED_BUT_DROPPED, CUT_SHORT, DROPPED, SLOW_DOWN, 
 
 
 @pytest.mark.campaign
-def test_two_hundred_commits_with_lost_responses_are_neither_lost_nor_repeated(tmp_path: Path) -> None:
+def test_commits_with_lost_responses_are_neither_lost_nor_repeated(tmp_path: Path) -> None:
     codes: list[int] = []
 
     def play(scene: Scene, number: int) -> None:
@@ -362,7 +363,7 @@ def test_two_hundred_commits_with_lost_responses_are_neither_lost_nor_repeated(t
         assert sequence_of(scene) == sequence + 3, "a record was put twice"
         scene.reset({})
 
-    number = rounds(8, 200)
+    number = rounds(8, 3 * 5 * len(LOST))  # each with each
     assert run_all(tmp_path, range(number), play) == number
     assert codes == [0] * number
 

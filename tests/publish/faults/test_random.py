@@ -32,10 +32,8 @@ from tests.support.rows import market_id
 
 
 @pytest.mark.campaign(short=1)
-@pytest.mark.parametrize(("kills", "searches"), [(150, False), (50, True)])
-def test_two_hundred_random_kills_leave_nothing_behind(
-    scene: Scene, victims: Victims, *, kills: int, searches: bool
-) -> None:
+@pytest.mark.parametrize(("kills", "searches"), [(75, False), (25, True)])
+def test_random_kills_leave_nothing_behind(scene: Scene, victims: Victims, *, kills: int, searches: bool) -> None:
     rng, most = random.Random(5), rounds(5, kills)
     scene.searches = searches
     site = scene.site("m0", 0)
@@ -61,7 +59,7 @@ def test_two_hundred_random_kills_leave_nothing_behind(
                 check_hidden(scene.objects(), *([hidden] if hidden else []))
                 states = [site.state]
                 walkers.withdraw(is_withdrawing=False)
-    assert walkers.exact > 5 * most
+        walkers.await_exact(5 * most)
     assert victims.kills == most
 
 
@@ -87,7 +85,7 @@ def test_a_store_that_denies_listing_versions_never_keeps_the_cdn_from_being_inv
     settings = (f"publish.purge_command=sh -c 'echo done >> {notes}'", "publish.cache_fill=0")
     overrides = [part for setting in settings for part in ("--set", setting)]
     arguments = scene.arguments("publish", "b", "--allow-shrink", *overrides)
-    for _ in range(rounds(1, 30)):
+    for _ in range(rounds(1, 15)):
         scene.reset(before)
         scene.server.bucket.versioning = "Enabled"
         scene.server.behaviour.refuses_versions = True
@@ -141,7 +139,7 @@ def test_a_publish_into_a_directory_killed_at_any_file_call_loses_nothing(scene:
 def test_a_directory_that_is_rewritten_after_two_kills_never_loses_a_live_page(scene: Scene, victims: Victims) -> None:
     target = scene.folder / "site"
     reader = Reader.of_folder(target)
-    rng, most = random.Random(1), rounds(4, 60)
+    rng, most = random.Random(1), rounds(4, 30)
 
     def publish(name: str) -> list[str]:
         return [*scene.arguments("publish", name, "--allow-shrink"), "--set", f"publish.target={target}"]

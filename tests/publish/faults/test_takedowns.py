@@ -1,5 +1,7 @@
 """A takedown and a publish that interrupt each other at any request: blocked markets stay away."""
+# ruff: noqa: S311 - nothing here is secret, and every run must interrupt at the same places
 
+import random
 import shutil
 import threading
 from collections.abc import Callable, Sequence
@@ -33,6 +35,7 @@ from tests.support.campaigns import rounds, sample
 from tests.support.rows import market_id
 from tests.support.s3.wire import Answer, Request
 from tests.support.stores import use_credentials
+from tests.support.waiting import PATIENCE_S
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +50,7 @@ EVERY = 5
 
 
 @pytest.mark.campaign
-def test_a_takedown_during_a_publish_wins_three_hundred_times(tmp_path: Path) -> None:
+def test_a_takedown_during_a_publish_wins(tmp_path: Path) -> None:
     tries = 0
 
     def play(scene: Scene, rounds: Sequence[int]) -> None:
@@ -77,13 +80,14 @@ def test_a_takedown_during_a_publish_wins_three_hundred_times(tmp_path: Path) ->
                 check_lists(scene, without(again.state, HIDDEN))
                 tries += 1
 
-    chosen = sample(range(300), 6)
+    chosen = sample((number for number in range(300) if is_chosen(number)), 6)
+    random.Random(2).shuffle(chosen)  # so that each share has all kinds
     run_all(tmp_path, [chosen[start::AT_ONCE] for start in range(AT_ONCE)], play)
     assert tries == sum(number % EVERY == 0 for number in chosen) > 0
 
 
 @pytest.mark.campaign
-def test_two_hundred_publishers_killed_with_a_put_in_flight_leave_nothing_for_long(tmp_path: Path) -> None:
+def test_publishers_killed_with_a_put_in_flight_leave_nothing_for_long(tmp_path: Path) -> None:
     """It arrives when another run has taken over: a publish, or the takedown of a market it would have shown."""
 
     def play(scene: Scene, rounds: Sequence[int]) -> None:
@@ -111,8 +115,13 @@ def test_two_hundred_publishers_killed_with_a_put_in_flight_leave_nothing_for_lo
             check_whole(scene.objects(), old)
             check_lists(scene, old.state)
 
-    chosen = sample(range(200), 4)
+    chosen = sample((number for number in range(200) if is_chosen(number)), 4)
     run_all(tmp_path, [chosen[start::AT_ONCE] for start in range(AT_ONCE)], play)
+
+
+def is_chosen(number: int) -> bool:
+    """Whether a round is played: of four for each step two, in which each choice is made both ways."""
+    return number % 4 in ((0, 3) if number // 4 % 2 == 0 else (1, 2))
 
 
 def check_quiet_without(scene: Scene, number: int) -> None:
@@ -286,7 +295,7 @@ def interrupted_publish(scene: Scene, site: Site, strike: Strike) -> None:
 
         def act() -> None:
             started.append(pool.submit(run))
-            assert is_waiting_or_done.wait(timeout=60)
+            assert is_waiting_or_done.wait(timeout=PATIENCE_S)
             if is_done.is_set():
                 scene.server.after = look
 

@@ -48,6 +48,7 @@ from tests.support.rows import market_id
 from tests.support.s3.behaviour import APPLIED_BUT_FAILED, Fault
 from tests.support.s3.bucket import Conditions
 from tests.support.s3.wire import Answer, Request
+from tests.support.waiting import PATIENCE_S
 
 #: A breach that goes unnoticed in a third of the races goes unnoticed in one of 59,000 tests.
 _TRIES: Final = 10
@@ -336,7 +337,7 @@ def race(scene: Scene, variant: Variant) -> None:
     def before(request: Request) -> Fault | None:
         if label(request) == "Get record" and not both_have_read.broken:
             with suppress(threading.BrokenBarrierError):
-                both_have_read.wait(timeout=2)
+                both_have_read.wait(timeout=PATIENCE_S)
             both_have_read.abort()
         return None
 
@@ -355,11 +356,11 @@ def freeze(scene: Scene, variant: Variant) -> None:
 
     def act() -> None:
         is_frozen.set()
-        assert may_go_on.wait(timeout=60)
+        assert may_go_on.wait(timeout=PATIENCE_S)
 
     with Watch(Strike("Put first", 2), act).over(scene.server), ThreadPoolExecutor(1) as pool:
         code = pool.submit(variant.publish, scene, slow)
-        assert is_frozen.wait(timeout=60)
+        assert is_frozen.wait(timeout=PATIENCE_S)
         scene.pass_time(LEASE_S + 2)
         assert REAL.publish(scene, fast) == 0
         may_go_on.set()
@@ -384,7 +385,7 @@ def freeze_while_deleting(scene: Scene, variant: Variant) -> None:
     def act() -> None:
         leases[0]._held_since -= LEASE_S  # noqa: SLF001 - time passes
         is_frozen.set()
-        assert may_go_on.wait(timeout=60)
+        assert may_go_on.wait(timeout=PATIENCE_S)
 
     watch = Watch(Strike("Delete page", 2, after=True), act)
 
@@ -395,7 +396,7 @@ def freeze_while_deleting(scene: Scene, variant: Variant) -> None:
         patch.setattr("generator.publish.stores.s3_deletions._PARALLEL", 1)
         scene.server.before, scene.server.after = before, watch.after
         code = pool.submit(slow.publish, scene, new)
-        assert is_frozen.wait(timeout=60)
+        assert is_frozen.wait(timeout=PATIENCE_S)
         scene.pass_time(LEASE_S + 2)
         assert REAL.publish(scene, old) == 0
         may_go_on.set()

@@ -145,11 +145,11 @@ def test_a_request_ends_in_time_for_the_lease(name: str, s3: S3Server, client: C
     options = RequestOptions(longest=timedelta(seconds=0.2))
     bucket = Bucket(s3.name, "", endpoint_url=s3.url, client=client, options=options)
     bucket.head(KEY)
-    s3.behaviour.latency_s = 1
+    s3.behaviour.latency_s = 20
     began = time.monotonic()
     with pytest.raises(UnavailableError):
         CALLS[name](bucket)
-    assert time.monotonic() - began < 0.9
+    assert time.monotonic() - began < 15
 
 
 @pytest.mark.parametrize("lease", ["20 s", "1 min", "5 min", "1 d"])

@@ -25,11 +25,11 @@ from tests.support import radosgw as ceph
 from tests.support.builds import ROOT
 from tests.support.s3.server import BUCKET, S3Server
 from tests.support.servers import mortal
+from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
-_PATIENCE_S: Final = 30
 _MOTO_LISTENS: Final = re.compile(r"Running on http://127\.0\.0\.1:(\d+)")
 
 
@@ -45,7 +45,7 @@ class Endpoint:
     def client(self) -> "S3Client":
         """A client without retries."""
         config = Config(
-            read_timeout=_PATIENCE_S,
+            read_timeout=PATIENCE_S,
             retries={"total_max_attempts": 1},
             s3={"addressing_style": "path"},
             request_checksum_calculation="when_required",
@@ -89,7 +89,7 @@ class SeparateServer:
         return entries
 
     def _ask(self, method: str, target: str, body: str | None = None) -> bytes:
-        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)) as connection:
             connection.request(method, target, body)
             answer = connection.getresponse()
             content = answer.read()
@@ -131,7 +131,7 @@ def moto() -> Iterator[Endpoint]:
 
 
 def _moto_port(process: "subprocess.Popen[bytes]", log: IO[str]) -> int:
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + PATIENCE_S
     while process.poll() is None and time.monotonic() < deadline:
         log.seek(0)
         if listens := _MOTO_LISTENS.search(log.read()):

@@ -1,0 +1,17 @@
+"""Waits for what happens in other processes and threads: for a condition, however slow the machine."""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+#: Seconds that nothing takes unless it is broken, not even on a busy machine: no test depends on how long it waits.
+PATIENCE_S: Final = 60
+
+
+def wait_until(done: Callable[[], bool], seconds: float = PATIENCE_S) -> float:
+    """Wait until `done`; returns the duration, and fails after `seconds`."""
+    started = time.monotonic()
+    while not done():
+        assert time.monotonic() - started < seconds, f"not within {seconds} s"
+        time.sleep(0.005)
+    return time.monotonic() - started
