@@ -132,7 +132,9 @@ def closed_folders(path: Path) -> list[Path]:
 def make_private(path: Path) -> None:
     """Let only its owner read a file, if it exists, is no link, and belongs to this user."""
     with suppress(FileNotFoundError, PermissionError):
-        if not path.is_symlink():
+        mode = path.lstat().st_mode
+        # Not again: a build without a change touches no file.
+        if not stat.S_ISLNK(mode) and stat.S_IMODE(mode) != PRIVATE:
             path.chmod(PRIVATE)
 
 

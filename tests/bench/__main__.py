@@ -3,13 +3,12 @@
 import argparse
 from typing import Final
 
-from tests.bench import build, change, details, growth, layouts, parts, peers, publish, rebuild, record, search, serving
+from tests.bench import build, change, details, growth, layouts, parts, peers, publish, record, search, serving
 from tests.bench.runner import Options
 
 #: In the order in which they run.
 PARTS: Final[dict[str, parts.Part]] = {
     "build": build.run,
-    "rebuild": rebuild.run,
     "change": change.run,
     "peers": peers.run,
     "details": details.run,

@@ -1,61 +1,89 @@
-"""Builds every five minutes of a large site in `chunks`, in which little happens, and what their publishes cost.
+"""Builds of a site in which little happens, and what their publishes cost: `python -m tests.bench.change`.
 
-Without `detail_version`, with it, and with it and `fills_window_step` of an hour. `python -m tests.bench.change`; with
-`--scale 5` of 100,000 markets.
+In `pages`, a build without a change and one after some trades. In `chunks`, builds every five minutes of a large site:
+without `detail_version`, with it, and with it and `fills_window_step` of an hour. The goals for those are for 100,000
+markets: `--scale 5`.
 """
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
 
 from generator.cost import estimate, prices
 from tests.bench import databases, parts
-from tests.bench.changing import Built, Written, built
-from tests.bench.runner import Runner, say
-from tests.bench.tables import TOOK, Goal, figures, table
+from tests.bench.changing import DETAILS, OTHERS, Built, Written, built
+from tests.bench.runner import Runner, say, start_up
+from tests.bench.tables import TOOK, Goal, Measured, figures, ratio, table, walls
 from tests.support.builds import make_config
 
+#: Sizes of the sites in `pages` and in `chunks`, and the size of the latter that the goals are for.
+FEW_MARKETS: Final = 5_000
 MARKETS: Final = 20_000
-TRADED: Final = 50
-#: The size that the goals are for.
 GOAL_MARKETS: Final = 100_000
+TRADED: Final = 50
+_SHARE: Final = 0.01
 SCHEDULE: Final = 5
 _FULL: Final = "full build"
 _SAME: Final = "nothing changed, same as-of"
-_LATER: Final = "five minutes later, nothing traded"
-_TRADED: Final = f"five minutes later, {TRADED} markets traded"
+_LATER: Final = f"{SCHEDULE} minutes later, nothing traded"
+_TRADED: Final = f"{SCHEDULE} minutes later, {TRADED} markets traded"
+_SHARE_TRADED: Final = f"{_SHARE:.0%} of the markets traded, same as-of"
 
 
 @dataclass(frozen=True)
 class _Kind:
+    """A kind of site: its settings, and the minute of each of its builds."""
+
     has_versions: bool
-    step: str = "0"
+    settings: Mapping[str, str]
+    builds: Mapping[str, int] = field(
+        default_factory=lambda: {_FULL: 0, _SAME: 0, _LATER: SCHEDULE, _TRADED: 2 * SCHEDULE}
+    )
 
 
+_PAGES: Final = _Kind(False, {"layout": "pages"}, dict.fromkeys((_FULL, _SAME, _SHARE_TRADED), 0))  # noqa: FBT003
 _WITHOUT: Final = "without detail_version"
 _WITH: Final = "with it"
 _STEP: Final = "with it and fills_window_step: 1 h"
-_KINDS: Final = {
-    _WITHOUT: _Kind(has_versions=False),
-    _WITH: _Kind(has_versions=True),
-    _STEP: _Kind(has_versions=True, step="1 h"),
+KINDS: Final = {
+    _WITHOUT: _Kind(has_versions=False, settings={}),
+    _WITH: _Kind(has_versions=True, settings={}),
+    _STEP: _Kind(has_versions=True, settings={"fills_window_step": "1 h"}),
 }
 #: The builds of one round, by their name.
-_Round = Mapping[str, Built]
+Round = Mapping[str, Built]
 
 
 def run(runner: Runner) -> Iterator[str]:
-    """Measure the same four builds in every round, each after the one before, of each kind of site."""
-    markets = runner.options.markets(MARKETS)
-    found: dict[str, list[_Round]] = {kind: [] for kind in _KINDS}
-    for number in range(runner.options.rounds):
-        for name, rounds in found.items():
-            say(f"round {number + 1} of {runner.options.rounds}: builds of {markets} markets, {name}")
-            runner.rest_if_full()
-            rounds.append(_round(runner, markets, _KINDS[name]))
-    yield f"## Builds of {markets:,} markets that change little"
+    """Measure the same builds in every round, each after the one before, of each kind of site."""
+    yield from _in_pages(runner, runner.options.markets(FEW_MARKETS))
+    yield ""
+    yield from _in_chunks(runner, runner.options.markets(MARKETS))
+
+
+def _in_pages(runner: Runner, markets: int) -> Iterator[str]:
+    rounds, idle = [], []
+    for _ in _each_round(runner, f"builds of {markets} markets in pages"):
+        runner.wait_for_disk()
+        idle.append(runner.measured(start_up(runner.root).command(runner.root)))
+        rounds.append(one_round(runner, markets, _PAGES))
+    yield f"## Builds of {markets:,} markets in `pages` that change little"
+    yield ""
+    yield from _shares(rounds, idle)
+    yield ""
+    full, same = (walls([builds[name].taken for builds in rounds], idle) for name in (_FULL, _SAME))
+    yield Goal(f"{_SAME} ÷ {_FULL}, both without start-up", ratio(same, full), 0.25).line()
+    yield Goal(f"files written, {_SAME}", max(builds[_SAME].touched for builds in rounds), 0).line()
+
+
+def _in_chunks(runner: Runner, markets: int) -> Iterator[str]:
+    found: dict[str, list[Round]] = {name: [] for name in KINDS}
+    for _ in _each_round(runner, f"builds of {markets} markets in chunks"):
+        for name, kind in KINDS.items():
+            found[name].append(one_round(runner, markets, kind))
+    yield f"## Builds of {markets:,} markets in `chunks` that change little"
     yield ""
     yield from _times(found)
     yield ""
@@ -63,19 +91,31 @@ def run(runner: Runner) -> Iterator[str]:
     yield ""
     if markets == GOAL_MARKETS:
         yield from _goals(found)
+    else:
+        yield f"- goals are for {GOAL_MARKETS:,} markets: add `--scale {GOAL_MARKETS / MARKETS:g}`"
 
 
-def _round(runner: Runner, markets: int, kind: _Kind) -> dict[str, Built]:
-    database = runner.root / "changing.db"
+def _each_round(runner: Runner, what: str) -> Iterator[int]:
+    for number in range(runner.options.rounds):
+        say(f"round {number + 1} of {runner.options.rounds}: {what}")
+        runner.rest_if_full()
+        yield number
+
+
+def one_round(runner: Runner, markets: int, kind: _Kind) -> Round:
+    """The builds of a site of that kind, of a database of its own."""
+    database, output = runner.root / "changing.db", runner.new("change")
     shutil.copyfile(databases.realistic(runner, markets), database)
     if kind.has_versions:
         databases.add_versions(database)
-    output = runner.new("change")
     made = {}
-    for name, minutes in {_FULL: 0, _SAME: 0, _LATER: 5, _TRADED: 10}.items():
+    for name, minutes in kind.builds.items():
         if name == _TRADED:
             databases.trade(database, traded(databases.public(database)))
-        made[name] = built(runner, database, output, minutes, fills_window_step=kind.step)
+        elif name == _SHARE_TRADED:
+            databases.trade(database, _SHARE)
+        made[name] = built(runner, database, output, minutes, **kind.settings)
+        say(f"  {name}: {made[name].taken.wall_s:.1f} s, {made[name].taken.cpu_s:.1f} s of CPU, {made[name].puts} PUTs")
     return made
 
 
@@ -84,7 +124,22 @@ def traded(public: int, number: int = TRADED) -> float:
     return min(number / public, 0.1)
 
 
-def _times(found: Mapping[str, Sequence[_Round]]) -> Iterator[str]:
+# ── the tables ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _shares(rounds: Sequence[Round], idle: Sequence[Measured]) -> Iterator[str]:
+    """Beside the full build: the time, and how many of the files were written."""
+    full = walls([builds[_FULL].taken for builds in rounds], idle)
+    rows = []
+    for name, first in rounds[0].items():
+        runs = [builds[name].taken for builds in rounds]
+        files = f"{first.puts:,} of {first.files:,}"
+        rows.append([name, f"{ratio(walls(runs, idle), full):.2f}", files, *figures(runs)])
+    yield from table(["", "x full build, without start-up", "files written", *TOOK], rows)
+    yield f"\nStart-up: {median(run.wall_s for run in idle):.2f} s."
+
+
+def _times(found: Mapping[str, Sequence[Round]]) -> Iterator[str]:
     rows = []
     for build in (_FULL, _SAME, _LATER, _TRADED):
         for name, rounds in found.items():
@@ -94,7 +149,7 @@ def _times(found: Mapping[str, Sequence[_Round]]) -> Iterator[str]:
     yield from table(["", "", "details read", *TOOK], rows)
 
 
-def _objects(runner: Runner, found: Mapping[str, Sequence[_Round]]) -> Iterator[str]:
+def _objects(runner: Runner, found: Mapping[str, Sequence[Round]]) -> Iterator[str]:
     """What changed, which is the same in every round, and what publishing so much every time would cost."""
     known = prices.load(make_config(runner.root))
     rows = []
@@ -104,7 +159,8 @@ def _objects(runner: Runner, found: Mapping[str, Sequence[_Round]]) -> Iterator[
             puts = made.puts + estimate.RECORD_PUTS
             monthly = puts * estimate.MINUTES_PER_MONTH / SCHEDULE
             usd = [f"{monthly / 1e6 * place.per_million_puts:.2f}" for place in known.places]
-            rows.append([build, name, *map(_shown, (made.lists, made.details, made.others)), f"{puts:,}", *usd])
+            cells = map(_shown, (made.lists, made.written[DETAILS], made.written[OTHERS]))
+            rows.append([build, name, *cells, f"{puts:,}", *usd])
     places = [f"USD a month, {place.name}" for place in known.places]
     yield from table(["", "", "objects of lists", "details", "others", "PUTs", *places], rows)
     yield f"\nPUTs are those of a publish, the store's record included; a month has one every {SCHEDULE} minutes."
@@ -114,14 +170,14 @@ def _shown(written: Written) -> str:
     return f"{written.objects:,} ({written.bytes / 1e6:.1f} MB)"
 
 
-def _goals(found: Mapping[str, Sequence[_Round]]) -> Iterator[str]:
+def _goals(found: Mapping[str, Sequence[Round]]) -> Iterator[str]:
     def seconds(kind: str, build: str) -> float:
         return median(builds[build].taken.wall_s for builds in found[kind])
 
     def puts(kind: str, build: str) -> int:
         return found[kind][0][build].puts
 
-    yield Goal("s, full build", seconds(_WITHOUT, _FULL), 30).line()
+    yield Goal(f"s, {_FULL}", seconds(_WITHOUT, _FULL), 30).line()
     yield Goal(f"s, {_SAME}", seconds(_WITH, _SAME), 6).line()
     yield Goal(f"s, {_LATER}", seconds(_WITH, _LATER), 8).line()
     yield Goal(f"s, {_TRADED}", seconds(_WITH, _TRADED), 10).line()

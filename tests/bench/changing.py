@@ -1,22 +1,28 @@
-"""Builds of a site in `chunks` that was built before, and what each of them writes.
+"""Builds of a site that was built before, and what each of them writes.
 
 Every file that a build writes under `v1/` is a PUT of the publish that follows.
 """
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from generator.api import keys
+from generator.api import contract, keys
 from tests.bench import databases
-from tests.bench.rebuild import counted
 from tests.bench.runner import Runner, product
 from tests.bench.tables import Measured
 from tests.support.builds import AS_OF
+
+#: Kinds of what is written.
+CHUNKS, INDEXES, HEADS, DETAILS, OTHERS, BESIDE = ("chunks", "indexes", "heads", "details", "others", "beside v1")
+#: In the layout `chunks`.
+OF_LISTS: Final = (CHUNKS, INDEXES, HEADS)
+#: The one file that every build touches.
+_LOCK: Final = ".lock"
 
 
 @dataclass(frozen=True)
@@ -26,57 +32,87 @@ class Written:
     objects: int = 0
     bytes: int = 0
 
+    def __add__(self, other: "Written") -> "Written":
+        return Written(self.objects + other.objects, self.bytes + other.bytes)
+
 
 @dataclass(frozen=True)
 class Built:
-    """One build, and what it wrote: objects of lists and of the search index, details, and the others.
-
-    `read` is the number of details that were read, if the build wrote a report, because it wrote anything at all.
-    """
+    """One build: what it wrote, by kind; the number of files of `v1/`; its report, or that of the last that wrote."""
 
     taken: Measured
-    lists: Written
-    details: Written
-    others: Written
-    read: int | None
+    written: Mapping[str, Written]
+    files: int
+    report: Mapping[str, Any]
 
     @property
     def puts(self) -> int:
         """The PUTs of the publish that follows, without those of the record."""
-        return self.lists.objects + self.details.objects + self.others.objects
+        return sum(part.objects for kind, part in self.written.items() if kind != BESIDE)
+
+    @property
+    def lists(self) -> Written:
+        """What it wrote of lists, in the layout `chunks`."""
+        return sum((self.written[kind] for kind in OF_LISTS), Written())
+
+    @property
+    def touched(self) -> int:
+        """The files that it wrote, published or not."""
+        return self.puts + self.written[BESIDE].objects
+
+    @property
+    def read(self) -> int | None:
+        """The number of details that it read; None if it wrote nothing, and so no report."""
+        return self.report["run"]["details"]["read"] if self.puts else None
 
 
 def built(runner: Runner, database: Path, output: Path, minutes: int, **settings: object) -> Built:
-    """Build that many minutes after AS_OF, and count what that writes."""
+    """Build that many minutes after AS_OF, in `chunks` if no setting says otherwise, and count what that writes."""
     as_of = (AS_OF + timedelta(minutes=minutes)).isoformat()
     settings = {"layout": "chunks", "source__url": databases.url(database), "output": output, **settings}
     marker = runner.root / "before"
     marker.write_bytes(b"")
     taken = runner.measured(product("build", "--as-of", as_of, folder=runner.root, **settings))
-    parts = written_since(output, marker)
-    total = sum(part.objects for part in parts)
-    if total != counted(taken.stdout.splitlines()[-1])["written"]:
-        raise SystemExit(f"{output}: {total} files are new, but the build says: {taken.stdout}")
-    run = json.loads((output / "report.json").read_bytes())["run"]
-    return Built(taken, *parts, run["details"]["read"] if total else None)
+    said = counted(taken.stdout.splitlines()[-1])
+    report = json.loads((output / "report.json").read_bytes())
+    made = Built(taken, written_since(output, marker), sum(said.values()), report)
+    if made.puts != said["written"]:
+        raise SystemExit(f"{output}: {made.puts} files are new, but the build says: {taken.stdout}")
+    return made
 
 
-def written_since(output: Path, marker: Path) -> tuple[Written, Written, Written]:
-    """What was written of lists, of details and of the others since the marker was."""
-    found = {"lists": Written(), "details": Written(), "others": Written()}
+def counted(summary: str) -> dict[str, int]:
+    """The numbers of written and unchanged files in the summary line."""
+    words = summary.replace(",", "").split()
+    return {
+        "written": int(words[words.index("written") - 2]),
+        "unchanged": int(words[words.index("unchanged") - 1]),
+    }
+
+
+def written_since(output: Path, marker: Path) -> dict[str, Written]:
+    """What was written since the marker was, by kind."""
+    found = dict.fromkeys((*OF_LISTS, DETAILS, OTHERS, BESIDE), Written())
     since = marker.stat().st_ctime_ns
     for key, status in _files(output):
-        if status.st_ctime_ns > since:
-            part = "details" if keys.is_detail(key) else "lists" if key.startswith(_LISTS) else "others"
-            found[part] = Written(found[part].objects + 1, found[part].bytes + status.st_size)
-    return found["lists"], found["details"], found["others"]
+        if status.st_ctime_ns > since and key != _LOCK:
+            kind = _kind(key)
+            found[kind] += Written(1, status.st_size)
+    return found
 
 
-_LISTS: Final = f"{keys.LISTS}/"
+def _kind(key: str) -> str:
+    if not key.startswith(f"{contract.API_VERSION}/"):
+        return BESIDE
+    if not key.startswith(f"{keys.LISTS}/"):
+        return DETAILS if keys.is_detail(key) else OTHERS
+    if key.endswith(f"/{keys.HEAD}"):
+        return HEADS
+    return CHUNKS if f"/{keys.CHUNKS}/" in key else INDEXES if key.endswith(f"/{keys.INDEX}") else OTHERS
 
 
 def _files(output: Path) -> Iterator[tuple[str, os.stat_result]]:
-    for folder, _, files in os.walk(output / "v1"):
+    for folder, _, files in os.walk(output):
         for name in files:
-            path = os.path.join(folder, name)  # noqa: PTH118 - of 100,000 files
+            path = os.path.join(folder, name)  # noqa: PTH118 - of 300,000 files
             yield os.path.relpath(path, output), os.stat(path)  # noqa: PTH116

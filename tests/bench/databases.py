@@ -31,12 +31,35 @@ _VISIBLE: Final = "approval = 'approved' AND is_listed"
 
 
 def realistic(runner: Runner, markets: int) -> Path:
-    """The demo database with that many markets, created once."""
-    path = runner.root / f"demo-{markets}.db"
+    """The demo database with that many markets, created once: do not change it."""
+    folder = runner.options.databases or runner.root
+    path = folder / f"demo-{markets}.db"
     if not path.exists():
         say(f"generating {markets} markets")
+        folder.mkdir(parents=True, exist_ok=True)
         seed(path, as_of=AS_OF, markets=markets)
     return path
+
+
+def copy_first(whole: Path, markets: int, part: Path) -> None:
+    """Copy an SQLite database with its first `markets` markets only, much faster than they are generated."""
+    part.unlink(missing_ok=True)
+    with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+        for setting in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -65536"):
+            connection.execute(f"PRAGMA {setting}")
+        connection.execute("ATTACH ? AS whole", [str(whole)])
+        created = "SELECT sql FROM whole.sqlite_schema WHERE type = ?"
+        for (table,) in connection.execute(created, ["table"]).fetchall():
+            connection.execute(table)
+        connection.execute("BEGIN")
+        connection.execute("INSERT INTO main.markets SELECT * FROM whole.markets ORDER BY rowid LIMIT ?", [markets])
+        for relation in RELATIONS:
+            if relation != "markets":
+                owned = f"SELECT * FROM whole.{relation} WHERE market_id IN (SELECT id FROM main.markets)"
+                connection.execute(f"INSERT INTO main.{relation} {owned}")
+        connection.execute("COMMIT")
+        for (index,) in connection.execute(f"{created} AND sql IS NOT NULL", ["index"]).fetchall():
+            connection.execute(index)
 
 
 def url(path: Path) -> str:

@@ -5,25 +5,18 @@
 
 import json
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import log
 from pathlib import Path
-from statistics import linear_regression
 from typing import Final
 
-from tests.bench import change, changing, databases, parts
+from tests.bench import changes, databases, parts
 from tests.bench.build import building
-from tests.bench.changing import Built
+from tests.bench.changes import exponent
 from tests.bench.runner import Runner, say, start_up
-from tests.bench.tables import Goal, Measured, shown, table
+from tests.bench.tables import Measured, shown, table
 
 MARKETS: Final = (100, 1_000, 5_000, 10_000)
-#: Sizes of sites in which a fixed number of markets changes, and numbers of those that change in the largest.
-CHANGING: Final = (2_000, 5_000, 10_000, 20_000)
-TRADED: Final = 50
-MANY_TRADED: Final = (5, 50, 500)
 
 
 @dataclass(frozen=True)
@@ -54,70 +47,7 @@ def run(runner: Runner) -> Iterator[str]:
     yield from _exponents(sites)
     yield from _end(sites, runner.root)
     yield ""
-    yield from _of_changes(runner)
-
-
-@dataclass(frozen=True)
-class Change:
-    """A rebuild of a site with that many markets, of which some were traded."""
-
-    markets: int
-    traded: int
-    built: Built
-    start_up_s: float
-
-    @property
-    def work_s(self) -> float:
-        """The seconds of the build without the start of Python."""
-        return max(self.built.taken.wall_s - self.start_up_s, 0.001)
-
-
-def _of_changes(runner: Runner) -> Iterator[str]:
-    """Rebuild five minutes later, with `detail_version` and `fills_window_step`: once each, as the trend matters."""
-    sizes = [runner.options.markets(number) for number in CHANGING]
-    grown = [each for markets in sizes for each in _changes(runner, markets, [TRADED])]
-    busy = [*_changes(runner, sizes[-1], MANY_TRADED)]
-    yield "## Growth of a rebuild five minutes later"
-    yield ""
-    rows = [
-        [
-            f"{each.markets:,}", f"{each.traded:,}", f"{each.built.puts:,}", f"{each.work_s:.2f}",
-            f"{each.built.taken.cpu_s:.2f}", f"{each.built.taken.rss_mib:.0f}",
-        ]
-        for each in (*grown, *busy)
-    ]  # fmt: skip
-    heads = ["traded", "PUTs", "s without start-up", "CPU s", "peak MiB of a process"]
-    yield from table(["markets", *heads], rows)
-    yield ""
-    over_size = _exponents_of(grown, [each.markets for each in grown])
-    for kind, value in over_size.items():
-        yield Goal(f"growth exponent of {kind} over size, {TRADED} markets traded", value, 0.3).line()
-    over_number = _exponents_of(busy, [each.traded for each in busy])
-    found = ", ".join(f"{kind} {value:.2f}" for kind, value in over_number.items())
-    yield f"- growth exponents over the markets traded, of {sizes[-1]:,}: {found}"
-
-
-def _exponents_of(changes: Sequence[Change], sizes: Sequence[int]) -> dict[str, float]:
-    values = {
-        "wall time": [each.work_s for each in changes],
-        "PUTs": [float(each.built.puts) for each in changes],
-    }
-    return {kind: exponent(sizes, found) for kind, found in values.items()}
-
-
-def _changes(runner: Runner, markets: int, numbers: Sequence[int]) -> Iterator[Change]:
-    """The rebuilds of one site after so many of its markets were traded, each five minutes after the one before."""
-    say(f"  {markets} markets, of which {', '.join(map(str, numbers))} are traded")
-    runner.rest_if_full()
-    database, output = runner.root / "growing.db", runner.new("growing")
-    shutil.copyfile(databases.realistic(runner, markets), database)
-    databases.add_versions(database)
-    idle = runner.measured(start_up(runner.root).command(output)).wall_s
-    changing.built(runner, database, output, 0, fills_window_step="1 h")
-    for number, wanted in enumerate(numbers, 1):
-        traded = databases.trade(database, change.traded(databases.public(database), wanted), seed=number)
-        made = changing.built(runner, database, output, 5 * number, fills_window_step="1 h")
-        yield Change(markets, traded, made, idle)
+    yield from changes.run(runner)
 
 
 def _site(runner: Runner, markets: int) -> Site:
@@ -142,11 +72,6 @@ def weighed(tree: Path) -> tuple[int, int, int]:
             inodes, blocks = inodes + 1, blocks + status.st_blocks * 512
             size += status.st_size if name != "." else 0
     return inodes, size, blocks
-
-
-def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """The exponent of the growth: the slope of a linear regression through the logarithms."""
-    return linear_regression([log(size) for size in sizes], [log(value) for value in values]).slope
 
 
 def _exponents(sites: Sequence[Site]) -> Iterator[str]:

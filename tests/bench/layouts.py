@@ -12,7 +12,7 @@ from typing import Final
 from generator.tree.layouts import LAYOUTS
 from tests.bench import databases, parts
 from tests.bench.build import building
-from tests.bench.rebuild import counted
+from tests.bench.changing import counted
 from tests.bench.runner import Runner, say
 from tests.bench.tables import Measured, table
 

@@ -51,6 +51,8 @@ class Options:
     #: Whether to run the slowest measurements, too.
     is_long: bool = False
     aws: str = "aws"
+    #: Where databases of demo markets are kept for later runs; None: only for this one.
+    databases: Path | None = None
 
     def markets(self, number: int) -> int:
         """The number of markets to use; `number` is that of the published figures."""

@@ -1,6 +1,7 @@
 """The benchmarks measure what they say: all competitors make the same files, and goals can be missed."""
 
 import http.client
+import sqlite3
 import subprocess
 import sys
 import time
@@ -11,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from generator.api.keys import LISTS
-from tests.bench import build, change, changing, databases, packed, peers, rebuild
+from tests.bench import build, change, changes, changing, databases, packed, peers
 from tests.bench.buckets import Buckets, Server
-from tests.bench.growth import exponent, weighed
+from tests.bench.changes import exponent
+from tests.bench.growth import weighed
 from tests.bench.runner import PYTHON, Command, Competitor, Options, Runner, opened, same_files
 from tests.bench.tables import Goal, Measured, ratio, shown, table, walls
 from tests.support import programs
@@ -77,7 +79,7 @@ def test_growth_has_an_exponent() -> None:
 
 def test_written_and_unchanged_files_are_read_from_the_summary_line() -> None:
     line = "built 9 markets as of 2026-01-31T12:00:00.000Z: 12 files written (345 bytes), 678 unchanged, 0 deleted"
-    assert rebuild.counted(line) == {"written": 12, "unchanged": 678}
+    assert changing.counted(line) == {"written": 12, "unchanged": 678}
 
 
 # ── the runner ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -159,8 +161,26 @@ def test_what_a_build_writes_is_told_apart_by_what_it_is_for(tmp_path: Path) -> 
     for key in (*keys, "v1/build.json"):
         (tmp_path / key).rename(tmp_path / "aside")
         (tmp_path / "aside").rename(tmp_path / key)
-    expected = tuple(changing.Written(1, len(key)) for key in (*keys, "v1/build.json"))
+    expected = dict.fromkeys((changing.CHUNKS, changing.INDEXES, changing.BESIDE), changing.Written())
+    kinds = (changing.HEADS, changing.DETAILS, changing.OTHERS)
+    expected |= {kind: changing.Written(1, len(key)) for kind, key in zip(kinds, (*keys, "v1/build.json"), strict=True)}
     assert changing.written_since(tmp_path, marker) == expected
+
+
+def test_a_few_changes_touch_as_many_chunks_of_a_long_list_and_all_of_a_short_one() -> None:
+    assert [round(changes.touched(chunks, 50), 1) for chunks in (0, 1, 14, 300, 30_000)] == [0, 1, 13.7, 46.1, 50]
+
+
+def test_a_smaller_database_has_the_first_markets_with_all_that_is_theirs(demo_folder: Path, tmp_path: Path) -> None:
+    demo, part = demo_folder / "markets.db", tmp_path / "part.db"
+    databases.copy_first(demo, 20, part)
+    owned = "market_id IN (SELECT id FROM markets ORDER BY rowid LIMIT 20)"
+    counts = [f"SELECT count(*) FROM {relation} WHERE {owned}" for relation in ("fills", "orders", "probabilities")]
+    with closing(sqlite3.connect(demo)) as whole, closing(sqlite3.connect(part)) as copied:
+        for query in (*counts, "SELECT * FROM markets ORDER BY rowid LIMIT 20"):
+            assert copied.execute(query).fetchall() == whole.execute(query).fetchall()
+        assert copied.execute("SELECT count(*) FROM markets").fetchone() == (20,)
+        assert copied.execute("SELECT count(*) FROM sqlite_schema WHERE type = 'index'").fetchone() == (6,)
 
 
 def test_the_traded_markets_are_as_many_everywhere_but_where_they_would_be_most() -> None:

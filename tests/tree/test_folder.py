@@ -453,7 +453,7 @@ def test_a_second_build_of_the_same_data_touches_nothing(world: World, output: P
     assert (report.written, report.deleted) == (0, 0)
     after = {path: path.lstat() for path in output.rglob("*")}
     assert before.keys() == after.keys()
-    touched = [path.name for path in before if before[path].st_mtime_ns != after[path].st_mtime_ns]
+    touched = [path.name for path in before if before[path].st_ctime_ns != after[path].st_ctime_ns]
     assert sorted(touched) == [".lock"]
     moved = [path.name for path in before if before[path].st_ino != after[path].st_ino]
     assert moved == []
