@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from generator.api import keys, times
-from generator.builder import changes, guards, last_details, notices
+from generator.builder import changes, garbage, guards, last_details, notices
 from generator.builder.detail_staging import DetailCounts
 from generator.builder.guards import BuildOverrides
 from generator.builder.inspection import pages as inspection
@@ -52,12 +52,13 @@ def build_into(
     folder: Output, config: Config, clock: Clock, *, overrides: BuildOverrides, progress: Progress
 ) -> Report:
     """Build in a folder that is locked already."""
-    run = _Run(config, clock, folder, folder.manifest(), blocklist.load(folder).ids(), overrides)
-    try:
-        return _attempt(run, progress)
-    except FalseVersionsError as found:
-        folder.start_again()
-        return _attempt(run.distrusting(found.markets), progress)
+    with garbage.uncollected():
+        run = _Run(config, clock, folder, folder.manifest(), blocklist.load(folder).ids(), overrides)
+        try:
+            return _attempt(run, progress)
+        except FalseVersionsError as found:
+            folder.start_again()
+            return _attempt(run.distrusting(found.markets), progress)
 
 
 def _attempt(run: "_Run", progress: Progress) -> Report:

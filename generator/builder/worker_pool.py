@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any, Final, Generic, TypeVar, cast
 
+from generator.builder import garbage
 from generator.errors import OutputError
 
 Unit = TypeVar("Unit")
@@ -115,6 +116,7 @@ def _run(
     receivers: "Sequence[Connection[Any, Any]]",
     at_end: Callable[[], None],
 ) -> None:
+    garbage.collect_own()
     # Only the parent may hold the receiving ends, so that its death breaks the pipe, even for a blocked worker.
     for receiver in receivers:
         receiver.close()

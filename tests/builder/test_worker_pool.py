@@ -1,5 +1,6 @@
 """Forked workers: every result arrives, the death of a worker is noticed, and work is spread evenly."""
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -10,10 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from generator.builder import garbage
 from generator.builder.worker_pool import WorkerPool, available
 from generator.errors import OutputError, PublicMarketsError
 from tests.support.faults import children_of
 from tests.support.waiting import PATIENCE_S, wait_until
+
+
+def collects(unit: int) -> bool:
+    return gc.isenabled()
 
 
 def cost(unit: int) -> int:
@@ -179,3 +185,9 @@ def _runs(process: int) -> bool:
 
 def test_there_is_at_least_one_processor() -> None:
     assert available() >= 1
+
+
+def test_workers_collect_their_garbage_although_the_build_does_not() -> None:
+    with garbage.uncollected(), WorkerPool(collects, [1], cost, 1) as pool:
+        assert ([*pool.results()], gc.isenabled()) == ([True], False)
+    assert gc.isenabled()
