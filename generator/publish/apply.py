@@ -13,7 +13,7 @@ from generator.progress import Progress
 from generator.publish.lease import Lease
 from generator.publish.plan import GenerationStep, Plan, Reason, Step
 from generator.publish.stores.requests import parallel_puts, put_until_answered, with_retries
-from generator.publish.stores.store import PRETENDED_ETAG, Condition, ConditionFailedError, If, Store
+from generator.publish.stores.store import MOST_DELETED, PRETENDED_ETAG, Condition, ConditionFailedError, If, Store
 from generator.tree import layouts, manifest
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
@@ -21,8 +21,6 @@ from generator.tree.manifest import Manifest
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: The most keys that one request deletes (S3 API, DeleteObjects).
-_BATCH: Final = 1_000
 #: Attempts at an object that others keep replacing.
 _ATTEMPTS: Final = 5
 
@@ -143,7 +141,7 @@ class Applier:
     def _delete(self, object_keys: Iterable[str], uncounted: Iterable[str] = ()) -> None:
         """Delete objects; `uncounted` ones may not exist and are no steps of the plan."""
         remaining = chain(((key, True) for key in object_keys), ((key, False) for key in uncounted))
-        while batch := list(islice(remaining, _BATCH)):
+        while batch := list(islice(remaining, MOST_DELETED)):
             self.lease.renew_if_needed()
             with_retries(partial(self._delete_batch, [key for key, _ in batch]))
             for _ in filter(itemgetter(1), batch):

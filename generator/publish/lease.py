@@ -6,8 +6,6 @@ A publisher that cannot be sure that its lease still holds stops by itself, befo
 import os
 import secrets
 import socket
-import time
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from threading import RLock
 from typing import Final
@@ -20,6 +18,7 @@ from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.publish import process_identity, record
 from generator.publish.record import Published, Work
 from generator.publish.record_shards import DamagedShardError, StoredShards
+from generator.publish.stores import clock
 from generator.publish.stores.requests import put_until_answered, with_retries
 from generator.publish.stores.store import ConditionFailedError, If, Store, Stored, UnavailableError
 from generator.tree.manifest import Manifest
@@ -31,8 +30,6 @@ _RESOLUTION: Final = timedelta(seconds=1)
 _RENEW: Final = 0.3
 _STOP: Final = 0.75
 _REQUEST: Final = 0.23
-#: Includes the time a machine is suspended, where there is such a clock.
-_CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Lease:
@@ -42,12 +39,14 @@ class Lease:
         self._store = store
         self._owner = secrets.token_hex(16)
         self._duration = duration
-        self._shards = StoredShards(store, self._owner, self.confirm_held)
+        self._shards = StoredShards(store, self._owner, self)
         # Uploading threads confirm the lease, the main thread renews it.
         self._lock = RLock()
         self._etag: str | None = None
         self._held_since = 0.0
         self._sequence = 0
+        #: The record as this run put it last, without what its shards say.
+        self._root: Published | None = None
         self.published: Published | None = None
         self.now = ""
 
@@ -60,7 +59,7 @@ class Lease:
         if the answer may be brief.
         """
         while True:
-            self._held_since = _elapsed()
+            self._held_since = clock.elapsed()
             stored = with_retries(lambda: self._store.get(record.KEY))
             self._etag = stored.etag if stored else None
             self.now = instant(self._store.now())
@@ -73,6 +72,7 @@ class Lease:
                     raise
                 self.published = None
             self._sequence = self.published.sequence if self.published else 0
+            self._root = None
             return self.published
 
     def _whole(
@@ -98,23 +98,25 @@ class Lease:
 
     def hold(self, wanted: Published, touched: tuple[str, ...]) -> None:
         """Take or renew the lease: put `wanted` as the record, with this publisher at work on the `touched` objects."""
-        # The record may have been read long ago; if somebody replaced it since, the conditional put fails.
-        asked, self.now = _elapsed(), instant(self._store.now())
-        since = wanted.work.since if wanted.work and wanted.work.owner == self._owner else self.now
-        work = Work(
-            owner=self._owner,
-            process=process_identity.identity(),
-            who=f"process {os.getpid()} on {socket.gethostname()}",
-            since=since,
-            deadline=instant(datetime.fromisoformat(self.now) + self._duration + _RESOLUTION),
-            touched=touched,
-        )
-        self._put(wanted.model_copy(update={"work": work}))
-        self._held_since = asked
+        since = wanted.work.since if wanted.work and wanted.work.owner == self._owner else ""
+        self._put(wanted.model_copy(update={"work": self._work(since, touched)}))
 
     def release(self, wanted: Published) -> None:
         """Put `wanted` as the record, with nobody at work."""
         self._put(wanted.model_copy(update={"work": None}))
+
+    def _work(self, since: str, touched: tuple[str, ...]) -> Work:
+        """This publisher at work from now on."""
+        # The record may have been read long ago; if somebody replaced it since, the conditional put fails.
+        self.now = instant(self._store.now())
+        return Work(
+            owner=self._owner,
+            process=process_identity.identity(),
+            who=f"process {os.getpid()} on {socket.gethostname()}",
+            since=since or self.now,
+            deadline=instant(datetime.fromisoformat(self.now) + self._duration + _RESOLUTION),
+            touched=touched,
+        )
 
     @property
     def is_sharded(self) -> bool:
@@ -127,7 +129,7 @@ class Lease:
 
     def require_valid(self) -> None:
         """Raise BusyError if the lease is so old that this publisher must stop writing."""
-        if _elapsed() > self._held_since + self._duration.total_seconds() * _STOP:
+        if clock.elapsed() > self._held_since + self._duration.total_seconds() * _STOP:
             raise BusyError(
                 f"{self._store.name}: this run could not renew its lease in time, so another may be at work; run again"
             )
@@ -139,11 +141,18 @@ class Lease:
         with self._lock:
             if self._is_old():  # another thread may have renewed it
                 self.confirm_held()
-                if self.published and self.published.work:
-                    self.hold(self.published, self.published.work.touched)
+                self._renew()
+
+    def _renew(self) -> None:
+        """Put the record as it is, with a later deadline; its shards may be under way."""
+        if self._root and self._root.work:
+            work = self._root.work
+            self._put_root(self._root.model_copy(update={"work": self._work(work.since, work.touched)}))
+            if self.published and self.published.work and self.published.work.owner == self._owner:
+                self.published = self.published.model_copy(update={"work": self._root.work})
 
     def _is_old(self) -> bool:
-        return _elapsed() > self._held_since + self._duration.total_seconds() * _RENEW
+        return clock.elapsed() > self._held_since + self._duration.total_seconds() * _RENEW
 
     def confirm_held(self) -> None:
         """Ask the store whether the record is still this publisher's; raise BusyError if not."""
@@ -153,18 +162,23 @@ class Lease:
                 raise self._overtaken()
 
     def _put(self, wanted: Published) -> None:
+        """Put the record, after the shards that it names."""
         work = self.published.work if self.published else None
         if (work is None or work.owner != self._owner) and (intent := self._shards.intent(wanted, self.published)):
-            self._put_root(intent, lambda root: root)
-        self.published = self._put_root(wanted, self._shards.written)
+            self._put_root(intent)
+        root = self._shards.written(wanted, self._sequence + 1)
+        if root.work:  # putting the shards may have taken long
+            root = root.model_copy(update={"work": self._work(root.work.since, root.work.touched)})
+        self._put_root(root)
+        self.published = wanted.model_copy(update={"work": root.work, "sequence": self._sequence})
 
-    def _put_root(self, wanted: Published, written: Callable[[Published], Published]) -> Published:
-        """Put the record, numbered anew, when all shards that it names are `written`; returns it as a whole."""
+    def _put_root(self, root: Published) -> None:
+        """Put the record's root, numbered anew; all shards that it names are there."""
+        asked = clock.elapsed()
         self._sequence += 1
-        wanted = wanted.model_copy(update={"sequence": self._sequence})
-        root = written(wanted).encoded()
+        root = root.model_copy(update={"sequence": self._sequence})
         try:
-            self._etag = put_until_answered(self._store, record.KEY, root, self._etag or If.ABSENT)
+            self._etag = put_until_answered(self._store, record.KEY, root.encoded(), self._etag or If.ABSENT)
         except ConditionFailedError:
             raise self._overtaken() from None
         except UnavailableError as error:
@@ -172,7 +186,7 @@ class Lease:
                 f"{self._store.name}: no answer, so it is unknown whether {record.KEY} was replaced ({error}); "
                 "run again to find out and finish the work"
             ) from error
-        return wanted
+        self._root, self._held_since = root, asked
 
     def _overtaken(self) -> BusyError:
         return BusyError(f"{self._store.name}: another publisher was faster; what it published is whole. run again")
@@ -190,7 +204,3 @@ def is_running(work: Work, now: str) -> bool:
     """
     left = datetime.fromisoformat(work.deadline) - datetime.fromisoformat(now)
     return timedelta(0) <= left <= LONGEST_LEASE + 2 * _RESOLUTION
-
-
-def _elapsed() -> float:
-    return time.clock_gettime(_CLOCK)

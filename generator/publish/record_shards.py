@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from generator.errors import StoreError
 from generator.publish import chunk_names
@@ -89,16 +89,26 @@ def updated(etags: Mapping[str, str], put: Mapping[str, str], gone: Collection[s
     return {key: etag for key, etag in {**etags, **put}.items() if key in put or key not in gone}
 
 
+class Hold(Protocol):
+    """The lease of this run, as far as shards need it; each raises BusyError if it is lost or too old."""
+
+    def confirm_held(self) -> None:
+        """Ask the store whether the record is the one last read or written: otherwise its shards may be gone."""
+
+    def require_valid(self) -> None:
+        """Allow a put."""
+
+    def renew_if_needed(self) -> None:
+        """Renew the lease once a good part of it has passed."""
+
+
 class StoredShards:
-    """The shards of a store's record, as it was last read or written by this run, whose `owner` is a random id.
+    """The shards of a store's record, as it was last read or written by this run, whose `owner` is a random id."""
 
-    `confirm` raises BusyError if the record is another by now, so that its shards may be gone.
-    """
-
-    def __init__(self, store: Store, owner: str, confirm: Callable[[], None] = nothing) -> None:
+    def __init__(self, store: Store, owner: str, hold: Hold) -> None:
         self._store = store
         self._owner = owner
-        self._confirm = confirm
+        self._hold = hold
         self._names: tuple[str, ...] = ()
         self._rows: Sequence[Rows] = ()
         self._parts: list[_Part | None] = []
@@ -143,7 +153,7 @@ class StoredShards:
         try:
             found = {place: part for place, (_, part) in self._read(places).items()}
         except DamagedShardError:
-            self._confirm()
+            self._hold.confirm_held()
             raise
         for place, part in found.items():
             self._parts[place] = part
@@ -175,10 +185,13 @@ class StoredShards:
         etags = before.etags if before else {}
         return self._root(wanted.model_copy(update={"built": wanted.built.model_copy(update=update), "etags": etags}))
 
-    def written(self, wanted: Published) -> Published:
-        """Put the shards that changed; returns the root to put next, which names all."""
+    def written(self, wanted: Published, sequence: int) -> Published:
+        """Put the shards that changed; returns the root to put next, which names all.
+
+        Their names are made from `sequence`, which is greater than that of all roots that this run has put.
+        """
         if self._last is None or wanted.built is not self._last.built or wanted.etags is not self._last.etags:
-            self._write(wanted)
+            self._write(wanted, sequence)
             self._last = wanted
         return self._root(wanted)
 
@@ -190,13 +203,13 @@ class StoredShards:
         built = shards.without_rows(wanted.built).model_copy(update=update)
         return chunk_names.packed(wanted.model_copy(update={"built": built, "etags": {}, "stale_shards": stale}))
 
-    def _write(self, wanted: Published) -> None:
+    def _write(self, wanted: Published, sequence: int) -> None:
         etags, before = wanted.etags, self._names
         rows, changed = self._changes(wanted)
         if isinstance(etags, Etags):
             etags.load(changed if etags.shards == len(rows) else range(etags.shards))
         lines = {place: shards.encoded(rows[place]) for place in changed}
-        token = hashlib.sha256(f"{self._owner} {wanted.sequence}".encode()).hexdigest()[:_TOKEN_LENGTH]
+        token = hashlib.sha256(f"{self._owner} {sequence}".encode()).hexdigest()[:_TOKEN_LENGTH]
         names = {place: f"{shards.digest(line)}{token}" if rows[place] else "" for place, line in lines.items()}
         self._put({key(names[place]): _body(line, rows[place], etags) for place, line in lines.items() if rows[place]})
         self._names = tuple(names[place] if place in names else before[place] for place in range(len(rows)))
@@ -220,11 +233,11 @@ class StoredShards:
 
     def _put(self, bodies: Mapping[str, bytes]) -> None:
         def put(item: tuple[str, bytes]) -> str:
-            return put_until_answered(self._store, *item, If.ALWAYS)
+            return put_until_answered(self._store, *item, If.ALWAYS, self._hold.require_valid)
 
         if bodies:
             for _ in parallel_map(put, bodies.items(), self._store.parallel):
-                pass
+                self._hold.renew_if_needed()
             self._store.flush()  # before the record names them
 
     def sweep(self, before_each: BeforeEach = nothing, *, is_thorough: bool = False) -> None:

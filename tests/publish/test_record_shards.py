@@ -1,22 +1,25 @@
 """The shards of a large record: only what changed is read and written, and what is replaced is deleted."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from generator.errors import StoreError
-from generator.publish import record
+from generator.publish import record, record_shards
 from generator.publish.lease import Lease
+from generator.publish.stores import clock
 from generator.publish.stores.store import If
 from generator.tree import shards
 from generator.tree.files import SHARDS
-from tests.publish.faults.scene import Scene, check_whole, record_of
+from tests.publish.faults.scene import LEASE_S, Scene, check_whole, record_of
 from tests.support.faults import fast_folder
 from tests.support.records import named_shards, shard_keys, sharded
 from tests.support.rows import market_id
 from tests.support.s3.server import S3Server
+from tests.support.s3.wire import Request
 from tests.support.stores import use_credentials
 
 
@@ -162,6 +165,27 @@ def test_a_shard_that_a_killed_publisher_put_late_is_deleted_by_the_first_run_af
         store.put(orphan, b"late", If.ALWAYS)
         scene.publish(site)
         assert shard_keys(scene.objects()) == named_shards(bodies(scene))
+
+
+def test_a_store_so_slow_that_putting_all_shards_outlasts_the_lease_is_published_to(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited = [0.0]
+
+    def wait(request: Request) -> None:
+        if request.operation == "PutObject" and f"/{SHARDS}" in f"/{request.key}":
+            scene.pass_time(0.25 * LEASE_S)
+            waited[0] += 0.25 * LEASE_S
+
+    scene.server.before = wait
+    monkeypatch.setattr(clock, "elapsed", lambda: time.monotonic() + waited[0])
+    monkeypatch.setattr(record_shards, "parallel_map", lambda work, items, _: map(work, items))
+    with sharded():
+        many = {f"m{number}": {"question": f"Question {number}?"} for number in range(1, 10)}
+        site = scene.site("a", 0, **many)
+        scene.publish(site)
+        assert waited[0] > LEASE_S
+        check_whole(scene.objects(), site)
 
 
 def test_verification_deletes_the_shards_of_a_record_that_was_lost(scene: Scene) -> None:

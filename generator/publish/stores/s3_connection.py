@@ -4,7 +4,6 @@ Knows no objects, and retries nothing: the caller must know what a failure leave
 """
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -19,7 +18,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, NoCredentialsError
 
 from generator.errors import StoreError
-from generator.publish.stores import s3_answers
+from generator.publish.stores import clock, s3_answers
 from generator.publish.stores.s3_errors import Asked, translated
 from generator.publish.stores.store import UnavailableError, UnreachableError
 
@@ -33,8 +32,6 @@ LONGEST_REQUEST: Final = timedelta(seconds=70)
 _CONNECT: Final = 1 / 4
 _REGION: Final = "us-east-1"
 _POOL: Final = 64
-#: Includes the time the machine is suspended, where there is such a clock.
-_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Connection:
@@ -105,7 +102,7 @@ class Connection:
         if self._last_date is None:
             raise StoreError(f"{self.name}: the store's answers have no Date header; choose a store that sends it")
         said, at = self._last_date
-        return said + timedelta(seconds=time.clock_gettime(_CLOCK) - at)
+        return said + timedelta(seconds=clock.elapsed() - at)
 
     def _ask(self) -> None:
         try:
@@ -153,4 +150,4 @@ class Connection:
             said = parsedate_to_datetime(http_response.headers.get("Date", ""))
         except ValueError:
             return
-        self._last_date = said.replace(tzinfo=UTC), time.clock_gettime(_CLOCK)
+        self._last_date = said.replace(tzinfo=UTC), clock.elapsed()

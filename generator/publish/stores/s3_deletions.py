@@ -8,7 +8,7 @@ from generator.errors import StoreError
 from generator.publish.stores.requests import parallel_map
 from generator.publish.stores.s3_connection import Connection
 from generator.publish.stores.s3_errors import DeniedError, is_transient, is_unsupported, of_answer
-from generator.publish.stores.store import BeforeEach
+from generator.publish.stores.store import MOST_DELETED, BeforeEach
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     _Select = Callable[[ListObjectVersionsOutputTypeDef], list[ObjectIdentifierTypeDef]]
 
-#: The most objects that one request deletes (S3 API, DeleteObjects).
-_BATCH: Final = 1_000
 _PARALLEL: Final = 16
 _OK: Final = 200
 _VERSIONED: Final = ("Enabled", "Suspended")
@@ -44,8 +42,8 @@ class Deletions:
 
     def delete(self, objects: "Sequence[ObjectIdentifierTypeDef]", before_each: BeforeEach) -> None:
         """Delete objects, or the given versions of them, whether they exist or not."""
-        for start in range(0, len(objects), _BATCH):
-            batch = objects[start : start + _BATCH]
+        for start in range(0, len(objects), MOST_DELETED):
+            batch = objects[start : start + MOST_DELETED]
             before_each()
             if not (self._supports_bulk and self._delete_batch(batch)):
                 self._supports_bulk = False

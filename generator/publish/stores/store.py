@@ -20,6 +20,8 @@ class If(Enum):
     ABSENT = "absent"
 
 
+#: The most objects that one request deletes (S3 API, DeleteObjects).
+MOST_DELETED: Final = 1_000
 #: When a put may take effect; a string stands for: only while this is the object's ETag.
 Condition: TypeAlias = If | str
 #: Called before each request of a method that makes many, in any thread; an error it raises ends the method.
