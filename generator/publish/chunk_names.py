@@ -4,12 +4,12 @@ Generations whose index may be missing keep theirs, as differences from the curr
 begun, are to be deleted, or belong to publishers that were cut short.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
 from generator.api import keys
-from generator.publish.record import Abandoned, Published
+from generator.publish.record import Abandoned, DamagedShardError, Published
 from generator.publish.stores.requests import with_retries
 from generator.publish.stores.store import Store
 from generator.search import published as search_index
@@ -20,8 +20,8 @@ Entry = TypeVar("Entry", bound=Current)
 Pair = tuple[str, str]
 #: The chunk names of generations, by list and name.
 Names = Mapping[Pair, tuple[str, ...]]
-#: Reads those of more generations, in order.
-Read = Callable[[Sequence[Pair]], Iterable[tuple[str, ...]]]
+#: Reads those of more generations, in order; None for one of which the index is missing, if it may be.
+Read = Callable[[Sequence[Pair], Collection[Pair]], Iterable[tuple[str, ...] | None]]
 
 #: Between the first and the last position of chunks that the current generation has, too.
 _TO: Final = "-"
@@ -43,28 +43,41 @@ def packed(record: Published) -> Published:
     return _of_work(record, pack).model_copy(update={"built": built.model_copy(update=update)})
 
 
-def unpacked(record: Published, read: Callable[[Sequence[Pair]], Iterable[tuple[str, ...]]], known: Names) -> Published:
+def unpacked(record: Published, read: Read, known: Names) -> Published:
     """The record with all chunk names: the `known` ones, and others that are `read` from indexes."""
     built = record.built
-    left_out = {name: current for name, current in built.all_lists().items() if layouts.has_chunks(current)}
-    wanted = {(name, current.generation) for name, current in left_out.items()}
-    wanted |= {entry.pair for entry in built.retired if not entry.partial and layouts.has_chunks(entry)}
-    missing = sorted(wanted - known.keys())
-    names = {**known, **dict(zip(missing, read(missing), strict=True))}
-    bases = {name: names[name, current.generation] for name, current in left_out.items()}
+    names = _left_out(record, read, known)
+    bases = {name: names.get((name, current.generation), ()) for name, current in built.all_lists().items()}
 
     def unpack(entry: Retired) -> Retired:
         return _with_names(entry, _unpack(entry.chunks, bases.get(entry.list, ())))
 
-    def found(list_name: str, entry: Entry) -> Entry:
+    def completed(list_name: str, entry: Entry) -> Entry:
         return _with_names(entry, names.get((list_name, entry.generation), ()))
 
     update = {
-        "lists": {name: found(name, current) for name, current in built.lists.items()},
-        "search": built.search and found(keys.SEARCH, built.search),
-        "retired": tuple(unpack(entry) if entry.partial else found(entry.list, entry) for entry in built.retired),
+        "lists": {name: completed(name, current) for name, current in built.lists.items()},
+        "search": built.search and completed(keys.SEARCH, built.search),
+        "retired": tuple(unpack(entry) if entry.partial else completed(entry.list, entry) for entry in built.retired),
     }
     return _of_work(record, unpack).model_copy(update={"built": built.model_copy(update=update)})
+
+
+def _left_out(record: Published, read: Read, known: Names) -> Names:
+    """The names that the record leaves out: the `known` ones, and others that are `read` from indexes."""
+    built = record.built
+    current = {pair for pair, entry in built.current().items() if layouts.has_chunks(entry)}
+    retired = {entry.pair for entry in built.retired if not entry.partial and layouts.has_chunks(entry)}
+    # A publisher that was cut short may have deleted an index late. What it meant to delete is all that is left then.
+    due = {entry.pair: entry for abandoned in record.abandoned for entry in abandoned.due}
+    deleted = {pair: entry for pair, entry in due.items() if pair not in current}
+    missing = sorted((current | retired) - known.keys())
+    found = dict(zip(missing, read(missing, deleted.keys()), strict=True))
+    names = {**known, **{pair: names for pair, names in found.items() if names is not None}}
+    for pair in found.keys() - names.keys():
+        base = built.all_lists().get(pair[0])
+        names[pair] = _unpack(deleted[pair].chunks, names.get((pair[0], base.generation), ()) if base else ())
+    return names
 
 
 def of_manifest(built: Manifest) -> Names:
@@ -72,14 +85,21 @@ def of_manifest(built: Manifest) -> Names:
     return {pair: entry.chunks for pair, entry in built.generations().items()}
 
 
-def of_index(store: Store, pair: Pair) -> tuple[str, ...]:
-    """The chunk names in the index of a stored generation; none if it is missing or damaged, and so the generation."""
-    stored = with_retries(partial(store.get, keys.index(*pair)))
+def of_index(store: Store, pair: Pair, *, may_be_gone: bool = False) -> tuple[str, ...] | None:
+    """The chunk names in the index of a stored generation; None if it is missing and may be.
+
+    Raise DamagedShardError if it is missing or altered: nothing else could find its chunks, to delete them with the
+    withdrawn markets that they show.
+    """
+    key = keys.index(*pair)
+    stored = with_retries(partial(store.get, key))
+    if stored is None and may_be_gone:
+        return None
     read: Callable[[bytes], Sequence[str]] = search_index.object_names if pair[0] == keys.SEARCH else chunks.names
     try:
-        return tuple(read(stored.body)) if stored else ()
+        return tuple(read(stored.body if stored else b""))
     except ValueError:
-        return ()
+        raise DamagedShardError(store.name, key, is_missing=stored is None) from None
 
 
 def _of_work(record: Published, change: Callable[[Retired], Retired]) -> Published:

@@ -16,8 +16,8 @@ from generator.api.times import instant
 from generator.config.settings import LONGEST_LEASE
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.publish import process_identity, record
-from generator.publish.record import Published, Work
-from generator.publish.record_shards import DamagedShardError, StoredShards
+from generator.publish.record import DamagedShardError, Published, Work
+from generator.publish.record_shards import StoredShards
 from generator.publish.stores import clock
 from generator.publish.stores.requests import put_until_answered, with_retries
 from generator.publish.stores.store import ConditionFailedError, If, Store, Stored, UnavailableError

@@ -22,7 +22,7 @@ from generator.api.times import instant
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError, StoreError
 from generator.progress import Progress
-from generator.publish import blocklist, invalidation, record_shards, store_checks
+from generator.publish import blocklist, etags, invalidation, store_checks
 from generator.publish import plan as planning
 from generator.publish.apply import Applier, Rehearsing, Tally
 from generator.publish.audit import audit, late, stray_details, unreached
@@ -192,7 +192,7 @@ class Publisher:
         self._sweep_leftovers(plan)
         self._applier.upload_generations(plan)
         put = self._applier.replace(plan)
-        self._commit(plan, record_shards.updated(before.etags, put, frozenset(plan.touched()) - put.keys()))
+        self._commit(plan, etags.updated(before.etags, put, frozenset(plan.touched()) - put.keys()))
         self._unreached = frozenset()
         return plan
 
@@ -239,7 +239,8 @@ class Publisher:
                 "are_versions_kept": plan.purges,
             }
         )
-        has_more = plan.due or plan.purges or published.abandoned or self._lease.is_sharded
+        has_shards = self._lease.is_sharded or self._may_find_shards or published.abandoned
+        has_more = plan.due or plan.purges or has_shards
         if plan.shows_markets or has_more:
             self._lease.hold(committed, ())
         else:
@@ -274,7 +275,7 @@ class Publisher:
         if published.work is None:
             return
         self._applier.sweep(plan)
-        may_find_shards = self._lease.is_sharded and (plan.purges or self._may_find_shards or published.abandoned)
+        may_find_shards = plan.purges or self._may_find_shards or published.abandoned
         self._lease.sweep_shards(is_thorough=self._extras.is_verifying or bool(may_find_shards))
         self._store.flush()  # or what was deleted might come back after a power failure, unknown to the record
         swept = published.model_copy(update={"due": ()})

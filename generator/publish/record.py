@@ -12,6 +12,7 @@ from typing import Final
 from pydantic import Field, ValidationError
 
 from generator.api.times import instant
+from generator.errors import StoreError
 from generator.tree import layouts, manifest
 from generator.tree.manifest import Current, Manifest, Retired, StoredModel
 from generator.wording import counted
@@ -22,6 +23,16 @@ FORMAT: Final = 1
 #: How long after the end of a publisher its last requests may take effect. Stores refuse signatures that are older than
 #: a quarter of an hour, and no proxy holds a request for longer than this.
 _IN_FLIGHT: Final = timedelta(hours=1)
+
+
+class DamagedShardError(StoreError):
+    """A shard that the record names is missing or altered, or an index that says what the record leaves out."""
+
+    def __init__(self, store: str, key: str, *, is_missing: bool) -> None:
+        found = "missing" if is_missing else "altered"
+        super().__init__(
+            f"{store}: {key}: {found}; it is part of the record, which `public-markets rebuild --verify` writes anew"
+        )
 
 
 class Work(StoredModel):
@@ -60,7 +71,8 @@ class Published(StoredModel):
     After a withdrawal, `are_caches_stale` until a CDN was invalidated, by whichever run first knows one, and
     `are_versions_kept` until the old versions of objects were deleted. `probed_at` is when the store last proved that
     it honours conditional puts. `abandoned` is what publishers that were cut short may still do. `stale_shards` are
-    those that the record no longer names and that are still to be deleted.
+    those that the record no longer names and that are still to be deleted. `retirements` are the times at which other
+    retired generations than those of `built` were retired, by the shard that names them.
     """
 
     format: int = FORMAT
@@ -75,6 +87,7 @@ class Published(StoredModel):
     abandoned: tuple[Abandoned, ...] = Field(default=(), exclude_if=operator.not_)
     are_versions_kept: bool = Field(default=False, exclude_if=operator.not_)
     stale_shards: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    retirements: Mapping[str, str] = Field(default_factory=dict, exclude_if=operator.not_)
 
     def encoded(self) -> bytes:
         """The object's bytes."""

@@ -7,86 +7,41 @@ two lines: the rows, by whose digest it is compared with those of a folder, and 
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
-from generator.errors import StoreError
-from generator.publish import chunk_names
+from generator.publish import chunk_names, retired_shards
 from generator.publish.chunk_names import Pair
-from generator.publish.record import Published
+from generator.publish.etags import Etags, Part, part_of
+from generator.publish.record import DamagedShardError, Published
+from generator.publish.retired_shards import Group, Together
 from generator.publish.stores.requests import parallel_map, put_until_answered, with_retries
 from generator.publish.stores.store import BeforeEach, If, Store, nothing
 from generator.tree import shards
 from generator.tree.files import SHARDS
-from generator.tree.manifest import Manifest
+from generator.tree.manifest import Manifest, Retired
 from generator.tree.shards import Rows
 
 #: Hexadecimal digits that tell the shards of one put of the record from those of all others.
 _TOKEN_LENGTH: Final = 6
+#: How many times fewer shards a first publish puts before its objects than after them.
+_FEWER: Final = 64
 
-#: The ETags of one shard's objects, by key.
-_Part = Mapping[str, str]
-
-
-class DamagedShardError(StoreError):
-    """A shard that the record names is missing or altered."""
+Parsed = TypeVar("Parsed")
 
 
-class Etags(Mapping[str, str]):
-    """The store's ETags by key. Those of a shard are read when one of them is asked for."""
+@dataclass(frozen=True)
+class _After:
+    """The shards of a record: all rows, the places of those that differ from what is stored, and retired generations.
 
-    def __init__(self, parts: Sequence[_Part | None], read: Callable[[Collection[int]], Mapping[int, _Part]]) -> None:
-        self._parts = [*parts]
-        self._read = read
+    Of these, groups that stay as they are, and those that need a new shard.
+    """
 
-    @property
-    def shards(self) -> int:
-        """The number of shards."""
-        return len(self._parts)
-
-    def part(self, place: int) -> _Part | None:
-        """Those of a shard; None if they were not read, so none of them has changed."""
-        return self._parts[place]
-
-    def load(self, places: Collection[int]) -> None:
-        """Read those of several shards at once."""
-        wanted = [place for place in places if self._parts[place] is None]
-        for place, part in (self._read(wanted) if wanted else {}).items():
-            self._parts[place] = part
-
-    def updated(self, put: Mapping[str, str], gone: Collection[str]) -> "Etags":
-        """The ETags after objects were put or deleted."""
-        changes: dict[int, dict[str, str | None]] = {}
-        for key, etag in (*put.items(), *((key, None) for key in gone)):
-            changes.setdefault(self._place(key), {})[key] = etag
-        self.load(changes)
-        after = Etags(self._parts, self._read)
-        for place, changed in changes.items():
-            merged = {**(self._parts[place] or {}), **changed}
-            after._parts[place] = {key: etag for key, etag in merged.items() if etag is not None}
-        return after
-
-    def _place(self, key: str) -> int:
-        return shards.place(shards.name_of(key), len(self._parts) - 1)
-
-    def __getitem__(self, key: str) -> str:
-        place = self._place(key)
-        self.load([place])
-        return (self._parts[place] or {})[key]
-
-    def __iter__(self) -> Iterator[str]:
-        self.load(range(len(self._parts)))
-        return (key for part in self._parts for key in part or {})
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-def updated(etags: Mapping[str, str], put: Mapping[str, str], gone: Collection[str]) -> Mapping[str, str]:
-    """The ETags after objects were put or deleted."""
-    if isinstance(etags, Etags):
-        return etags.updated(put, gone)
-    return {key: etag for key, etag in {**etags, **put}.items() if key in put or key not in gone}
+    rows: Sequence[Rows]
+    changed: Sequence[int]
+    kept: Mapping[str, Group]
+    new: Sequence[Together]
 
 
 class Hold(Protocol):
@@ -111,7 +66,8 @@ class StoredShards:
         self._hold = hold
         self._names: tuple[str, ...] = ()
         self._rows: Sequence[Rows] = ()
-        self._parts: list[_Part | None] = []
+        self._parts: list[Part | None] = []
+        self._groups: Mapping[str, Group] = {}
         #: Shards that the record no longer names, and that are still to be deleted.
         self._stale: frozenset[str] = frozenset()
         self._last: Published | None = None
@@ -119,13 +75,45 @@ class StoredShards:
     @property
     def exist(self) -> bool:
         """Whether there are any."""
-        return bool(self._names or self._stale)
+        return bool(self._named or self._stale)
+
+    @property
+    def _named(self) -> frozenset[str]:
+        """The names of all shards of the record."""
+        return frozenset((*self._names, *self._groups)) - {""}
 
     def read(self, root: Published, known: Manifest | None) -> Published:
         """The whole record; raise DamagedShardError if that cannot be read. What `known` says, too, is not read."""
-        self._last, self._stale, self._names = None, frozenset(root.stale_shards), root.built.shard_names
-        if not self._names:
+        self._last, self._stale = None, frozenset(root.stale_shards)
+        self._names, self._rows, self._parts, self._groups = root.built.shard_names, (), [], {}
+        if not (self._names or root.retirements):
             return root
+        try:
+            return self._whole(root, known)
+        except DamagedShardError:
+            self._stale = (self._stale | {*self._names, *root.retirements}) - {""}
+            self._names, self._groups = (), {}
+            raise
+
+    def _whole(self, root: Published, known: Manifest | None) -> Published:
+        retired = self._retired(root, known)
+        whole = self._with_rows(root, known) if self._names else root
+        built = whole.built.model_copy(update={"retired": (*root.built.retired, *retired)})
+        whole = whole.model_copy(update={"built": built, "retirements": {}, "stale_shards": ()})
+        return chunk_names.unpacked(whole, self._chunk_names, chunk_names.of_manifest(known) if known else {})
+
+    def _retired(self, root: Published, known: Manifest | None) -> list[Retired]:
+        """The retired generations of which the root names shards only."""
+        found = retired_shards.by_digest(known.retired if known else ())
+        together = {name: found.get(name[: shards.DIGEST_LENGTH]) for name in root.retirements}
+        missing = [name for name, of_folder in together.items() if of_folder is None]
+        read = parallel_map(partial(self._shard, retired_shards.parsed), missing, self._store.parallel)
+        together |= dict(zip(missing, read, strict=True))
+        dated = {name: retired_shards.retired_at(together[name] or (), at) for name, at in root.retirements.items()}
+        self._groups = {name: retired_shards.group(entries) for name, entries in dated.items()}
+        return [entry for entries in dated.values() for entry in entries]
+
+    def _with_rows(self, root: Published, known: Manifest | None) -> Published:
         count = len(self._names) - 1
         rows = shards.split(known, count) if known else [{} for _ in self._names]
         differing = [
@@ -133,23 +121,19 @@ class StoredShards:
             if name[: shards.DIGEST_LENGTH] != (shards.digest(shards.encoded(rows[place])) if rows[place] else "")
         ]  # fmt: skip
         self._parts = [None if name else {} for name in self._names]
-        try:
-            found = self._read(differing)
-        except DamagedShardError:
-            self._stale, self._names = self._stale | {*self._names} - {""}, ()
-            raise
-        for place, (read, part) in found.items():
+        for place, (read, part) in self._read(differing).items():
             rows[place], self._parts[place] = read, part
         self._rows = rows
         etags = Etags(self._parts, self._read_parts)
-        names = chunk_names.of_manifest(known) if known else {}
-        root = chunk_names.unpacked(root, self._chunk_names, names)
-        return root.model_copy(update={"built": shards.joined(root.built, rows), "etags": etags, "stale_shards": ()})
+        return root.model_copy(update={"built": shards.joined(root.built, rows), "etags": etags})
 
-    def _chunk_names(self, pairs: Sequence[Pair]) -> Iterator[tuple[str, ...]]:
-        return parallel_map(lambda pair: chunk_names.of_index(self._store, pair), pairs, self._store.parallel)
+    def _chunk_names(self, pairs: Sequence[Pair], may_be_gone: Collection[Pair]) -> Iterator[tuple[str, ...] | None]:
+        def read(pair: Pair) -> tuple[str, ...] | None:
+            return chunk_names.of_index(self._store, pair, may_be_gone=pair in may_be_gone)
 
-    def _read_parts(self, places: Collection[int]) -> dict[int, _Part]:
+        return parallel_map(read, pairs, self._store.parallel)
+
+    def _read_parts(self, places: Collection[int]) -> dict[int, Part]:
         try:
             found = {place: part for place, (_, part) in self._read(places).items()}
         except DamagedShardError:
@@ -159,26 +143,23 @@ class StoredShards:
             self._parts[place] = part
         return found
 
-    def _read(self, places: Collection[int]) -> dict[int, tuple[Rows, _Part]]:
-        return dict(zip(places, parallel_map(self._shard, places, self._store.parallel), strict=True))
+    def _read(self, places: Collection[int]) -> dict[int, tuple[Rows, Part]]:
+        def shard(place: int) -> tuple[Rows, Part]:
+            return self._shard(_parsed, self._names[place]) if self._names[place] else ({}, {})
 
-    def _shard(self, place: int) -> tuple[Rows, _Part]:
-        name = self._names[place]
-        if not name:
-            return {}, {}
+        return dict(zip(places, parallel_map(shard, places, self._store.parallel), strict=True))
+
+    def _shard(self, parse: Callable[[bytes, str], Parsed], name: str) -> Parsed:
         stored = with_retries(partial(self._store.get, key(name)))
         try:
-            return _parsed(stored.body if stored else b"", name)
+            return parse(stored.body if stored else b"", name)
         except ValueError:
-            raise DamagedShardError(
-                f"{self._store.name}: {key(name)}: {'altered' if stored else 'missing'}; it is part of the record, "
-                "which `public-markets rebuild --verify` writes anew"
-            ) from None
+            raise DamagedShardError(self._store.name, key(name), is_missing=stored is None) from None
 
     def intent(self, wanted: Published, before: Published | None) -> Published | None:
         """The root to put before the shards of `wanted`: it says who puts them; None if none changes."""
-        rows, changed = self._changes(wanted)
-        if not changed and len(rows) == len(self._names):
+        after = self._after(wanted)
+        if not after.new and not after.changed and len(after.rows) == len(self._names):
             return None
         built = before.built if before else wanted.built.emptied()
         update = {"objects": built.objects, "markets": built.markets, "slugs": built.slugs}
@@ -196,39 +177,73 @@ class StoredShards:
         return self._root(wanted)
 
     def _root(self, wanted: Published) -> Published:
-        stale = tuple(sorted(self._stale))
-        if not self._names:
+        built, stale = wanted.built, tuple(sorted(self._stale))
+        if not self._named:
             return wanted.model_copy(update={"etags": dict(wanted.etags), "stale_shards": stale})
-        update = {"shard_names": self._names, "market_count": len(wanted.built.markets)}
-        built = shards.without_rows(wanted.built).model_copy(update=update)
-        return chunk_names.packed(wanted.model_copy(update={"built": built, "etags": {}, "stale_shards": stale}))
+        if self._names:
+            update = {"shard_names": self._names, "market_count": len(built.markets)}
+            built = shards.without_rows(built).model_copy(update=update)
+        built = built.model_copy(update={"retired": retired_shards.outside(built.retired, self._groups)})
+        root = wanted.model_copy(
+            update={
+                "built": built,
+                "etags": {} if self._names else dict(wanted.etags),
+                "retirements": {name: group.at for name, group in self._groups.items()},
+                "stale_shards": stale,
+            }
+        )
+        return chunk_names.packed(root)
 
     def _write(self, wanted: Published, sequence: int) -> None:
-        etags, before = wanted.etags, self._names
-        rows, changed = self._changes(wanted)
+        etags, before, after = wanted.etags, self._named, self._after(wanted)
+        rows = after.rows
         if isinstance(etags, Etags):
-            etags.load(changed if etags.shards == len(rows) else range(etags.shards))
-        lines = {place: shards.encoded(rows[place]) for place in changed}
+            etags.load(after.changed if etags.shards == len(rows) else range(etags.shards))
         token = hashlib.sha256(f"{self._owner} {sequence}".encode()).hexdigest()[:_TOKEN_LENGTH]
-        names = {place: f"{shards.digest(line)}{token}" if rows[place] else "" for place, line in lines.items()}
-        self._put({key(names[place]): _body(line, rows[place], etags) for place, line in lines.items() if rows[place]})
-        self._names = tuple(names[place] if place in names else before[place] for place in range(len(rows)))
-        self._stale = (self._stale | {*before}) - {*self._names, ""}
-        self._rows = rows
-        self._parts = [_part(etags, place, rows) for place in range(len(rows))]
+        bodies: dict[str, bytes] = {}
 
-    def _changes(self, wanted: Published) -> tuple[Sequence[Rows], list[int]]:
-        """The rows of all shards, and the places of those that differ from what is stored."""
-        count = shards.number(len(wanted.built.markets), max(0, len(self._names) - 1))
+        def named(line: bytes, body: bytes) -> str:
+            name = f"{shards.digest(line)}{token}"
+            bodies[key(name)] = body
+            return name
+
+        names = dict(enumerate(self._names if len(rows) == len(self._names) else ()))
+        for place in after.changed:
+            line = shards.encoded(rows[place])
+            names[place] = named(line, _body(line, rows[place], etags)) if rows[place] else ""
+        groups = dict(after.kept)
+        for together in after.new:
+            line = retired_shards.encoded(together)
+            groups[named(line, line + b"\n")] = retired_shards.group(together)
+        self._put(bodies)
+        self._names, self._groups = tuple(names[place] for place in range(len(rows))), groups
+        self._stale = (self._stale | before) - self._named
+        self._rows = rows
+        self._parts = [part_of(etags, place, rows) for place in range(len(rows))]
+
+    def _after(self, wanted: Published) -> "_After":
+        count = self._number(wanted.built)
         rows = shards.split(wanted.built, count) if count else []
         is_kept = len(rows) == len(self._names)
-        return rows, [
+        changed = [
             place for place, shard in enumerate(rows)
             if not is_kept or shard != self._rows[place] or self._has_other_etags(wanted.etags, place)
         ]  # fmt: skip
+        retired = wanted.built.retired
+        if not retired_shards.are_split(len(retired), are_already=bool(self._groups), is_sharded=bool(rows)):
+            return _After(rows, changed, {}, [])
+        return _After(rows, changed, *retired_shards.split(retired, self._groups))
+
+    def _number(self, built: Manifest) -> int:
+        """The number of shards of markets; few for an intent, after which the commit would put all of them again."""
+        before = max(0, len(self._names) - 1)
+        count = shards.number(len(built.markets), before)
+        if built.complete or before == count:
+            return count
+        return before or max(1, count // _FEWER)
 
     def _has_other_etags(self, etags: Mapping[str, str], place: int) -> bool:
-        part = _part(etags, place, self._rows)
+        part = part_of(etags, place, self._rows)
         return part is not None and part != self._parts[place]
 
     def _put(self, bodies: Mapping[str, bytes]) -> None:
@@ -245,7 +260,7 @@ class StoredShards:
         stale = {key(name) for name in self._stale}
         if is_thorough:
             found = with_retries(lambda: [listed.key for listed in self._store.list(SHARDS)])
-            stale |= {*found} - {key(name) for name in self._names if name}
+            stale |= {*found} - {key(name) for name in self._named}
         if stale:
             with_retries(partial(self._store.delete, sorted(stale), before_each))
         self._stale = frozenset()
@@ -256,7 +271,7 @@ def key(name: str) -> str:
     return f"{SHARDS}{name}"
 
 
-def _parsed(body: bytes, name: str) -> tuple[Rows, _Part]:
+def _parsed(body: bytes, name: str) -> tuple[Rows, Part]:
     """The rows and ETags of a shard; raise ValueError if it is not the one of that name."""
     line, _, etags = body.partition(b"\n")
     if shards.digest(line) != name[: shards.DIGEST_LENGTH]:
@@ -269,10 +284,3 @@ def _parsed(body: bytes, name: str) -> tuple[Rows, _Part]:
 def _body(line: bytes, rows: Rows, etags: Mapping[str, str]) -> bytes:
     found = [etags.get(shards.key_of(name), "") for name in sorted(rows)]
     return b"%b\n%b\n" % (line, json.dumps(found, separators=(",", ":")).encode())
-
-
-def _part(etags: Mapping[str, str], place: int, rows: Sequence[Rows]) -> _Part | None:
-    if isinstance(etags, Etags) and etags.shards == len(rows):
-        return etags.part(place)
-    found = ((object_key, etags.get(object_key)) for object_key in map(shards.key_of, rows[place]))
-    return {object_key: etag for object_key, etag in found if etag is not None}

@@ -100,9 +100,10 @@ def first_pages(list_name: str, generation: str, limits: Iterable[int]) -> list[
 
 def chunk_keys(known: Known) -> set[str]:
     """The keys of all chunks of these generations."""
-    return set(
-        chain.from_iterable(_chunk_keys(list_name, generation.chunks) for (list_name, _), generation in known.items())
-    )
+    names: dict[str, set[str]] = {}  # each once: a day's generations have few chunks of their own
+    for (list_name, _), generation in known.items():
+        names.setdefault(list_name, set()).update(generation.chunks)
+    return set(chain.from_iterable(_chunk_keys(list_name, found) for list_name, found in names.items()))
 
 
 def has_chunks(generation: Current) -> bool:

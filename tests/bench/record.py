@@ -1,5 +1,7 @@
 """What a publish reads and writes of the record: with 50 changed markets, at two sizes. `python -m tests.bench.record`.
 
+Also after a day of builds every five minutes, each of which replaced all lists.
+
 The protocol runs as it is, on a store in memory and on made-up manifests with as many lists and chunks as the demo's.
 A changed market changes two chunks of every list it is in. What readers see is neither made nor put. The publish before
 had changed as many.
@@ -9,12 +11,14 @@ import hashlib
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
 from generator.api import keys
 from generator.api.contract import SORTS, StatusFilter
+from generator.api.times import instant
 from generator.publish import record
 from generator.publish.lease import Lease
 from generator.publish.plan import Plan
@@ -33,6 +37,10 @@ SIZES: Final = (20_000, 90_910)
 ITEMS: Final = 100
 CHANGED: Final = 50
 GOAL_BYTES: Final = 1_000_000
+NOW: Final = datetime(2026, 2, 1, 12, tzinfo=UTC)
+#: Builds that a day's walks may still be in.
+BUILDS: Final = 287
+EVERY: Final = timedelta(minutes=5)
 _CATEGORIES: Final = ("politics", "sports", "science", "economics", "culture")
 _CHUNKS_PER_CHANGE: Final = 2
 
@@ -65,7 +73,7 @@ class _Memory:
             self.traffic.add(operation, size)
 
     def now(self) -> datetime:
-        return datetime(2026, 2, 1, tzinfo=UTC)
+        return NOW
 
     def get(self, key: str) -> Stored | None:
         body = self._objects.get(key)
@@ -160,14 +168,41 @@ def changed(before: Manifest, minute: int, rng: random.Random) -> Manifest:
     chosen = rng.sample(sorted(before.markets), CHANGED)
     objects = {keys.detail(market_id): _hex(rng, 32) for market_id in chosen}
     objects |= {key: _hex(rng, 32) for key in before.objects if not keys.is_detail(key)}
-    lists = {}
-    for name, current in before.lists.items():
-        names, share = [*current.chunks], current.count / len(before.markets)
-        for place in rng.sample(range(len(names)), min(len(names), round(CHANGED * share * _CHUNKS_PER_CHANGE))):
-            names[place] = _hex(rng, 32)
-        lists[name] = _generation(rng, current.count, names)
+    lists = replaced(before.lists, len(before.markets), rng)
     update = {"as_of": f"2026-01-31T12:{minute:02}:00.000Z", "lists": lists, "objects": {**before.objects, **objects}}
     return before.model_copy(update=update)
+
+
+def replaced(lists: Mapping[str, Current], markets: int, rng: random.Random) -> dict[str, Current]:
+    """The lists after that many of the markets have changed."""
+    found = {}
+    for name, current in lists.items():
+        names, share = [*current.chunks], current.count / markets
+        for place in rng.sample(range(len(names)), min(len(names), round(CHANGED * share * _CHUNKS_PER_CHANGE))):
+            names[place] = _hex(rng, 32)
+        found[name] = _generation(rng, current.count, names)
+    return found
+
+
+def day(built: Manifest, rng: random.Random) -> Manifest:
+    """The manifest after a day of builds, in which every market is as it was before."""
+    lists, retired = built.lists, list[Retired]()
+    for build in range(BUILDS):
+        at = instant(NOW - (BUILDS - build) * EVERY)
+        retired += [Retired(list=name, retired_at=at, **dict(current)) for name, current in lists.items()]
+        lists = replaced(lists, len(built.markets), rng)
+    return built.model_copy(update={"lists": lists, "retired": tuple(retired)})
+
+
+def record_as(store: _Memory, built: Manifest, config: Any) -> None:
+    """Have the record say that this is published."""
+    lease = Lease(cast("Any", store), config.publish.lease)
+    published = lease.read()
+    assert published
+    wanted = published.model_copy(update={"built": built})
+    lease.hold(wanted, ())
+    lease.release(wanted)
+    store.traffic = _Traffic()
 
 
 def publish(store: _Memory, built: Manifest, known: Manifest | None, config: Any) -> _Traffic:
@@ -185,8 +220,8 @@ def publish(store: _Memory, built: Manifest, known: Manifest | None, config: Any
 def _whole(built: Manifest, before: Sequence[Manifest]) -> Manifest:
     """What the folder says after the build: with what the ones before retired."""
     retired = [
-        Retired(list=name, retired_at=built.as_of, **dict(current))
-        for earlier in before for name, current in earlier.lists.items()
+        Retired(list=name, retired_at=later.as_of, **dict(current))
+        for earlier, later in pairwise((*before, built)) for name, current in earlier.lists.items()
     ]  # fmt: skip
     return built.model_copy(update={"retired": tuple(retired)})
 
@@ -204,12 +239,19 @@ def measured(markets: int, config: Any) -> Mapping[str, _Traffic]:
     found["nothing changed"] = publish(store, builds[-1], folder, config)
     builds.append(changed(builds[-1], 15, rng))
     found[f"{CHANGED} changed, folder lost"] = publish(store, builds[-1], builds[-1], config)
+    after = day(builds[-1], rng)
+    record_as(store, after, config)
+    new = changed(after, 59, rng)
+    retired = [Retired(list=name, retired_at=new.as_of, **dict(current)) for name, current in after.lists.items()]
+    folder = new.model_copy(update={"retired": (*after.retired, *retired)})
+    found[f"{CHANGED} changed, after a day"] = publish(store, new, folder, config)
+    found["nothing changed, after a day"] = publish(store, new, folder, config)
     return found
 
 
 def run(runner: Runner) -> Iterator[str]:
     """Measure every size."""
-    config = make_config(runner.root, layout="chunks", publish__single_writer=True, cursor__lifetime=21_600)
+    config = make_config(runner.root, layout="chunks", publish__single_writer=True, cursor__lifetime=86_400)
     yield "## The record's traffic"
     yield ""
     rows, goals = [], []
@@ -219,7 +261,7 @@ def run(runner: Runner) -> Iterator[str]:
             read, put = traffic.bytes.get("GET", 0), traffic.bytes.get("PUT", 0)
             requests = (f"{traffic.requests.get(operation, 0):,}" for operation in ("GET", "PUT", "DELETE"))
             rows.append([f"{markets:,} markets, {name}", *requests, f"{read:,}", f"{put:,}", f"{read + put:,}"])
-            if name == f"{CHANGED} changed":
+            if name in (f"{CHANGED} changed", f"{CHANGED} changed, after a day"):
                 goals.append(Goal(f"bytes for {name} of {markets:,}", read + put, GOAL_BYTES).line())
     yield from table(["publish", "GET", "PUT", "DELETE", "bytes read", "bytes put", "bytes"], rows)
     yield ""

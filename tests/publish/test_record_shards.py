@@ -4,9 +4,11 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
+from generator.api import keys
 from generator.errors import StoreError
 from generator.publish import record, record_shards
 from generator.publish.lease import Lease
@@ -18,9 +20,12 @@ from tests.publish.faults.scene import LEASE_S, Scene, check_whole, record_of
 from tests.support.faults import fast_folder
 from tests.support.records import named_shards, shard_keys, sharded
 from tests.support.rows import market_id
+from tests.support.s3.behaviour import Fault
 from tests.support.s3.server import S3Server
 from tests.support.s3.wire import Request
 from tests.support.stores import use_credentials
+
+DENIED: Final = Fault(403, "AccessDenied")
 
 
 @pytest.fixture
@@ -47,8 +52,9 @@ def test_a_publish_reads_and_writes_only_the_shards_of_what_changed(scene: Scene
         scene.publish(new)
         after = shard_keys(scene.objects())
         assert len(before) == 4, "one of four has no market; one more is of everything else"
-        assert len(after - before) == len(before - after) == 2
-        assert sorted(requests_of_shards(scene, done)) == ["GetObject"] * 2 + ["PutObject"] * 2
+        assert len(before - after) == 2
+        assert len(after - before) == 2 + 1, "one more is of what was retired"
+        assert sorted(requests_of_shards(scene, done)) == ["GetObject"] * 2 + ["PutObject"] * 3
         assert after == named_shards(bodies(scene))
         check_whole(scene.objects(), new)
 
@@ -196,3 +202,101 @@ def test_verification_deletes_the_shards_of_a_record_that_was_lost(scene: Scene)
     scene.publish(site, is_verifying=True)
     check_whole(scene.objects(), site)
     assert not shard_keys(scene.objects())
+
+
+def test_a_first_publish_puts_each_shard_once_and_announces_the_markets_in_a_few(scene: Scene) -> None:
+    with sharded():
+        done = len(scene.server.log)
+        scene.publish(scene.site("a", 0))
+        puts = requests_of_shards(scene, done).count("PutObject")
+        assert puts == len(named_shards(bodies(scene))) + 1
+
+
+def test_the_markets_of_a_first_publish_that_was_killed_are_known(scene: Scene) -> None:
+    with sharded():
+        site = scene.site("a", 0)
+        scene.server.before = lambda request: DENIED if is_put_of(request, "v1/build.json") else None
+        with pytest.raises(StoreError):
+            scene.publish(site)
+        published = record_of(scene.objects())
+        assert published
+        assert not published.built.complete
+        assert published.built.markets == site.manifest.markets
+
+
+@pytest.mark.parametrize("when", ["announced", "put"])
+def test_no_shard_outlives_a_site_that_became_too_small_for_shards_while_it_got_them(scene: Scene, when: str) -> None:
+    small = scene.site("a", 0)
+    scene.publish(small)
+    with sharded():
+        kinds = {"announced": f"/{SHARDS}", "put": "v1/build.json"}
+        scene.server.before = lambda request: DENIED if is_put_of(request, kinds[when]) else None
+        with pytest.raises(StoreError):
+            scene.publish(scene.site("b", 1, m1={"question": "New?"}))
+    scene.server.before = None
+    scene.pass_time(LEASE_S + 2)
+    store, orphan = scene.store(small.config), f"{SHARDS}{'a' * 18}"
+    store.put(orphan, b"put by the killed one at the last moment", If.ALWAYS)
+    scene.publish(scene.site("c", 2, m1={"question": "Newer?"}))
+    assert not shard_keys(scene.objects())
+
+
+def test_a_late_shard_is_deleted_from_a_small_site_too(scene: Scene) -> None:
+    site = scene.site("a", 0)
+    scene.publish(site)
+    store = scene.store(site.config)
+    root = json.loads(scene.objects()[record.KEY].body)
+    over = {"until": "2020-01-01T00:00:00Z", "touched": [], "generations": []}
+    store.put(record.KEY, json.dumps({**root, "abandoned": [over]}).encode(), If.ALWAYS)
+    store.put(f"{SHARDS}{'a' * 18}", b"late", If.ALWAYS)
+    scene.publish(site)
+    assert not shard_keys(scene.objects())
+
+
+def test_a_withdrawal_from_a_small_site_deletes_shards_that_no_record_names(scene: Scene) -> None:
+    scene.publish(scene.site("a", 0))
+    scene.store(scene.config("a")).put(f"{SHARDS}{'a' * 18}", market_id(6).encode(), If.ALWAYS)
+    scene.publish(scene.site("b", 1, m6=None))
+    assert not shard_keys(scene.objects())
+
+
+def test_a_missing_index_is_named_since_nothing_else_names_its_chunks(scene: Scene) -> None:
+    with sharded():
+        scene.layouts["a"] = "chunks"
+        old = scene.site("a", 0)
+        scene.publish(old)
+        store = scene.store(old.config)
+        key = next(key for key in sorted(scene.objects()) if key.endswith("/index.json"))
+        store.delete([key])
+        with pytest.raises(StoreError, match=f"{key}: missing; it is part of the record, .* rebuild --verify"):
+            Lease(store, old.config.publish.lease).read()
+        store.put(key, b"{", If.ALWAYS)
+        with pytest.raises(StoreError, match=f"{key}: altered"):
+            Lease(store, old.config.publish.lease).read()
+        scene.publish(old, is_verifying=True)
+        check_whole(scene.objects(), old)
+
+
+def test_an_index_that_a_killed_publisher_may_have_deleted_is_not_missed(scene: Scene) -> None:
+    with sharded():
+        scene.layouts["a"] = "chunks"
+        old = scene.site("a", 0)
+        scene.publish(old)
+        scene.publish(scene.site("a", 1, m1={"question": "New?"}))
+        store = scene.store(old.config)
+        published = record_of(scene.objects())
+        assert published
+        entry = next(entry for entry in published.built.retired if entry.chunks)
+        store.delete([keys.index(*entry.pair)])
+        root = json.loads(scene.objects()[record.KEY].body)
+        due = json.loads(entry.model_dump_json(by_alias=True))
+        late = {"until": "2100-01-01T00:00:00Z", "touched": [], "generations": [], "due": [due]}
+        store.put(record.KEY, json.dumps({**root, "abandoned": [late]}).encode(), If.ALWAYS)
+        found = Lease(store, old.config.publish.lease).read()
+        assert found
+        assert entry.chunks in [other.chunks for other in found.built.retired if other.pair == entry.pair]
+
+
+def is_put_of(request: Request, part: str) -> bool:
+    """Whether it puts an object with that in its key."""
+    return request.operation == "PutObject" and part in f"/{request.key}"

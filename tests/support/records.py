@@ -45,7 +45,10 @@ def shard_keys(objects: Mapping[str, Any]) -> set[str]:
 def named_shards(objects: Mapping[str, bytes]) -> set[str]:
     """The keys of the shards that the record names."""
     root = objects.get(record.KEY)
-    return {f"{SHARDS}{name}" for name in record.decoded(root).built.shard_names if name} if root else set()
+    if root is None:
+        return set()
+    found = record.decoded(root)
+    return {f"{SHARDS}{name}" for name in (*found.built.shard_names, *found.retirements) if name}
 
 
 #: Markets per shard in tests: few, so that small sites have several.

@@ -1,14 +1,25 @@
 """Places to publish to, for tests of stores; each can open several stores on the same objects."""
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, Literal
 
 import pytest
 
 from generator.publish.stores.directory import Directory
 from generator.publish.stores.s3 import Bucket
-from generator.publish.stores.store import Store
+from generator.publish.stores.store import (
+    BeforeEach,
+    Condition,
+    ConditionFailedError,
+    If,
+    Listed,
+    Store,
+    Stored,
+    nothing,
+)
 from tests.support.s3.server import S3Server
 
 if TYPE_CHECKING:
@@ -97,3 +108,54 @@ BUCKETS = [
         for client in CLIENTS
     ),
 ]
+
+
+class MemoryStore:
+    """A store in memory that answers everything at once, as far as the record needs it.
+
+    `traffic` has the bytes that were put, by key. `before_get` is called with the key of each GET.
+    """
+
+    name: Final = "memory"
+    parallel: Final = 1
+
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+        self.traffic: dict[str, int] = {}
+        self.before_get: Callable[[str], object] = lambda _: None
+        self.time = datetime(2026, 2, 1, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.time
+
+    def get(self, key: str) -> Stored | None:
+        self.before_get(key)
+        body = self.objects.get(key)
+        return None if body is None else Stored(body, _etag(body))
+
+    def head(self, key: str) -> str | None:
+        body = self.objects.get(key)
+        return None if body is None else _etag(body)
+
+    def put(self, key: str, body: bytes, condition: Condition) -> str:
+        found = self.head(key)
+        if condition is not If.ALWAYS and condition != (If.ABSENT if found is None else found):
+            raise ConditionFailedError
+        self.objects[key] = body
+        self.traffic[key] = self.traffic.get(key, 0) + len(body)
+        return _etag(body)
+
+    def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:
+        before_each()
+        for key in keys:
+            self.objects.pop(key, None)
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        return iter([Listed(key, len(body), "") for key, body in self.objects.items() if key.startswith(prefix)])
+
+    def flush(self) -> None:
+        """Everything is durable."""
+
+
+def _etag(body: bytes) -> str:
+    return f'"{hashlib.sha256(body).hexdigest()}"'
