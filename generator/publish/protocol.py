@@ -14,13 +14,11 @@ mutable object is conditional, so one of two concurrent publishers is refused.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from functools import partial
 from typing import Final
 
 from generator.api.times import instant
 from generator.config.settings import Config
-from generator.errors import PublicMarketsError, StoreError
+from generator.errors import PublicMarketsError
 from generator.progress import Progress
 from generator.publish import blocklist, etags, invalidation, store_checks
 from generator.publish import plan as planning
@@ -31,15 +29,9 @@ from generator.publish.copies import Copies
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Rules
 from generator.publish.record import Abandoned, Published
-from generator.publish.stores.requests import with_retries
 from generator.publish.stores.store import Store
 from generator.tree import layouts, manifest
 from generator.tree.manifest import Retired
-
-#: How long a store is trusted to honour conditional puts after it has proved it.
-_PROBE_LIFETIME: Final = timedelta(days=7)
-#: How much earlier a later answer of a store may seem: Dates are whole seconds, and its servers' clocks differ.
-_WOBBLE: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -99,23 +91,11 @@ class Publisher:
 
     def prepare(self) -> None:
         """Refuse a store that ignores conditional puts: checked once a week, and when verifying."""
-        if self._is_proven() and not self._extras.is_verifying:
-            return
-        if self._lease.published is None and not self._extras.is_verifying:
-            _refuse(with_retries(partial(store_checks.foreign_object, self._store)))
-        if not self._config.publish.single_writer:
-            _refuse(store_checks.ignored_conditions(self._store))
-        if warning := with_retries(partial(store_checks.open_to_everyone, self._store)):
-            self.tally.warnings.append(warning)
-        if not self._is_proven():
-            self._probed_at = self._lease.now
-
-    def _is_proven(self) -> bool:
-        published = self._lease.published
-        if published is None or not published.probed_at:
-            return False
-        age = datetime.fromisoformat(self._lease.now) - datetime.fromisoformat(published.probed_at)
-        return -_WOBBLE <= age < _PROBE_LIFETIME  # not much later than now: the store's clock may have been ahead
+        proof = store_checks.proof(
+            self._store, self._lease.published, self._config, self._lease.now, is_verifying=self._extras.is_verifying
+        )
+        self.tally.warnings += proof.warnings
+        self._probed_at = proof.probed_at
 
     def plan(self) -> Plan:
         """Compare the content with the record, and with the store itself when verifying."""
@@ -309,11 +289,6 @@ class Rehearsal(Publisher):
     def _blocked_since(self, plan: Plan) -> frozenset[str]:  # noqa: ARG002 - the publisher's
         """None: a dry run takes nothing out."""
         return frozenset()
-
-
-def _refuse(problem: str | None) -> None:
-    if problem:
-        raise StoreError(problem)
 
 
 def _as_due(step: GenerationStep, now: str) -> Retired:

@@ -1,13 +1,56 @@
 """What can be wrong with a store, each with its message; `check` reports all of them, a publish the grave ones."""
 
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
+from typing import Final
 
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
+from generator.errors import StoreError
 from generator.publish import invalidation
+from generator.publish.record import Published
 from generator.publish.stores import probes
 from generator.publish.stores.requests import probe, with_retries
 from generator.publish.stores.store import Store, UnsupportedError
+
+#: How long a store is trusted to honour conditional puts after it has proved it.
+_PROBE_LIFETIME: Final = timedelta(days=7)
+#: How much earlier a later answer of a store may seem: Dates are whole seconds, and its servers' clocks differ.
+_WOBBLE: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a probe of a store found: when it was made, empty if none was due, and warnings for the operator."""
+
+    probed_at: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def proof(store: Store, published: Published | None, config: Config, now: str, *, is_verifying: bool) -> Proof:
+    """Probe a store before a publish, once a week and when verifying; raise StoreError if it must not be used."""
+    is_proven = published is not None and _is_proven(published, now)
+    if is_proven and not is_verifying:
+        return Proof()
+    if published is None and not is_verifying:
+        _refuse(with_retries(partial(foreign_object, store)))
+    if not config.publish.single_writer:
+        _refuse(ignored_conditions(store))
+    warning = with_retries(partial(open_to_everyone, store))
+    return Proof("" if is_proven else now, (warning,) if warning else ())
+
+
+def _is_proven(published: Published, now: str) -> bool:
+    if not published.probed_at:
+        return False
+    age = datetime.fromisoformat(now) - datetime.fromisoformat(published.probed_at)
+    return -_WOBBLE <= age < _PROBE_LIFETIME  # not much later than now: the store's clock may have been ahead
+
+
+def _refuse(problem: str | None) -> None:
+    if problem:
+        raise StoreError(problem)
 
 
 def ignored_conditions(store: Store) -> str | None:
