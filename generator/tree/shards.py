@@ -1,7 +1,8 @@
 """What a manifest says of single markets and objects, split into shards by a hash of their ids. Pure.
 
 A build that changes few markets changes few shards, so only these are read, compared and written. Equal shards have
-equal digests, wherever they lie. All objects that are no details share the last shard. Small manifests have none.
+equal digests, wherever they lie. The first pages of a list lie together, with some markets; all other objects that are
+no details share the last shard. Small manifests have none.
 """
 
 import base64
@@ -23,6 +24,7 @@ _MOST: Final = 48
 #: Characters of a digest, 6 bits each.
 DIGEST_LENGTH: Final = 12
 _EXTENSION: Final = ".json"
+_FIRST_PAGES: Final = f"/{keys.FIRST}"
 
 #: A market or object by its name: its object's digest, its memberships, its slugs; None for what it lacks.
 Row: TypeAlias = tuple[str | None, Sequence[str] | None, Sequence[str] | None]
@@ -57,8 +59,12 @@ def key_of(name: str) -> str:
 
 
 def place(name: str, shards: int) -> int:
-    """Which of so many shards has the row; the one after them has what is no detail."""
-    return zlib.crc32(name.encode()) % shards if "/" not in name or keys.is_detail(name) else shards
+    """Which of so many shards has the row; the one after them has what is neither a detail nor a first page."""
+    folder = name.rpartition("/")[0]
+    if not folder or keys.is_detail(name):
+        return zlib.crc32(name.encode()) % shards
+    # In layout `pages`, a list has a hundred, which change together.
+    return zlib.crc32(folder.encode()) % shards if folder.endswith(_FIRST_PAGES) else shards
 
 
 def split(built: Manifest, shards: int) -> list[Rows]:

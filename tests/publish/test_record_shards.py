@@ -3,19 +3,23 @@
 import json
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 import pytest
 
 from generator.api import keys
 from generator.errors import StoreError
 from generator.publish import record, record_shards
+from generator.publish.etags import updated
 from generator.publish.lease import Lease
+from generator.publish.record import Published
 from generator.publish.stores import clock
 from generator.publish.stores.store import If
 from generator.tree import shards
 from generator.tree.files import SHARDS
+from generator.tree.manifest import Manifest
 from tests.publish.faults.scene import LEASE_S, Scene, check_whole, record_of
 from tests.support.faults import fast_folder
 from tests.support.records import named_shards, shard_keys, sharded
@@ -23,7 +27,7 @@ from tests.support.rows import market_id
 from tests.support.s3.behaviour import Fault
 from tests.support.s3.server import S3Server
 from tests.support.s3.wire import Request
-from tests.support.stores import use_credentials
+from tests.support.stores import MemoryStore, use_credentials
 
 DENIED: Final = Fault(403, "AccessDenied")
 
@@ -45,6 +49,7 @@ def bodies(scene: Scene) -> dict[str, bytes]:
 
 
 def test_a_publish_reads_and_writes_only_the_shards_of_what_changed(scene: Scene) -> None:
+    scene.layouts["a"] = "chunks"
     with sharded():
         scene.publish(scene.site("a", 0))
         new = scene.site("a", 1, m4={"question": "New?"})
@@ -295,6 +300,27 @@ def test_an_index_that_a_killed_publisher_may_have_deleted_is_not_missed(scene: 
         found = Lease(store, old.config.publish.lease).read()
         assert found
         assert entry.chunks in [other.chunks for other in found.built.retired if other.pair == entry.pair]
+
+
+def test_a_change_to_one_list_puts_the_rows_of_its_first_pages_and_not_of_all_lists() -> None:
+    lists = [f"open.category-{number}/new" for number in range(30)]
+    first_pages = {keys.first_page(name, limit): f"{limit:032}" for name in lists for limit in range(1, 101)}
+    markets = dict.fromkeys(map(market_id, range(1_000)), ("open",))
+    built = Manifest(
+        complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", lists={},
+        retired=(), objects=first_pages, markets=markets,
+    )  # fmt: skip
+    store = MemoryStore()
+    changed = {keys.first_page(lists[7], limit): "0" * 32 for limit in range(1, 101)}
+    for objects in (first_pages, first_pages | changed):
+        store.traffic.clear()
+        lease = Lease(cast("Any", store), timedelta(minutes=5))
+        before = lease.read(built)
+        wanted = built.model_copy(update={"objects": objects})
+        etags = before.etags if before else {}
+        lease.hold(Published(sequence=0, built=wanted, etags=updated(etags, dict.fromkeys(changed, "e"), ())), ())
+    size = sum(size for key, size in store.traffic.items() if key.startswith(SHARDS))
+    assert size < 30_000, "3,000 first pages have 300 kB of rows"
 
 
 def is_put_of(request: Request, part: str) -> bool:
