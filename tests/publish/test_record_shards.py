@@ -178,22 +178,19 @@ def test_a_shard_that_a_killed_publisher_put_late_is_deleted_by_the_first_run_af
         assert shard_keys(scene.objects()) == named_shards(bodies(scene))
 
 
-def test_a_store_so_slow_that_putting_all_shards_outlasts_the_lease_is_published_to(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_so_slow_that_putting_all_shards_outlasts_the_lease_is_published_to(scene: Scene) -> None:
     waited = [0.0]
 
     def wait(request: Request) -> None:
-        if request.operation == "PutObject" and f"/{SHARDS}" in f"/{request.key}":
+        if is_put_of(request, f"/{SHARDS}"):
             scene.pass_time(0.25 * LEASE_S)
             waited[0] += 0.25 * LEASE_S
 
     scene.server.before = wait
-    monkeypatch.setattr(clock, "elapsed", lambda: time.monotonic() + waited[0])
-    monkeypatch.setattr(record_shards, "parallel_map", lambda work, items, _: map(work, items))
-    with sharded():
-        many = {f"m{number}": {"question": f"Question {number}?"} for number in range(1, 10)}
-        site = scene.site("a", 0, **many)
+    with sharded(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clock, "elapsed", lambda: time.monotonic() + waited[0])
+        patch.setattr(record_shards, "parallel_map", lambda work, items, _: map(work, items))
+        site = scene.site("a", 0)
         scene.publish(site)
         assert waited[0] > LEASE_S
         check_whole(scene.objects(), site)
