@@ -95,6 +95,8 @@ def read(path: str | Path, flags: int = 0) -> bytes:
     try:
         size = os.fstat(handle).st_size
         body = os.read(handle, size + 1)
+        if len(body) == size:  # as always, but for a file that grows: a regular file is read in one piece
+            return body
         while more := os.read(handle, _BLOCK):
             body += more
         return body
@@ -138,7 +140,7 @@ def make_private(path: Path) -> None:
             path.chmod(PRIVATE)
 
 
-def holds(path: Path, body: bytes) -> bool:
+def holds(path: str | Path, body: bytes) -> bool:
     """Whether the path is a file, not a link, with exactly these bytes."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)

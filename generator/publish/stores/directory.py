@@ -6,14 +6,13 @@ all other objects after the next flush. Concurrent writers take turns by a lock 
 
 import hashlib
 import os
-import pwd
 import secrets
 import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -22,6 +21,8 @@ from generator import filesystem
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.errors import StoreError
+from generator.publish.stores.aside import AsideFile
+from generator.publish.stores.directory_errors import REMEDY, existing, explained, explanation
 from generator.publish.stores.lock_file import LockFile
 from generator.publish.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
 from generator.tree import files
@@ -29,10 +30,7 @@ from generator.tree import files
 _LOCK: Final = ".lock-publish"
 #: How the names of temporary files for atomic replacement begin; each writing thread has its own.
 _TEMPORARY: Final = ".aside-publish"
-_REMEDY: Final = "choose another directory with --set publish.target=…"
 _PARALLEL: Final = 8
-#: Another writer may delete a folder that it found empty, or our temporary file, while we are about to use it.
-_ATTEMPTS: Final = 10
 #: Bytes to put before having the disk write them.
 _FLUSHED_AT_ONCE: Final = 32 << 20
 #: Files deleted between two looks at the lease.
@@ -44,11 +42,11 @@ _PUT_AT_ONCE: Final = 100
 class _Thread(threading.local):
     """What the puts of a thread share: its temporary file and, in `together`, the lock and what was looked up."""
 
-    temporary: Path | None = None
+    aside: AsideFile | None = None
     lock: ExitStack | None = None
     has_lock = False
     #: The folders, by the beginning of keys, to which no link leads.
-    folders: dict[str, Path]
+    folders: dict[str, str]
 
 
 class Directory:
@@ -70,9 +68,9 @@ class Directory:
 
     def now(self) -> datetime:
         """The clock of the file system, which may be another machine's; this machine's, if this user may only read."""
-        with _explained(self._root):
+        with explained(self._root):
             try:
-                with tempfile.TemporaryFile(dir=_existing(self._root)) as file:
+                with tempfile.TemporaryFile(dir=existing(self._root)) as file:
                     return datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
             except PermissionError:  # who may not write needs no exact clock; a monitor only reads
                 return datetime.fromtimestamp(time.time(), UTC)
@@ -80,7 +78,7 @@ class Directory:
     def get(self, key: str) -> Stored | None:
         """Read an object; its ETag is a digest of its bytes."""
         path = self._path(key)
-        with _explained(path):
+        with explained(Path(path)):
             body = _read(path)
             return None if body is None else Stored(body, self.etag_of(body))
 
@@ -92,18 +90,34 @@ class Directory:
     def put(self, key: str, body: bytes, condition: Condition) -> str:
         """Write an object; an immutable one, which readers may be led to already, only if it differs."""
         path = self._path(key)
-        with _explained(path):
-            if condition is If.ALWAYS and keys.is_immutable(key):
-                if not filesystem.holds(path, body):
-                    self._replace(path, body)
-            else:
-                with self._lock():
-                    self._check(key, path, condition)
-                    self._replace(path, body)
-                    if _is_record(key):
-                        filesystem.fsync(path.parent)
+        etag = self.etag_of(body)
+        try:
+            self._put(key, path, body, condition)
             self._begin_flush(len(body))
-        return self.etag_of(body)
+        except OSError as error:  # no context: very many objects are put
+            raise explanation(path, error) from error
+        return etag
+
+    def _put(self, key: str, path: str, body: bytes, condition: Condition) -> None:
+        is_free, is_record = condition is If.ALWAYS and keys.is_immutable(key), _is_record(key)
+        if is_free and filesystem.holds(path, body):
+            return
+        mode = filesystem.PRIVATE if key in files.PRIVATE else filesystem.PUBLIC
+        aside = self._aside()
+        try:
+            aside.write(body, mode, is_durable=is_record)
+            if is_free:
+                aside.rename(path)
+                return
+            # It is written already: others wait only while we compare and rename.
+            with self._lock():
+                self._check(key, path, condition)
+                aside.rename(path)
+                if is_record:
+                    filesystem.fsync(Path(path).parent)
+        except BaseException:
+            aside.discard()
+            raise
 
     def _begin_flush(self, size: int) -> None:
         """Have the disk start writing what was put, so that the next flush is short."""
@@ -117,15 +131,14 @@ class Directory:
         for start in range(0, len(keys), _DELETED_AT_ONCE):
             before_each()
             if self._root.exists():
-                with _explained(self._root), self._lock():
-                    for key in keys[start : start + _DELETED_AT_ONCE]:
-                        self._delete(self._path(key))
+                with explained(self._root), self.together(), self._lock():
+                    self._delete(keys[start : start + _DELETED_AT_ONCE])
 
     def list(self, prefix: str) -> Iterator[Listed]:
         """Read every object whose key begins with `prefix`."""
-        with _explained(self._root):
+        with explained(self._root):
             # The folder that all keys with this prefix share: the letter keeps `v1/` from being a file name itself.
-            for key in self._keys(self._path(f"{prefix}x").parent, prefix):
+            for key in self._keys(Path(self._path(f"{prefix}x")).parent, prefix):
                 # An object may be deleted while the folder is listed.
                 if (found := self.get(key)) is not None:
                     yield Listed(key, len(found.body), found.etag)
@@ -144,13 +157,13 @@ class Directory:
 
     def flush(self) -> None:
         """Bring everything that was put to the disk."""
-        with _explained(self._root), suppress(FileNotFoundError):  # when nothing was put
+        with explained(self._root), suppress(FileNotFoundError):  # when nothing was put
             self._ahead.check()
             filesystem.sync(self._root)
 
     def is_open_to_everyone(self) -> bool:
         """Whether every user of this machine can write here."""
-        with _explained(self._root), suppress(FileNotFoundError):
+        with explained(self._root), suppress(FileNotFoundError):
             return bool(self._root.stat().st_mode & stat.S_IWOTH)
         return False
 
@@ -169,70 +182,64 @@ class Directory:
     def _lock(self) -> Iterator[None]:
         # Threads of one store queue at the thread lock.
         own = self._own
-        if own.lock and not own.has_lock:
+        if own.lock is None:
+            with self._lock_file.held(), self._thread_lock:
+                yield
+            return
+        if not own.has_lock:
             own.lock.enter_context(self._lock_file.held(is_batch=True))
             own.has_lock = True
-        with nullcontext() if own.lock else self._lock_file.held(), self._thread_lock:
+        with self._thread_lock:
             yield
 
     def _tidy(self) -> None:
         """Delete the temporary files of writers that were killed. One that is still in use is written again."""
         for path in self._root.glob(f"{_TEMPORARY}*"):
-            path.unlink(missing_ok=True)
+            if self._token not in path.name:
+                path.unlink(missing_ok=True)
 
-    def _replace(self, path: Path, body: bytes) -> None:
-        temporary = self._temporary()
-        key = str(path)[len(str(self._root)) + 1 :]
-        mode = filesystem.PRIVATE if key in files.PRIVATE else filesystem.PUBLIC
-
-        def write() -> None:
-            # Many files are written: a Path each would take as long as the file system.
-            if not os.path.isdir(os.path.dirname(path)):  # noqa: PTH112, PTH120
-                path.parent.mkdir(parents=True, exist_ok=True)
-            _write(temporary, body, mode, is_durable=_is_record(key))
-            temporary.replace(path)
-
-        try:
-            _in_spite_of_deletions(write)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-
-    def _temporary(self) -> Path:
+    def _aside(self) -> AsideFile:
         """The temporary file of this thread."""
         own = self._own
-        if own.temporary is None:
-            own.temporary = self._root / f"{_TEMPORARY}-{self._token}-{threading.get_ident()}"
-        return own.temporary
+        if own.aside is None:
+            own.aside = AsideFile(str(self._root), f"{_TEMPORARY}-{self._token}-{threading.get_ident()}")
+        return own.aside
 
-    def _path(self, key: str) -> Path:
+    def _path(self, key: str) -> str:
         own = self._own
         folder, _, name = key.rpartition("/")
-        if own.lock and folder in own.folders:
-            return own.folders[folder] / name
-        path = self._root / key
-        # Through a link, or `..` in a key, we would write and delete somewhere else.
-        if os.path.realpath(path.parent) != str(path.parent):
-            raise StoreError(f"{path.parent}: a symbolic link leads elsewhere; replace it with a folder, or {_REMEDY}")
-        if own.lock:
-            own.folders[folder] = path.parent
-        return path
+        if own.lock is None or folder not in own.folders:
+            place = (self._root / key).parent
+            # Through a link, or `..` in a key, we would write and delete somewhere else.
+            if os.path.realpath(place) != str(place):
+                raise StoreError(f"{place}: a symbolic link leads elsewhere; replace it with a folder, or {REMEDY}")
+            if own.lock is None:
+                return f"{place}/{name}"
+            own.folders[folder] = str(place)
+        return f"{own.folders[folder]}/{name}"
 
-    def _check(self, key: str, path: Path, condition: Condition) -> None:
+    def _check(self, key: str, path: str, condition: Condition) -> None:
         if condition is If.ALWAYS:
             return
         body = _read(path)
         if (None if body is None else self.etag_of(body)) != (None if condition is If.ABSENT else condition):
             raise ConditionFailedError(key)
 
-    def _delete(self, path: Path) -> None:
-        with _explained(path):
-            path.unlink(missing_ok=True)
-        for folder in path.parents:
-            if folder == self._root:
+    def _delete(self, keys: Sequence[str]) -> None:
+        folders: dict[str, None] = {}
+        for path in map(self._path, keys):
+            with explained(Path(path)), suppress(FileNotFoundError):
+                os.unlink(path)  # noqa: PTH108 - of very many files
+            folders[os.path.dirname(path)] = None  # noqa: PTH120
+        for folder in map(Path, folders):
+            self._delete_if_empty(folder)
+
+    def _delete_if_empty(self, folder: Path) -> None:
+        for place in (folder, *folder.parents):
+            if place == self._root:
                 return
             try:
-                folder.rmdir()
+                place.rmdir()
             except FileNotFoundError:
                 continue
             except OSError:  # it is not empty
@@ -254,60 +261,12 @@ class Directory:
                 yield Path(entry.path).relative_to(self._root).as_posix() + slash, entry.path
 
 
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except PermissionError as error:
-        raise StoreError(f"{path}: {filesystem.sentence(error, _REMEDY)} ({_rights(path)})") from error
-    except OSError as error:
-        raise StoreError(f"{path}: {filesystem.sentence(error, _REMEDY)}") from error
-
-
-def _existing(path: Path) -> Path:
-    """The path, or the nearest folder above it that exists."""
-    return next(place for place in (path, *path.parents) if os.path.lexists(place))
-
-
-def _rights(path: Path) -> str:
-    """Who this user is, and whose the nearest existing folder is."""
-    place = _existing(path)
-    status = place.lstat()
-    mode = stat.S_IMODE(status.st_mode)
-    return f"this user is {_name(os.geteuid())}; {place} belongs to {_name(status.st_uid)}, mode {mode:04o}"
-
-
-def _name(user: int) -> str:
-    try:
-        return pwd.getpwuid(user).pw_name
-    except KeyError:  # it has no entry, as in many containers
-        return f"user {user}"
-
-
-def _read(path: Path) -> bytes | None:
+def _read(path: str) -> bytes | None:
     """The bytes of a file; None if there is none."""
     try:
         return filesystem.read(path, os.O_NOFOLLOW)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         return None
-
-
-def _in_spite_of_deletions(write: Callable[[], None]) -> None:
-    for _ in range(_ATTEMPTS):
-        with suppress(FileNotFoundError):
-            write()
-            return
-    write()
-
-
-def _write(path: Path, body: bytes, mode: int, *, is_durable: bool) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
-    try:
-        filesystem.write(handle, body)
-        if is_durable:
-            os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _is_record(key: str) -> bool:

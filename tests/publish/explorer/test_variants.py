@@ -17,7 +17,7 @@ from generator.publish.plan import NO_DOUBTS
 from generator.publish.protocol import Publisher
 from generator.publish.record import Published
 from generator.publish.record_shards import StoredShards
-from generator.publish.stores.directory import Directory
+from generator.publish.stores.aside import AsideFile
 from generator.tree import manifest
 from tests.publish.explorer import stand_ins
 from tests.publish.explorer.exploration import Explorer, Played, explore
@@ -83,19 +83,18 @@ def deletes_what_it_replaces_at_once(patch: Patch) -> None:
 
 
 def truncates_files_in_place(patch: Patch) -> None:
-    replace = Directory._replace
+    rename = AsideFile.rename
 
-    def write(self: Directory, path: Path, body: bytes) -> None:
-        if "/lists/" not in str(path):
-            replace(self, path, body)
+    def write(self: AsideFile, path: str) -> None:
+        if "/lists/" not in path:
+            rename(self, path)
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.write(handle, body)
+        os.write(handle, self._body)
         os.close(handle)
 
-    patch.setattr(Directory, "_replace", write)
-    patch.setattr("generator.filesystem.holds", lambda *_: False)
+    patch.setattr(AsideFile, "rename", write)
 
 
 def puts_shards_unannounced(patch: Patch) -> None:

@@ -216,6 +216,23 @@ def test_objects_put_together_take_the_lock_once(store: Directory, root: Path, m
     assert len(taken) == 2
 
 
+def test_bytes_are_written_before_the_lock_is_taken(
+    store: Directory, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others wait for a comparison and a rename, not for the disk."""
+    had_lock: list[bool] = []
+    write = filesystem.write
+
+    def noted(handle: int, body: bytes) -> None:
+        had_lock.append((root / ".lock-publish").exists())
+        write(handle, body)
+
+    monkeypatch.setattr(filesystem, "write", noted)
+    store.put(KEY, b"1", If.ABSENT)
+    assert had_lock == [False]
+    assert served(root) == {KEY: b"1"}
+
+
 def test_objects_of_a_generation_put_together_take_no_lock(store: Directory, root: Path) -> None:
     with store.together():
         store.put(IMMUTABLE, b"1", If.ALWAYS)
@@ -305,9 +322,9 @@ def test_records_reach_the_disk_before_their_names_and_their_names_before_the_pu
         calls.append("sync folder" if path == root else f"sync {path.read_bytes().decode()}")
         fsync(handle)
 
-    def noted_rename(source: Path, target: Path) -> None:
-        calls.append(f"rename to {target.name}")
+    def noted_rename(source: str, target: str) -> None:
         rename(source, target)
+        calls.append(f"rename to {Path(target).name}")
 
     monkeypatch.setattr(os, "fsync", noted_fsync)
     monkeypatch.setattr(os, "replace", noted_rename)
