@@ -170,7 +170,11 @@ class Renderer:
         *,
         is_demo: bool,
     ) -> Manifest:
-        return Manifest(
+        # Large mappings are set unvalidated: validation would copy them.
+        objects = {key: staged.objects[key] for key in sorted(staged.objects)}
+        slugs = {market.id: (market.slug,) for market in catalog.markets if market.slug is not None}
+        staged.objects = objects
+        built = Manifest(
             complete=True,
             as_of=catalog.as_of,
             is_clock_set=self.is_clock_set,
@@ -182,10 +186,10 @@ class Renderer:
             lists={staged_list.name: staged_list.current for staged_list in lists},
             search=index.current if index else None,
             retired=(),
-            objects=dict(sorted(staged.objects.items())),
+            objects={},
             markets={},
-            slugs={market.id: (market.slug,) for market in catalog.markets if market.slug is not None},
         )
+        return built.model_copy(update={"objects": objects, "slugs": slugs})
 
 
 def _site(lists: Sequence[ItemList], rendered: Rendered) -> Site:

@@ -53,7 +53,9 @@ def build_into(
 ) -> Report:
     """Build in a folder that is locked already."""
     with garbage.uncollected():
-        run = _Run(config, clock, folder, folder.manifest(), blocklist.load(folder).ids(), overrides)
+        # Without versions every detail is compared with its file, so nobody asks for its digest.
+        previous = folder.manifest(is_light=not folder.has(files.FINGERPRINTS))
+        run = _Run(config, clock, folder, previous, blocklist.load(folder).ids(), overrides)
         try:
             return _attempt(run, progress)
         except FalseVersionsError as found:

@@ -15,17 +15,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from pydantic import ValidationError
-
 from generator import filesystem
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.errors import BusyError, OutputError
-from generator.tree import files, layouts, manifest
+from generator.tree import files, layouts, manifest_file
 from generator.tree.files import MANIFEST
 from generator.tree.generation import PageFolder
 from generator.tree.manifest import Manifest
-from generator.wording import counted
 
 _LOCK: Final = ".lock"
 _STAGING: Final = ".staging-"
@@ -95,14 +92,6 @@ def _mode(name: str) -> int:
     return filesystem.PRIVATE if name in files.PRIVATE else filesystem.PUBLIC
 
 
-def _fault(error: ValidationError) -> str:
-    """What is wrong with a manifest that cannot be read, and what to do."""
-    remedy = "move the folder away and build again"
-    if unknown := manifest.unknown_fields(error):
-        return f"written by a newer version of this program (unknown: {unknown}); run that version, or {remedy}"
-    return f"damaged ({counted(error.error_count(), 'error')}); {remedy}"
-
-
 class Output:
     """The locked folder: `put…` stages what is new, `move` puts it into place, `discard…` deletes.
 
@@ -117,24 +106,15 @@ class Output:
         self._staging = staging
         self._discarded = 0
 
-    def manifest(self) -> Manifest | None:
-        """The manifest of the last build; None when there was none."""
-        path = self._root / MANIFEST
-        content = self.read(MANIFEST)
-        if content is None:
-            if (self._root / API_VERSION).exists():
-                raise OutputError(
-                    f"{self._root / API_VERSION} exists but {path} does not, so this program did not create it; "
-                    f"move it away, or {_ELSEWHERE}"
-                )
-            return None
-        try:
-            found = manifest.format_of(content)
-            if found != manifest.FORMAT:
-                raise OutputError(f"{path}: format {found}, this program reads {manifest.FORMAT}; upgrade it")
-            return Manifest.model_validate_json(content)
-        except ValidationError as error:
-            raise OutputError(f"{path}: {_fault(error)}; keep its {files.BLOCKED}") from error
+    def manifest(self, *, is_light: bool = False) -> Manifest | None:
+        """The manifest of the last build; None when there was none. `is_light`: digests of details may be missing."""
+        found = manifest_file.read(self._root, self.read, is_light=is_light)
+        if found is None and (self._root / API_VERSION).exists():
+            raise OutputError(
+                f"{self._root / API_VERSION} exists but {self._root / MANIFEST} does not, so this program did not "
+                f"create it; move it away, or {_ELSEWHERE}"
+            )
+        return found
 
     def read(self, name: str) -> bytes | None:
         """The bytes of a file, by its name or key; None when it is missing."""
@@ -199,6 +179,16 @@ class Output:
     def has_all(self, names: Iterable[str]) -> bool:
         """Whether all of these are in place."""
         return all(map(self.has, names))
+
+    def names(self, folder: str) -> list[str]:
+        """The names of all files in a folder beside `v1/`, sorted; none if there is no such folder."""
+        with suppress(FileNotFoundError):
+            return sorted(path.name for path in (self._root / folder).iterdir())
+        return []
+
+    def sync_names(self, folder: str) -> None:
+        """Flush the names in a folder to the disk, after files moved into it."""
+        filesystem.fsync(self._root / folder)
 
     def changed_at(self, key: str, size: int) -> int | None:
         """When the file system last changed an object, in nanoseconds; None unless one of this size is in place."""

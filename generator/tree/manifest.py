@@ -80,6 +80,22 @@ class Retired(Current):
         return self.withdrawn or age > lifetime
 
 
+class RowShards(StoredModel):
+    """Where a large manifest of a folder has its rows: shards by name, in order (see `tree.row_shards`).
+
+    While a build replaces files, `intended` are those of the state that it will leave: what they say of markets holds
+    besides. `chunks` names the shard of each generation's chunks, by list and generation.
+    """
+
+    names: tuple[str, ...] = ()
+    intended: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    chunks: Mapping[str, str] = Field(default_factory=dict, exclude_if=operator.not_)
+
+    def all(self) -> frozenset[str]:
+        """The names of all shards."""
+        return frozenset((*self.names, *self.intended, *self.chunks.values()))
+
+
 class _Format(BaseModel):
     format: int
 
@@ -90,8 +106,10 @@ class Manifest(StoredModel):
     `settings` are those that shape what is published. `is_clock_set`: the operator chose `as_of`. `is_demo`: its
     markets are made up. `search` is the current search index, if there is one. `objects` maps the key of every mutable
     object to a digest of its bytes and headers. `markets` maps the id of every public market to its memberships in all
-    generations that exist, and so to the lists that may hold it. A large manifest is stored without `objects`,
-    `markets` and `slugs`: they are in the shards named by `shard_names` (see `shards`), and `market_count` counts them.
+    generations that exist, and so to the lists that may hold it.
+
+    A large manifest is stored without `objects`, `markets` and `slugs`. In a store they are in the shards named by
+    `shard_names` (see `shards`), and `market_count` counts them; in a folder, in those of `row_shards`.
     """
 
     format: int = FORMAT
@@ -111,6 +129,7 @@ class Manifest(StoredModel):
     slugs: Slugs = Field(default_factory=dict)
     shard_names: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     market_count: int = Field(default=0, exclude_if=operator.not_)
+    row_shards: RowShards | None = Field(default=None, exclude_if=operator.not_)
 
     def emptied(self) -> "Manifest":
         """The manifest of a folder without a build, otherwise like this one."""
@@ -141,7 +160,7 @@ class Manifest(StoredModel):
 
     def encoded(self) -> bytes:
         """The file's bytes: the same state gives the same bytes."""
-        # As bytes at once: a million markets are 200 MB, and a text of them would be as much again.
+        # As bytes at once: a text of them would be as much again.
         return _MANIFEST.dump_json(self, by_alias=True, indent=1) + b"\n"
 
 
@@ -180,11 +199,16 @@ def intend(previous: Manifest, lists: Lists, memberships: Memberships, now: str,
     If the build is killed after this, first pages may lead to some of them. As retired generations they are kept for
     the walks in them, and deleted when due.
     """
+    markets, found_by = union(previous.markets, memberships), union(previous.slugs, slugs)
+    return begun(previous, lists, now).model_copy(update={"markets": markets, "slugs": found_by})
+
+
+def begun(previous: Manifest, lists: Lists, now: str) -> Manifest:
+    """The same without the memberships and slugs of the state that is built."""
     known = previous.generations()
     new = {name: current for name, current in lists.items() if (name, current.generation) not in known}
-    markets, found_by = _union(previous.markets, memberships), _union(previous.slugs, slugs)
     retired = (*previous.retired, *_retired(new, now, partial=True))
-    return previous.model_copy(update={"complete": False, "retired": retired, "markets": markets, "slugs": found_by})
+    return previous.model_copy(update={"complete": False, "retired": retired})
 
 
 def settle(previous: Manifest, built: Manifest, memberships: Memberships, lifetime: timedelta, now: str) -> Manifest:
@@ -200,7 +224,7 @@ def settle(previous: Manifest, built: Manifest, memberships: Memberships, lifeti
         for market_id, before in previous.markets.items()
         if market_id in memberships and before != memberships[market_id]
     }
-    markets = _union(earlier, memberships)
+    markets = union(earlier, memberships)
     return built.model_copy(update={"complete": True, "retired": retired, "markets": markets})
 
 
@@ -240,13 +264,13 @@ def _retired(lists: Lists, now: str, *, partial: bool = False) -> list[Retired]:
     return [Retired(list=name, retired_at=now, partial=partial, **dict(current)) for name, current in lists.items()]
 
 
-def _union(before: Mapping[str, Iterable[str]], now: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+def union(before: Mapping[str, Iterable[str]], now: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
     """The values of both by key, all in order."""
-    found: dict[str, tuple[str, ...]] = {}
-    for mapping in (before, now):
-        for key, values in mapping.items():
-            found[key] = _merged(found.get(key, ()), tuple(values))
-    return dict(sorted(found.items()))
+    found = {key: _merged((), tuple(values)) for key, values in now.items()}
+    for key, values in before.items():
+        found[key] = _merged(found.get(key, ()), tuple(values))
+    order = sorted(found)
+    return found if order == [*found] else {key: found[key] for key in order}
 
 
 @lru_cache(maxsize=10_000)

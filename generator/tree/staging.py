@@ -11,6 +11,7 @@ from generator.tree.folder import Output
 from generator.tree.generation import ItemList, Stageable, StagedGeneration, Weight
 from generator.tree.layouts import Known
 from generator.tree.manifest import Current, Manifest, Memberships
+from generator.tree.manifest_saving import Saving
 
 
 @dataclass
@@ -130,15 +131,19 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
     previous = before or rendered.manifest.emptied()
     withdrawn = sorted(previous.markets.keys() - rendered.memberships.keys())
     final = manifest.settle(previous, rendered.manifest, rendered.memberships, lifetime, rendered.manifest.as_of)
-    is_new = bool(final != previous or rendered.staged.changed or rendered.new_parts())
+    saving = Saving(folder, before)
+    content = saving.final(final)
+    is_new = bool(content != saving.content or rendered.staged.changed or rendered.new_parts())
     if is_new:
+        new = {staged.name: staged.current for staged in rendered.new_parts()}
+        intent = saving.intent(new, rendered.manifest, rendered.memberships)
         folder.sync()
         if before is None:
             # Mark what lies under v1/ as ours, in case this first build is killed.
             folder.save(files.MANIFEST, previous.encoded())
         for key in previous.all_details(withdrawn):
             folder.discard_key(key)
-        _move(folder, previous, rendered)
+        _move(folder, rendered, saving, intent)
         # First pages of another layout would lead readers into generations whose age counts from here on.
         is_known = previous.complete or before is None
         stale = previous.objects.keys() - final.objects.keys() if is_known else folder.strangers(final)
@@ -147,12 +152,23 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
     if rendered.fingerprints:
         _save_fingerprints(folder, rendered.fingerprints.stamped(folder, rendered.manifest))
     if is_new:
-        folder.save(files.MANIFEST, final.encoded())
+        folder.save(files.MANIFEST, content)
+    saving.sweep()
     # Before the first build there was no `v1/`, so all that is in it was moved there just now.
     leftovers = list(folder.unknown(final)) if before else []
     for path in leftovers:
         folder.discard(path)
     return Placed(final, len(leftovers))
+
+
+def _move(folder: Output, rendered: Rendered, saving: Saving, intent: bytes) -> None:
+    for generation in rendered.new_generations():
+        for key in generation.places:
+            folder.move(key)
+    saving.move()
+    folder.save(files.MANIFEST, intent)
+    for key in rendered.staged.changed:
+        folder.move(key)
 
 
 def _save_fingerprints(folder: Output, made: Fingerprints) -> None:
@@ -168,19 +184,11 @@ def purge_retired(folder: Output, before: Manifest) -> Manifest:
     """Delete every generation that is not current; this ends the walks in them."""
     after = before.model_copy(update={"retired": ()})
     if after != before:
-        folder.save(files.MANIFEST, after.encoded())
+        saving = Saving(folder, before)
+        content = saving.final(after)
+        saving.move()
+        folder.save(files.MANIFEST, content)
+        saving.sweep()
         for path in list(folder.unknown(after)):
             folder.discard(path)
     return after
-
-
-def _move(folder: Output, previous: Manifest, rendered: Rendered) -> None:
-    new = {staged.name: staged.current for staged in rendered.new_parts()}
-    for generation in rendered.new_generations():
-        for key in generation.places:
-            folder.move(key)
-    built = rendered.manifest
-    intent = manifest.intend(previous, new, rendered.memberships, built.as_of, built.slugs)
-    folder.save(files.MANIFEST, intent.encoded())
-    for key in rendered.staged.changed:
-        folder.move(key)

@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
-from generator.tree import chunks, layouts, pages
+from generator.tree import chunks, layouts, manifest_file, pages
 from generator.tree.manifest import Manifest, lists_of
-from tests.support import limits
+from tests.support import limits, records
 from tests.support.builds import ROOT, files
 from tests.support.campaigns import rounds, sample
 from tests.support.faults import (
@@ -72,7 +72,9 @@ def reader(builds: Builds) -> Reader:
 
 
 def manifest_of(builds: Builds) -> Manifest:
-    return Manifest.model_validate_json((builds.output / "manifest.json").read_bytes())
+    found = manifest_file.read(builds.output)
+    assert found
+    return found
 
 
 def hold(reader: Reader) -> list[Walk]:
@@ -168,6 +170,35 @@ def test_a_build_killed_at_any_call_leaves_the_old_state_or_the_new(
             states, is_withdrawn = [world.state()], False
     assert builds.kills == len(faults) >= rounds(8, 150)
     assert exact > 3 * builds.kills
+
+
+@pytest.mark.campaign(short=0)
+def test_a_build_of_a_large_site_killed_at_any_write_of_its_manifest_is_finished_by_the_next(world: World) -> None:
+    faults = [
+        *both("manifest", 1, 2),
+        *both("shard", 1, 2, 3, 4, 6, 8),
+        *both("fsync", 1, 2, 3, 4, 5, 6, 7),
+        *both("discard", 1, 2, 4),
+        *both("detail", 1),
+    ]
+    random.Random(7).shuffle(faults)
+    with closing(Builds(world, world.folder / "output", layout=chunks.LAYOUT, modules=(records.__name__,))) as builds:
+        reader = Reader.of_folder(builds.output)
+        builds.build()
+        states = [world.state()]
+        for number, fault in enumerate(faults, 1):
+            world.advance()
+            states.append(world.state())
+            builds.die(fault)
+            reader.check(*states)
+            assert manifest_of(builds).markets
+            if number % 3 == 0:
+                builds.build()
+                assert len([*(builds.output / "shards").iterdir()]) > len(LIST_NAMES)
+                states = [world.state()]
+                reader.check(*states)
+                check_whole(builds.output)
+        assert builds.kills == len(faults)
 
 
 @pytest.mark.campaign(short=0)

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from generator.api import cursors, keys
 from generator.api.contract import SORTS, STATES_OF_FILTER
-from generator.tree import manifest, pages
+from generator.tree import files, manifest, manifest_file, pages
 from generator.tree.layouts import object_keys
 from generator.tree.manifest import Manifest
 from generator.tree.pages import size_at
@@ -253,13 +253,17 @@ def expected_keys(record: Manifest) -> set[str]:
 
 def check_whole(output: Path) -> Manifest:
     """After a build that was not killed: complete, no leftovers, nothing missing or damaged."""
-    record = Manifest.model_validate_json((output / "manifest.json").read_bytes())
+    record = manifest_file.read(output)
+    assert record
     assert record.complete
     found = {path.relative_to(output).as_posix() for path in (output / "v1").rglob("*") if not path.is_dir()}
     assert found == expected_keys(record)
     for key, digest in record.objects.items():
         assert manifest.digest(key, (output / key).read_bytes()) == digest, key
-    assert {path.name for path in output.iterdir()} - {OF_VERSIONS} == NAMES
+    root = manifest_file.decoded(output, (output / "manifest.json").read_bytes())
+    shards = {path.name for path in (output / files.SHARDS).glob("*")}
+    assert shards == (root.row_shards.all() if root.row_shards else set())
+    assert {path.name for path in output.iterdir()} - {OF_VERSIONS, *([files.SHARDS[:-1]] if shards else [])} == NAMES
     return record
 
 
@@ -349,9 +353,11 @@ class Builds:
     layout: str = pages.LAYOUT
     #: More settings.
     settings: dict[str, str] = field(default_factory=dict)
+    #: What prepares the processes, see `Runner`.
+    modules: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self._runner = Runner(self.world.folder / "build.log")
+        self._runner = Runner(self.world.folder / "build.log", *self.modules)
 
     def close(self) -> None:
         self._runner.close()

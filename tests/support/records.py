@@ -11,7 +11,7 @@ from generator.publish import record
 from generator.publish.record import Published
 from generator.publish.record_shards import Hold, StoredShards
 from generator.publish.stores.store import Store, Stored
-from generator.tree import shards
+from generator.tree import row_shards, shards
 from generator.tree.files import SHARDS
 
 
@@ -53,12 +53,22 @@ def named_shards(objects: Mapping[str, bytes]) -> set[str]:
 
 #: Markets per shard in tests: few, so that small sites have several.
 _SMALL: Final = {"LEAST": 0, "_MARKETS": 2, "_FEWEST": 1, "_MOST": 6}
+#: The same for a manifest in a folder.
+_MEAN: Final = 3
 
 
 @contextmanager
 def sharded() -> Iterator[None]:
-    """Split even the smallest record."""
+    """Split even the smallest record and manifest."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in _SMALL.items():
             patch.setattr(shards, name, value)
+        patch.setattr(row_shards, "_MEAN", _MEAN)
         yield
+
+
+def prepare() -> None:
+    """Split even the smallest record and manifest, in all commands that a process forks."""
+    for name, value in _SMALL.items():
+        setattr(shards, name, value)
+    vars(row_shards)["_MEAN"] = _MEAN

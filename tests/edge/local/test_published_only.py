@@ -27,6 +27,7 @@ ESCAPES: Final = (
         "//manifest.json",
         "/./manifest.json",
     ),
+    *("/shards/0123456789abcdef01234567", "/v1/../shards/0123456789abcdef01234567"),
     *("/v1/build.json/../../manifest.json", "/v1/build.json%00.html", "/v1/public/markets/detail/../../../../manifest"),
     *(
         "http://127.0.0.1/../manifest.json",

@@ -13,7 +13,7 @@ from typing import Any, Final
 from generator.api import keys
 from generator.config.settings import Config
 from generator.tree import staging
-from generator.tree.files import MANIFEST
+from generator.tree.files import MANIFEST, SHARDS
 from generator.tree.manifest import Manifest
 from tests.publish.explorer.world import Folder
 from tests.publish.faults import sites
@@ -85,7 +85,7 @@ def built(layout: str, content: str, blocked: frozenset[str] = frozenset()) -> B
     left_out = {key for key in found.objects if key.startswith(keys.ERRORS) or key == keys.OPENAPI}
     objects = {key: digest for key, digest in found.objects.items() if key not in left_out}
     manifest = found.model_copy(update={"objects": objects})
-    files = {key: body for key, body in folder.files.items() if key not in left_out}
+    files = {key: body for key, body in folder.files.items() if key not in left_out and not key.startswith(SHARDS)}
     state = sites.state_of(catalog, LISTS) | (sites.searched(catalog, SEARCHES) if is_searched else {})
     return Built({**files, MANIFEST: manifest.encoded()}, manifest, state)
 

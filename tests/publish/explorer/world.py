@@ -14,6 +14,7 @@ from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.errors import BusyError
 from generator.publish.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
+from generator.tree import manifest_file
 from generator.tree.files import MANIFEST, SHARDS
 from generator.tree.folder import Output
 from generator.tree.generation import PageFolder
@@ -197,9 +198,17 @@ class Folder(Output):
         self.files = files
         self._staged: dict[str, bytes] = {}
 
-    def manifest(self) -> Manifest | None:
+    def manifest(self, *, is_light: bool = False) -> Manifest | None:  # noqa: ARG002 - always whole
         content = self.files.get(MANIFEST)
-        return None if content is None else decoded(content)
+        if content and content not in _MANIFESTS:
+            _MANIFESTS[content] = manifest_file.read(self.path(""), self.read)
+        return None if content is None else _MANIFESTS[content]
+
+    def names(self, folder: str) -> list[str]:
+        return sorted(key.removeprefix(folder) for key in self.files if key.startswith(folder))
+
+    def sync_names(self, folder: str) -> None:
+        """Nothing is lost."""
 
     def read(self, name: str) -> bytes | None:
         return self.files.get(name)
@@ -254,6 +263,5 @@ class Folder(Output):
         return path.relative_to(self.path("")).as_posix()
 
 
-@lru_cache(maxsize=10_000)
-def decoded(content: bytes) -> Manifest:
-    return Manifest.model_validate_json(content)
+#: What was read before, by the root: it names its shards by their content.
+_MANIFESTS: Final = dict[bytes, Manifest | None]()

@@ -1,0 +1,99 @@
+"""Saves the manifest of an output folder: whole if it is small, else as a root and the shards that changed.
+
+Shards are named by their content, and a root never names one that is not in place: so whenever a build is killed, the
+manifest in the folder is whole. What no root names is swept.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from generator.tree import files, manifest, manifest_file, row_shards
+from generator.tree.folder import Output
+from generator.tree.manifest import Lists, Manifest, Memberships, RowShards
+
+#: What a manifest says that has no shards.
+_WHOLE: Final = RowShards()
+
+
+class Saving:
+    """The way from the manifest of a locked folder, as it was read before, to the one that a build leaves."""
+
+    def __init__(self, folder: Output, before: Manifest | None) -> None:
+        self._folder = folder
+        self._before = before
+        self.content = folder.read(files.MANIFEST)
+        stored = manifest_file.decoded(folder.path(""), self.content) if before and self.content else None
+        self._stored = (stored and stored.row_shards) or _WHOLE
+        self._is_complete = bool(stored and stored.complete)
+        self._placed = self._stored.all()
+        self._staged: set[str] = set()
+        self._final = _WHOLE
+
+    def final(self, built: Manifest) -> bytes:
+        """Stage the shards of the manifest to end with; returns its file."""
+        if not row_shards.are_worth_it(len(built.markets), is_split=self._stored != _WHOLE):
+            return built.encoded()
+        self._final = RowShards(names=self._rows(built), chunks=self._chunks(built))
+        return row_shards.without_rows(built, self._final).encoded()
+
+    def intent(self, lists: Lists, built: Manifest, memberships: Memberships) -> bytes:
+        """Stage the shards of the manifest to save meanwhile; returns its file. For the rest, see `manifest.intend`.
+
+        It names the shards of both states, so that hardly any are written for it.
+        """
+        previous = self._before or built.emptied()
+        if self._stored == self._final == _WHOLE:
+            return manifest.intend(previous, lists, memberships, built.as_of, built.slugs).encoded()
+        begun = manifest.begun(previous, lists, built.as_of)
+        is_known = self._is_complete and self._stored != _WHOLE
+        names = self._stored.names if is_known else self._rows(previous)
+        intended = self._final.names if self._final != _WHOLE else self._rows(_of_markets(built, memberships))
+        known = frozenset(names)
+        more = tuple(name for name in intended if name not in known)
+        found = RowShards(names=names, intended=more, chunks=self._chunks(begun))
+        return row_shards.without_rows(begun, found).encoded()
+
+    def _rows(self, built: Manifest) -> tuple[str, ...]:
+        return tuple(self._put(row_shards.split(built)))
+
+    def _chunks(self, built: Manifest) -> dict[str, str]:
+        known = self._before.generations() if self._before else {}
+        found: dict[str, str] = {}
+        for pair, entry in sorted(built.generations().items()):
+            key = row_shards.generation_key(pair)
+            if key in self._stored.chunks and pair in known and known[pair].chunks == entry.chunks:
+                found[key] = self._stored.chunks[key]
+            elif entry.chunks:
+                (found[key],) = self._put([row_shards.of_chunks(entry.chunks)])
+        return found
+
+    def _put(self, bodies: Iterable[bytes]) -> Iterator[str]:
+        """Stage the shards that are not in place yet; yields the names of all."""
+        for body in bodies:
+            name = row_shards.name_of(body)
+            if name not in self._placed and name not in self._staged and self._folder.put(_key(name), body):
+                self._staged.add(name)
+            yield name
+
+    def move(self) -> None:
+        """Move the staged shards into place, before a manifest names them."""
+        for name in sorted(self._staged):
+            self._folder.move(_key(name))
+        if self._staged:
+            self._folder.sync_names(files.SHARDS)
+
+    def sweep(self) -> None:
+        """Delete the shards that the final manifest does not name: those of earlier ones, and of killed builds."""
+        named = self._final.all()
+        for name in self._folder.names(files.SHARDS):
+            if row_shards.is_name(name) and name not in named:
+                self._folder.discard_key(_key(name))
+
+
+def _of_markets(built: Manifest, memberships: Memberships) -> Manifest:
+    """Only what the manifest says of markets."""
+    return built.model_copy(update={"objects": {}, "markets": memberships})
+
+
+def _key(name: str) -> str:
+    return f"{files.SHARDS}{name}"

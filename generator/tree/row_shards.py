@@ -1,0 +1,172 @@
+"""What a folder's large manifest says of markets, objects and generations, in shards named by their content. Pure.
+
+Markets lie in the order of their ids, and so do other objects by their keys. A shard begins at a name that its hash
+decides, so a market that comes, goes or changes touches one shard or two, however many there are. Every generation has
+a shard of its own for the names of its chunks.
+"""
+
+import hashlib
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final, TypeAlias, TypeVar
+from zlib import crc32
+
+from pydantic_core import from_json, to_json
+
+from generator.api import keys
+from generator.tree import manifest, shards
+from generator.tree.manifest import Current, Manifest, RowShards
+
+#: Of so many names, one begins a shard: what one change writes, about 10 KB, against the number of files.
+_MEAN: Final = 128
+#: Hexadecimal digits of a shard's name.
+_NAME_LENGTH: Final = 24
+_NAME: Final = re.compile(rf"[0-9a-f]{{{_NAME_LENGTH}}}", re.ASCII)
+
+Entry = TypeVar("Entry", bound=Current)
+#: The names of a generation's chunks in order, by list and generation.
+Chunks: TypeAlias = Mapping[tuple[str, str], tuple[str, ...]]
+
+
+def are_worth_it(markets: int, *, is_split: bool) -> bool:
+    """Whether a manifest of so many markets is split; one that is stays so for longer."""
+    return markets >= (shards.LEAST // 2 if is_split else shards.LEAST)
+
+
+def name_of(body: bytes) -> str:
+    """The name of a shard: shards of equal names are equal."""
+    return hashlib.sha256(body).hexdigest()[:_NAME_LENGTH]
+
+
+def is_name(text: str) -> bool:
+    """Whether a shard could have this name."""
+    return _NAME.fullmatch(text) is not None
+
+
+def split(built: Manifest) -> Iterator[bytes]:
+    """The shards of the manifest's markets and objects, in order."""
+    ids = sorted(built.markets.keys() | built.slugs.keys() if built.slugs else built.markets)
+    details = 0
+    for first, last in _groups(ids):
+        named = ids[first:last]
+        digests = [built.objects.get(keys.detail(market_id)) for market_id in named]
+        details += len(named) - digests.count(None)
+        yield to_json(_of_markets(built, named, digests))
+    others = sorted(_others(built, details))
+    for first, last in _groups(others):
+        yield to_json({"objects": {key: built.objects[key] for key in others[first:last]}})
+
+
+def _of_markets(built: Manifest, ids: Sequence[str], digests: Sequence[str | None]) -> dict[str, Any]:
+    memberships = [*map(built.markets.get, ids)]
+    kinds = {kind: place for place, kind in enumerate(dict.fromkeys(memberships))}
+    places = [kinds[membership] for membership in memberships]
+    slugs = [*map(built.slugs.get, ids)]
+    found = {"slugs": slugs} if any(known is not None for known in slugs) else {}
+    return {"ids": ids, "digests": digests, "kinds": [*kinds], "memberships": places, **found}
+
+
+def _others(built: Manifest, details: int) -> Collection[str]:
+    """The keys of all objects but the details by id of known markets, of which there are so many."""
+    others = [key for key in built.objects if not key.startswith(keys.DETAILS)]
+    if len(others) + details == len(built.objects):
+        return others
+    return built.objects.keys() - set(map(keys.detail, built.markets.keys() | built.slugs.keys()))
+
+
+def _groups(names: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Where the groups of sorted names begin and end."""
+    borders = [place for place, name in enumerate(names) if place and not crc32(name.encode()) % _MEAN]
+    return pairwise([0, *borders, len(names)] if names else [])
+
+
+def of_chunks(chunks: Sequence[str]) -> bytes:
+    """The shard of a generation's chunks."""
+    return to_json({"chunks": chunks})
+
+
+def generation_key(pair: tuple[str, str]) -> str:
+    """What the root calls a generation, by list and name."""
+    return "/".join(pair)
+
+
+def without_rows(built: Manifest, found: RowShards) -> Manifest:
+    """The root: the manifest without what its shards say."""
+    rows = {"objects": {}, "markets": {}, "slugs": {}, "row_shards": found}
+    return _with_chunks(built.model_copy(update=rows), dict.fromkeys(built.generations(), ()))
+
+
+def joined(root: Manifest, bodies: Mapping[str, bytes], *, is_light: bool = False) -> Manifest:
+    """The manifest with what its shards say; `is_light` leaves out the digests of details by id.
+
+    `bodies` has all that it names.
+    """
+    found = root.row_shards or RowShards()
+    rows, intended = _Rows(), _Rows()
+    for name in found.intended:
+        intended.add(from_json(bodies[name]), is_light=True)
+    for name in found.names:
+        rows.add(from_json(bodies[name]), is_light=is_light)
+    chunks = {key: tuple(from_json(bodies[name])["chunks"]) for key, name in found.chunks.items()}
+    markets, slugs = rows.markets, rows.slugs
+    if found.intended:
+        markets, slugs = manifest.union(markets, intended.markets), manifest.union(slugs, intended.slugs)
+    update = {"objects": rows.objects(), "markets": markets, "slugs": slugs, "row_shards": None}
+    pairs = {pair: chunks[generation_key(pair)] for pair in root.generations() if generation_key(pair) in chunks}
+    return _with_chunks(root.model_copy(update=update), pairs)
+
+
+class _Rows:
+    """The rows of several shards, in their order."""
+
+    def __init__(self) -> None:
+        self.markets: dict[str, tuple[str, ...]] = {}
+        self.slugs: dict[str, tuple[str, ...]] = {}
+        self._details: dict[str, str] = {}
+        self._others: dict[str, str] = {}
+        self._kinds: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def add(self, content: dict[str, Any], *, is_light: bool) -> None:
+        """Add those of one shard."""
+        if "objects" in content:
+            self._others.update(content["objects"])
+            return
+        ids, kinds = content["ids"], [None if kind is None else self._kind(tuple(kind)) for kind in content["kinds"]]
+        if None in kinds:
+            found = zip(ids, (kinds[place] for place in content["memberships"]), strict=True)
+            self.markets.update({market_id: kind for market_id, kind in found if kind is not None})
+        else:
+            self.markets.update(zip(ids, (kinds[place] for place in content["memberships"]), strict=True))
+        if "slugs" in content:
+            named = zip(ids, content["slugs"], strict=True)
+            self.slugs.update({market_id: tuple(slugs) for market_id, slugs in named if slugs is not None})
+        if not is_light:
+            digests = zip(map(keys.detail, ids), content["digests"], strict=True)
+            self._details.update({key: digest for key, digest in digests if digest is not None})
+
+    def _kind(self, memberships: tuple[str, ...]) -> tuple[str, ...]:
+        """One object for all markets that have the same."""
+        return self._kinds.setdefault(memberships, memberships)
+
+    def objects(self) -> dict[str, str]:
+        """The digests of all objects, by key in order."""
+        others = [*self._others.items()]
+        before = bisect_left([*self._others], keys.DETAILS)
+        return dict(others[:before]) | self._details | dict(others[before:])
+
+
+def _with_chunks(root: Manifest, chunks: Chunks) -> Manifest:
+    """The manifest with these names of chunks in its generations."""
+
+    def change(list_name: str, entry: Entry) -> Entry:
+        names = chunks.get((list_name, entry.generation), entry.chunks)
+        return entry.model_copy(update={"chunks": names}) if names != entry.chunks else entry
+
+    update = {
+        "lists": {name: change(name, current) for name, current in root.lists.items()},
+        "search": root.search and change(keys.SEARCH, root.search),
+        "retired": tuple(change(entry.list, entry) for entry in root.retired),
+    }
+    return root.model_copy(update=update)
