@@ -35,8 +35,8 @@ def offered(catalog: Catalog, config: Config) -> dict[str, str]:
 def lists(catalog: Catalog, categories: Iterable[str]) -> list[ItemList]:
     """Every list; a worker makes a generation of each."""
     return [
-        ItemList(keys.list_name(status, sort, category), [market.body for market in markets])
-        for category, status, sort, markets in catalog.lists(categories)
+        ItemList(keys.list_name(status, sort, category), items)
+        for category, status, sort, items in catalog.lists(categories)
     ]
 
 

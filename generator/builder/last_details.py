@@ -117,6 +117,8 @@ class LastDetails:
         for key in keys.details(market.id, market.slug):
             staged.objects[key] = self.objects[key]
             staged.size += made.size
+        if (made.fills24h, made.until) == (market.fills24h, market.until):
+            return made
         return made._replace(fills24h=market.fills24h, until=market.until)
 
     def counts(self, sample: Sample) -> EarlierCounts:

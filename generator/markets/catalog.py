@@ -4,6 +4,7 @@ Everything here is public: the queries exclude hidden rows, so a bug in this mod
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, get_args
@@ -217,15 +218,15 @@ class Catalog:
         holders = {slug: market for market in self.markets for slug in market.categories}
         return dict(sorted((slug, holder.category_names()[slug]) for slug, holder in holders.items()))
 
-    def lists(self, offered: Iterable[str] = ()) -> Iterator[tuple[str | None, StatusFilter, Sort, list[Market]]]:
-        """Yield category, status, sort and the markets in order: for all categories (None), then each one `offered`."""
+    def lists(self, offered: Iterable[str] = ()) -> Iterator[tuple[str | None, StatusFilter, Sort, list[bytes]]]:
+        """Yield category, status, sort and the encoded items: for all categories (None), then each one `offered`."""
         for sort, ranked in self.ranked():
             for category, chosen in [(None, ranked), *_by_category(ranked, offered).items()]:
-                held = [market.status for market in chosen]
+                # Markets lie all over the memory, so look at each only once.
+                bodies, held = [market.body for market in chosen], [market.status for market in chosen]
                 for status in contract.STATUS_FILTERS:
-                    states = contract.STATES_OF_FILTER[status]
-                    shown = [market for market, state in zip(chosen, held, strict=True) if state in states]
-                    yield category, status, sort, shown
+                    is_in = frozenset(contract.STATES_OF_FILTER[status]).__contains__
+                    yield category, status, sort, [*compress(bodies, map(is_in, held))]
 
     def ranked(self) -> Iterator[tuple[Sort, list[Market]]]:
         """All listed markets in the order of each sort."""

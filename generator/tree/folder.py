@@ -279,9 +279,8 @@ class Output:
 
     def unknown(self, known: Manifest) -> Iterator[Path]:
         """Every path under `v1/` that the manifest does not name; symbolic links to folders are never ours."""
-        generations = known.generations()
-        prefixes = {keys.generation_prefix(*pair) for pair in generations}
-        ours = (known.objects, layouts.chunk_keys(generations))
+        chunks = layouts.chunk_keys(known.generations())
+        prefixes = {keys.generation_prefix(*pair) for pair in known.generations()}
         for folder, folders, names in os.walk(self._own(self._root / API_VERSION)):
             place = Path(folder).relative_to(self._root).as_posix()
             for name in [name for name in folders if keys.is_generation(f"{place}/{name}")]:
@@ -289,7 +288,8 @@ class Output:
                 if f"{place}/{name}" not in prefixes:
                     yield Path(folder, name)
             yield from (Path(folder, name) for name in folders if Path(folder, name).is_symlink())
-            yield from (Path(folder, name) for name in names if not any(f"{place}/{name}" in held for held in ours))
+            found = [f"{place}/{name}" for name in names]
+            yield from (self.path(key) for key in found if key not in known.objects and key not in chunks)
 
     def strangers(self, known: Manifest) -> set[str]:
         """The keys of mutable objects that the manifest does not name."""

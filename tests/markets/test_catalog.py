@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic_core import from_json
 
 from generator.api import contract, slugs
 from generator.api.contract import SORTS, STATUS_FILTERS, Sort, StatusFilter
@@ -24,8 +25,8 @@ def catalog(*markets: Market) -> Catalog:
 
 def order(made: Catalog, sort: Sort, status: StatusFilter = "all") -> str:
     """The numbers of the markets in a list."""
-    lists = {(of_status, of_sort): markets for _, of_status, of_sort, markets in made.lists()}
-    return " ".join(NAMES[market.item.id] for market in lists[status, sort])
+    lists = {(of_status, of_sort): items for _, of_status, of_sort, items in made.lists()}
+    return " ".join(NAMES[from_json(item)["id"]] for item in lists[status, sort])
 
 
 def fresh(made: Catalog, size: int = 6) -> str:
@@ -197,9 +198,9 @@ def test_a_category_has_the_lists_that_all_have_with_its_markets_only() -> None:
     )
     f1 = slugs.of_category("F 1")
     assert made.categories() == {f1: "F 1", "rain": "rain"}
-    lists = {(category, status, sort): markets for category, status, sort, markets in made.lists(made.categories())}
+    lists = {(category, status, sort): items for category, status, sort, items in made.lists(made.categories())}
     assert len(lists) == 90
-    shown = {key: " ".join(NAMES[market.item.id] for market in markets) for key, markets in lists.items()}
+    shown = {key: " ".join(NAMES[from_json(item)["id"]] for item in items) for key, items in lists.items()}
     assert shown["rain", "all", "volume"] == "4 2 1"
     assert shown["rain", "open", "volume"] == "4 1"
     assert shown[f1, "all", "volume"] == "1"

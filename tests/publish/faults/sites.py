@@ -161,17 +161,25 @@ def _record(
 
 def state_of(catalog: Catalog, names: tuple[str, ...] = LISTS) -> State:
     """What the named lists show."""
-    selected = {keys.list_name(status, sort): shown for _, status, sort, shown in catalog.lists()}
+    selected = _selected(catalog)
     return {name: [_seen(market) for market in selected[name]] for name in names}
 
 
 def searched(catalog: Catalog, searches: tuple[str, ...] = SEARCHES) -> State:
     """What the searches show: the list without the markets that lack a word."""
-    selected = {keys.list_name(status, sort): shown for _, status, sort, shown in catalog.lists()}
+    selected = _selected(catalog)
     parted = {name: name.partition("?") for name in searches}
     return {
         name: [_seen(market) for market in selected[list_name] if is_match(words, [" ".join(market.words)])]
         for name, (list_name, _, words) in parted.items()
+    }
+
+
+def _selected(catalog: Catalog) -> dict[str, list[Market]]:
+    """The markets of every list, by its name."""
+    shown_as = {market.body: market for market in catalog.markets}
+    return {
+        keys.list_name(status, sort): [shown_as[item] for item in items] for _, status, sort, items in catalog.lists()
     }
 
 
