@@ -5,13 +5,14 @@ Nearly all of millions of rows are valid and in the usual form. Each function he
 """
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
-from itertools import islice
-from math import isnan
+from itertools import compress, islice
+from math import isfinite, isnan
 from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from generator.api.contract import PRICE_MAX, PRICE_MIN
 from generator.markets import row_validation
@@ -28,6 +29,11 @@ _UTC: Final = re.compile(r"(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:
 #: The suffixes of UTC, and what completes a time without one to milliseconds, by its length.
 _UTC_SUFFIXES: Final = ("+00:00\n", "+00\n", "Z\n")
 _PADDING: Final = MappingProxyType({19: ".000", 21: "00", 22: "0"})
+_DIGITS: Final = bytes.maketrans(b"0123456789", bytes(range(10)))
+#: Where the month, day, hour, minute and second of such a time are, and which of them exist on any date.
+_CLOCK: Final = ((5, range(1, 13)), (8, range(1, 29)), (11, range(24)), (14, range(60)), (17, range(60)))
+#: The same as tables: 0 for a number that exists.
+_DOUBTS: Final = tuple((place, bytes(number not in known for number in range(256))) for place, known in _CLOCK)
 _TIME_TO_ZEROS: Final = bytes.maketrans(b"123456789T", b"000000000 ")
 _HEX_TO_ZEROS: Final = bytes.maketrans(b"123456789abcdef", b"0" * 15)
 _ZERO_UUID: Final = b"00000000-0000-0000-0000-000000000000\n"
@@ -37,6 +43,19 @@ Row = TypeVar("Row")
 
 class SlowPathError(ValueError):
     """Some values are invalid or in an unusual form; validate the rows one by one."""
+
+
+class Valid(NamedTuple):
+    """Rows of one market that were converted together with those of others: columns of wire values.
+
+    There are at most BATCH rows.
+    """
+
+    columns: tuple[Sequence[Any], ...]
+
+
+#: The rows of one market: as the driver delivers them, each after the market's id, or converted already.
+Rows: TypeAlias = Iterable[Sequence[Any]] | Valid
 
 
 def batches(rows: Iterable[Row], size: int | None = None) -> Iterator[list[Row]]:
@@ -51,7 +70,7 @@ def timestamps(values: Sequence[Any]) -> list[str]:
     lines = _lines(values)
     times = values
     if _as_zeros(lines, _TIME_TO_ZEROS) == _ZERO_TIME * len(values):
-        _require_valid_times(times, lines)
+        _require_valid_times([*_doubtful(times, lines.encode())], lines)
         return _cut_to_milliseconds(lines, len(values))
     if not _UTC.fullmatch(lines) or lines.count("\n") != len(values):
         raise SlowPathError
@@ -67,8 +86,10 @@ def _cut_to_milliseconds(lines: str, count: int) -> list[str]:
     text, width = bytearray(lines, "ascii"), len(_ZERO_TIME)
     for place, letter in ((10, b"T"), (23, b"Z"), (24, b"\n")):
         text[place::width] = letter * count
-    # After each time there is a line with the last digit of the microseconds.
-    return text.decode().split("\n")[:-1:2]
+    # What remains of the microseconds, and the end of the former line.
+    del text[width - 1 :: width]
+    del text[width - 2 :: width - 1]
+    return text.decode().split("\n")[:-1]
 
 
 def _lines(values: Sequence[Any]) -> str:
@@ -85,26 +106,40 @@ def _as_zeros(lines: str, table: bytes) -> bytes:
         raise SlowPathError from None
 
 
+def _doubtful(times: Sequence[str], lines: bytes) -> Iterator[str]:
+    """Those of the times that may not exist, with lines of the form of `_ZERO_TIME`.
+
+    Parsing every time takes four times as long as looking at a digit of all times at once, as one large number.
+    """
+    width = len(_ZERO_TIME)
+    if b"0000-" in lines:
+        yield from times
+        return
+    for place, doubts in _DOUBTS:
+        tens, ones = (int.from_bytes(lines[at::width].translate(_DIGITS)) for at in (place, place + 1))
+        yield from compress(times, (10 * tens + ones).to_bytes(len(times)).translate(doubts))
+
+
 def _require_valid_times(times: Sequence[str], lines: str) -> None:
     """Raise SlowPathError for times that do not exist."""
     if " 24:" in lines or "T24:" in lines:  # Python 3.13 and later accept it as midnight of the next day
         raise SlowPathError
     try:
-        for _ in map(datetime.fromisoformat, times):
-            pass
+        deque(map(datetime.fromisoformat, times), maxlen=0)
     except ValueError:
         raise SlowPathError from None
 
 
-def uuids(values: Sequence[Any]) -> list[str]:
+def uuids(values: Sequence[Any]) -> Sequence[str]:
     """Convert UUIDs like `ids.uuid`."""
-    lines = _lines(values).lower()
-    if _as_zeros(lines, _HEX_TO_ZEROS) != _ZERO_UUID * len(values):
+    lines = _lines(values)
+    lowered = lines.lower()
+    if _as_zeros(lowered, _HEX_TO_ZEROS) != _ZERO_UUID * len(values):
         raise SlowPathError
-    return lines.split("\n")[:-1]
+    return values if lowered == lines else lowered.split("\n")[:-1]
 
 
-def numbers(values: Sequence[Any], least: float, greatest: float) -> list[float]:
+def numbers(values: Sequence[Any], least: float, greatest: float) -> Sequence[float]:
     """Convert numbers like `row_validation.number`, all within bounds."""
     kinds = set(map(type, values))
     if not kinds <= _NUMBERS:
@@ -113,15 +148,25 @@ def numbers(values: Sequence[Any], least: float, greatest: float) -> list[float]
         floats = values if kinds == {float} else [*map(float, values)]
     except (OverflowError, ValueError):
         raise SlowPathError from None
-    # min and max may miss a NaN, the sum cannot.
-    if floats and (isnan(sum(floats)) or min(floats) < least or max(floats) > greatest):
+    if not floats:
+        return floats
+    # min and max may miss a NaN, the sum cannot; and if that is finite, so is every number.
+    total, lowest = sum(floats), min(floats)
+    if isnan(total) or lowest < least:
         raise SlowPathError
+    if (greatest < MAX_FLOAT or not isfinite(total)) and max(floats) > greatest:
+        raise SlowPathError
+    if lowest > 0:
+        return floats
     return [value + 0.0 for value in floats]  # minus zero becomes zero
 
 
-def fill_prices(values: Sequence[Any]) -> list[float | None]:
+def fill_prices(values: Sequence[Any]) -> Sequence[float | None]:
     """Convert prices of fills like `row_validation.fill_price`."""
-    present = [value for value in values if value is not None]
+    try:
+        return numbers(values, PRICE_MIN, PRICE_MAX)
+    except SlowPathError:
+        present = [value for value in values if value is not None]
     paid = numbers(present, -MAX_FLOAT, MAX_FLOAT)
     shown = (value if PRICE_MIN <= value <= PRICE_MAX else row_validation.fill_price(value) for value in paid)
     return list(shown) if len(present) == len(values) else [None if value is None else next(shown) for value in values]
@@ -129,4 +174,6 @@ def fill_prices(values: Sequence[Any]) -> list[float | None]:
 
 def level_prices(values: Sequence[Any]) -> list[float]:
     """Convert prices of orders like `row_validation.LevelRow`; rounding clamps them, too."""
-    return [*map(row_validation.level_price, numbers(values, PRICE_MIN - TOLERANCE, PRICE_MAX + TOLERANCE))]
+    prices = numbers(values, PRICE_MIN - TOLERANCE, PRICE_MAX + TOLERANCE)
+    rounded = {price: row_validation.level_price(price) for price in {*prices}}  # many orders have the same
+    return [rounded[price] for price in prices]

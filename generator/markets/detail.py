@@ -1,35 +1,53 @@
 """Builds a market's detail from its rows: order book, recent fills, probability history. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
-from generator.api import contract, resources
-from generator.api.contract import OrderBook, OrderBookLevel
+from generator.api import contract
+from generator.api.tables import Table
 from generator.config.settings import Config
 from generator.markets import batch_validation, faults, fills, row_validation
-from generator.markets.batch_validation import SlowPathError
+from generator.markets.batch_validation import Rows, SlowPathError, Valid
 from generator.markets.fills import Fill
 from generator.markets.history import Point, history
 from generator.markets.quarantine import Fault, Quarantine, printable
 from generator.markets.row_validation import MAX_FLOAT
 
-Rows: TypeAlias = Iterable[Sequence[Any]]
 Sums: TypeAlias = dict[str, dict[float, float]]
+_SIDES: Final = frozenset(("bid", "ask"))
 #: What encloses the market object in the body of a detail.
 _MARKET: Final = b'{"market":'
 _REST: Final = b',"orderBook":'
+_LEVELS: Final = Table(price=float, amount=float)
+_FILLS: Final = Table(id=str, amount=float, shares=float, price=float, timestamp=str)
+_POINTS: Final = Table(timestamp=str, prob=float)
+
+
+class Level(NamedTuple):
+    """The public open orders at one price, as described by OrderBookLevel."""
+
+    price: float
+    amount: float
+
+
+class Book(NamedTuple):
+    """Public bids and asks, best price first."""
+
+    bids: list[Level]
+    asks: list[Level]
 
 
 @dataclass(frozen=True, slots=True)
 class MarketRows:
-    """One public market and the streams of its rows; consume them before advancing to the next market.
+    """One public market and its rows; consume them before advancing to the next market.
 
-    Each row starts with the market's id, followed in `orders` by side, price and amount (sorted by all three), in
-    `fills` by id, amount, shares, price and time, in `points` by time and probability.
+    Those that are not converted yet are streams. Each row starts with the market's id, followed in `orders` by side,
+    price and amount (sorted by all three), in `fills` by id, amount, shares, price and time, in `points` by time and
+    probability.
     """
 
     market: contract.PublicMarketDetailMarket
@@ -43,19 +61,20 @@ class Detail:
     """The public detail of one market; points are oldest first."""
 
     market: contract.PublicMarketDetailMarket
-    order_book: OrderBook
+    order_book: Book
     recent_fills: list[Fill]
     points: list[Point]
 
     def body(self) -> bytes:
         """Encode the detail response."""
-        return contract.encode(
-            {
-                "market": self.market,
-                "orderBook": self.order_book,
-                "recentFills": [fill.wire() for fill in self.recent_fills],
-                "probHistory": [{"timestamp": timestamp, "prob": prob} for timestamp, prob in self.points],
-            }
+        bids, asks = self.order_book
+        return b"".join(
+            (
+                *(_MARKET, contract.encode(self.market)),
+                *(_REST, b'{"bids":', _LEVELS.encode(bids), b',"asks":', _LEVELS.encode(asks)),
+                *(b'},"recentFills":', _FILLS.encode([*map(fills.in_wire_order, self.recent_fills)])),
+                *(b',"probHistory":', _POINTS.encode(self.points), b"}"),
+            )
         )
 
 
@@ -81,32 +100,36 @@ def from_rows(rows: MarketRows, config: Config, quarantine: Quarantine) -> Detai
     )
 
 
-def order_book(market_id: str, orders: Rows, quarantine: Quarantine) -> OrderBook:
+def order_book(market_id: str, orders: Rows, quarantine: Quarantine) -> Book:
     """Sum the orders per price, rounded to a millionth; bids highest first, asks lowest first."""
     sums: Sums = {"bid": {}, "ask": {}}
-    for batch in batch_validation.batches(orders):
-        _, sides, prices, amounts = zip(*batch, strict=True)
-        try:
-            _sum(
-                sides,
-                batch_validation.level_prices(prices),
-                batch_validation.numbers(amounts, 0, MAX_FLOAT),
-                sums,
-            )
-        except SlowPathError:
-            _sum_one_by_one(market_id, batch, sums, quarantine)
+    if isinstance(orders, Valid):
+        _sum(orders, sums)
+    else:
+        for batch in batch_validation.batches(orders):
+            try:
+                _sum(converted(batch), sums)
+            except SlowPathError:
+                _sum_one_by_one(market_id, batch, sums, quarantine)
     bids, asks = (_levels(market_id, sums[side], quarantine) for side in ("bid", "ask"))
-    return resources.of_valid(OrderBook, {"bids": bids[::-1], "asks": asks})
+    return Book(bids[::-1], asks)
 
 
-def _sum(sides: Sequence[Any], prices: Sequence[float], amounts: Sequence[float], sums: Sums) -> None:
-    if not sums.keys() >= set(sides):
+def converted(batch: Sequence[Sequence[Any]]) -> Valid:
+    """Convert orders of one or several markets at once: sides, prices, amounts. Raises SlowPathError if one is bad."""
+    _, sides, prices, amounts = zip(*batch, strict=True)
+    if not _SIDES.issuperset(sides):
         raise SlowPathError
-    for side, price, amount in zip(sides, prices, amounts, strict=True):
-        sums[side][price] = sums[side].get(price, 0.0) + amount
+    return Valid((sides, batch_validation.level_prices(prices), batch_validation.numbers(amounts, 0, MAX_FLOAT)))
 
 
-def _sum_one_by_one(market_id: str, orders: Rows, sums: Sums, quarantine: Quarantine) -> None:
+def _sum(orders: Valid, sums: Sums) -> None:
+    for side, price, amount in zip(*orders.columns, strict=True):
+        levels = sums[side]
+        levels[price] = levels.get(price, 0.0) + amount
+
+
+def _sum_one_by_one(market_id: str, orders: Sequence[Sequence[Any]], sums: Sums, quarantine: Quarantine) -> None:
     for _, side, price, amount in orders:
         try:
             level = row_validation.LevelRow.model_validate({"price": price, "amount": amount})
@@ -120,11 +143,11 @@ def _sum_one_by_one(market_id: str, orders: Rows, sums: Sums, quarantine: Quaran
             levels[level.price] = levels.get(level.price, 0.0) + level.amount
 
 
-def _levels(market_id: str, sums: dict[float, float], quarantine: Quarantine) -> list[OrderBookLevel]:
+def _levels(market_id: str, sums: dict[float, float], quarantine: Quarantine) -> list[Level]:
     levels = []
     for price, amount in sorted(sums.items()):
         if isfinite(amount):
-            levels.append(resources.of_valid(OrderBookLevel, {"price": price, "amount": amount}))
+            levels.append(Level(price, amount))
         else:
             quarantine.reject(
                 "orders", market_id, Fault("amount", "the sum at its price is too large a number", str(price))

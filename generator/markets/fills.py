@@ -6,14 +6,14 @@ They arrive as streams in any order; `recent` keeps a bounded number.
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import compress, groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
 from generator.api import times
 from generator.markets import batch_validation, faults, row_validation
-from generator.markets.batch_validation import SlowPathError
+from generator.markets.batch_validation import Rows, SlowPathError, Valid
 from generator.markets.quarantine import Fault, Quarantine
 from generator.markets.row_validation import MAX_FLOAT
 
@@ -39,15 +39,9 @@ class Fill(NamedTuple):
     shares: float
     price: float | None
 
-    def wire(self) -> dict[str, Any]:
-        """The fill as JSON values."""
-        return {
-            "id": self.id,
-            "amount": self.amount,
-            "shares": self.shares,
-            "price": self.price,
-            "timestamp": self.timestamp,
-        }
+
+#: The values of a fill in the order of PublicRecentFill.
+in_wire_order: Final = attrgetter("id", "amount", "shares", "price", "timestamp")
 
 
 class Window(NamedTuple):
@@ -82,17 +76,23 @@ def _leaving(moment: datetime, step: timedelta) -> datetime:
     return moment + WINDOW + ((_EPOCH - moment) % step if step else step)
 
 
-def _read(batch: Sequence[Row], quarantine: Quarantine) -> Iterable[Values]:
+def converted(batch: Sequence[Row]) -> Valid:
+    """Convert fills of one or several markets at once: columns of `Values`. Raises SlowPathError if one is unusual."""
     _, ids, amounts, shares, prices, times = zip(*batch, strict=True)
-    try:
-        return zip(
+    return Valid(
+        (
             batch_validation.timestamps(times),
             batch_validation.uuids(ids),
             batch_validation.numbers(amounts, 0, MAX_FLOAT),
             batch_validation.numbers(shares, 0, MAX_FLOAT),
             batch_validation.fill_prices(prices),
-            strict=True,
         )
+    )
+
+
+def _read(batch: Sequence[Row], quarantine: Quarantine) -> Iterable[Values]:
+    try:
+        return zip(*converted(batch).columns, strict=True)
     except SlowPathError:
         return _read_one_by_one(batch, quarantine)
 
@@ -109,10 +109,13 @@ def _read_one_by_one(batch: Sequence[Row], quarantine: Quarantine) -> list[Value
     return found
 
 
-def recent(fills: Iterable[Row], limit: int, quarantine: Quarantine) -> list[Fill]:
+def recent(fills: Rows, limit: int, quarantine: Quarantine) -> list[Fill]:
     """The newest `limit` fills, newest first; ties are broken by id, ascending."""
     if limit == 0:
         return []
+    if isinstance(fills, Valid):
+        newest = _newest([*zip(*fills.columns, strict=True)], quarantine)
+        return [*map(Fill._make, newest[:limit])]
     kept, oldest = list[Values](), ""
     for batch in batch_validation.batches(fills):
         read = _read(batch, quarantine)

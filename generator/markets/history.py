@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import ValidationError
 
 from generator.markets import batch_validation, faults, row_validation
-from generator.markets.batch_validation import SlowPathError
+from generator.markets.batch_validation import Rows, SlowPathError, Valid
 from generator.markets.quarantine import Quarantine
 
 #: Longer histories are first reduced to a grid of at most this many cells.
@@ -27,10 +27,12 @@ Point: TypeAlias = tuple[str, float]
 Row: TypeAlias = Sequence[Any]
 
 
-def history(market_id: str, points: Iterable[Row], limit: int, quarantine: Quarantine) -> list[Point]:
+def history(market_id: str, points: Rows, limit: int, quarantine: Quarantine) -> list[Point]:
     """The history, oldest first, thinned evenly in time to `limit` points; independent of row order."""
     if limit == 0:
         return []
+    if isinstance(points, Valid):
+        return thin(sorted(zip(*points.columns, strict=True)), limit)
     grid = _Grid()
     kept: list[Point] = []
     for batch in batch_validation.batches(points):
@@ -41,10 +43,15 @@ def history(market_id: str, points: Iterable[Row], limit: int, quarantine: Quara
     return thin(grid.reduce(kept) if len(kept) > GRID or grid.used else kept, limit)
 
 
-def _read(market_id: str, batch: Sequence[Row], quarantine: Quarantine) -> Iterable[Point]:
+def converted(batch: Sequence[Row]) -> Valid:
+    """Convert points of one or several markets at once: columns of `Point`. Raises SlowPathError if one is unusual."""
     _, times, probs = zip(*batch, strict=True)
+    return Valid((batch_validation.timestamps(times), batch_validation.numbers(probs, 0, 1)))
+
+
+def _read(market_id: str, batch: Sequence[Row], quarantine: Quarantine) -> Iterable[Point]:
     try:
-        return zip(batch_validation.timestamps(times), batch_validation.numbers(probs, 0, 1), strict=True)
+        return zip(*converted(batch).columns, strict=True)
     except SlowPathError:
         return _read_one_by_one(market_id, batch, quarantine)
 

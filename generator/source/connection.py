@@ -21,8 +21,9 @@ from generator.config import passwords
 from generator.config.settings import Config
 from generator.errors import ReadError, SourceError
 
-#: Rows per fetch: enough to amortise the round trip, few enough to keep memory low.
-_BATCH: Final = 2_000
+#: Rows per fetch: enough to amortise the round trip, few enough to keep memory low. SQLite has no round trips, and what
+#: fits into the processor's cache is converted faster.
+_BATCH: Final = {"postgresql": 2_000, "sqlite": 500}
 _CONNECT_TIMEOUT_S: Final = 10
 #: How long to wait for a lock on the SQLite file.
 _LOCK_TIMEOUT_S: Final = 30
@@ -184,9 +185,10 @@ class Transaction:
 
         Raises ReadError, which names the relation.
         """
-        return chain.from_iterable(self._named(statement, relation))
+        return chain.from_iterable(self.batches(statement, relation))
 
-    def _named(self, statement: sa.Select[Any] | sa.TextClause, relation: str) -> Iterator[list[Row]]:
+    def batches(self, statement: sa.Select[Any] | sa.TextClause, relation: str) -> Iterator[list[Row]]:
+        """The same, in lists of a few thousand rows at most."""
         with self._reading(relation):
             yield from self._readable(statement)
 
@@ -213,7 +215,7 @@ class Transaction:
             driver: Any = self._connection.connection.dbapi_connection
             driver.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
             remaining = islice(chain.from_iterable(self._batches(statement)), done, None)
-            while batch := list(islice(remaining, _BATCH)):
+            while batch := list(islice(remaining, _BATCH[self.dialect])):
                 yield batch
 
     def _batches(self, statement: sa.Select[Any] | sa.TextClause) -> Iterator[list[Row]]:
@@ -221,7 +223,7 @@ class Transaction:
         # SQLAlchemy has already fetched the first row from the cursor.
         yield [tuple(row) for row in result.fetchmany(1)]
         cursor: Any = result.cursor
-        while cursor and (batch := cursor.fetchmany(_BATCH)):
+        while cursor and (batch := cursor.fetchmany(_BATCH[self.dialect])):
             yield batch
         result.close()
 

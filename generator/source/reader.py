@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -15,7 +16,17 @@ from pydantic import ValidationError
 from generator.config import demo
 from generator.config.settings import Config
 from generator.errors import FalseVersionsError
-from generator.markets import batch_validation, categories, faults, market_columns, row_validation, slugs
+from generator.markets import (
+    batch_validation,
+    categories,
+    detail,
+    faults,
+    fills,
+    history,
+    market_columns,
+    row_validation,
+    slugs,
+)
 from generator.markets.catalog import Catalog, Market, SearchWords
 from generator.markets.categories import Spellings
 from generator.markets.detail import MarketRows
@@ -27,7 +38,7 @@ from generator.source import connection, fill_windows, queries, schema_check
 from generator.source.connection import Transaction
 from generator.source.failures import Failures
 from generator.source.fill_windows import EarlierCounts, FillWindows
-from generator.source.grouping import Groups
+from generator.source.grouping import Convert, Groups
 from generator.source.queries import EVERYTHING, Range, Statements, Within
 from generator.source.relations import OPTIONAL, RELATIONS, Kind
 from generator.source.rights import MissingRights
@@ -146,7 +157,7 @@ class Reader:
         windows = self._windows(as_of, earlier if optional else NO_COUNTS)
         known = slugs.references(self._slugs() if self._is_extended else ())
         shown = categories.spellings(self._category_names() if self._is_extended else ())
-        categorised = self._groups("market_categories", *_CATEGORIES, is_wanted=self._is_extended)
+        categorised = self._groups("market_categories", None, *_CATEGORIES, is_wanted=self._is_extended)
         markets, ids = list[Market](), Counter[str]()
         names = (*self._market_columns, *optional)
         rows = self._transaction.rows(self._statements.markets(*names), "markets")
@@ -180,16 +191,19 @@ class Reader:
 
         Descriptions and the like are read only now: they may be too large to keep all of them in the catalog.
         """
-        orders = self._groups("orders", *_ORDERS, order=_ORDERS, within=within, is_wanted=self._shown.order_book)
-        fills = self._groups("fills", *fill_windows.COLUMNS, within=within, is_wanted=self._shown.recent_fills > 0)
-        points = self._groups("probabilities", *_POINTS, within=within, is_wanted=self._shown.history_points > 0)
+        groups = partial(self._groups, within=within)
+        streams = [
+            groups("orders", detail.converted, *_ORDERS, order=_ORDERS, is_wanted=self._shown.order_book),
+            groups("fills", fills.converted, *fill_windows.COLUMNS, is_wanted=self._shown.recent_fills > 0),
+            groups("probabilities", history.converted, *_POINTS, is_wanted=self._shown.history_points > 0),
+        ]
         for row in self._markets(self._detail_columns, within):
-            streams = [groups.of(row["id"]) for groups in (orders, fills, points)]
+            rows = [stream.of(row["id"]) for stream in streams]
             market = markets.get(str(row["id"]).lower())
             if market is not None:
-                yield MarketRows(row_validation.with_detail(market.item, market.fx, row), *streams)
-        for groups in (orders, fills, points):
-            groups.finish()
+                yield MarketRows(row_validation.with_detail(market.item, market.fx, row), *rows)
+        for stream in streams:
+            stream.finish()
 
     def market_objects(self, markets: Mapping[str, Market], within: Within) -> Iterator[row_validation.DetailMarket]:
         """Stream what the details of these markets (by id) show of the markets' own rows."""
@@ -261,7 +275,13 @@ class Reader:
         return self._transaction.rows(statement, "market_categories")
 
     def _groups(
-        self, name: str, *columns: str, order: tuple[str, ...] = (), within: Within = EVERYTHING, is_wanted: bool = True
+        self,
+        name: str,
+        convert: Convert | None,
+        *columns: str,
+        order: tuple[str, ...] = (),
+        within: Within = EVERYTHING,
+        is_wanted: bool = True,
     ) -> Groups:
         statement = self._statements.of_visible(name, *columns, order=order, within=within)
-        return Groups(name, self._transaction.rows(statement, name) if is_wanted else ())
+        return Groups(name, self._transaction.batches(statement, name) if is_wanted else (), convert)

@@ -61,7 +61,7 @@ IDS = st.one_of(
 )
 
 
-def agree(taken: Callable[[Sequence[Any]], list[Any]], judged: Callable[[Any], Any], values: Sequence[Any]) -> None:
+def agree(taken: Callable[[Sequence[Any]], Sequence[Any]], judged: Callable[[Any], Any], values: Sequence[Any]) -> None:
     try:
         found = taken(values)
     except SlowPathError:
@@ -78,6 +78,21 @@ def agree(taken: Callable[[Sequence[Any]], list[Any]], judged: Callable[[Any], A
 @example(["2026-01-31T24:00:00Z"])
 def test_times_are_those_of_single_rows(values: list[Any]) -> None:
     agree(batch_validation.timestamps, row_validation.timestamp, values)
+
+
+def test_the_times_that_exist_are_the_same_whichever_part_of_a_time_is_odd() -> None:
+    usual = "2024-02-28 12:30:30.123456"
+    odd = [usual[:place] + f"{number:02}" + usual[place + 2 :] for place in (5, 8, 11, 14, 17) for number in range(100)]
+    odd += [f"{year}-02-29 00:00:00.000000" for year in ("0000", "1900", "2000", "2023", "2024")]
+    odd += [f"2026-{month:02}-{day}{usual[10:]}" for month in range(1, 13) for day in (29, 30, 31)]
+    for time in odd:
+        try:
+            expected = row_validation.timestamp(time)
+        except ValueError:
+            with pytest.raises(SlowPathError):
+                batch_validation.timestamps([usual, time])
+        else:
+            assert batch_validation.timestamps([usual, time])[1] == expected
 
 
 @pytest.mark.campaign
@@ -133,7 +148,7 @@ def test_prices_of_orders_are_those_of_single_rows(values: list[Any]) -> None:
     ],
 )
 def test_what_databases_usually_hold_is_taken_at_once(
-    taken: Callable[[Sequence[Any]], list[Any]], values: list[Any]
+    taken: Callable[[Sequence[Any]], Sequence[Any]], values: list[Any]
 ) -> None:
     assert len(taken(values)) == len(values)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from generator.api.contract import OrderBook, PublicMarketDetail
 from generator.markets import row_validation
-from generator.markets.detail import MarketRows, from_rows, order_book
+from generator.markets.detail import Book, MarketRows, from_rows, order_book
 from generator.markets.fills import recent
 from generator.markets.history import GRID, Point, history, thin
 from generator.markets.quarantine import Quarantine
@@ -37,11 +37,11 @@ def milliseconds(time: str) -> int:
 # ── order book ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def book(quarantine: Quarantine, *orders: tuple[Any, Any, Any]) -> OrderBook:
+def book(quarantine: Quarantine, *orders: tuple[Any, Any, Any]) -> Book:
     return order_book(MARKET, [(MARKET, *order) for order in orders], quarantine)
 
 
-def levels(made: OrderBook) -> dict[str, list[tuple[float, float]]]:
+def levels(made: Book | OrderBook) -> dict[str, list[tuple[float, float]]]:
     return {side: [(level.price, level.amount) for level in getattr(made, side)] for side in ("bids", "asks")}
 
 

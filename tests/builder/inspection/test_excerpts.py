@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from generator.api.contract import OrderBook, OrderBookLevel
 from generator.builder.inspection import excerpts
 from generator.builder.inspection.excerpts import DESCRIPTION, FILLS, LEVELS, POINTS, Excerpts
 from generator.markets import row_validation
 from generator.markets.catalog import Catalog, Market
-from generator.markets.detail import Detail
+from generator.markets.detail import Book, Detail, Level
 from generator.markets.fills import Fill
 from tests.support.builds import NOW
 from tests.support.rows import FX_MEMBER, fill_id, market_id, market_row, public_market
@@ -22,10 +21,10 @@ def catalog(*markets: Market) -> Catalog:
 
 def shown(number: int = 1, points: int = 0, levels: int = 0, fills: int = 0, **columns: Any) -> bytes:
     """The body of the detail of a market with that many points, levels on each side, and fills."""
-    side = [OrderBookLevel(price=0.9 - level / 100, amount=1.5) for level in range(levels)]
+    side = [Level(price=0.9 - level / 100, amount=1.5) for level in range(levels)]
     return Detail(
         market=row_validation.market(market_row(number, **columns), fx=None, fills24h=0, as_of=NOW),
-        order_book=OrderBook(bids=side, asks=side),
+        order_book=Book(bids=side, asks=side),
         recent_fills=[
             Fill(id=fill_id(number), amount=1.0, shares=2.0, price=None, timestamp=NOW) for number in range(fills)
         ],

@@ -1,0 +1,36 @@
+"""Encodes arrays of objects that have the same fields, column by column. Pure."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from generator.api import contract
+
+#: What stands for a value, before it is filled in.
+_PLACES: Final[dict[type, str]] = {str: '"%s"', float: "%s"}
+
+
+class Table:
+    """What `contract.encode` makes of a list of objects with these fields, each `str` or `float`, in half the time.
+
+    Texts must be plain: ASCII without control characters, quotation marks and backslashes. Numbers may be None.
+    """
+
+    def __init__(self, **fields: type[str] | type[float]) -> None:
+        self._numbers: Final = [kind is float for kind in fields.values()]
+        values = (f'"{name}":{_PLACES[kind]}' for name, kind in fields.items())
+        self._object: Final = "{" + ",".join(values) + "},"
+
+    def encode(self, rows: Sequence[Sequence[Any]]) -> bytes:
+        """Encode rows, whose values are in the order of the fields."""
+        if not rows:
+            return b"[]"
+        width = len(self._numbers)
+        values: list[Any] = [None] * (len(rows) * width)
+        for place, (is_number, column) in enumerate(zip(self._numbers, zip(*rows, strict=True), strict=True)):
+            values[place::width] = _numbers(column) if is_number else column
+        objects = (self._object * len(rows)) % tuple(values)
+        return f"[{objects[:-1]}]".encode()
+
+
+def _numbers(column: Sequence[Any]) -> list[str]:
+    return contract.encode(column)[1:-1].decode().split(",")

@@ -1,0 +1,122 @@
+"""Rows of many markets are converted together, with the result of converting and validating them one by one."""
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle, islice
+from typing import Any, Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generator.errors import SourceError
+from generator.markets import batch_validation, detail, fills, history
+from generator.markets.batch_validation import Rows, SlowPathError, Valid
+from generator.markets.quarantine import Quarantine
+from generator.source.grouping import Groups
+from tests.markets.test_batch_validation import IDS, NUMBERS, PLAIN_TIMES, TIMES
+from tests.support.campaigns import rounds
+from tests.support.rows import fill_id, market_id
+
+NUMBER: Final = st.sampled_from([0.25, 0.5, 0.75])
+#: Rows without their market's id: good ones, as in most batches, and odd ones of every kind.
+GOOD: Final = {
+    "orders": st.tuples(st.sampled_from(["bid", "ask"]), NUMBER, NUMBER),
+    "fills": st.tuples(st.integers(0, 9).map(fill_id), NUMBER, NUMBER, NUMBER | st.none(), PLAIN_TIMES),
+    "points": st.tuples(PLAIN_TIMES, NUMBER),
+}
+ODD: Final = {
+    "orders": st.tuples(st.sampled_from(["bid", "ask", "buy", None]), NUMBERS, NUMBERS),
+    "fills": st.tuples(IDS, NUMBERS, NUMBERS, NUMBERS, TIMES),
+    "points": st.tuples(TIMES, NUMBERS),
+}
+MODULES: Final = {"orders": detail, "fills": fills, "points": history}
+
+
+def made(relation: str, number: int, rows: Rows) -> tuple[str, list[Any]]:
+    """What is made of the rows of a market, and which of them are quarantined and why."""
+    quarantine, name = Quarantine(), market_id(number)
+    if relation == "orders":
+        shown: Any = detail.order_book(name, rows, quarantine)
+    elif relation == "fills":
+        shown = fills.recent(rows, 3, quarantine)
+    else:
+        shown = history.history(name, rows, 4, quarantine)
+    return repr(shown), list(quarantine)
+
+
+def batched(rows: list[Any], sizes: list[int]) -> Iterator[list[Any]]:
+    remaining = iter(rows)
+    for size in cycle(sizes):
+        if not (batch := list(islice(remaining, size))):
+            return
+        yield batch
+
+
+def refused(_: Any) -> Valid:
+    raise SlowPathError
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("relation", GOOD)
+@settings(deadline=None, max_examples=rounds(25, 400))
+@given(data=st.data())
+def test_any_mix_of_good_and_bad_rows_gives_what_validation_one_by_one_gives(
+    relation: str, data: st.DataObject
+) -> None:
+    kind = data.draw(st.sampled_from([GOOD[relation], GOOD[relation] | ODD[relation]]))
+    markets = data.draw(st.lists(st.lists(kind, max_size=9), max_size=6))
+    rows = [[(market_id(number), *row) for row in own] for number, own in enumerate(markets)]
+    sizes = data.draw(st.lists(st.integers(1, 20), min_size=1, max_size=3))
+    with pytest.MonkeyPatch.context() as patch:
+        # Markets may have more rows than are held at once.
+        patch.setattr(batch_validation, "BATCH", data.draw(st.sampled_from([4, 2_000])))
+        groups = Groups(relation, batched([row for own in rows for row in own], sizes), MODULES[relation].converted)
+        found = [made(relation, number, groups.of(market_id(number))) for number in range(len(rows))]
+        groups.finish()
+        patch.setattr(MODULES[relation], "converted", refused)
+        assert found == [made(relation, number, own) for number, own in enumerate(rows)]
+
+
+def points(number: int, count: int) -> list[Any]:
+    return [(market_id(number), "2026-01-15 00:00:00.000000", 0.5)] * count
+
+
+def test_a_bad_row_costs_the_other_markets_of_its_batch_a_call_each_and_good_ones_are_converted_together() -> None:
+    converted = list[int]()
+
+    def convert(rows: Sequence[Any]) -> Valid:
+        converted.append(len(rows))
+        return history.converted(rows)
+
+    bad = (market_id(4), "yesterday", 0.5)
+    groups = Groups("points", iter([points(1, 5) + points(2, 2), points(2, 1) + points(3, 1), [bad], []]), convert)
+    found = [groups.of(market_id(number)) for number in (1, 2, 3, 4, 5)]
+    assert [len(rows.columns[0]) if isinstance(rows, Valid) else rows for rows in found] == [5, 3, 1, [bad], ()]
+    assert converted == [5, 3, 1, 1]
+
+
+def test_a_market_with_very_many_rows_is_a_stream_and_what_nobody_consumes_is_skipped() -> None:
+    taken = 0
+
+    def batches() -> Iterator[list[Any]]:
+        nonlocal taken
+        for _ in range(50):
+            taken += 1
+            yield points(1, 1_000)
+        yield points(1, 10) + points(2, 2) + points(3, 1)
+
+    groups = Groups("points", batches(), history.converted)
+    rows = groups.of(market_id(1))
+    assert taken == 3, "no more than need be"
+    assert not isinstance(rows, Valid)
+    next(iter(rows))
+    assert isinstance(groups.of(market_id(2)), Valid)
+    assert isinstance(groups.of(market_id(3)), Valid)
+    groups.finish()
+
+
+def test_rows_of_a_market_that_was_not_asked_for_are_an_error() -> None:
+    groups = Groups("points", iter([points(1, 1) + points(2, 1)]), history.converted)
+    assert groups.of(market_id(2)) == ()
+    with pytest.raises(SourceError, match=f"rows of market {market_id(1)} are out of order"):
+        groups.finish()
