@@ -50,9 +50,10 @@ tests: .venv/test tests/node/node_modules/ready
 	@echo "tier: short, everything with campaigns cut short"
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
+# Neighbours share servers, so each worker gets a stretch of tests, and takes over from others in the end.
 campaigns: .venv/test tests/node/node_modules/ready
 	@echo "tier: full, the campaigns alone at full length"
-	TEST_ALL=1 $(BIN)/python -m pytest -n $(JOBS) --dist load --maxschedchunk 1 -m campaign
+	TEST_ALL=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m campaign
 
 coverage: .venv/test tests/node/node_modules/ready  ## Show which lines no test of this process reaches
 	$(BIN)/coverage run -m pytest -q

@@ -35,7 +35,13 @@ Shared: TypeAlias = Callable[[str, Callable[[Path], object]], Path]
 
 #: What takes longest. It begins first, so that no worker is left alone with it at the end.
 LONGEST = (
+    "acceptance/test_schemathesis",
     "builder/test_faults",
+    "builder/test_incremental_builds",
+    "cost/test_estimate",
+    "edge/test_cloudfront_chunks",
+    "edge/test_search_rebuilds",
+    "explorer/test_explorer",
     "faults/test_races",
     "faults/test_takedowns",
     "faults/test_random",

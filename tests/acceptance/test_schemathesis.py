@@ -20,6 +20,7 @@ from tests.support.builds import VARIANTS, build_now, make_config
 from tests.support.programs import require
 from tests.support.servers import folder_for_anybody, free_port, nginx
 from tests.support.serving import UNLIMITED, served
+from tests.support.waiting import PATIENCE_S
 
 #: Only the server can tell whether a cursor of the right form was ever minted, so a schema-valid one may be refused.
 CONFIGURATION = """
@@ -28,8 +29,9 @@ include-operation-id = "listMarkets"
 [operations.checks]
 positive_data_acceptance.expected-statuses = ["2xx", "400"]
 """
-#: Seconds for all phases together, and how many requests they make at least.
-BUDGET = 20
+#: How many examples a phase tries, of the whole document or of searches alone, and how many requests that makes at
+#: least. No time is given, as a slow machine would make fewer.
+EXAMPLES, OF_SEARCHES = 50, 120
 REQUESTS = 200
 #: How many searches are answered at least, and how many refused.
 SEARCHES = 20
@@ -75,7 +77,7 @@ def test_schemathesis_finds_nothing_in_searches(api: tuple[str, Variant], tmp_pa
     for response in operation["responses"].values():
         response.pop("links", None)
     (tmp_path / "searches.json").write_text(json.dumps({**document, "paths": {path: {"get": operation}}}))
-    fuzz(tmp_path / "searches.json", api[0], tmp_path)
+    fuzz(tmp_path / "searches.json", api[0], tmp_path, OF_SEARCHES)
     statuses = [
         entry["response"]["status"]
         for entry in json.loads((tmp_path / "requests.har").read_text("utf-8"))["log"]["entries"]
@@ -84,10 +86,11 @@ def test_schemathesis_finds_nothing_in_searches(api: tuple[str, Variant], tmp_pa
     assert min(statuses.count(status) for status in (HTTPStatus.OK, HTTPStatus.BAD_REQUEST)) >= SEARCHES
 
 
-def fuzz(document: str | Path, address: str, folder: Path) -> None:
+def fuzz(document: str | Path, address: str, folder: Path, examples: int = EXAMPLES) -> None:
     """Ask as the document describes; what was asked and answered is in requests.har."""
     program = require("schemathesis", Path(sys.executable).parent, reason="the API is not fuzzed")
-    options = ["--url", address, "--max-time", str(BUDGET), "--seed", "1", "--checks", "all", "--continue-on-failure"]
+    options = ["--url", address, "--max-examples", str(examples), "--seed", "1", "--checks", "all"]
+    options += ["--continue-on-failure"]
     options += ["--report", "har", "--report-har-path", "requests.har", "--no-color", "--generation-database", "none"]
     configuration = folder / "schemathesis.toml"
     configuration.write_text(CONFIGURATION)
@@ -97,7 +100,7 @@ def fuzz(document: str | Path, address: str, folder: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=4 * BUDGET,
+        timeout=10 * PATIENCE_S,
     )
     generated = re.search(r"([0-9,]+) generated", result.stdout)
     assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-2000:]

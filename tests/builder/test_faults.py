@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from datetime import timedelta
+from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
@@ -126,10 +127,10 @@ COMMIT = [
     *both("manifest", 1, 2),
     *both("fsync", 1, 2, 3, 4, 5, 6),
     *both("generation", 1, 2, 29, 30),
-    *(Fault("generation", number) for number in range(3, 29)),
+    *(Fault("generation", number) for number in range(3, 29, 2)),
     *both("detail", 1, 2, 4),
     *both("first", 1, 2, 99, 100, 101, FIRST_PAGES - 1, FIRST_PAGES),
-    *(Fault("first", number) for number in range(7, FIRST_PAGES, 5)),
+    *(Fault("first", number) for number in range(7, FIRST_PAGES, 10)),
     *both("document", 1),
     *both("report", 1),
 ]
@@ -168,7 +169,7 @@ def test_a_build_killed_at_any_call_leaves_the_old_state_or_the_new(
             repair(builds, reader, is_fresh_compared=repairs % 5 == 0)
             exact += finish(reader, walks, may_be_gone=is_withdrawn)
             states, is_withdrawn = [world.state()], False
-    assert builds.kills == len(faults) >= rounds(8, 150)
+    assert builds.kills == len(faults) >= rounds(8, 110)
     assert exact > 3 * builds.kills
 
 
@@ -331,7 +332,10 @@ def test_a_build_killed_from_outside_leaves_the_old_state_or_the_new(
     builds.build()
     duration = time.monotonic() - begun
     died, states = 0, [world.state()]
-    for number in range(rounds(6, 42)):
+    # Those that come too late do not count: builds may take less time than one did on a busy machine.
+    for number in range(150):
+        if number >= 42 and died > 20:
+            break
         walks = hold(reader)
         world.advance()
         states.append(world.state())
@@ -348,7 +352,7 @@ def test_a_build_killed_from_outside_leaves_the_old_state_or_the_new(
             repair(builds, reader)
             assert finish(reader, walks) == len(walks)
             states = [world.state()]
-    assert died > rounds(1, 20)
+    assert died > 20
 
 
 @pytest.mark.every_limit
@@ -362,7 +366,10 @@ def test_the_command_itself_killed_from_outside(world: World, builds: Builds, re
             assert process.wait() == 0
         duration = time.monotonic() - begun
     died, states = 0, [world.state()]
-    for share in sample((0.4, 0.5, 0.6, 0.7, 0.8, 0.9), 2):
+    shares = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+    for number, share in enumerate(islice(cycle(shares), 30)):
+        if number >= len(shares) and died > 2:
+            break
         world.advance()
         states.append(world.state())
         with spawn(builds) as process:
@@ -370,7 +377,7 @@ def test_the_command_itself_killed_from_outside(world: World, builds: Builds, re
             process.kill()
             died += process.wait() == -signal.SIGKILL
         reader.check(*states)
-    assert died > rounds(0, 2)
+    assert died > 2
     repair(builds, reader, is_fresh_compared=True)
 
 

@@ -52,8 +52,8 @@ QUERIES: Final = tuple(
 Answers: TypeAlias = Mapping[Query, Sequence[str]]
 #: The folder of everything that a search may read.
 READ: Final = f"{keys.LISTS}/all"
-#: Seconds for which an edge may show what was replaced: nginx knows open files for one.
-LAG: Final = 2.0
+#: Seconds for which an edge may show what was replaced: nginx knows open files for up to two.
+LAG: Final = 3.0
 READERS: Final = 6
 #: Builds, at least and at most, until so many walks have gone on while one was published.
 BUILDS: Final = range(4, 40)

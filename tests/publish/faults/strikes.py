@@ -119,13 +119,16 @@ def _is_put_of(key: str, request: Request) -> bool:
 
 
 def places(counts: Mapping[str, int], few: int = 4) -> list[Strike]:
-    """Where to interrupt a publisher that made these requests: at each, or at a few of many alike."""
+    """Where to interrupt a publisher that made these requests: at each, or at a few of many alike.
+
+    The first of a kind before it takes effect and after that, the others in turn.
+    """
     return [
         Strike(text, number, after)
         for text, count in counts.items()
         if text != ANY
         for number in sorted({*range(1, count + 1)} if count <= few else {1, count // 2, count})
-        for after in ((False,) if text == ANONYMOUS else (False, True))
+        for after in ((False,) if text == ANONYMOUS else (False, True) if number == 1 else (number % 2 == 0,))
     ]
 
 
