@@ -196,13 +196,13 @@ def day(built: Manifest, rng: random.Random) -> Manifest:
 
 def record_as(store: _Memory, built: Manifest, config: Any) -> None:
     """Have the record say that this is published."""
+    store.traffic = _Traffic()
     lease = Lease(cast("Any", store), config.publish.lease)
     published = lease.read()
     assert published
     wanted = published.model_copy(update={"built": built})
     lease.hold(wanted, ())
     lease.release(wanted)
-    store.traffic = _Traffic()
 
 
 def publish(store: _Memory, built: Manifest, known: Manifest | None, config: Any) -> _Traffic:
