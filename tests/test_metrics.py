@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from generator import metrics
+from generator import metrics_file
 from generator.metrics import sample
 from generator.source.relations import RELATIONS
 from tests.support.publishing import Site, hour
@@ -84,9 +84,9 @@ def test_a_file_that_cannot_be_written_does_not_fail_the_run(site: Site) -> None
 
 def test_the_file_is_replaced_atomically_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
     path = tmp_path / FILE
-    metrics.update(path, {sample("objects"): 1})
+    metrics_file.update(path, {sample("objects"): 1})
     with path.open() as file:
-        metrics.update(path, {sample("objects"): 2})
+        metrics_file.update(path, {sample("objects"): 2})
         assert file.read().endswith("public_markets_objects 1.0\n"), "a reader in between sees the old file whole"
     assert read(path) == {"objects": 2}
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
@@ -95,20 +95,20 @@ def test_the_file_is_replaced_atomically_and_leaves_nothing_beside_it(tmp_path: 
 def test_what_a_run_does_not_set_keeps_its_value_and_foreign_metrics_are_dropped(tmp_path: Path) -> None:
     path = tmp_path / FILE
     path.write_text("# HELP other x\n# TYPE other gauge\nother 5\nnonsense\npublic_markets_bytes 7\n")
-    metrics.update(path, {sample("objects"): 2, sample("markets", state="hidden"): 1})
-    metrics.update(path, {sample("markets", state="published"): 3})
+    metrics_file.update(path, {sample("objects"): 2, sample("markets", state="hidden"): 1})
+    metrics_file.update(path, {sample("markets", state="published"): 3})
     assert read(path) == {"bytes": 7, "objects": 2, "markets published": 3}
 
 
 def test_a_label_may_hold_anything(tmp_path: Path) -> None:
     path = tmp_path / FILE
     name = 'a "quoted" \\ name\nof two lines {x="1"} 5'
-    metrics.update(path, {sample("cost_usd_per_month", place=name): 1.5})
-    metrics.update(path, {sample("objects"): 1})
+    metrics_file.update(path, {sample("cost_usd_per_month", place=name): 1.5})
+    metrics_file.update(path, {sample("objects"): 1})
     assert read(path) == {f"cost_usd_per_month {name}": 1.5, "objects": 1}
 
 
 @pytest.mark.parametrize("value", [0, 3.25, 1e300, 433_156_113])
 def test_a_number_keeps_its_value(tmp_path: Path, value: float) -> None:
-    metrics.update(tmp_path / FILE, {sample("bytes"): value})
+    metrics_file.update(tmp_path / FILE, {sample("bytes"): value})
     assert read(tmp_path / FILE) == {"bytes": value}

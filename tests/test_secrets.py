@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import pytest
 
-from generator.builder import render
 from generator.config import loader
+from generator.source import address
 from tests.support import postgres
 from tests.support.commands import run
 from tests.support.pages import PAGES, section, typed
@@ -34,7 +34,7 @@ def test_a_password_is_encoded_as_the_url_needs_it(tmp_path: Path) -> None:
 
 def test_who_publishes_needs_the_url_of_the_build_with_any_password() -> None:
     built, publishing = (
-        render.shape(loader.load(Path(os.devnull), environ={"PUBLIC_MARKETS_SOURCE__URL": url}))
+        address.shape(loader.load(Path(os.devnull), environ={"PUBLIC_MARKETS_SOURCE__URL": url}))
         for url in (URL, URL.replace("S3cr%40t", "unknown").partition("?")[0])
     )
     assert built == publishing

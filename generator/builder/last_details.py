@@ -16,7 +16,7 @@ from generator.api import contract, keys
 from generator.config.settings import Config, shaping
 from generator.markets.catalog import Market
 from generator.markets.fills import Window
-from generator.source import connection
+from generator.source import address
 from generator.source.fill_windows import EarlierCounts
 from generator.tree import files, fingerprints, manifest
 from generator.tree.fingerprints import Made
@@ -64,7 +64,7 @@ _MAKERS: Final = ("api", "builder", "markets", "source")
 def shape_of(config: Config) -> str:
     """A digest of all but rows that shapes a detail: which database, the settings, and the programs that encode it."""
     programs = [__version__, pydantic_core.__version__]
-    settings = {**shaping(config), "source": connection.identity(config)}
+    settings = {**shaping(config), "source": address.identity(config)}
     found = hashlib.sha256(contract.encode([programs, settings]))
     for path in sorted(path for maker in _MAKERS for path in (_PROGRAM / maker).glob("*.py")):
         found.update(path.read_bytes())

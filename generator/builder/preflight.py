@@ -21,7 +21,7 @@ from generator.errors import PublicMarketsError, ReadError
 from generator.findings import CHECK_NAMES_EACH, Finding, clocks, error, fine, refused, warning
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
-from generator.source.connection import display_url
+from generator.source.address import display_url
 from generator.source.reader import Reader, open_reader
 from generator.tree import layouts
 from generator.wording import are, counted

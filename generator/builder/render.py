@@ -14,13 +14,13 @@ from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.last_details import LastDetails, Sample
 from generator.builder.notices import Remark
 from generator.builder.report_file import SearchCounts
-from generator.config.settings import Config, shaping
+from generator.config.settings import Config
 from generator.cost.sizes import NO_INDEX, Site
 from generator.errors import FalseVersionsError
 from generator.markets.catalog import Catalog, Market
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress, Stopwatch
-from generator.source.connection import display_url
+from generator.source.address import shape
 from generator.source.queries import Range
 from generator.source.reader import Reader
 from generator.tree import manifest, staging
@@ -34,11 +34,6 @@ from generator.tree.staging import Rendered, Staged, StagedList
 Result = TypeVar("Result")
 #: What a worker stages at a time.
 Unit: TypeAlias = ItemList | Range
-
-
-def shape(config: Config) -> dict[str, str]:
-    """The settings that shape what is published, and the database, by key: equal shapes give equal bytes."""
-    return {**shaping(config), "source": display_url(config)}
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from generator.errors import FalseVersionsError
 from generator.markets.catalog import Catalog
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress, Stopwatch
-from generator.source.connection import display_url
+from generator.source.address import display_url
 from generator.source.fill_windows import EarlierCounts
 from generator.source.reader import Reader, open_reader
 from generator.tree import blocklist, files, layouts, staging

@@ -11,25 +11,15 @@ from generator.builder.run import Clock, build
 from generator.cli import logs
 from generator.cli.command import Command, MeasuredCommand, add_metrics, now
 from generator.cli.logs import LOG
-from generator.cli.parameters import as_of_option
+from generator.cli.parameters import allow_invalid_option, allow_shrink_option, as_of_option, full_option
 from generator.cli.progress_bar import progress_bar
 from generator.config import demo
 from generator.config.settings import Config
 from generator.demo.database import seed
 from generator.errors import SourceError
-from generator.source.connection import display_url, sqlite_path
+from generator.source.address import display_url, sqlite_path
 from generator.tree import files, layouts
 from generator.wording import counted
-
-allow_shrink_option = click.option(
-    "--allow-shrink", is_flag=True, help="Build even if more markets disappear than guards.max_shrink allows."
-)
-allow_invalid_option = click.option(
-    "--allow-invalid", is_flag=True, help="Build even if more markets are invalid than guards.max_invalid allows."
-)
-full_option = click.option(
-    "--full", is_flag=True, help="Read every detail, whatever detail_version says, and compare every file."
-)
 
 
 @click.command(cls=MeasuredCommand, name="build")

@@ -9,13 +9,12 @@ from typing import Any, Final
 
 import click
 
-from generator import metrics
 from generator.cli import logs
 from generator.cli.logs import LOG
 from generator.config import env_file, loader, passwords
 from generator.config.settings import variable
 from generator.errors import PublicMarketsError
-from generator.metrics import sample
+from generator.metrics import Samples, sample
 
 _URL: Final = "source.url"
 _SAMPLES: Final = "public_markets.samples"
@@ -137,6 +136,9 @@ class MeasuredCommand(Command):
         return result
 
     def _write_metrics(self, path: Path, ctx: click.Context, seconds: float, code: int) -> None:
+        # The library takes a tenth of the start-up time, and most runs write no metrics.
+        from generator import metrics_file  # noqa: PLC0415
+
         command = self.name or ""
         end = now().timestamp()
         samples = {
@@ -148,11 +150,11 @@ class MeasuredCommand(Command):
         if code == 0:
             samples[sample("last_success_timestamp_seconds", command=command)] = end
         try:
-            metrics.update(path, samples)
+            metrics_file.update(path, samples)
         except OSError as error:
             LOG.warning("metrics: %s: %s; the run itself is over", path, (error.strerror or str(error)).lower())
 
 
-def add_metrics(samples: metrics.Samples) -> None:
+def add_metrics(samples: Samples) -> None:
     """Write these with the metrics of the run, if it writes any."""
     click.get_current_context().meta.setdefault(_SAMPLES, {}).update(samples)

@@ -21,7 +21,7 @@ _MODULES: Final[Mapping[str, str]] = MappingProxyType(
         "demo": "build",
         "plan": "plan",
         "publish": "publish",
-        "rebuild": "publish",
+        "rebuild": "rebuild",
         "serve": "serve",
         "takedown": "takedown",
     }

@@ -69,3 +69,12 @@ as_of_option = click.option(
 allow_demo_option = click.option(
     "--allow-demo", is_flag=True, help="Publish made-up markets: a demo database, or the default source."
 )
+allow_shrink_option = click.option(
+    "--allow-shrink", is_flag=True, help="Build even if more markets disappear than guards.max_shrink allows."
+)
+allow_invalid_option = click.option(
+    "--allow-invalid", is_flag=True, help="Build even if more markets are invalid than guards.max_invalid allows."
+)
+full_option = click.option(
+    "--full", is_flag=True, help="Read every detail, whatever detail_version says, and compare every file."
+)

@@ -23,7 +23,7 @@ from generator.markets.catalog import Catalog
 from generator.markets.fills import WINDOW, Window
 from generator.markets.quarantine import Quarantine
 from generator.publish.guards import refuse_costly
-from generator.source.connection import display_url
+from generator.source.address import display_url
 from generator.source.reader import open_reader
 from generator.tree import chunks, pages
 from generator.tree.generation import Weight

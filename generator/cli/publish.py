@@ -1,45 +1,28 @@
-"""`publish` and `rebuild`."""
+"""The `publish` command, and what `rebuild` shares with it: options, and how a publish is carried out and told."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import datetime
+from collections.abc import Callable
 from typing import Final
 
 import click
 
-from generator.builder.guards import BuildOverrides
-from generator.builder.render import shape
-from generator.builder.run import build_into
 from generator.cli import logs
-from generator.cli.build import (
-    allow_invalid_option,
-    allow_shrink_option,
-    clock,
-    full_option,
-    log_report,
-    report_names_each,
-    tell_built,
-)
 from generator.cli.command import MeasuredCommand, add_metrics
 from generator.cli.logs import LOG
-from generator.cli.parameters import allow_demo_option, as_of_option
+from generator.cli.parameters import allow_demo_option, allow_shrink_option
 from generator.cli.progress_bar import progress_bar
 from generator.cli.target import open_target
 from generator.config.settings import Config
 from generator.errors import GuardError, OtherSiteError, PublicMarketsError
-from generator.findings import CHECK_NAMES_EACH
 from generator.progress import Span
 from generator.publish import takedown
-from generator.publish.content import merge_blocked, sync_blocked
+from generator.publish.content import sync_blocked
 from generator.publish.guards import LiftedGuards
 from generator.publish.protocol import Extras
-from generator.publish.run import Options, Outcome, Publication, refuse_other_site
+from generator.publish.run import Options, Outcome, Publication
 from generator.publish.stores.requests import explaining_outage
-from generator.publish.stores.store import DryRun, Store
-from generator.tree import files
-from generator.tree.blocklist import KEY
-from generator.tree.folder import Output, locked
+from generator.source.address import shape
+from generator.tree.folder import locked
 from generator.wording import counted
 
 _PUBLISH_OPTIONS: Final = (
@@ -69,39 +52,11 @@ def publish_command(settings: Config, **options: bool) -> None:
     """Bring the store to the state of the output folder."""
     target = open_target(settings)
     with locked(settings.output) as folder:
-        _publish(Publication(folder, target, settings, shape(settings), _options(options)))
+        carry_out(Publication(folder, target, settings, shape(settings), options_of(options)))
 
 
-@click.command(cls=MeasuredCommand, name="rebuild")
-@as_of_option
-@full_option
-@allow_invalid_option
-@publish_options
-def rebuild_command(
-    settings: Config, as_of: datetime | None, *, full: bool, allow_invalid: bool, **options: bool
-) -> None:
-    """Build, then publish: the one line that cron runs."""
-    target = open_target(settings)
-    overrides = BuildOverrides(
-        shrink=options["allow_shrink"], invalid=allow_invalid, demo=options["allow_demo"], full=full
-    )
-    workplace = _scratch_folder if options["dry_run"] else _output_folder
-    chosen = _options(options)
-    with workplace(settings, target, chosen.lifted) as (folder, blocked):
-        publication = Publication(folder, target, settings, shape(settings), chosen, blocked)
-        try:
-            with progress_bar("rendering") as bar:
-                report = build_into(folder, settings, clock(as_of), overrides=overrides, progress=bar)
-        except PublicMarketsError as error:
-            _withdraw_hidden(publication, error)
-            raise
-        # The report of a dry run is deleted with its folder.
-        log_report(report, CHECK_NAMES_EACH if options["dry_run"] else report_names_each(settings))
-        tell_built(report)
-        _publish(publication)
-
-
-def _options(given: dict[str, bool]) -> Options:
+def options_of(given: dict[str, bool]) -> Options:
+    """The options of a run, by those of the command line."""
     lifted = LiftedGuards(
         shrink=given["allow_shrink"],
         older=given["allow_older"],
@@ -112,32 +67,8 @@ def _options(given: dict[str, bool]) -> Options:
     return Options(lifted, given["dry_run"], Extras(given["verify"], given["purge_retired"]))
 
 
-@contextmanager
-def _output_folder(settings: Config, target: Store, lifted: LiftedGuards) -> Iterator[tuple[Output, frozenset[str]]]:
-    """The folder to build in, and the blocked markets."""
-    with locked(settings.output) as folder:
-        refuse_other_site(folder, target, settings, lifted)
-        with explaining_outage(target):
-            blocked = sync_blocked(folder, target)
-        yield folder, blocked.ids()
-
-
-@contextmanager
-def _scratch_folder(settings: Config, target: Store, lifted: LiftedGuards) -> Iterator[tuple[Output, frozenset[str]]]:
-    """A folder that is deleted afterwards, for a dry run to build in, and the blocked markets."""
-    with locked(settings.output) as folder:
-        refuse_other_site(folder, target, settings, lifted)
-        with explaining_outage(target):
-            blocked = merge_blocked(folder, DryRun(target))
-        with locked(folder.scratch()) as scratch:
-            scratch.save(KEY, blocked.encoded())
-            # The estimate of a build starts from the last report.
-            if report := folder.read(files.REPORT):
-                scratch.save(files.REPORT, report)
-            yield scratch, blocked.ids()
-
-
-def _publish(publication: Publication) -> None:
+def carry_out(publication: Publication) -> None:
+    """Publish and tell the outcome; withdraw what must not be public even if a guard refuses the rest."""
     begin = time.perf_counter()
     if publication.options.is_dry:
         with progress_bar("publishing") as bar:
@@ -154,7 +85,7 @@ def _publish(publication: Publication) -> None:
     except OtherSiteError:
         raise
     except GuardError as error:
-        _withdraw_hidden(publication, error)
+        withdraw_hidden(publication, error)
         raise
     _tell_published(outcome, begin)
     add_metrics(outcome.samples())
@@ -183,7 +114,7 @@ def _tell_published(outcome: Outcome, begin: float) -> None:
     )  # fmt: skip
 
 
-def _withdraw_hidden(publication: Publication, refusal: PublicMarketsError) -> None:
+def withdraw_hidden(publication: Publication, refusal: PublicMarketsError) -> None:
     """Withdraw what must not be public, although a guard or the database prevented the rest; not in a dry run."""
     if publication.options.is_dry:
         return

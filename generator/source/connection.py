@@ -13,13 +13,14 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
 import sqlalchemy as sa
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchTableError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, NoSuchTableError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from generator.config import passwords
 from generator.config.settings import Config
 from generator.errors import ReadError, SourceError
+from generator.source import address
+from generator.source.address import display_url, sqlite_path
 
 #: Rows per fetch: enough to amortise the round trip, few enough to keep memory low. SQLite has no round trips, and what
 #: fits into the processor's cache is converted faster.
@@ -57,35 +58,6 @@ def transaction(config: Config, instant: str | None = None) -> Iterator["Transac
         engine.dispose()
 
 
-def display_url(config: Config) -> str:
-    """The database URL for logs and messages, without password or options."""
-    path = sqlite_path(config)
-    if path:
-        return f"sqlite:///{path}"
-    return _url(config).set(drivername="postgresql", password=None, query={}).render_as_string()
-
-
-def identity(config: Config) -> str:
-    """What tells one database from another: the URL with its options, and the schema. No password is in it."""
-    url = _url(config).set(password=None).difference_update_query(["password", "sslpassword"])
-    return f"{url.render_as_string()} {config.source.schema_ or ''}"
-
-
-def sqlite_path(config: Config) -> Path | None:
-    """The file of an SQLite database; None for PostgreSQL."""
-    url = _url(config)
-    return Path(url.database or "") if url.get_backend_name() == "sqlite" else None
-
-
-def _url(config: Config) -> sa.URL:
-    try:
-        return make_url(config.source.url.get_secret_value())
-    except (ArgumentError, ValueError):  # ValueError: a non-numeric port; its message quotes the URL
-        raise SourceError(
-            "source.url: not a database URL; write sqlite:///path/to/file.db or postgresql://user@host/database"
-        ) from None
-
-
 def _engine(config: Config, instant: str | None) -> sa.Engine:
     path = sqlite_path(config)
     if path:
@@ -99,7 +71,7 @@ def _engine(config: Config, instant: str | None) -> sa.Engine:
         "prepare_threshold": None,
     }
     try:
-        url = _url(config).set(drivername="postgresql+psycopg")
+        url = address.parsed(config).set(drivername="postgresql+psycopg")
         return sa.create_engine(url, connect_args=options, poolclass=NullPool)
     except ModuleNotFoundError as error:
         raise SourceError(

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import click
 
-from generator.cli.publish import publish_command, rebuild_command
+from generator.cli.publish import publish_command
+from generator.cli.rebuild import rebuild_command
 from generator.cli.takedown import takedown_command
 from tests.publish.explorer.contents import built, config
 from tests.publish.explorer.scheduler import Actor

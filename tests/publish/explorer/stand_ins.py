@@ -19,6 +19,7 @@ import pytest
 from generator.cli import build as cli_build
 from generator.cli import command, logs
 from generator.cli import publish as cli_publish
+from generator.cli import rebuild as cli_rebuild
 from generator.cli import takedown as cli_takedown
 from generator.publish import apply, audit, invalidation, process_identity, record, withdrawal
 from generator.publish.stores import factory, requests
@@ -34,7 +35,7 @@ from tests.support.records import sharded
 #: Modules whose names are replaced, wherever they were imported from.
 _PACKAGES: Final = ("generator.publish", "generator.cli", "generator.tree")
 #: Imported so that they are found there.
-_MODULES: Final = (apply, audit, withdrawal, cli_build, cli_publish, cli_takedown)
+_MODULES: Final = (apply, audit, withdrawal, cli_build, cli_publish, cli_rebuild, cli_takedown)
 
 
 class _Done:
@@ -90,7 +91,7 @@ def in_place() -> Iterator[pytest.MonkeyPatch]:
         _replace(patch, cli_build.tell_built, lambda _: None)
         _replace(patch, record.decoded, lru_cache(maxsize=10_000)(record.decoded))
         patch.setattr(record, "decoded", lru_cache(maxsize=10_000)(record.decoded))
-        patch.setattr(cli_publish, "build_into", _build_into)
+        patch.setattr(cli_rebuild, "build_into", _build_into)
         directory.watch(patch)
         for module, name, stand_in in (
             (time, "sleep", lambda seconds: current().game.sleep(current(), seconds)),

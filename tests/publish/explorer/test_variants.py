@@ -11,6 +11,7 @@ import pytest
 
 from generator.api import keys
 from generator.cli import publish as cli_publish
+from generator.cli import rebuild as cli_rebuild
 from generator.publish import protocol, takedown
 from generator.publish.apply import Applier, Tally
 from generator.publish.plan import NO_DOUBTS
@@ -53,7 +54,8 @@ def trusts_what_the_dead_touched(patch: Patch) -> None:
 
 
 def withdraws_nothing_when_refused(patch: Patch) -> None:
-    patch.setattr(cli_publish, "_withdraw_hidden", lambda *_: None)
+    for module in (cli_publish, cli_rebuild):
+        patch.setattr(module, "withdraw_hidden", lambda *_: None)
 
 
 def takes_a_missing_record_for_an_empty_store(patch: Patch) -> None:

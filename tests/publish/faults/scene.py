@@ -13,7 +13,6 @@ import pytest
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
-from generator.builder.render import shape
 from generator.config.settings import Config
 from generator.publish.guards import LiftedGuards
 from generator.publish.protocol import Extras
@@ -22,6 +21,7 @@ from generator.publish.run import Options, Outcome, Publication
 from generator.publish.stores.factory import open_store
 from generator.publish.stores.store import Store
 from generator.search.buckets import KEY_LENGTH
+from generator.source.address import shape
 from generator.tree import manifest, pages
 from generator.tree.folder import locked
 from generator.tree.layouts import object_keys

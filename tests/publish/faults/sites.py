@@ -13,9 +13,9 @@ from generator import __version__
 from generator.api import keys
 from generator.api.contract import SORTS
 from generator.builder import artifacts, search_index
-from generator.builder.render import shape
 from generator.config.settings import Config
 from generator.markets.catalog import Catalog, Market
+from generator.source.address import shape
 from generator.tree import staging
 from generator.tree.artifact import Artifact
 from generator.tree.folder import Output, locked

@@ -17,7 +17,6 @@ import pytest
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
-from generator.builder.render import shape
 from generator.errors import BusyError, PublicMarketsError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
@@ -27,6 +26,7 @@ from generator.publish.lease import Lease
 from generator.publish.plan import Plan
 from generator.publish.protocol import Extras, Publisher, Target
 from generator.publish.stores.store import BeforeEach, Condition, If, Store, Stored, UnavailableError
+from generator.source.address import shape
 from generator.tree.blocklist import KEY, BlockedList
 from generator.tree.folder import locked
 from generator.tree.layouts import object_keys

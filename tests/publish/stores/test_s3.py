@@ -556,6 +556,21 @@ def test_a_command_without_a_bucket_does_not_import_its_libraries() -> None:
     assert python(code) == "set()\n"
 
 
+def test_publish_imports_nothing_that_only_a_build_or_metrics_need() -> None:
+    unused = {"generator.builder", "sqlalchemy", "jinja2", "prometheus_client"}
+    code = f"""
+import os, sys
+from pathlib import Path
+import generator.cli.publish
+from generator.config import loader
+from generator.source.address import shape
+for url in ("sqlite:///demo.db", "postgresql://user:secret@host:5432/markets?sslmode=require"):
+    print(shape(loader.load(Path(os.devnull), environ={{"PUBLIC_MARKETS_SOURCE__URL": url}}))["source"])
+print({unused} & set(sys.modules))
+"""
+    assert python(code).splitlines() == ["sqlite:///demo.db", "postgresql://user:***@host:5432/markets", "set()"]
+
+
 def test_threads_that_a_fork_would_lose_start_with_the_first_put(s3: S3Server) -> None:
     code = f"""
 import os

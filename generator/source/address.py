@@ -1,0 +1,63 @@
+"""The database's address, `source.url`: what names the database without its password. Connects to nothing."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from generator.config.settings import Config, shaping
+from generator.errors import SourceError
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
+
+#: Addresses that SQLAlchemy would take apart and put together just so; all others are left to it. Importing it takes
+#: as long as everything else that a publish imports, which only names the database.
+_SQLITE: Final = re.compile(r"sqlite:///([^?\n]+)")
+_POSTGRESQL: Final = re.compile(
+    r"postgresql(?:\+psycopg)?://([\w.-]+)?(?(1)(:[^@/?#:]*)?@)([\w.-]+(?::[1-9]\d*)?/[\w.-]+)(?:\?.*)?", re.ASCII
+)
+
+
+def shape(config: Config) -> dict[str, str]:
+    """The settings that shape what is published, and the database, by key: equal shapes give equal bytes."""
+    return {**shaping(config), "source": display_url(config)}
+
+
+def display_url(config: Config) -> str:
+    """The database URL for logs and messages, without password or options."""
+    if found := _POSTGRESQL.fullmatch(config.source.url.get_secret_value()):
+        user, password, place = found.groups()
+        hidden = "" if password is None else ":***"
+        return f"postgresql://{user}{hidden}@{place}" if user else f"postgresql://{place}"
+    path = sqlite_path(config)
+    if path:
+        return f"sqlite:///{path}"
+    return parsed(config).set(drivername="postgresql", password=None, query={}).render_as_string()
+
+
+def identity(config: Config) -> str:
+    """What tells one database from another: the URL with its options, and the schema. No password is in it."""
+    url = parsed(config).set(password=None).difference_update_query(["password", "sslpassword"])
+    return f"{url.render_as_string()} {config.source.schema_ or ''}"
+
+
+def sqlite_path(config: Config) -> Path | None:
+    """The file of an SQLite database; None for PostgreSQL."""
+    if found := _SQLITE.fullmatch(config.source.url.get_secret_value()):
+        return Path(found[1])
+    url = parsed(config)
+    return Path(url.database or "") if url.get_backend_name() == "sqlite" else None
+
+
+def parsed(config: Config) -> "URL":
+    """The database URL; raise SourceError if the setting is none."""
+    # Only by commands that connect to the database, and for unusual addresses: see above.
+    from sqlalchemy import make_url  # noqa: PLC0415
+    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
+
+    try:
+        return make_url(config.source.url.get_secret_value())
+    except (ArgumentError, ValueError):  # ValueError: a non-numeric port; its message quotes the URL
+        raise SourceError(
+            "source.url: not a database URL; write sqlite:///path/to/file.db or postgresql://user@host/database"
+        ) from None
