@@ -44,6 +44,15 @@ class DetailCounts:
         self.audited += other.audited
 
 
+@dataclass(frozen=True)
+class Reuse:
+    """The details that a build may keep, the sample of them that it audits all the same, and what became of all."""
+
+    last: LastDetails
+    sample: Sample
+    counts: DetailCounts
+
+
 @dataclass
 class StagedRange:
     """The staged details of a range of markets, findings about rows, and excerpts for the inspection page.
@@ -71,8 +80,7 @@ class Stager:
     config: Config
     folder: Output
     excerpts: Excerpts
-    last: LastDetails
-    sample: Sample
+    reuse: Reuse
     latest: str
 
     def stage(self, within: Range, markets: Mapping[str, Market], open_reader: OpenReader) -> StagedRange:
@@ -85,7 +93,7 @@ class _Work:
 
     def __init__(self, stager: Stager, within: Range, markets: Mapping[str, Market], open_reader: OpenReader) -> None:
         self._stager = stager
-        self._last = stager.last
+        self._last = stager.reuse.last
         self._within = within
         self._markets = markets
         self._open_reader = open_reader
@@ -111,7 +119,7 @@ class _Work:
     def _audit(self, unchanged: Iterable[Market]) -> None:
         """Read a sample of the details that should not have changed, and remember what they should show."""
         for market in unchanged:
-            if not self._stager.sample.has(market.id):
+            if not self._stager.reuse.sample.has(market.id):
                 continue
             self._add_unread([market])
             body = self._last.body(market.id)

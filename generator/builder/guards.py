@@ -16,14 +16,13 @@ class BuildOverrides:
     """What the operator overrides with options: guards, with `--allow-…`, and which details are read.
 
     `demo` accepts made-up markets, which only a build that is to be published refuses. `full` reads every detail, not
-    only those that changed and a sample, which `seed` chooses; without it, every build has another one.
+    only those that changed and a sample.
     """
 
     shrink: bool = False
     invalid: bool = False
     demo: bool = True
     full: bool = False
-    seed: str | None = None
 
 
 def refuse_invalid(

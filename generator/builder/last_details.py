@@ -41,9 +41,9 @@ class Sample:
     seed: int
 
     @classmethod
-    def chosen(cls, share: float, seed: str | None = None) -> "Sample":
-        """A sample with this seed, or with one of its own."""
-        return cls(share, secrets.randbelow(_CHANCES) if seed is None else zlib.crc32(seed.encode()))
+    def chosen(cls, share: float) -> "Sample":
+        """A sample with a seed of its own."""
+        return cls(share, secrets.randbelow(_CHANCES))
 
     def has(self, market_id: str) -> bool:
         """Whether a market (id) is in it."""
@@ -73,9 +73,13 @@ def shape_of(config: Config) -> str:
 
 @dataclass(frozen=True)
 class LastDetails:
-    """What `previous` says of the details in a folder, and what they were made of, by market id."""
+    """What `previous` says of the details in a folder, and what they were made of, by market id.
+
+    `shape` is that of the details to build now, see `shape_of`; those in the folder have the same, or are not known.
+    """
 
     folder: Output
+    shape: str
     objects: Mapping[str, str] = field(default_factory=dict)
     known: Mapping[str, Made] = field(default_factory=dict)
 
@@ -84,11 +88,11 @@ class LastDetails:
         """Load what the last build left; nothing holds if that was killed, or had other settings or a later as-of."""
         # A later as-of may have made remarks about future times, which an earlier one must make again.
         if previous is None or not previous.complete or previous.as_of > as_of:
-            return cls(folder)
+            return cls(folder, shape)
         found = fingerprints.parsed(folder.read(files.FINGERPRINTS))
         if found is None or (found.as_of, found.shape) != (previous.as_of, shape):
-            return cls(folder)
-        return cls(folder, previous.objects, found.details)
+            return cls(folder, shape)
+        return cls(folder, shape, previous.objects, found.details)
 
     def fate(self, market: Market) -> Fate:
         """What to do with a market's detail, as far as fingerprints and the file system tell."""

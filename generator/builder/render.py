@@ -7,11 +7,10 @@ from typing import TypeAlias, TypeVar
 
 from generator import __version__
 from generator.api import keys
-from generator.builder import artifacts, disk_space, last_details, notices, search_index, worker_pool
-from generator.builder.detail_staging import DetailCounts, StagedRange, Stager
+from generator.builder import artifacts, disk_space, notices, search_index, worker_pool
+from generator.builder.detail_staging import Reuse, StagedRange, Stager
 from generator.builder.detail_workers import Details
 from generator.builder.inspection.excerpts import Excerpts
-from generator.builder.last_details import LastDetails, Sample
 from generator.builder.notices import Remark
 from generator.builder.report_file import SearchCounts
 from generator.config.settings import Config
@@ -49,9 +48,8 @@ class Rendering:
 class Renderer:
     """Renders into a locked folder; `previous` is its manifest. `is_clock_set`: the operator chose the as-of.
 
-    Bad rows found on the way go to `quarantine`, odd ones that are published to `remarks`, the numbers of details to
-    `counts`. `last` are the details in the folder, of which `sample` is audited. `stopwatch` measures what is done:
-    `render`, `index` where there is one for searches, and the beginning of `place`.
+    Bad rows found on the way go to `quarantine`, odd ones that are published to `remarks`. `stopwatch` measures what is
+    done: `render`, `index` where there is one for searches, and the beginning of `place`.
     """
 
     config: Config
@@ -60,9 +58,7 @@ class Renderer:
     is_clock_set: bool
     quarantine: Quarantine
     remarks: list[Remark]
-    counts: DetailCounts
-    last: LastDetails
-    sample: Sample
+    reuse: Reuse
     stopwatch: Stopwatch
     progress: Progress
 
@@ -73,7 +69,7 @@ class Renderer:
             lists = artifacts.lists(catalog, categories)
             disk_space.Plan(self.config, catalog, lists, categories, self.previous).require(self.folder.path(""))
             latest = notices.latest_time(catalog.as_of)
-            stager = Stager(self.config, self.folder, excerpts, self.last, self.sample, latest)
+            stager = Stager(self.config, self.folder, excerpts, self.reuse, latest)
             details = Details(self.config, catalog, reader, stager)
             # Before the workers are forked: then every object of the catalog that is touched is copied with its page.
             documents = [*artifacts.documents(catalog, self.config)]
@@ -99,23 +95,22 @@ class Renderer:
         self, ranges: Iterable[StagedRange], documents: Iterable[Artifact], catalog: Catalog, excerpts: Excerpts
     ) -> tuple[Staged, Fingerprints]:
         """The staged details and documents, what was found in the details, and what they are made of."""
-        staged, made, false_versions = Staged(), dict[str, Made](), list[str]()
+        last, staged, made, false_versions = self.reuse.last, Staged(), dict[str, Made](), list[str]()
         markets = catalog.by_id()
         for part in ranges:
             staged.add(part.staged)
             self.quarantine.add(part.quarantine)
             self.remarks.extend(part.remarks)
             excerpts.keep(part.excerpts)
-            self.counts.add(part.counts)
+            self.reuse.counts.add(part.counts)
             made |= part.made
-            made |= {market_id: self.last.keep(markets[market_id], staged) for market_id in part.kept}
+            made |= {market_id: last.keep(markets[market_id], staged) for market_id in part.kept}
             false_versions += part.false_versions
         if false_versions:
             raise FalseVersionsError(false_versions)
         for artifact in documents:
             staged.put(self.folder, artifact)
-        shape_now = last_details.shape_of(self.config)
-        return staged, Fingerprints(as_of=catalog.as_of, shape=shape_now, details=dict(sorted(made.items())))
+        return staged, Fingerprints(as_of=catalog.as_of, shape=last.shape, details=dict(sorted(made.items())))
 
     def _stage(self, lists: list[ItemList], details: Details) -> tuple[list[StagedList], list[StagedRange]]:
         """Stage lists and details, in forked workers as far as possible."""

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from generator.api import keys, times
 from generator.builder import changes, garbage, guards, last_details, notices
-from generator.builder.detail_staging import DetailCounts
+from generator.builder.detail_staging import DetailCounts, Reuse
 from generator.builder.guards import BuildOverrides
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.excerpts import Excerpts
@@ -67,23 +67,21 @@ def _attempt(run: "_Run", progress: Progress) -> Report:
     """Build, or raise FalseVersionsError before anything has moved into place."""
     config, overrides = run.config, run.overrides
     terms = Terms(config.schedule, config.cursor.lifetime, prices.load(config))
-    sample = Sample.chosen(config.source.audit, overrides.seed)
-    last = run.last_details()
+    reuse = Reuse(run.last_details(), Sample.chosen(config.source.audit), run.details)
     stopwatch = Stopwatch()
     with open_reader(config, run.quarantine) as reader:
         if not overrides.demo:
             demo.refuse(config, display_url(config), is_marked=reader.is_demo())
         with stopwatch.stage("read"):
-            found = run.read(reader, last.counts(sample))
+            found = run.read(reader, reuse.last.counts(reuse.sample))
             catalog = found.without(run.blocked)
         run.guard(catalog)
         run.remarks.extend(notices.of(catalog, config))
         with stopwatch.stage("render"):
             excerpts = Excerpts(catalog)
         renderer = Renderer(
-            config, run.folder, run.previous, run.clock.is_set, run.quarantine, run.remarks, run.details, last, sample,
-            stopwatch, progress,
-        )  # fmt: skip
+            config, run.folder, run.previous, run.clock.is_set, run.quarantine, run.remarks, reuse, stopwatch, progress
+        )
         rendering = renderer.render(catalog, reader, excerpts)
     with stopwatch.stage("place"):
         placed = run.place(rendering.state)
@@ -119,10 +117,10 @@ class _Run:
 
     def last_details(self) -> LastDetails:
         """What this build may keep of the last one; nothing in a full build."""
+        shape = last_details.shape_of(self.config)
         if self.overrides.full:
-            return LastDetails(self.folder)
-        as_of = times.instant(self.clock.as_of)
-        return LastDetails.load(self.folder, self.previous, last_details.shape_of(self.config), as_of)
+            return LastDetails(self.folder, shape)
+        return LastDetails.load(self.folder, self.previous, shape, times.instant(self.clock.as_of))
 
     def read(self, reader: Reader, earlier: EarlierCounts) -> Catalog:
         """Every market that the database shows, blocked ones included."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.builder.detail_staging import StagedRange, Stager
+from generator.builder.detail_staging import DetailCounts, Reuse, StagedRange, Stager
 from generator.builder.detail_workers import Details
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.last_details import LastDetails, Sample
@@ -48,7 +48,9 @@ def staged(config: Config, use: Callable[[Details], list[StagedRange | Range]]) 
     quarantine = Quarantine()
     with locked(config.output) as folder, open_reader(config, quarantine) as reader:
         catalog = reader.catalog(AS_OF)
-        stager = Stager(config, folder, Excerpts(catalog), LastDetails(folder), Sample(0, 0), NOW)
+        stager = Stager(
+            config, folder, Excerpts(catalog), Reuse(LastDetails(folder, ""), Sample(0, 0), DetailCounts()), NOW
+        )
         return use(Details(config, catalog, reader, stager))
 
 
