@@ -154,15 +154,16 @@ class _Work:
                 self._made.excerpts += self._stager.excerpts.taken(shown.id, body)
 
     def _read(self) -> None:
+        quarantine = Quarantine()
         for within in self._selections(self._unread):
             for rows in self._open_reader().details(self._unread, within):
-                quarantine = Quarantine()
                 read = detail.from_rows(rows, self._stager.config, quarantine)
                 remarks = [*notices.of_detail(read, self._stager.latest)]
                 has_findings = bool(remarks) or quarantine.total() > 0
                 if has_findings:
                     self._made.quarantine.add(quarantine)
                     self._made.remarks += remarks
+                    quarantine = Quarantine()
                 body = read.body()
                 self._made.excerpts += self._stager.excerpts.taken(read.market.id, body)
                 self._stage(self._unread[read.market.id], body, is_known=not has_findings)

@@ -6,7 +6,7 @@ They arrive as streams in any order; `recent` keeps a bounded number.
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import compress, groupby
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
@@ -41,7 +41,7 @@ class Fill(NamedTuple):
 
 
 #: The values of a fill in the order of PublicRecentFill.
-in_wire_order: Final = attrgetter("id", "amount", "shares", "price", "timestamp")
+in_wire_order: Final = itemgetter(*map(Fill._fields.index, ("id", "amount", "shares", "price", "timestamp")))
 
 
 class Window(NamedTuple):
@@ -114,7 +114,8 @@ def recent(fills: Rows, limit: int, quarantine: Quarantine) -> list[Fill]:
     if limit == 0:
         return []
     if isinstance(fills, Valid):
-        newest = _newest([*zip(*fills.columns, strict=True)], quarantine)
+        stamps, ids, *_ = fills.columns
+        newest = _in_order([*zip(*fills.columns, strict=True)], stamps, ids, quarantine)
         return [*map(Fill._make, newest[:limit])]
     kept, oldest = list[Values](), ""
     for batch in batch_validation.batches(fills):
@@ -128,8 +129,12 @@ def recent(fills: Rows, limit: int, quarantine: Quarantine) -> list[Fill]:
 
 def _newest(fills: list[Values], quarantine: Quarantine) -> list[Values]:
     """The fills in order, each id once."""
-    stamps, ids = {fill[0] for fill in fills}, {fill[1] for fill in fills}
-    if len(stamps) == len(ids) == len(fills):
+    return _in_order(fills, [fill[0] for fill in fills], [fill[1] for fill in fills], quarantine)
+
+
+def _in_order(fills: list[Values], stamps: Iterable[str], ids: Iterable[str], quarantine: Quarantine) -> list[Values]:
+    """The same, of fills with these times and ids."""
+    if len({*stamps}) == len({*ids}) == len(fills):
         fills.sort(key=itemgetter(0), reverse=True)
         return fills
     fills.sort(key=itemgetter(1))

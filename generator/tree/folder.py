@@ -148,13 +148,13 @@ class Output:
 
     def put(self, key: str, body: bytes) -> bool:
         """Stage an object unless an identical one is in place; return whether it was staged."""
-        if filesystem.holds(self._own(self._root / key), body):
+        if filesystem.holds(self._owned_path(key), body):
             return False
-        path = self._staging / key
+        path = f"{self._staging}/{key}"
         try:
             filesystem.create(path, body, mode=_mode(key))
         except FileNotFoundError:
-            self._make(path.parent)
+            self._make(Path(path).parent)
             filesystem.create(path, body, mode=_mode(key))
         return True
 
