@@ -329,7 +329,9 @@ pieces = st.sampled_from([*KEYS, *sorted(SECTIONS), *SYNTAX, *VALUES, *TRAPS])
 yamlish = st.lists(pieces, max_size=30).map("".join) | st.text()
 # The folder is only ever overwritten, so all examples may share it.
 anything = settings(
-    max_examples=rounds(150, 500), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=rounds(150, 500),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 IS_FULL: Final = os.environ.get("TEST_ALL") == "1"
 _SEED: Final = 20260131
@@ -35,8 +35,10 @@ def sample(cases: Iterable[_T], short: int) -> list[_T]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    settings.register_profile("short", derandomize=True, database=None)
-    settings.register_profile("full", print_blob=True)
+    # Slow is the machine, not the test.
+    patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("short", patient, derandomize=True, database=None)
+    settings.register_profile("full", patient, print_blob=True)
     settings.load_profile("full" if IS_FULL else "short")
 
 

@@ -459,16 +459,21 @@ def test_reading_the_record_does_not_extend_a_lease(scene: Scene) -> None:
 def test_a_takedown_that_prepares_for_longer_than_its_lease_succeeds(scene: Scene) -> None:
     site = scene.site("a", 0)
     scene.publish(site)
-    scene.server.behaviour.change({"latency_s": 0.45})  # several requests before the first put
+    scene.server.behaviour.change({"latency_s": 1})  # several requests before the first put
     config = scene.config("elsewhere")
-    config = config.model_copy(update={"publish": config.publish.model_copy(update={"lease": timedelta(seconds=3)})})
+    config = config.model_copy(update={"publish": config.publish.model_copy(update={"lease": timedelta(seconds=6)})})
     blocked = BlockedList().decided([market_id(7)], is_blocked=True, now=NOW)
     messages: list[str] = []
+    prepared: list[float] = []
+    begun = time.monotonic()
 
-    def show(message: str) -> None:
-        messages.append(message)
-        scene.server.behaviour.change({"latency_s": 0})  # or it would wait forever
+    def before(request: Request) -> None:
+        if label(request) == "Put record":
+            prepared.append(time.monotonic() - begun)
+            scene.server.behaviour.change({"latency_s": 0})
 
-    takedown.from_store(scene.store(config), config, blocked, Silent(), show)
+    scene.server.before = before
+    takedown.from_store(scene.store(config), config, blocked, Silent(), messages.append)
+    assert prepared[0] > 6
     assert messages == []
     check_hidden(scene.objects(), 7)
