@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from math import inf, isfinite, nextafter
-from typing import Annotated, Any, Final, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator
 
-from generator.api import contract, forms, ids, resources
+from generator.api import contract, forms, ids
 
 #: A probability or a price this far out of bounds is a rounding error, not a bad row.
 TOLERANCE: Final = 1e-9
@@ -134,9 +134,6 @@ def optional(convert: Any) -> BeforeValidator:
     return BeforeValidator(lambda value: None if value is None else convert(value))
 
 
-#: What `market` and `with_detail` make.
-DetailMarket: TypeAlias = contract.PublicMarketDetailMarket
-
 _Time = Annotated[forms.Timestamp, BeforeValidator(timestamp)]
 _Day = Annotated[forms.Day, BeforeValidator(day)]
 _Uuid = Annotated[forms.Uuid, BeforeValidator(ids.uuid)]
@@ -179,8 +176,6 @@ MARKET_COLUMNS: Final = (
 SETTLEMENT: Final = ("resolution", "resolved_at")
 #: The columns it needs in addition in the extended variant. `slugs` handles slugs, which must be unique.
 EXTENDED_COLUMNS: Final = ("creation_source", "sponsor")
-#: The columns that `with_detail` needs, besides those of the extended variant.
-DETAIL_COLUMNS: Final = ("id", "description", "pool_yes", "pool_no", "trading_pause_reason")
 
 
 class MarketRow(contract.PublicMarketDetailMarket):
@@ -275,37 +270,6 @@ def market(
     if has_early_outcome(row):
         derived |= dict.fromkeys(SETTLEMENT)
     return MarketRow.model_validate({**row, **derived, **(extended.wire() if extended else {})})
-
-
-def with_detail(
-    item: contract.PublicMarketListItem, fx: contract.FxFamilyMember | None, row: Mapping[str, Any]
-) -> DetailMarket:
-    """Complete a validated market with DETAIL_COLUMNS of its row, which were validated with it; but see to it."""
-    try:
-        values = {
-            **vars(item),
-            "description": _optional_text(row["description"]),
-            "pool_yes": _amount(row["pool_yes"]),
-            "pool_no": _amount(row["pool_no"]),
-            "trading_pause_reason": pause_reason(row["trading_pause_reason"]),
-            "fx_family_member": fx,
-            "creation_source": _optional_text(row.get("creation_source")),
-            "sponsor": _optional_text(row.get("sponsor")),
-        }
-    except ValueError:
-        return MarketRow.model_validate({**dict(item), **row, "fx_family_member": fx})
-    return resources.of_valid(DetailMarket, values)
-
-
-def _optional_text(value: Any) -> str | None:
-    return None if value is None else text(value)
-
-
-def _amount(value: Any) -> float:
-    found = number(value)
-    if not 0 <= found < inf:
-        raise ValueError("not an amount")
-    return found
 
 
 def fill(row: Sequence[Any]) -> FillRow:

@@ -20,6 +20,7 @@ from generator.markets import (
     batch_validation,
     categories,
     detail,
+    detail_market,
     faults,
     fills,
     history,
@@ -30,6 +31,7 @@ from generator.markets import (
 from generator.markets.catalog import Catalog, Market, SearchWords
 from generator.markets.categories import Spellings
 from generator.markets.detail import MarketRows
+from generator.markets.detail_market import DetailMarket
 from generator.markets.fills import NO_FILLS, Window
 from generator.markets.market_columns import Batch
 from generator.markets.quarantine import Fault, Quarantine
@@ -75,7 +77,7 @@ class Reader:
         self._window_step = config.fills_window_step
         extended = row_validation.EXTENDED_COLUMNS if self._is_extended else ()
         self._market_columns = row_validation.MARKET_COLUMNS + extended
-        self._detail_columns = row_validation.DETAIL_COLUMNS + extended
+        self._detail_columns = detail_market.COLUMNS + extended
         self._quarantine = quarantine
         self._spelled: list[str] = []
 
@@ -201,16 +203,16 @@ class Reader:
             rows = [stream.of(row["id"]) for stream in streams]
             market = markets.get(str(row["id"]).lower())
             if market is not None:
-                yield MarketRows(row_validation.with_detail(market.item, market.fx, row), *rows)
+                yield MarketRows(detail_market.of_item(market.item, market.fx, row), *rows)
         for stream in streams:
             stream.finish()
 
-    def market_objects(self, markets: Mapping[str, Market], within: Within) -> Iterator[row_validation.DetailMarket]:
+    def market_objects(self, markets: Mapping[str, Market], within: Within) -> Iterator[DetailMarket]:
         """Stream what the details of these markets (by id) show of the markets' own rows."""
         for row in self._markets(self._detail_columns, within):
             market = markets.get(str(row["id"]).lower())
             if market is not None:
-                yield row_validation.with_detail(market.item, market.fx, row)
+                yield detail_market.of_item(market.item, market.fx, row)
 
     def _windows(self, as_of: datetime, earlier: EarlierCounts) -> Mapping[str, Window]:
         counts = FillWindows(self._transaction, self._statements, self._window_step)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from generator.api import contract, ids
-from generator.markets import faults, row_validation
+from generator.markets import detail_market, faults, row_validation
 from tests.support.builds import AS_OF, NOW, build_now, files, make_config
 from tests.support.rows import FX_MEMBER, fill_id, insert_fill, insert_market, market_id, market_row, public_market
 
@@ -30,7 +30,7 @@ def refusal(columns: dict[str, Any] | None = None, **market: Any) -> str:
 
 def detail_row(row: dict[str, Any]) -> dict[str, Any]:
     """What of the row is read again for the detail."""
-    return {name: row[name] for name in row_validation.DETAIL_COLUMNS}
+    return {name: row[name] for name in detail_market.COLUMNS}
 
 
 # ── times ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -327,7 +327,7 @@ def test_bets_are_accepted_while_open_not_closing_yet_and_not_paused(columns: di
 def test_a_blank_pause_reason_is_none_in_list_and_detail(stored: str | None, shown: str | None) -> None:
     row = market_row(trading_pause_reason=stored)
     wire = row_validation.market(row, fx=None, fills24h=0, as_of=NOW)
-    detail = row_validation.with_detail(contract.PublicMarketListItem.model_validate(wire), None, detail_row(row))
+    detail = detail_market.of_item(contract.PublicMarketListItem.model_validate(wire), None, detail_row(row))
     assert (wire.trading_pause_reason, detail.trading_pause_reason) == (shown, shown)
 
 
@@ -345,7 +345,7 @@ def test_an_outcome_before_its_time_is_in_neither_list_nor_detail(status: str, e
     row = market_row(status=status, **early)
     market = row_validation.market(row, fx=None, fills24h=0, as_of=NOW)
     assert (market.status, market.resolution, market.resolved_at) == (status, None, None)
-    detail = row_validation.with_detail(contract.PublicMarketListItem.model_validate(market), None, detail_row(row))
+    detail = detail_market.of_item(contract.PublicMarketListItem.model_validate(market), None, detail_row(row))
     assert (detail.resolution, detail.resolved_at) == (None, None)
     assert row_validation.has_early_outcome(row)
 
