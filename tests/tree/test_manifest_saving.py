@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -243,11 +243,8 @@ def begin(root: Path, state: Manifest) -> None:
     save(Output(root, staging), state)
 
 
-@pytest.mark.parametrize("is_split", [True, False], ids=["from-shards", "from-one-file"])
-def test_a_build_killed_at_any_call_leaves_a_whole_manifest_that_the_next_build_replaces(
-    output: Path, monkeypatch: pytest.MonkeyPatch, *, is_split: bool
-) -> None:
-    monkeypatch.setattr(row_shards, "_MEAN", 16)
+def check_kills(output: Path, *, is_split: bool) -> None:
+    """Kill a build that changes two markets at every call, and finish it by another."""
     old, new = built(), changed(built(), MARKETS[7])
     new = new.model_copy(update={"markets": {**new.markets, MARKETS[9]: ("open", "open.rain")}})
     retired = manifest.begun(old, new.lists, new.as_of).retired
@@ -275,3 +272,43 @@ def test_a_build_killed_at_any_call_leaves_a_whole_manifest_that_the_next_build_
             break
     assert all(state in seen for state in (old, intent, new))
     assert number > 10
+
+
+@pytest.mark.parametrize("is_split", [True, False], ids=["from-shards", "from-one-file"])
+def test_a_build_killed_at_any_call_leaves_a_whole_manifest_that_the_next_build_replaces(
+    output: Path, monkeypatch: pytest.MonkeyPatch, *, is_split: bool
+) -> None:
+    monkeypatch.setattr(row_shards, "_MEAN", 16)
+    check_kills(output, is_split=is_split)
+
+
+def forgetful_intent(*arguments: Any) -> bytes:
+    """The root of the former state alone: it forgets what the build adds to a market's memberships."""
+    root = json.loads(INTENT(*arguments))
+    root["rowShards"].pop("intended", None)
+    return json.dumps(root).encode()
+
+
+def early_sweep(saving: Saving) -> None:
+    """Delete what the final manifest does not name before it is saved."""
+    MOVE(saving)
+    saving.sweep()
+
+
+MOVE: Final = Saving.move
+INTENT: Final = Saving.intent
+#: What replaces a part of the real builder, by the rule that it breaks.
+BROKEN: Final[dict[str, tuple[str, Callable[..., Any]]]] = {
+    "shards are in place before a root names them": ("move", lambda _: None),
+    "the root of an unfinished build names the shards of both states": ("intent", forgetful_intent),
+    "shards are deleted after the last root": ("move", early_sweep),
+    "shards that no root names are deleted": ("sweep", lambda _: None),
+}
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+def test_a_rule_that_is_taken_away_is_missed(output: Path, monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
+    monkeypatch.setattr(row_shards, "_MEAN", 16)
+    monkeypatch.setattr(Saving, *BROKEN[rule])
+    with pytest.raises((AssertionError, OutputError)):
+        check_kills(output, is_split=True)
