@@ -56,7 +56,7 @@ def violations(found: Iterator[Played]) -> tuple[int, list[str]]:
 def test_one_strike_breaks_nothing(explorer: Explorer, name: str, layout: str, first: int) -> None:
     played, broken = violations(explore(explorer, SCENARIOS[name], layout, first, strikes=1))
     assert not broken, f"{len(broken)} of {played}; play one by its name: python -m tests.publish.explorer {broken[0]}"
-    assert played > 5
+    assert played > 3  # a publish that is refused sends three requests
 
 
 @pytest.mark.campaign(short=0)
@@ -70,4 +70,4 @@ def test_one_strike_breaks_nothing_in_other_games(explorer: Explorer, name: str,
 def test_two_strikes_break_nothing(explorer: Explorer, name: str, layout: str, first: int) -> None:
     played, broken = violations(explore(explorer, SCENARIOS[name], layout, first))
     assert not broken, f"{len(broken)} of {played}; play one by its name: python -m tests.publish.explorer {broken[0]}"
-    assert played > 5
+    assert played > 3  # a publish that is refused sends three requests
