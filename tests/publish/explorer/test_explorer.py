@@ -62,7 +62,9 @@ def test_one_strike_breaks_nothing(explorer: Explorer, name: str, layout: str, f
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(("name", "layout", "first"), [game for game in ONCE if game not in SHORT])
 def test_one_strike_breaks_nothing_in_other_games(explorer: Explorer, name: str, layout: str, first: int) -> None:
-    test_one_strike_breaks_nothing(explorer, name, layout, first)
+    played, broken = violations(explore(explorer, SCENARIOS[name], layout, first, strikes=1))
+    assert not broken, f"{len(broken)} of {played}; play one by its name: python -m tests.publish.explorer {broken[0]}"
+    assert played
 
 
 @pytest.mark.campaign(short=0)
