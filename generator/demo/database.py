@@ -82,7 +82,7 @@ sa.Table(
 )
 sa.Table(
     "probabilities", METADATA, *_text("market_id", "recorded_at"), *_number("prob"),
-    sa.Index("probabilities_by_market", "market_id", "recorded_at"),
+    sa.Index("probabilities_by_market", "market_id", "recorded_at", "prob"),
 )
 # fmt: on
 
