@@ -18,7 +18,7 @@ from tests.bench.runner import Runner, say, start_up
 from tests.bench.tables import TOOK, Goal, Measured, figures, ratio, table, walls
 from tests.support.builds import make_config
 
-#: Sizes of the sites in `pages` and in `chunks`, and the size of the latter that the goals are for.
+#: Sizes of the sites in `pages`, at most, and in `chunks`, and the size of the latter that the goals are for.
 FEW_MARKETS: Final = 5_000
 MARKETS: Final = 20_000
 GOAL_MARKETS: Final = 100_000
@@ -58,9 +58,9 @@ Round = Mapping[str, Built]
 
 def run(runner: Runner) -> Iterator[str]:
     """Measure the same builds in every round, each after the one before, of each kind of site."""
-    yield from _in_pages(runner, runner.options.markets(FEW_MARKETS))
+    yield from _in_pages(runner, min(FEW_MARKETS, runner.options.markets(FEW_MARKETS)))
     yield ""
-    yield from _in_chunks(runner, runner.options.markets(MARKETS))
+    yield from in_chunks(runner)
 
 
 def _in_pages(runner: Runner, markets: int) -> Iterator[str]:
@@ -78,11 +78,13 @@ def _in_pages(runner: Runner, markets: int) -> Iterator[str]:
     yield Goal(f"files written, {_SAME}", max(builds[_SAME].touched for builds in rounds), 0).line()
 
 
-def _in_chunks(runner: Runner, markets: int) -> Iterator[str]:
-    found: dict[str, list[Round]] = {name: [] for name in KINDS}
+def in_chunks(runner: Runner, kinds: Sequence[str] = tuple(KINDS)) -> Iterator[str]:
+    """Measure a large site of each of these kinds."""
+    markets = runner.options.markets(MARKETS)
+    found: dict[str, list[Round]] = {name: [] for name in kinds}
     for _ in _each_round(runner, f"builds of {markets} markets in chunks"):
-        for name, kind in KINDS.items():
-            found[name].append(one_round(runner, markets, kind))
+        for name, rounds in found.items():
+            rounds.append(one_round(runner, markets, KINDS[name]))
     yield f"## Builds of {markets:,} markets in `chunks` that change little"
     yield ""
     yield from _times(found)
@@ -171,19 +173,14 @@ def _shown(written: Written) -> str:
 
 
 def _goals(found: Mapping[str, Sequence[Round]]) -> Iterator[str]:
-    def seconds(kind: str, build: str) -> float:
-        return median(builds[build].taken.wall_s for builds in found[kind])
-
-    def puts(kind: str, build: str) -> int:
-        return found[kind][0][build].puts
-
-    yield Goal(f"s, {_FULL}", seconds(_WITHOUT, _FULL), 30).line()
-    yield Goal(f"s, {_SAME}", seconds(_WITH, _SAME), 6).line()
-    yield Goal(f"s, {_LATER}", seconds(_WITH, _LATER), 8).line()
-    yield Goal(f"s, {_TRADED}", seconds(_WITH, _TRADED), 10).line()
-    yield Goal(f"objects, {_LATER}", puts(_WITH, _LATER), 3_000).line()
-    yield Goal(f"objects, {_LATER}, {_STEP}", puts(_STEP, _LATER), 60).line()
-    yield Goal(f"objects, {_TRADED}, {_STEP}", puts(_STEP, _TRADED), 1_300).line()
+    seconds = ((_WITHOUT, _FULL, 30), (_WITH, _SAME, 6), (_WITH, _LATER, 8), (_WITH, _TRADED, 10))
+    for kind, build, most in seconds:
+        if kind in found:
+            taken = median(builds[build].taken.wall_s for builds in found[kind])
+            yield Goal(f"s, {build}, {kind}", taken, most).line()
+    for kind, build, most in ((_WITH, _LATER, 3_000), (_STEP, _LATER, 60), (_STEP, _TRADED, 1_300)):
+        if kind in found:
+            yield Goal(f"objects, {build}, {kind}", found[kind][0][build].puts, most).line()
 
 
 if __name__ == "__main__":
