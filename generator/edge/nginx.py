@@ -2,16 +2,16 @@
 
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
 from ipaddress import IPv4Address
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-from generator.api import keys
+from generator.api import contract, cursors, keys
 from generator.config.settings import Config
 from generator.edge import responses, router
-from generator.tree import layouts
+from generator.tree import layouts, pages
 
 #: The folder of nginx's configuration; nginx writes its own files there, too.
 FOLDER: Final = "nginx"
@@ -88,7 +88,25 @@ def script_values(config: Config) -> dict[str, Any]:
         "always": keys.BUILD,
         "output": f"{output}/",
         "pid": str(output / "edge" / FOLDER / "nginx.pid"),
+        "is_apart": True,
+        **_usual(),
     }
+
+
+def _usual() -> dict[str, str]:
+    """Patterns, for JavaScript, of what usually follows the list's path; the router decides on everything else."""
+    generation = rf"{pages.LETTER}[0-9a-f]{{{cursors.GENERATION_LENGTH - 1}}}"
+    position = rf"[1-9][0-9]{{0,{cursors.POSITION_LENGTH - 1}}}"
+    cursor = rf"([0-9a-f]{{{cursors.CHECK_LENGTH}}})({generation})({position})"
+    page = rf"status=({_one_of(contract.STATUS_FILTERS)})&sort=({_one_of(contract.SORTS)})&limit=([1-9][0-9]{{0,2}})"
+    return {
+        "usual_market": r"^\/(([0-9a-f]{2})[0-9a-f]{6}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$",
+        "usual_page": rf"^\?({page})(?:&cursor={cursor})?$",
+    }
+
+
+def _one_of(words: Iterable[str]) -> str:
+    return "|".join(map(re.escape, words))
 
 
 def _values(config: Config) -> dict[str, Any]:
@@ -107,7 +125,9 @@ def _values(config: Config) -> dict[str, Any]:
         "inside": inside(config.base_url),
         "inner_control": _INNER_CONTROL,
         "stale": _STALE,
-        "composed": _composed(config),
+        "searched": _searched(config),
+        # Pages of this path are made of several objects, so the router does not name one for nginx to look for.
+        "composed_path": router.public_paths(config)[0] if layouts.is_cut(config.layout) else "",
         "objects": OBJECTS,
         "largest": _LARGEST_OBJECT,
         "immutable": keys.immutable_control(config),
@@ -118,12 +138,9 @@ def _values(config: Config) -> dict[str, Any]:
     }
 
 
-def _composed(config: Config) -> str:
-    """A pattern of the time and the targets whose answers need several objects, if any: it decides what is quicker."""
-    markets, _ = router.public_paths(config)
-    lists = [rf"{re.escape(markets)}(\?|$)"] if layouts.is_cut(config.layout) else []
-    searches = [".*[?&](q|%71)="] if config.can_search else []
-    return f"~^[0-9.]+ ({'|'.join([*lists, *searches])})" if lists or searches else ""
+def _searched(config: Config) -> str:
+    """A pattern of the time and the targets of searches among requests for files, if there are any."""
+    return "~^[0-9.]+ .*[?&](q|%71)=" if config.can_search and not layouts.is_cut(config.layout) else ""
 
 
 def rate_per_minute(requests: int, seconds: int) -> int:

@@ -170,6 +170,7 @@ def _values(config: Config) -> dict[str, Any]:
         "generation_length": cursors.GENERATION_LENGTH,
         "position_length": cursors.POSITION_LENGTH,
         "can_read": False,
+        "is_apart": False,
         "can_search": False,
         "names_windows": False,
         "names_searches": False,

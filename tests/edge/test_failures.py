@@ -215,8 +215,8 @@ def changed(path: Path, rule: str, instead: str) -> Iterator[None]:
     ("name", "rule", "instead", "failure"),
     [
         ("bucket.conf", "proxy_intercept_errors on;", "", 500),
-        ("nginx.js", "if (reply.status === 200) use();\n    else", "use();\n    if (false)", 403),
-        ("nginx.js", "if (reply.status === 200) use();\n    else", "use();\n    if (false)", 404),
+        ("nginx.js", "if (reply.status === 200) use();\n      else", "use();\n    if (false)", 403),
+        ("nginx.js", "if (reply.status === 200) use();\n      else", "use();\n    if (false)", 404),
     ],
 )
 def test_a_rule_about_failing_buckets_that_is_removed_is_noticed(
@@ -235,7 +235,7 @@ def test_a_rule_about_failing_buckets_that_is_removed_is_noticed(
     ("name", "rule", "instead"),
     [
         ("nginx.conf", "error_page 403 500 502", "error_page 500 502"),
-        ("nginx.js", "proceed(r, decide(r));\n}", "send(r, missing(decide(r).key));\n}"),
+        ("nginx.js", "proceed(r, decidedInFull(r));", "send(r, missing(decidedInFull(r).key));"),
         ("nginx.js", "found.isMiss = true;", ""),
     ],
 )

@@ -1,0 +1,101 @@
+"""What nginx's script decides without the router: the same as the router, on everything in the table."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import pytest
+import quickjs
+
+from generator.api import cursors, keys
+from generator.config.settings import Config
+from generator.edge import deployment
+from generator.edge.local.js_router import provide_digest
+from generator.tree.layouts import LAYOUTS
+from tests.support.builds import Outputs
+from tests.support.edges import on_the_wire
+
+GENERATION: Final = "p" + "0" * 19
+#: Rules of the usual targets, each with a change that a request shows.
+RULES: Final = (
+    ("r.method !== 'GET' && ", ""),
+    ("+page[4] > 100", "false"),
+    ("!== page[5]", "=== ''"),
+    ("[1-9][0-9]{0,8}))?$/", "[0-9]{1,9}))?$/"),
+    ("[0-9a-f]{12})$/", "[0-9a-f]{12})/"),
+    ('"first/" + page[4]', "'first/20'"),
+    ("!target.startsWith(PATH)", "false"),
+)
+_RUN: Final = """
+function compare(targets) {
+  return JSON.stringify(targets.map(function (target) {
+    const r = { method: target[0], variables: { request_uri: target[1] } };
+    const found = usual(r), wanted = others().decide(r);
+    if (found === null) return null;
+    const link = found.query ? linkOf(found, END) : '';
+    const isFirst = Boolean(wanted.list && wanted.otherwise), next = wanted.list ? others().linkIn(wanted, END) : '';
+    const has = [found.key, found.list, found.isFirst || false, link];
+    return { found: has, wanted: [wanted.key, wanted.list, isFirst, next] };
+  }));
+}
+"""
+
+
+def script(layout: str, rule: tuple[str, str] = ("", "")) -> str:
+    """nginx's script as a plain one, with a change."""
+    config = Config.model_validate({"layout": layout})
+    (text,) = (file.text for file in deployment.render(config) if file.name == "edge/nginx/nginx.js")
+    assert text.count(rule[0]) >= 1
+    text = re.sub(r"^(import|export) [^\n]*$", "", text.replace(*rule), flags=re.MULTILINE)
+    end = json.dumps('"nextCursor":"' + cursors.mint("all/new", GENERATION, 40) + '"}')
+    # The digest is Python's.
+    return (
+        re.sub(r"^function digest\(text\) \{.*?^\}", "", text, flags=re.MULTILINE | re.DOTALL)
+        + f"const END = {end};"
+        + _RUN
+    )
+
+
+def targets(outputs: Outputs, layout: str) -> list[tuple[str, str]]:
+    """The table, and pages and near misses around what is usual."""
+    return [(case.method, case.target) for case in on_the_wire(outputs("core", layout))] + [*_around()]
+
+
+def _around() -> Iterator[tuple[str, str]]:
+    market = f"/{keys.MARKETS}/01234567-89ab-cdef-0123-456789abcdef"
+    yield from (("GET", f"{market}{end}") for end in ("", "?", "?x=1", "/", "0"))
+    yield from (("GET", target) for target in (market.upper(), f"/x{market}", f"{market}"[1:], "/", ""))
+    for limit in ("1", "7", "20", "99", "100", "101", "0", "020", "999", "1000", ""):
+        usual = f"/{keys.MARKETS}?status=all&sort=new&limit={limit}"
+        yield from (("GET", f"{usual}{end}") for end in ("", "&", "&limit=20", "&cursor=", "&x=1"))
+        yield from ((method, usual) for method in ("HEAD", "POST", "OPTIONS", "get"))
+        for position in (1, 20, 30, 77, 999_999_999):
+            cursor = cursors.mint("all/new", GENERATION, position)
+            yield "GET", f"{usual}&cursor={cursor}"
+            yield "GET", f"{usual}&cursor={cursor[:-1]}"
+            yield "GET", f"{usual.replace('new', 'popular')}&cursor={cursor}"
+        wrong = cursors.mint("all/new", GENERATION, 20)[:30]
+        yield from (("GET", f"{usual}&cursor={wrong}{end}") for end in ("0", "020", "0000000020", "2x"))
+
+
+def compared(text: str, asked: Sequence[tuple[str, str]]) -> list[Any]:
+    context = quickjs.Context()
+    provide_digest(context)
+    context.eval(text)
+    found: list[Any] = json.loads(str(context.eval(f"compare({json.dumps(asked)})")))
+    return found
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_is_usual_is_decided_as_the_router_decides_it(layout: str, outputs: Outputs) -> None:
+    found = compared(script(layout), targets(outputs, layout))
+    usual = [one for one in found if one is not None]
+    assert len(usual) > (150 if layout == "pages" else 20)
+    assert [one for one in usual if one["found"] != one["wanted"]] == []
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_changed_rule_of_usual_targets_is_noticed(rule: tuple[str, str], outputs: Outputs) -> None:
+    found = compared(script("pages", rule), targets(outputs, "pages"))
+    assert [one for one in found if one is not None and one["found"] != one["wanted"]]
