@@ -107,8 +107,10 @@ class Publisher:
         plan = self._plan()
         if plan.is_empty(self._record()):
             # Any other plan deletes the details of all blocked markets, which takes one request.
-            self._doubt(stray_details(self._store, self._record(), self._blocked))
-            plan = self._plan()
+            stray = stray_details(self._store, self._record(), self._blocked)
+            if stray != self._doubts:
+                self._doubt(stray)
+                plan = self._plan()
         self.tally.retained = layouts.total(plan.final.generations()) - layouts.total(plan.final.current())
         return plan
 

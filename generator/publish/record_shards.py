@@ -16,7 +16,7 @@ from generator.publish.chunk_names import Pair
 from generator.publish.etags import Etags, Part, part_of
 from generator.publish.record import DamagedShardError, Published
 from generator.publish.retired_shards import Group, Together
-from generator.publish.stores.requests import parallel_map, put_until_answered, with_retries
+from generator.publish.stores.requests import parallel_map, parallel_puts, put_until_answered, with_retries
 from generator.publish.stores.store import BeforeEach, If, Store, nothing
 from generator.tree import shards
 from generator.tree.files import SHARDS
@@ -251,7 +251,7 @@ class StoredShards:
             return put_until_answered(self._store, *item, If.ALWAYS, self._hold.require_valid)
 
         if bodies:
-            for _ in parallel_map(put, bodies.items(), self._store.parallel):
+            for _ in parallel_puts(self._store, put, bodies.items()):
                 self._hold.renew_if_needed()
             self._store.flush()  # before the record names them
 

@@ -190,6 +190,7 @@ def test_a_store_so_slow_that_putting_all_shards_outlasts_the_lease_is_published
     with sharded(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "elapsed", lambda: time.monotonic() + waited[0])
         patch.setattr(record_shards, "parallel_map", lambda work, items, _: map(work, items))
+        patch.setattr(record_shards, "parallel_puts", lambda _, work, items: map(work, items))
         site = scene.site("a", 0)
         scene.publish(site)
         assert waited[0] > LEASE_S

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal
@@ -118,6 +119,8 @@ class MemoryStore:
 
     name: Final = "memory"
     parallel: Final = 1
+    at_once: Final = 1
+    together = staticmethod(nullcontext)
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
