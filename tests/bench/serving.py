@@ -6,7 +6,6 @@
 import json
 import os
 import random
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,24 +15,19 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from generator.api.contract import SORTS, STATUS_FILTERS
-from generator.api.keys import DETAILS, MARKETS
 from generator.edge import router
 from generator.tree.layouts import LAYOUTS
-from tests.bench import databases, parts
+from tests.bench import databases, parts, routing
+from tests.bench.routing import CURSOR, FIRST, KINDS
 from tests.bench.runner import Runner, product, provided, say
-from tests.bench.tables import Goal, ratio, shown, table
+from tests.bench.tables import Goal, ratio, table
 from tests.support.builds import NOW, make_config
 from tests.support.engines import Request, in_quickjs
-from tests.support.servers import connected, free_port, nginx
+from tests.support.servers import connected, free_port, nginx, temporary_folders
 
 _MARKETS: Final = 400
 _SECONDS: Final = 2
 _CONNECTIONS: Final = 32
-_LIMITS: Final = (5, 20, 50)
-#: CloudFront stops a function that takes longer, according to AWS's documentation.
-_BUDGET_US: Final = 1_000
-_LOOPS: Final = 200
 #: nginx with the settings of the rendered one, serving files by name.
 _PLAIN: Final = """
 worker_processes 1;
@@ -42,11 +36,7 @@ pid "{folder}/nginx.pid";
 error_log "{folder}/error.log" warn;
 events {{ worker_connections 1024; }}
 http {{
-    client_body_temp_path "{folder}/temp-body";
-    proxy_temp_path "{folder}/temp-proxy";
-    fastcgi_temp_path "{folder}/temp-fastcgi";
-    uwsgi_temp_path "{folder}/temp-uwsgi";
-    scgi_temp_path "{folder}/temp-scgi";
+{temporary}
     access_log off;
     server_tokens off;
     sendfile on;
@@ -69,7 +59,6 @@ _HOT, _UNCACHED, _NEW = _STATES = ("hot", "uncached", "new")
 #: What is changed in the rendered configuration, to have one process, and no cache.
 _ONE_PROCESS: Final = ("worker_processes auto;", "worker_processes 1;")
 _NO_CACHE: Final = ("if ($http_content_length$http_transfer_encoding) {", "if ($request_uri) {")
-_FIRST, _CURSOR, _MARKET = _KINDS = ("first pages", "cursor pages", "markets")
 
 
 @dataclass(frozen=True)
@@ -114,11 +103,11 @@ def run(runner: Runner) -> Iterator[str]:
     """Measure nginx, then the router alone."""
     markets = runner.options.markets(_MARKETS)
     sites = {layout: _built(runner, markets, layout) for layout in LAYOUTS}
-    asked = _requests(sites["pages"].output)
+    asked = routing.requests(sites["pages"].output)
     yield f"## Serving: list pages and details of {markets:,} markets"
     yield ""
     yield from _nginx(runner, sites, asked)
-    yield from _njs(runner, router.render(make_config(runner.root, base_url=sites["pages"].url)), asked)
+    yield from routing.alone(runner, router.render(make_config(runner.root, base_url=sites["pages"].url)), asked)
 
 
 @dataclass(frozen=True)
@@ -138,24 +127,6 @@ def _built(runner: Runner, markets: int, layout: str) -> _Site:
     return made
 
 
-def _requests(output: Path) -> dict[str, list[Request]]:
-    """First pages, cursor pages of the layout `pages`, and details, each once, by kind."""
-    path, asked = f"/{MARKETS}", {kind: list[Request]() for kind in _KINDS}
-    for status in STATUS_FILTERS:
-        for sort in SORTS:
-            for limit in _LIMITS:
-                query = f"status={status}&sort={sort}&limit={limit}"
-                asked[_FIRST].append(("GET", path, query))
-                page = json.loads(output.joinpath(f"{MARKETS}/lists/{status}/{sort}/first/{limit}.json").read_bytes())
-                if cursor := page["nextCursor"]:
-                    asked[_CURSOR].append(("GET", path, f"{query}&cursor={cursor}"))
-    details = sorted(file.stem for file in output.joinpath(DETAILS).rglob("*.json"))[: len(asked[_FIRST])]
-    asked[_MARKET] = [("GET", f"{path}/{market_id}", "") for market_id in details]
-    for requests in asked.values():
-        random.Random(1).shuffle(requests)  # noqa: S311 - the same order every time
-    return asked
-
-
 # ── nginx ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -165,8 +136,8 @@ def _nginx(runner: Runner, sites: Mapping[str, _Site], asked: Mapping[str, Seque
         return
     for site in sites.values():
         _configure(site)
-    runs = [_Run(_FILES, kind, _HOT) for kind in _KINDS]
-    runs += [_Run(*one) for one in product_of(sites, _KINDS, _STATES)]
+    runs = [_Run(_FILES, kind, _HOT) for kind in KINDS]
+    runs += [_Run(*one) for one in product_of(sites, KINDS, _STATES)]
     servers = {(one.server, one.configuration) for one in runs}
     loads: dict[_Run, list[_Load]] = {one: [] for one in runs}
     for number in range(runner.options.rounds):
@@ -194,7 +165,7 @@ def _configure(site: _Site) -> None:
     text = _replaced(folder.joinpath("nginx.conf").read_text("utf-8"), *_ONE_PROCESS)
     folder.joinpath("router.conf").write_text(text, "utf-8")
     folder.joinpath("uncached.conf").write_text(_replaced(text, *_NO_CACHE), "utf-8")
-    plain = _PLAIN.format(folder=folder, port=site.port, output=site.output)
+    plain = _PLAIN.format(folder=folder, temporary=temporary_folders(folder), port=site.port, output=site.output)
     folder.joinpath("plain.conf").write_text(plain, "utf-8")
 
 
@@ -215,7 +186,7 @@ def _targets(runner: Runner, one: _Run, site: _Site, asked: Mapping[str, Sequenc
         lines = [f"/{found['key']}" for found in in_quickjs(core, requests, runner.root)]
     else:
         lines = [f"{path}?{query}" if query else path for _, path, query in requests]
-    if one.server == "chunks" and one.kind == _CURSOR:
+    if one.server == "chunks" and one.kind == CURSOR:
         lines = [*_cursors(site, [line.partition("&cursor=")[0] for line in lines])]
     path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     return path
@@ -280,71 +251,11 @@ def _nginx_table(loads: Mapping[_Run, Sequence[_Load]]) -> Iterator[str]:
     for layout in LAYOUTS:
         slowest = min(share for one, share in shares.items() if one.server == layout and one.state == _HOT)
         yield Goal(f"slowest hot requests in `{layout}`, x plain files", slowest, 0.8, is_least=True).line()
-    for kind in (_FIRST, _CURSOR):
+    for kind in (FIRST, CURSOR):
         found = shares[_Run("pages", kind, _UNCACHED)]
         yield Goal(f"{kind} in `pages`, uncached, x plain files", found, 0.65, is_least=True).line()
     yield f"- {_CONNECTIONS} connections of wrk on the same machine, {_SECONDS} s a run, without gzip"
     yield "- hot: the same requests again and again; uncached: by the router alone; new: each with a query of its own"
-
-
-# ── the router alone ──────────────────────────────────────────────────────────────────────────────────────────────
-
-_TIMED: Final = """
-const crypto = require('crypto');
-function digest(text) { return crypto.createHash('sha256').update(text).digest('hex'); }
-const KINDS = %s;
-const costs = {};
-for (const kind in KINDS) {
-  const requests = KINDS[kind];
-  const begin = Date.now();
-  let count = 0;
-  while (count < %d || Date.now() - begin < 300) {
-    for (let number = 0; number < requests.length; number++) {
-      route(requests[number][0], requests[number][1], requests[number][2], digest);
-    }
-    count += requests.length;
-  }
-  costs[kind] = (Date.now() - begin) * 1000 / count;
-}
-console.log(JSON.stringify(costs));
-"""
-
-
-def _njs(runner: Runner, core: str, asked: Mapping[str, Sequence[Request]]) -> Iterator[str]:
-    kinds = {
-        "a market": asked[_MARKET][:50],
-        "a first page": asked[_FIRST][:50],
-        "a later page": asked[_CURSOR][:50],
-        "the worst 400": [("GET", f"/{MARKETS}", "status=%6fpen&sort=nosuch&limit=101&cursor=" + "a" * 200)],
-    }
-    script = runner.root / "router.js"
-    script.write_text(core + _TIMED % (json.dumps(kinds), _LOOPS), "utf-8")
-    rows: dict[str, list[str]] = {kind: [] for kind in kinds}
-    engines, worst = [], 0.0
-    for engine in ("njs", "node"):
-        if shutil.which(engine) is None:
-            runner.not_measured(f"the router in {engine}", "`make test-deps` installs it")
-            continue
-        engines.append(engine)
-        runs = [_timed(engine, script) for _ in range(runner.options.rounds)]
-        for kind in kinds:
-            rows[kind].append(shown(median(run[kind] for run in runs)))
-        if engine == "njs":
-            worst = max(median(run[kind] for run in runs) for kind in kinds)
-    yield ""
-    yield from table(["the router alone, us a request", *engines], [[kind, *found] for kind, found in rows.items()])
-    yield ""
-    if worst:
-        yield Goal(
-            f"most expensive request in njs, share of CloudFront's {_BUDGET_US} us", worst / _BUDGET_US, 0.5
-        ).line()
-        yield "- measured on this machine in njs, which has the features of CloudFront's runtime"
-
-
-def _timed(engine: str, script: Path) -> dict[str, float]:
-    done = subprocess.run([engine, script], capture_output=True, text=True, check=True)
-    costs: dict[str, float] = json.loads(done.stdout)
-    return costs
 
 
 if __name__ == "__main__":

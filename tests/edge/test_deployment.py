@@ -14,7 +14,7 @@ from generator.api.contract import Variant
 from generator.config.settings import Config, Publish
 from generator.edge import deployment
 from generator.tree.layouts import LAYOUTS
-from tests.support.bucket import bucket
+from tests.support.bucket import behind_nginx, bucket
 from tests.support.builds import ROOT, VARIANTS, build_now, make_config
 from tests.support.edges import http_mismatch, on_the_wire
 from tests.support.rows import create_database, insert_market, market_id
@@ -69,12 +69,10 @@ def test_nginx_before_a_bucket_answers_every_case_alike(
     port, store = free_port(), free_port()
     config = make_config(
         objects,
-        base_url=f"http://127.0.0.1:{port}",
         rate_limit__requests=1_000_000,
-        publish__target="s3://store/a prefix",
-        publish__endpoint_url=f"http://127.0.0.1:{store}",
         publish__purge_command="true",
         layout=layout,
+        **behind_nginx(port, store),
         **VARIANTS[variant],
     )
     build_now(config)
@@ -95,12 +93,7 @@ def test_nginx_before_a_bucket_decides_how_long_copies_are_kept_whatever_the_obj
         for number in range(1, 4):
             insert_market(connection, number)
     port, store = free_port(), free_port()
-    config = make_config(
-        objects,
-        base_url=f"http://127.0.0.1:{port}",
-        publish__target="s3://store/a prefix",
-        publish__endpoint_url=f"http://127.0.0.1:{store}",
-    )
+    config = make_config(objects, **behind_nginx(port, store))
     build_now(config)
     output = objects / "output"
     with bucket(output, store), nginx(output, port, "bucket.conf"), connected(port) as client:

@@ -15,7 +15,7 @@ from generator.edge import responses
 from generator.edge.local import js_router
 from generator.edge.local.app import LocalEdge
 from generator.edge.local.hosts import Hosts
-from tests.support.bucket import Fault, bucket
+from tests.support.bucket import Fault, behind_nginx, bucket
 from tests.support.builds import AS_OF, build_now, make_config
 from tests.support.edges import without_cache
 from tests.support.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
@@ -36,10 +36,8 @@ def built() -> Iterator[Path]:
         settings = {
             "variant": "extended",
             "search": "title",
-            "base_url": f"http://127.0.0.1:{port}",
             "rate_limit__requests": 1_000_000,
-            "publish__target": "s3://store/a prefix",
-            "publish__endpoint_url": f"http://127.0.0.1:{store}",
+            **behind_nginx(port, store),
         }
         build_now(make_config(folder, **settings))
         without_cache(folder / "output" / "edge" / "nginx")

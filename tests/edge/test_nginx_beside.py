@@ -21,7 +21,7 @@ from tests.support.builds import AS_OF, ROOT, build_now, make_config
 from tests.support.lists import write
 from tests.support.programs import require
 from tests.support.rows import create_database, insert_market, market_id
-from tests.support.servers import Answer, folder_for_anybody, free_port, nginx, nobody_owning
+from tests.support.servers import Answer, folder_for_anybody, free_port, nginx, nobody_owning, temporary_folders
 
 HOST: Final = "api.example.com"
 SECOND: Final = "staging.example.com"
@@ -33,11 +33,7 @@ pid "{folder}/nginx.pid";
 error_log "{folder}/error.log";
 events {{ }}
 http {{
-    client_body_temp_path "{folder}/temp-body";
-    proxy_temp_path "{folder}/temp-proxy";
-    fastcgi_temp_path "{folder}/temp-fastcgi";
-    uwsgi_temp_path "{folder}/temp-uwsgi";
-    scgi_temp_path "{folder}/temp-scgi";
+{temporary}
     access_log "{folder}/access.log";
     default_type text/plain;
     add_header X-Operator 1 always;
@@ -135,7 +131,7 @@ def sites() -> Iterator[Sites]:
         (folder / "operator.js").write_text("function f(r) { return ''; } export default { f };")
         http, https = free_port(), free_port()
         parts = "".join(snippet(place, host, http, https) for place, host in ((output, HOST), (second, SECOND)))
-        whole = BESIDE.format(folder=folder, http=http, https=https, sites=parts)
+        whole = BESIDE.format(folder=folder, temporary=temporary_folders(folder), http=http, https=https, sites=parts)
         write(output / "edge" / "nginx" / "beside.conf", whole.encode())
         folder.chmod(0o777)
         # As root, nginx would give its folders to its workers.

@@ -17,7 +17,7 @@ from generator.config.settings import Config
 from generator.edge import deployment, responses
 from generator.tree.layouts import LAYOUTS
 from tests.support import lists
-from tests.support.bucket import bucket
+from tests.support.bucket import behind_nginx, bucket
 from tests.support.builds import make_config
 from tests.support.edges import full_tier
 from tests.support.rows import market_id
@@ -196,13 +196,7 @@ def slow_bucket(use_stale: str) -> Iterator[tuple[Path, threading.Event, list[st
     answers = threading.Event()
     with folder_for_anybody() as folder:
         port, store = free_port(), free_port()
-        config = make_config(
-            folder,
-            base_url=f"http://127.0.0.1:{port}",
-            rate_limit__requests=1_000,
-            publish__target="s3://store/a prefix",
-            publish__endpoint_url=f"http://127.0.0.1:{store}",
-        )
+        config = make_config(folder, rate_limit__requests=1_000, **behind_nginx(port, store))
         for file in deployment.render(config):
             text = file.text.replace("proxy_cache_use_stale off;", f"proxy_cache_use_stale {use_stale};")
             lists.write(config.output / file.name, text.encode())

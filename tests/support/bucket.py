@@ -15,6 +15,15 @@ from generator.api import keys
 Fault: TypeAlias = Callable[[str], int | None]
 
 
+def behind_nginx(port: int, store: int) -> dict[str, str]:
+    """Settings of a site that nginx on `port` serves from the bucket on the port `store`."""
+    return {
+        "base_url": f"http://127.0.0.1:{port}",
+        "publish__target": "s3://store/a prefix",
+        "publish__endpoint_url": f"http://127.0.0.1:{store}",
+    }
+
+
 def _healthy(path: str) -> None:
     """No failure."""
 

@@ -132,6 +132,12 @@ def nginx(output: Path, port: int, name: str = "nginx.conf") -> Iterator[None]:
             process.terminate()
 
 
+def temporary_folders(folder: Path) -> str:
+    """nginx's settings of its temporary folders, which an unprivileged user could not create in the usual place."""
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    return "\n".join(f'    {kind}_temp_path "{folder}/temp-{kind}";' for kind in kinds)
+
+
 def _module_folders(program: Path) -> Iterator[Path]:
     yield program.parent.parent / "lib" / "nginx" / "modules"
     yield Path("/usr/lib/nginx/modules")
