@@ -84,6 +84,7 @@ class Applier:
         """Delete what earlier runs left behind and nothing links to."""
         for step in plan.leftovers:
             self._delete(step.object_keys())
+        self.store.flush()  # the record forgets them next, so after a power failure nobody would delete them again
 
     def sweep(self, plan: Plan) -> None:
         """Delete the generations that are due, or what is left of them; nothing links to them any more."""

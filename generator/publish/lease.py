@@ -47,6 +47,8 @@ class Lease:
         self._sequence = 0
         #: The record as this run put it last, without what its shards say.
         self._root: Published | None = None
+        #: Who was at work when the record was read, whether its shards could be read or not.
+        self._found: Work | None = None
         self.published: Published | None = None
         self.now = ""
 
@@ -63,6 +65,7 @@ class Lease:
             stored = with_retries(lambda: self._store.get(record.KEY))
             self._etag = stored.etag if stored else None
             self.now = instant(self._store.now())
+            self._found = None
             try:
                 self.published = self._whole(stored, known, is_doubted=is_doubted, is_brief=is_brief)
             except DamagedShardError:
@@ -85,11 +88,12 @@ class Lease:
             if not is_doubted or not isinstance(error, ValidationError):
                 raise StoreError(f"{self._store.name}: {record.KEY}: {record.fault(error)}") from error
             return None
+        self._found = root.work if root else None
         return root if root is None or is_brief else self._shards.read(root, known)
 
     def refuse_if_busy(self) -> None:
         """Raise BusyError if another publisher holds the lease and its deadline has not passed."""
-        work = self.published.work if self.published else None
+        work = self._found
         if work and is_running(work, self.now) and not process_identity.has_ended(work.process):
             raise BusyError(
                 f"{self._store.name}: {work.who} has been publishing since {work.since} and holds the lease until "

@@ -142,6 +142,7 @@ class _PublishedSite:
         store = self._target.store
         details = [key for market_id in sorted(blocked) for key in _stored_details(store, market_id)]
         with_retries(partial(store.delete, details))
+        store.flush()
         found = with_retries(partial(store_checks.foreign_object, store))
         if blocked and found:
             raise StoreError(

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 import pytest
 
 from generator.api import keys
-from generator.errors import StoreError
+from generator.errors import BusyError, StoreError
 from generator.publish import record, record_shards
 from generator.publish.etags import updated
 from generator.publish.lease import Lease
@@ -324,3 +324,21 @@ def test_a_change_to_one_list_puts_the_rows_of_its_first_pages_and_not_of_all_li
 def is_put_of(request: Request, part: str) -> bool:
     """Whether it puts an object with that in its key."""
     return request.operation == "PutObject" and part in f"/{request.key}"
+
+
+def test_a_publisher_at_work_is_respected_although_a_shard_is_missing(scene: Scene) -> None:
+    with sharded():
+        old, new = scene.site("a", 0), scene.site("b", 1, m1={"question": "New?"})
+        scene.publish(old)
+        other = Lease(scene.store(old.config), old.config.publish.lease)
+        published = other.read()
+        assert published
+        other.hold(published, ())
+        scene.store(old.config).delete(sorted(named_shards(bodies(scene))))
+        before = bodies(scene)
+        with pytest.raises(BusyError, match="holds the lease until"):
+            scene.publish(new, is_verifying=True)
+        assert bodies(scene).keys() - before.keys() == set()
+        other.release(published)
+        scene.publish(new, is_verifying=True)
+        check_whole(scene.objects(), new)

@@ -3,22 +3,26 @@
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from datetime import datetime, timedelta
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from generator.api import keys
 from generator.config.settings import Config
 from generator.errors import GuardError, StoreError
 from generator.publish import record, takedown
 from generator.publish.guards import LiftedGuards
 from generator.publish.stores.directory import Directory
 from generator.publish.stores.factory import open_store
-from generator.publish.stores.store import If, Store
+from generator.publish.stores.store import BeforeEach, Condition, If, Store, nothing
 from generator.tree.blocklist import BlockedList
 from tests.publish.faults.scene import (
+    LEASE_S,
     LIFETIME_S,
     PREFIX,
     Found,
@@ -309,3 +313,57 @@ def reader_of(store: Store) -> Reader:
         return stored.body if stored else None
 
     return Reader(read)
+
+
+class NotedDirectory(Directory):
+    """Notes what must reach the disk in order; deletes no generation while it `refuses`. Its clock can be set ahead."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.refuses = False
+        self.ahead = timedelta()
+        self.calls: list[str] = []
+
+    def now(self) -> datetime:
+        return super().now() + self.ahead
+
+    def put(self, key: str, body: bytes, condition: Condition) -> str:
+        if key == record.KEY:
+            self.calls.append("record")
+        return super().put(key, body, condition)
+
+    def delete(self, keys_: Sequence[str], before_each: BeforeEach = nothing) -> None:
+        if self.refuses and any(map(keys.is_immutable, keys_)):
+            raise StoreError("refused")
+        if any(key.startswith("v1/") and Path(self.name, key).exists() for key in keys_):
+            self.calls.append("delete")
+        super().delete(keys_, before_each)
+
+    def flush(self) -> None:
+        self.calls.append("flush")
+        super().flush()
+
+
+def test_what_an_earlier_run_left_is_off_the_disk_before_the_record_forgets_it(scene: Scene, tmp_path: Path) -> None:
+    store = NotedDirectory(tmp_path / "site")
+    publish_site(scene.site("a", 0), store)
+    new = scene.site("b", 1, m6=None)
+    store.refuses = True
+    with pytest.raises(StoreError, match="refused"):
+        publish_site(new, store)
+    store.refuses, store.ahead = False, timedelta(seconds=LEASE_S + 2)
+    store.calls.clear()
+    publish_site(new, store)
+    assert [call for call, _ in groupby(store.calls)][:4] == ["record", "delete", "flush", "record"]
+
+
+def test_a_takedown_without_a_record_ends_when_details_are_off_the_disk(scene: Scene, tmp_path: Path) -> None:
+    store = NotedDirectory(tmp_path / "site")
+    site = scene.site("a", 0)
+    publish_site(site, store)
+    (tmp_path / "site" / record.KEY).unlink()
+    store.calls.clear()
+    blocked = BlockedList().decided([market_id(6)], is_blocked=True, now=NOW)
+    with pytest.raises(StoreError, match="the details of blocked markets were deleted"):
+        takedown.from_store(store, site.config, blocked, Silent(), lambda _: None)
+    assert store.calls == ["delete", "flush"]
