@@ -186,6 +186,7 @@ def purge_retired(folder: Output, before: Manifest) -> Manifest:
     if after != before:
         saving = Saving(folder, before)
         content = saving.final(after)
+        folder.sync()
         saving.move()
         folder.save(files.MANIFEST, content)
         saving.sweep()

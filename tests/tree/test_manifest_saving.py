@@ -11,8 +11,9 @@ from typing import Any, Final
 import pytest
 
 from generator.api import keys
+from generator.api.contract import API_VERSION
 from generator.errors import OutputError
-from generator.tree import files, manifest, manifest_file, row_shards, shards
+from generator.tree import files, manifest, manifest_file, row_shards, shards, staging
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Current, Manifest, Retired
 from generator.tree.manifest_saving import Saving
@@ -181,6 +182,29 @@ def test_a_reader_beside_a_build_reads_again_when_shards_are_replaced(
 
     monkeypatch.setattr(manifest_file, "decoded", decoded)
     assert manifest_file.read(output) == state
+
+
+def test_shards_are_on_the_disk_before_a_root_names_them_when_generations_are_purged(
+    output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (output / API_VERSION).mkdir(parents=True)
+    (output / files.MANIFEST).write_bytes(changed(built(), MARKETS[3]).encoded())
+    calls: list[str] = []
+
+    def watched(function: Callable[..., None]) -> Callable[..., None]:
+        def wrapped(*given: Any) -> None:
+            calls.append(function.__name__)
+            function(*given)
+
+        return wrapped
+
+    monkeypatch.setattr(Output, "sync", watched(Output.sync))
+    monkeypatch.setattr(Output, "move", watched(Output.move))
+    with locked(output) as folder:
+        before = folder.manifest()
+        assert before
+        staging.purge_retired(folder, before)
+    assert calls.index("sync") < calls.index("move")
 
 
 def test_shards_that_no_root_names_are_swept_and_files_of_others_stay(output: Path) -> None:
