@@ -11,6 +11,7 @@ from generator.errors import ConfigError
 from generator.publish.lease import longest_request
 from generator.publish.stores.directory import Directory
 from generator.publish.stores.store import SingleWriter, Store
+from generator.tree import files
 
 #: How a store's host begins after the name of a bucket; other hosts may begin with the bucket's name by chance.
 _STORE_HOSTS: Final = ("s3.", "s3-", "storage.googleapis.com")
@@ -52,12 +53,13 @@ def require_directory(config: Config) -> None:
             f"publish.target: {directory} is in the output folder; choose a directory elsewhere, or let the web server "
             "serve the output folder itself, without publishing"
         )
-    if output.is_relative_to(directory.resolve() / API_VERSION):
-        # It would be published, and deleted as unknown.
-        raise ConfigError(
-            f"output: {config.output} is in {directory / API_VERSION}, which is for published objects only; choose "
-            "another output folder, or another publish.target"
-        )
+    for place in (API_VERSION, files.SHARDS):
+        if output.is_relative_to(directory.resolve() / place):
+            # It would be deleted as unknown.
+            raise ConfigError(
+                f"output: {config.output} is in {directory / place}, which is for published objects and shards only; "
+                "choose another output folder, or another publish.target"
+            )
     _require_deliberate(directory, target)
 
 

@@ -47,11 +47,18 @@ def test_a_plain_name_of_a_directory_that_exists_works(folder: Path) -> None:
     assert isinstance(open_store(make_config(folder, publish__target="markets/api")), Directory)
 
 
-@pytest.mark.parametrize("output", ["site/v1", "site/v1/output", "link/v1/output"])
-def test_an_output_folder_among_published_objects_is_refused(output: str, folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("output", "place"),
+    [
+        *(("site/v1", "v1"), ("site/v1/output", "v1"), ("link/v1/output", "v1")),
+        *(("site/shards", "shards"), ("site/shards/output", "shards")),
+    ],
+)
+def test_an_output_folder_among_published_objects_or_shards_is_refused(output: str, place: str, folder: Path) -> None:
     """`publish --verify` would delete it as unknown."""
     (folder / "link").symlink_to("site")
-    with pytest.raises(ConfigError, match=rf"^output: {output} is in .*site/v1, which is for published objects only; "):
+    said = rf"^output: {output} is in .*site/{place}, which is for published objects and shards only; "
+    with pytest.raises(ConfigError, match=said):
         open_store(make_config(folder, publish__target=str(folder / "site"), output=output))
 
 
