@@ -50,7 +50,7 @@ tests: .venv/test tests/node/node_modules/ready
 	@echo "tier: short, everything with campaigns cut short"
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
-# Neighbours share servers, so each worker gets a stretch of tests, and takes over from others in the end.
+# Neighbouring tests share servers, so each worker gets a run of them; idle workers then take over from busy ones.
 campaigns: .venv/test tests/node/node_modules/ready
 	@echo "tier: full, the campaigns alone at full length"
 	TEST_ALL=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m campaign

@@ -95,7 +95,7 @@ def read(path: str | Path, flags: int = 0) -> bytes:
     try:
         size = os.fstat(handle).st_size
         body = os.read(handle, size + 1)
-        if len(body) == size:  # as always, but for a file that grows: a regular file is read in one piece
+        if len(body) == size:  # always, unless the file grows: a regular file is read in one piece
             return body
         while more := os.read(handle, _BLOCK):
             body += more
@@ -135,7 +135,7 @@ def make_private(path: Path) -> None:
     """Let only its owner read a file, if it exists, is no link, and belongs to this user."""
     with suppress(FileNotFoundError, PermissionError):
         mode = path.lstat().st_mode
-        # Not again: a build without a change touches no file.
+        # Only if needed: a build without changes must not touch a file.
         if not stat.S_ISLNK(mode) and stat.S_IMODE(mode) != PRIVATE:
             path.chmod(PRIVATE)
 

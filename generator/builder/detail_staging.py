@@ -46,7 +46,7 @@ class DetailCounts:
 
 @dataclass(frozen=True)
 class Reuse:
-    """The details that a build may keep, the sample of them that it audits all the same, and what became of all."""
+    """The details that a build may keep, the sample of them that it audits, and the counts of what became of all."""
 
     last: LastDetails
     sample: Sample

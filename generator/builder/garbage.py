@@ -1,6 +1,6 @@
-"""When Python collects cyclic garbage.
+"""Turns the collection of cyclic garbage off and on.
 
-A build makes millions of objects that stay, and next to no such garbage: to look for it takes a tenth of a rebuild.
+A build makes millions of objects that stay and next to no cyclic garbage; looking for it takes a tenth of a rebuild.
 """
 
 import gc
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Collect no garbage in this block."""
+    """Collect no cyclic garbage in this block."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -21,5 +21,5 @@ def uncollected() -> Iterator[None]:
 
 
 def collect_own() -> None:
-    """Collect the garbage of this worker: it makes as many objects as the build, and few of them stay."""
+    """Collect garbage in this worker, which makes as many objects as the build, few of which stay."""
     gc.enable()

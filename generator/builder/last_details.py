@@ -42,7 +42,7 @@ class Sample:
 
     @classmethod
     def chosen(cls, share: float) -> "Sample":
-        """A sample with a seed of its own."""
+        """A random sample of this share of the details."""
         return cls(share, secrets.randbelow(_CHANCES))
 
     def has(self, market_id: str) -> bool:
@@ -62,7 +62,7 @@ _MAKERS: Final = ("api", "builder", "markets", "source")
 
 
 def shape_of(config: Config) -> str:
-    """A digest of all but rows that shapes a detail: which database, the settings, and the programs that encode it."""
+    """A digest of what shapes details besides rows: which database, the settings, and the programs that encode them."""
     programs = [__version__, pydantic_core.__version__]
     settings = {**shaping(config), "source": address.identity(config)}
     found = hashlib.sha256(contract.encode([programs, settings]))
@@ -75,7 +75,7 @@ def shape_of(config: Config) -> str:
 class LastDetails:
     """What `previous` says of the details in a folder, and what they were made of, by market id.
 
-    `shape` is that of the details to build now, see `shape_of`; those in the folder have the same, or are not known.
+    `shape` is that of the details to be built (see `shape_of`); details of another shape in the folder are not known.
     """
 
     folder: Output

@@ -53,7 +53,7 @@ def build_into(
 ) -> Report:
     """Build in a folder that is locked already."""
     with garbage.uncollected():
-        # Without versions every detail is compared with its file, so nobody asks for its digest.
+        # Without versions every detail is compared with its file, so no digest is needed.
         previous = folder.manifest(is_light=not folder.has(files.FINGERPRINTS))
         run = _Run(config, clock, folder, previous, blocklist.load(folder).ids(), overrides)
         try:

@@ -136,7 +136,7 @@ class MeasuredCommand(Command):
         return result
 
     def _write_metrics(self, path: Path, ctx: click.Context, seconds: float, code: int) -> None:
-        # The library takes a tenth of the start-up time, and most runs write no metrics.
+        # prometheus_client takes a tenth of the start-up time, and most runs write no metrics.
         from generator import metrics_file  # noqa: PLC0415
 
         command = self.name or ""

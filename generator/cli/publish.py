@@ -1,4 +1,4 @@
-"""The `publish` command, and what `rebuild` shares with it: options, and how a publish is carried out and told."""
+"""The `publish` command, and what `rebuild` shares with it: options, carrying out a publish, reporting its outcome."""
 
 import time
 from collections.abc import Callable
@@ -56,7 +56,7 @@ def publish_command(settings: Config, **options: bool) -> None:
 
 
 def options_of(given: dict[str, bool]) -> Options:
-    """The options of a run, by those of the command line."""
+    """The options of a run, from those of the command line."""
     lifted = LiftedGuards(
         shrink=given["allow_shrink"],
         older=given["allow_older"],
@@ -68,7 +68,7 @@ def options_of(given: dict[str, bool]) -> Options:
 
 
 def carry_out(publication: Publication) -> None:
-    """Publish and tell the outcome; withdraw what must not be public even if a guard refuses the rest."""
+    """Publish and report the outcome; withdraw what must not be public even if a guard refuses the rest."""
     begin = time.perf_counter()
     if publication.options.is_dry:
         with progress_bar("publishing") as bar:

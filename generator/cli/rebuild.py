@@ -1,4 +1,4 @@
-"""The `rebuild` command: a build and its publish. `publish` alone need not import what makes pages."""
+"""The `rebuild` command: a build, then a publish. It is a module of its own so that `publish` imports no builder."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

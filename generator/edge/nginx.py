@@ -126,7 +126,7 @@ def _values(config: Config) -> dict[str, Any]:
         "inner_control": _INNER_CONTROL,
         "stale": _STALE,
         "searched": _searched(config),
-        # Pages of this path are made of several objects, so the router does not name one for nginx to look for.
+        # Pages of this path are cut out of several objects, so there is no file for nginx to look for.
         "composed_path": router.public_paths(config)[0] if layouts.is_cut(config.layout) else "",
         "objects": OBJECTS,
         "largest": _LARGEST_OBJECT,
@@ -139,7 +139,7 @@ def _values(config: Config) -> dict[str, Any]:
 
 
 def _searched(config: Config) -> str:
-    """A pattern of the time and the targets of searches among requests for files, if there are any."""
+    """A pattern that matches the time and target of a search; empty if searches need no rule of their own."""
     return "~^[0-9.]+ .*[?&](q|%71)=" if config.can_search and not layouts.is_cut(config.layout) else ""
 
 

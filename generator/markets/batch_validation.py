@@ -30,9 +30,9 @@ _UTC: Final = re.compile(r"(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:
 _UTC_SUFFIXES: Final = ("+00:00\n", "+00\n", "Z\n")
 _PADDING: Final = MappingProxyType({19: ".000", 21: "00", 22: "0"})
 _DIGITS: Final = bytes.maketrans(b"0123456789", bytes(range(10)))
-#: Where the month, day, hour, minute and second of such a time are, and which of them exist on any date.
+#: Where the month, day, hour, minute and second of such a time begin, and which values are valid on any date.
 _CLOCK: Final = ((5, range(1, 13)), (8, range(1, 29)), (11, range(24)), (14, range(60)), (17, range(60)))
-#: The same as tables: 0 for a number that exists.
+#: The same as tables: 0 for a valid number.
 _DOUBTS: Final = tuple((place, bytes(number not in known for number in range(256))) for place, known in _CLOCK)
 _TIME_TO_ZEROS: Final = bytes.maketrans(b"123456789T", b"000000000 ")
 _HEX_TO_ZEROS: Final = bytes.maketrans(b"123456789abcdef", b"0" * 15)
@@ -86,7 +86,7 @@ def _cut_to_milliseconds(lines: str, count: int) -> list[str]:
     text, width = bytearray(lines, "ascii"), len(_ZERO_TIME)
     for place, letter in ((10, b"T"), (23, b"Z"), (24, b"\n")):
         text[place::width] = letter * count
-    # What remains of the microseconds, and the end of the former line.
+    # Delete the last digit of the microseconds and the old end of each line.
     del text[width - 1 :: width]
     del text[width - 2 :: width - 1]
     return text.decode().split("\n")[:-1]
@@ -107,9 +107,9 @@ def _as_zeros(lines: str, table: bytes) -> bytes:
 
 
 def _doubtful(times: Sequence[str], lines: bytes) -> Iterator[str]:
-    """Those of the times that may not exist, with lines of the form of `_ZERO_TIME`.
+    """The times that may not exist, among `lines` of the form of `_ZERO_TIME`.
 
-    Parsing every time takes four times as long as looking at a digit of all times at once, as one large number.
+    Parsing every time takes four times as long as checking one digit of all times at once, as one large number.
     """
     width = len(_ZERO_TIME)
     if b"0000-" in lines:
@@ -150,7 +150,7 @@ def numbers(values: Sequence[Any], least: float, greatest: float) -> Sequence[fl
         raise SlowPathError from None
     if not floats:
         return floats
-    # min and max may miss a NaN, the sum cannot; and if that is finite, so is every number.
+    # min and max may miss a NaN, the sum cannot. If the sum is finite, so is every number.
     total, lowest = sum(floats), min(floats)
     if isnan(total) or lowest < least:
         raise SlowPathError
@@ -175,5 +175,5 @@ def fill_prices(values: Sequence[Any]) -> Sequence[float | None]:
 def level_prices(values: Sequence[Any]) -> list[float]:
     """Convert prices of orders like `row_validation.LevelRow`; rounding clamps them, too."""
     prices = numbers(values, PRICE_MIN - TOLERANCE, PRICE_MAX + TOLERANCE)
-    rounded = {price: row_validation.level_price(price) for price in {*prices}}  # many orders have the same
+    rounded = {price: row_validation.level_price(price) for price in {*prices}}  # many orders share a price
     return [rounded[price] for price in prices]

@@ -30,7 +30,7 @@ class Market(NamedTuple):
     """A public market. `body` is what lists show of it, encoded once for all lists and pages.
 
     Sites may have a million of them, so each is a kilobyte: of the values in `body` it keeps those that all markets are
-    sorted or looked up by, and nothing else. It is a tuple because those are made in a tenth of the time of objects.
+    sorted or looked up by, and nothing else. It is a tuple because a tuple is made in a tenth of the time.
 
     `categories` holds the slugs of the item's categories; empty in the core variant. `has_early_outcome` tells that the
     row has an outcome or a settlement time, which the item does not show yet. `words` are the distinct ones that a
@@ -122,7 +122,7 @@ class SearchWords:
 
 
 def is_visible(question: str) -> bool:
-    """Whether there is something to see in a text."""
+    """Whether a question has a visible character."""
     return question[:1].isalnum() or any(letter.isprintable() and not letter.isspace() for letter in question)
 
 
@@ -151,7 +151,7 @@ _KEPT: Final = (
     *("id", "slug", "volume", "close_time", "created_at", "resolved_at", "last_activity_at", "trader_count"),
     *("fills24h", "accepting_bets"),
 )
-#: Each status and resolution, to have one text of each for all markets.
+#: One text of each status and resolution, shared by all markets.
 ONE: Final[dict[Any, Any]] = {
     value: value for value in (*contract.MARKET_STATUSES, *get_args(contract.Resolution), None)
 }
@@ -222,7 +222,7 @@ class Catalog:
         """Yield category, status, sort and the encoded items: for all categories (None), then each one `offered`."""
         for sort, ranked in self.ranked():
             for category, chosen in [(None, ranked), *_by_category(ranked, offered).items()]:
-                # Markets lie all over the memory, so look at each only once.
+                # Markets are scattered in memory, so look at each only once.
                 bodies, held = [market.body for market in chosen], [market.status for market in chosen]
                 for status in contract.STATUS_FILTERS:
                     is_in = frozenset(contract.STATES_OF_FILTER[status]).__contains__

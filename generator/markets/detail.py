@@ -45,7 +45,7 @@ class Book(NamedTuple):
 class MarketRows:
     """One public market and its rows; consume them before advancing to the next market.
 
-    Those that are not converted yet are streams. Each row starts with the market's id, followed in `orders` by side,
+    Rows that are not converted yet are streams. Each row starts with the market's id, followed in `orders` by side,
     price and amount (sorted by all three), in `fills` by id, amount, shares, price and time, in `points` by time and
     probability.
     """
@@ -116,7 +116,7 @@ def order_book(market_id: str, orders: Rows, quarantine: Quarantine) -> Book:
 
 
 def converted(batch: Sequence[Sequence[Any]]) -> Valid:
-    """Convert orders of one or several markets at once: sides, prices, amounts. Raises SlowPathError if one is bad."""
+    """Convert orders of one or several markets at once: sides, prices, amounts. Raises SlowPathError if one is odd."""
     _, sides, prices, amounts = zip(*batch, strict=True)
     if not _SIDES.issuperset(sides):
         raise SlowPathError

@@ -16,7 +16,7 @@ COLUMNS: Final = ("id", "description", "pool_yes", "pool_no", "trading_pause_rea
 def of_item(
     item: contract.PublicMarketListItem, fx: contract.FxFamilyMember | None, row: Mapping[str, Any]
 ) -> DetailMarket:
-    """Complete a validated market with COLUMNS of its row, which were validated with it; but see to it."""
+    """Complete a validated market with COLUMNS of its row, which were validated with it; validate them again if odd."""
     try:
         values = {
             **vars(item),

@@ -77,7 +77,7 @@ def _leaving(moment: datetime, step: timedelta) -> datetime:
 
 
 def converted(batch: Sequence[Row]) -> Valid:
-    """Convert fills of one or several markets at once: columns of `Values`. Raises SlowPathError if one is unusual."""
+    """Convert fills of one or several markets at once: columns of `Values`. Raises SlowPathError if one is odd."""
     _, ids, amounts, shares, prices, times = zip(*batch, strict=True)
     return Valid(
         (
@@ -133,7 +133,7 @@ def _newest(fills: list[Values], quarantine: Quarantine) -> list[Values]:
 
 
 def _in_order(fills: list[Values], stamps: Iterable[str], ids: Iterable[str], quarantine: Quarantine) -> list[Values]:
-    """The same, of fills with these times and ids."""
+    """The same for fills whose times and ids are given."""
     if len({*stamps}) == len({*ids}) == len(fills):
         fills.sort(key=itemgetter(0), reverse=True)
         return fills

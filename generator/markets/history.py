@@ -44,7 +44,7 @@ def history(market_id: str, points: Rows, limit: int, quarantine: Quarantine) ->
 
 
 def converted(batch: Sequence[Row]) -> Valid:
-    """Convert points of one or several markets at once: columns of `Point`. Raises SlowPathError if one is unusual."""
+    """Convert points of one or several markets at once: columns of `Point`. Raises SlowPathError if one is odd."""
     _, times, probs = zip(*batch, strict=True)
     return Valid((batch_validation.timestamps(times), batch_validation.numbers(probs, 0, 1)))
 

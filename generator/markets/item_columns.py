@@ -11,7 +11,7 @@ from generator.api.contract import PublicMarketListItem
 _NAMES: Final = {name: field.alias or name for name, field in PublicMarketListItem.model_fields.items()}
 _IF_PRESENT: Final = ("slug", "category", "categories")
 _ALWAYS: Final = tuple(name for name in _NAMES if name not in _IF_PRESENT)
-#: Of the others, those with values that may hold a comma.
+#: Of the other fields, those whose values may contain a comma.
 _TEXTS: Final = ("question",)
 _ITEM: Final = (
     "{" + ",".join(f'"{_NAMES[name]}":' + ('"%b"' if name in _TEXTS else "%b") for name in _ALWAYS) + "%b}"
@@ -19,7 +19,7 @@ _ITEM: Final = (
 
 
 def encoded(values: Mapping[str, Sequence[Any]]) -> list[bytes]:
-    """The items of one or more valid markets, given by field."""
+    """The items of one or more valid markets, whose values are given by field."""
     columns = [_between_quotes(values[name]) if name in _TEXTS else _plain(values[name]) for name in _ALWAYS]
     return [_ITEM % row for row in zip(*columns, _ends(values), strict=False)]
 
@@ -29,7 +29,7 @@ def _plain(values: Sequence[Any]) -> list[bytes]:
 
 
 def _between_quotes(texts: Sequence[str]) -> list[bytes]:
-    # In JSON, a backslash precedes every quotation mark in a text: these three characters are between texts only.
+    # JSON escapes quotation marks within texts, so these three characters occur only between texts.
     return contract.encode(texts)[2:-2].split(b'","')
 
 

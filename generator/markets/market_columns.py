@@ -1,7 +1,7 @@
-"""Makes markets of rows of `markets`, column by column, in a quarter of the time of one by one. Pure.
+"""Makes markets from rows of `markets` column by column, in a quarter of the time that one by one takes. Pure.
 
-Nearly all rows are valid and in the usual form. `of_rows` tells the same of every row as `row_validation.market`: it
-asks that for a few rows if one of them is invalid or in an unusual form.
+Nearly all rows are valid and in the usual form. `of_rows` gives the same result for every row as
+`row_validation.market`, which it calls for a few rows if one of them is invalid or in an unusual form.
 """
 
 from collections import deque
@@ -39,7 +39,7 @@ class Given(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The same of many rows, by column; `detail_version` and the columns of the extended variant may be missing."""
+    """Many such rows, by column; `detail_version` and the columns of the extended variant may be missing."""
 
     columns: Mapping[str, Column]
     fx: Sequence[Mapping[str, Any] | None]
@@ -132,7 +132,7 @@ def _fingerprints(batch: Batch, values: Mapping[str, Column], bodies: Sequence[b
 
 
 def _without_early_outcomes(batch: Batch) -> tuple[Sequence[bool], dict[str, Column]]:
-    """Which rows have an outcome before its time, and all columns without these."""
+    """Which rows have an outcome before its time, and all columns without those outcomes."""
     names = (*row_validation.MARKET_COLUMNS, *row_validation.EXTENDED_COLUMNS)
     columns = {name: batch.column(name) for name in names}
     settlements = zip(*(columns[name] for name in row_validation.SETTLEMENT), strict=True)

@@ -20,7 +20,8 @@ Entry = TypeVar("Entry", bound=Current)
 Pair = tuple[str, str]
 #: The chunk names of generations, by list and name.
 Names = Mapping[Pair, tuple[str, ...]]
-#: Reads those of more generations, in order; None for one of which the index is missing, if it may be.
+#: Reads the chunk names of the first generations, in order; None for one whose index is missing, if it is among the
+#: second ones, whose index may be.
 Read = Callable[[Sequence[Pair], Collection[Pair]], Iterable[tuple[str, ...] | None]]
 
 #: Between the first and the last position of chunks that the current generation has, too.
@@ -68,7 +69,7 @@ def _left_out(record: Published, read: Read, known: Names) -> Names:
     built = record.built
     current = {pair for pair, entry in built.current().items() if layouts.has_chunks(entry)}
     retired = {entry.pair for entry in built.retired if not entry.partial and layouts.has_chunks(entry)}
-    # A publisher that was cut short may have deleted an index late. What it meant to delete is all that is left then.
+    # A late request of a publisher that was cut short may have deleted an index. It meant to delete these chunks, too.
     due = {entry.pair: entry for abandoned in record.abandoned for entry in abandoned.due}
     deleted = {pair: entry for pair, entry in due.items() if pair not in current}
     missing = sorted((current | retired) - known.keys())
@@ -86,7 +87,7 @@ def of_manifest(built: Manifest) -> Names:
 
 
 def of_index(store: Store, pair: Pair, *, may_be_gone: bool = False) -> tuple[str, ...] | None:
-    """The chunk names in the index of a stored generation; None if it is missing and may be.
+    """The chunk names in the index of a stored generation; None if that is missing and `may_be_gone`.
 
     Raise DamagedShardError if it is missing or altered: nothing else could find its chunks, to delete them with the
     withdrawn markets that they show.

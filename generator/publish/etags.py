@@ -1,4 +1,4 @@
-"""The store's ETags of mutable objects, those of a large record by shard: they are read when they are asked for."""
+"""The store's ETags of mutable objects. Those of a large record are read shard by shard, when they are needed."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias

@@ -45,7 +45,7 @@ class Lease:
         self._etag: str | None = None
         self._held_since = 0.0
         self._sequence = 0
-        #: The record as this run put it last, without what its shards say.
+        #: The record's root, as this run put it last.
         self._root: Published | None = None
         #: Who was at work when the record was read, whether its shards could be read or not.
         self._found: Work | None = None
@@ -110,7 +110,7 @@ class Lease:
         self._put(wanted.model_copy(update={"work": None}))
 
     def _work(self, since: str, touched: tuple[str, ...]) -> Work:
-        """This publisher at work from now on."""
+        """The entry which says that this publisher is at work from now on."""
         # The record may have been read long ago; if somebody replaced it since, the conditional put fails.
         self.now = instant(self._store.now())
         return Work(
@@ -148,7 +148,7 @@ class Lease:
                 self._renew()
 
     def _renew(self) -> None:
-        """Put the record as it is, with a later deadline; its shards may be under way."""
+        """Put the record as it is, with a later deadline; its shards may be in flight."""
         if self._root and self._root.work:
             work = self._root.work
             self._put_root(self._root.model_copy(update={"work": self._work(work.since, work.touched)}))
@@ -177,7 +177,7 @@ class Lease:
         self.published = wanted.model_copy(update={"work": root.work, "sequence": self._sequence})
 
     def _put_root(self, root: Published) -> None:
-        """Put the record's root, numbered anew; all shards that it names are there."""
+        """Put the record's root with the next sequence number, once all shards that it names are stored."""
         asked = clock.elapsed()
         self._sequence += 1
         root = root.model_copy(update={"sequence": self._sequence})

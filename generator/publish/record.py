@@ -71,8 +71,8 @@ class Published(StoredModel):
     After a withdrawal, `are_caches_stale` until a CDN was invalidated, by whichever run first knows one, and
     `are_versions_kept` until the old versions of objects were deleted. `probed_at` is when the store last proved that
     it honours conditional puts. `abandoned` is what publishers that were cut short may still do. `stale_shards` are
-    those that the record no longer names and that are still to be deleted. `retirements` are the times at which other
-    retired generations than those of `built` were retired, by the shard that names them.
+    those that the record no longer names and that are still to be deleted. `retirements` says, for each shard of
+    retired generations, when these were retired; `built` has the retired generations that are in no shard.
     """
 
     format: int = FORMAT

@@ -33,9 +33,10 @@ Parsed = TypeVar("Parsed")
 
 @dataclass(frozen=True)
 class _After:
-    """The shards of a record: all rows, the places of those that differ from what is stored, and retired generations.
+    """The shards that a record is to have.
 
-    Of these, groups that stay as they are, and those that need a new shard.
+    `rows` are those of each shard of markets; `changed` are the places of the shards that differ from the stored ones.
+    Of the shards of retired generations, `kept` stay as they are, and `new` are still to be put.
     """
 
     rows: Sequence[Rows]
@@ -51,7 +52,7 @@ class Hold(Protocol):
         """Ask the store whether the record is the one last read or written: otherwise its shards may be gone."""
 
     def require_valid(self) -> None:
-        """Allow a put."""
+        """Check, before a put, that the lease is not too old."""
 
     def renew_if_needed(self) -> None:
         """Renew the lease once a good part of it has passed."""
@@ -83,7 +84,7 @@ class StoredShards:
         return frozenset((*self._names, *self._groups)) - {""}
 
     def read(self, root: Published, known: Manifest | None) -> Published:
-        """The whole record; raise DamagedShardError if that cannot be read. What `known` says, too, is not read."""
+        """The whole record; raise DamagedShardError if damaged. Shards equal to those of `known` are not read."""
         self._last, self._stale = None, frozenset(root.stale_shards)
         self._names, self._rows, self._parts, self._groups = root.built.shard_names, (), [], {}
         if not (self._names or root.retirements):
@@ -103,7 +104,7 @@ class StoredShards:
         return chunk_names.unpacked(whole, self._chunk_names, chunk_names.of_manifest(known) if known else {})
 
     def _retired(self, root: Published, known: Manifest | None) -> list[Retired]:
-        """The retired generations of which the root names shards only."""
+        """The retired generations that are in shards."""
         found = retired_shards.by_digest(known.retired if known else ())
         together = {name: found.get(name[: shards.DIGEST_LENGTH]) for name in root.retirements}
         missing = [name for name, of_folder in together.items() if of_folder is None]
@@ -157,7 +158,7 @@ class StoredShards:
             raise DamagedShardError(self._store.name, key(name), is_missing=stored is None) from None
 
     def intent(self, wanted: Published, before: Published | None) -> Published | None:
-        """The root to put before the shards of `wanted`: it says who puts them; None if none changes."""
+        """The root to put before the shards of `wanted`: it announces them; None if no shard changes."""
         after = self._after(wanted)
         if not after.new and not after.changed and len(after.rows) == len(self._names):
             return None
@@ -235,7 +236,7 @@ class StoredShards:
         return _After(rows, changed, *retired_shards.split(retired, self._groups))
 
     def _number(self, built: Manifest) -> int:
-        """The number of shards of markets; few for an intent, after which the commit would put all of them again."""
+        """The number of shards of markets; few for the intent of a first publish: its commit puts all again."""
         before = max(0, len(self._names) - 1)
         count = shards.number(len(built.markets), before)
         if built.complete or before == count:
@@ -256,7 +257,7 @@ class StoredShards:
             self._store.flush()  # before the record names them
 
     def sweep(self, before_each: BeforeEach = nothing, *, is_thorough: bool = False) -> None:
-        """Delete what the record no longer names; if `is_thorough`, also what it never named: a run was killed then."""
+        """Delete what the record no longer names; if `is_thorough`, also what a killed run left."""
         stale = {key(name) for name in self._stale}
         if is_thorough:
             found = with_retries(lambda: [listed.key for listed in self._store.list(SHARDS)])

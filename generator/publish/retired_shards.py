@@ -34,14 +34,14 @@ Groups: TypeAlias = Mapping[str, Group]
 
 
 def are_split(retired: int, *, are_already: bool, is_sharded: bool) -> bool:
-    """Whether so many retired generations are in shards; `is_sharded` says that markets are."""
+    """Whether so many retired generations belong in shards; `is_sharded`: markets are in shards."""
     return is_sharded or retired >= (LEAST // 2 if are_already else LEAST)
 
 
 def split(retired: Iterable[Retired], groups: Groups) -> tuple[dict[str, Group], list[Together]]:
     """The groups that remain as they are, perhaps with another time, and those that need a new shard.
 
-    Generations of which more must be said than such a shard does are in none.
+    Generations that need more than the fields of such a shard are in neither.
     """
     names = {pair: name for name, group in groups.items() for pair in group.pairs}
     found: dict[tuple[str, str], list[Retired]] = {}

@@ -10,8 +10,8 @@ from generator.errors import SourceError
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
-#: Addresses that SQLAlchemy would take apart and put together just so; all others are left to it. Importing it takes
-#: as long as everything else that a publish imports, which only names the database.
+#: Usual addresses, which are named here as SQLAlchemy would name them; it parses all others. Importing it takes as long
+#: as everything else that a publish imports, which only names the database.
 _SQLITE: Final = re.compile(r"sqlite:///([^?\n]+)")
 _POSTGRESQL: Final = re.compile(
     r"postgresql(?:\+psycopg)?://([\w.-]+)?(?(1)(:[^@/?#:]*)?@)([\w.-]+(?::[1-9]\d*)?/[\w.-]+)(?:\?.*)?", re.ASCII
@@ -50,8 +50,8 @@ def sqlite_path(config: Config) -> Path | None:
 
 
 def parsed(config: Config) -> "URL":
-    """The database URL; raise SourceError if the setting is none."""
-    # Only by commands that connect to the database, and for unusual addresses: see above.
+    """The database URL; raise SourceError if the setting is not a URL."""
+    # Imported only to connect, and for unusual addresses.
     from sqlalchemy import make_url  # noqa: PLC0415
     from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
 

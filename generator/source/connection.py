@@ -22,8 +22,8 @@ from generator.errors import ReadError, SourceError
 from generator.source import address
 from generator.source.address import display_url, sqlite_path
 
-#: Rows per fetch: enough to amortise the round trip, few enough to keep memory low. SQLite has no round trips, and what
-#: fits into the processor's cache is converted faster.
+#: Rows per fetch: enough to amortise the round trip, few enough to keep memory low. SQLite has no round trips, and rows
+#: that fit into the processor's cache are converted faster.
 _BATCH: Final = {"postgresql": 2_000, "sqlite": 500}
 _CONNECT_TIMEOUT_S: Final = 10
 #: How long to wait for a lock on the SQLite file.

@@ -60,7 +60,7 @@ class Groups:
 
 
 def _groups(batches: Iterator[list[Row]], convert: Convert | None) -> Iterator[tuple[object, Rows]]:
-    """Each market's id and rows. The last market of a batch waits for the next batch, which may have more of it."""
+    """Each market's id and rows. The last one of a batch waits for the next batch, which may have more of its rows."""
     waiting = list[Row]()
     for batch in batches:
         rows = waiting + batch
@@ -69,7 +69,7 @@ def _groups(batches: Iterator[list[Row]], convert: Convert | None) -> Iterator[t
             waiting = []
             long = _long(rows, batches, waiting)
             yield rows[0][0], long
-            deque(long, maxlen=0)  # what nobody consumed
+            deque(long, maxlen=0)  # skip what was not consumed
             continue
         end = len(rows) - (sizes.pop()[1] if sizes else 0)
         waiting = rows[end:]
@@ -96,7 +96,7 @@ def _long(rows: list[Row], batches: Iterator[list[Row]], others: list[Row]) -> I
 def _parts(
     rows: list[Row], sizes: Iterable[tuple[object, int]], convert: Convert | None
 ) -> Iterator[tuple[object, Rows]]:
-    """The rows of each market, of which there are `sizes`: converted, unless some need validation one by one."""
+    """Each market's rows, as many as `sizes` says: converted, unless some must be validated one by one."""
     columns = None
     if convert and rows:
         with suppress(SlowPathError):

@@ -100,7 +100,7 @@ def first_pages(list_name: str, generation: str, limits: Iterable[int]) -> list[
 
 def chunk_keys(known: Known) -> set[str]:
     """The keys of all chunks of these generations."""
-    names: dict[str, set[str]] = {}  # each once: a day's generations have few chunks of their own
+    names: dict[str, set[str]] = {}  # each name once: a day's generations share most chunks
     for (list_name, _), generation in known.items():
         names.setdefault(list_name, set()).update(generation.chunks)
     return set(chain.from_iterable(_chunk_keys(list_name, found) for list_name, found in names.items()))

@@ -81,10 +81,10 @@ class Retired(Current):
 
 
 class RowShards(StoredModel):
-    """Where a large manifest of a folder has its rows: shards by name, in order (see `tree.row_shards`).
+    """The shards with the rows of a folder's large manifest, by name, in order (see `tree.row_shards`).
 
-    While a build replaces files, `intended` are those of the state that it will leave: what they say of markets holds
-    besides. `chunks` names the shard of each generation's chunks, by list and generation.
+    While a build replaces files, `intended` names the shards of the state that it will leave; their memberships and
+    slugs count besides those of `names`. `chunks` names the shard of each generation's chunks, by list and generation.
     """
 
     names: tuple[str, ...] = ()
@@ -160,7 +160,7 @@ class Manifest(StoredModel):
 
     def encoded(self) -> bytes:
         """The file's bytes: the same state gives the same bytes."""
-        # As bytes at once: a text of them would be as much again.
+        # Directly to bytes: a str would take as much memory again.
         return _MANIFEST.dump_json(self, by_alias=True, indent=1) + b"\n"
 
 

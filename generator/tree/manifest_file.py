@@ -37,7 +37,7 @@ def read(folder: Path, get: Read | None = None, *, is_light: bool = False) -> Ma
             bodies = {name: _body(folder, get, name) for name in root.row_shards.all()}
             return row_shards.joined(root, bodies, is_light=is_light and root.complete)
         except OutputError:
-            # A build that has ended meanwhile deletes the shards of the manifest it replaced.
+            # A build that ended meanwhile has deleted the shards of the manifest that it replaced.
             if get(files.MANIFEST) == content:
                 raise
     return None if content is None else decoded(folder, content)

@@ -11,12 +11,12 @@ from generator.tree import files, manifest, manifest_file, row_shards
 from generator.tree.folder import Output
 from generator.tree.manifest import Lists, Manifest, Memberships, RowShards
 
-#: What a manifest says that has no shards.
+#: The shards of a manifest that has none.
 _WHOLE: Final = RowShards()
 
 
 class Saving:
-    """The way from the manifest of a locked folder, as it was read before, to the one that a build leaves."""
+    """Replaces the manifest of a locked folder, which was read as `before`, by the one that a build leaves."""
 
     def __init__(self, folder: Output, before: Manifest | None) -> None:
         self._folder = folder
@@ -30,14 +30,14 @@ class Saving:
         self._final = _WHOLE
 
     def final(self, built: Manifest) -> bytes:
-        """Stage the shards of the manifest to end with; returns its file."""
+        """Stage the shards of the final manifest; returns the bytes of its file."""
         if not row_shards.are_worth_it(len(built.markets), is_split=self._stored != _WHOLE):
             return built.encoded()
         self._final = RowShards(names=self._rows(built), chunks=self._chunks(built))
         return row_shards.without_rows(built, self._final).encoded()
 
     def intent(self, lists: Lists, built: Manifest, memberships: Memberships) -> bytes:
-        """Stage the shards of the manifest to save meanwhile; returns its file. For the rest, see `manifest.intend`.
+        """Stage the shards of the manifest to save before files are replaced (`manifest.intend`); returns its bytes.
 
         It names the shards of both states, so that hardly any are written for it.
         """

@@ -1,7 +1,7 @@
 """What a folder's large manifest says of markets, objects and generations, in shards named by their content. Pure.
 
-Markets lie in the order of their ids, and so do other objects by their keys. A shard begins at a name that its hash
-decides, so a market that comes, goes or changes touches one shard or two, however many there are. Every generation has
+Markets are sorted by id, other objects by key. The hash of a name decides whether a shard begins with it, so a market
+that comes, goes or changes touches one shard or two, however many there are. Every generation has
 a shard of its own for the names of its chunks.
 """
 
@@ -19,7 +19,7 @@ from generator.api import keys
 from generator.tree import manifest, shards
 from generator.tree.manifest import Current, Manifest, RowShards
 
-#: Of so many names, one begins a shard: what one change writes, about 10 KB, against the number of files.
+#: One name in so many begins a shard: a compromise between what a change writes, about 10 KB, and the number of files.
 _MEAN: Final = 128
 #: Hexadecimal digits of a shard's name.
 _NAME_LENGTH: Final = 24
@@ -31,7 +31,7 @@ Chunks: TypeAlias = Mapping[tuple[str, str], tuple[str, ...]]
 
 
 def are_worth_it(markets: int, *, is_split: bool) -> bool:
-    """Whether a manifest of so many markets is split; one that is stays so for longer."""
+    """Whether a manifest of so many markets is split; one that is split already stays so down to half as many."""
     return markets >= (shards.LEAST // 2 if is_split else shards.LEAST)
 
 
@@ -69,7 +69,7 @@ def _of_markets(built: Manifest, ids: Sequence[str], digests: Sequence[str | Non
 
 
 def _others(built: Manifest, details: int) -> Collection[str]:
-    """The keys of all objects but the details by id of known markets, of which there are so many."""
+    """The keys of all objects but the details by id of known markets; `details` is the number of those."""
     others = [key for key in built.objects if not key.startswith(keys.DETAILS)]
     if len(others) + details == len(built.objects):
         return others
@@ -147,7 +147,7 @@ class _Rows:
             self._details.update({key: digest for key, digest in digests if digest is not None})
 
     def _kind(self, memberships: tuple[str, ...]) -> tuple[str, ...]:
-        """One object for all markets that have the same."""
+        """One tuple for all markets that have the same memberships."""
         return self._kinds.setdefault(memberships, memberships)
 
     def objects(self) -> dict[str, str]:

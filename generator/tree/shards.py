@@ -1,8 +1,8 @@
 """What a manifest says of single markets and objects, split into shards by a hash of their ids. Pure.
 
 A build that changes few markets changes few shards, so only these are read, compared and written. Equal shards have
-equal digests, wherever they lie. The first pages of a list lie together, with some markets; all other objects that are
-no details share the last shard. Small manifests have none.
+equal digests, wherever they lie. The first pages of a list are together in one of the shards of markets; all other
+objects that are not details share the last shard. Small manifests have none.
 """
 
 import base64

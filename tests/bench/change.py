@@ -1,4 +1,4 @@
-"""Builds of a site in which little happens, and what their publishes cost: `python -m tests.bench.change`.
+"""Rebuilds after small changes, and what publishing them costs: `python -m tests.bench.change`.
 
 In `pages`, a build without a change and one after some trades. In `chunks`, builds every five minutes of a large site:
 without `detail_version`, with it, and with it and `fills_window_step` of an hour. The goals for those are for 100,000
@@ -69,7 +69,7 @@ def _in_pages(runner: Runner, markets: int) -> Iterator[str]:
         runner.wait_for_disk()
         idle.append(runner.measured(start_up(runner.root).command(runner.root)))
         rounds.append(one_round(runner, markets, _PAGES))
-    yield f"## Builds of {markets:,} markets in `pages` that change little"
+    yield f"## Rebuilds of {markets:,} markets in `pages` after small changes"
     yield ""
     yield from _shares(rounds, idle)
     yield ""
@@ -85,7 +85,7 @@ def in_chunks(runner: Runner, kinds: Sequence[str] = tuple(KINDS)) -> Iterator[s
     for _ in _each_round(runner, f"builds of {markets} markets in chunks"):
         for name, rounds in found.items():
             rounds.append(one_round(runner, markets, KINDS[name]))
-    yield f"## Builds of {markets:,} markets in `chunks` that change little"
+    yield f"## Rebuilds of {markets:,} markets in `chunks` after small changes"
     yield ""
     yield from _times(found)
     yield ""
@@ -130,7 +130,7 @@ def traded(public: int, number: int = TRADED) -> float:
 
 
 def _shares(rounds: Sequence[Round], idle: Sequence[Measured]) -> Iterator[str]:
-    """Beside the full build: the time, and how many of the files were written."""
+    """Compared with the full build: the time, and how many of the files were written."""
     full = walls([builds[_FULL].taken for builds in rounds], idle)
     rows = []
     for name, first in rounds[0].items():

@@ -1,8 +1,8 @@
 """How a rebuild grows with the site, and with the markets that changed; a part of `tests.bench.growth`.
 
 Five minutes after the build before, in `chunks`, with `detail_version` and `fills_window_step`: once each, as the trend
-matters. A list of few chunks is no measure of the PUTs: the same 50 markets change most of them. So the smallest site
-has more chunks per list than markets that change, and beside the PUTs stands what a model expects.
+matters. Lists with few chunks would not show how PUTs grow, because 50 markets change most of their chunks. So even the
+smallest site has more chunks per list than markets that change, and what a model expects is shown beside the PUTs.
 """
 
 import shutil
@@ -45,7 +45,7 @@ class Change:
 
     @property
     def read_s(self) -> float:
-        """The seconds of them that it read the markets' rows, as the build itself reports."""
+        """The part of them spent reading the rows of markets, as the build itself reports."""
         return float(self.built.report["run"]["seconds"][_READ])
 
     @property
@@ -56,7 +56,7 @@ class Change:
 
     @property
     def expected(self) -> float:
-        """The chunks that change if each of the markets is in one of its list's, all equally likely."""
+        """The chunks that change if each traded market changes one chunk of each list, all equally likely."""
         return sum(touched(borders.estimate(count), self.traded) for count in self.counts)
 
 

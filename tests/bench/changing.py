@@ -1,4 +1,4 @@
-"""Builds of a site that was built before, and what each of them writes.
+"""Rebuilds of a site, and what each of them writes.
 
 Every file that a build writes under `v1/` is a PUT of the publish that follows.
 """

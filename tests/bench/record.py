@@ -1,15 +1,16 @@
-"""What a publish reads and writes of the record: with 50 changed markets, at two sizes. `python -m tests.bench.record`.
+"""What a publish with 50 changed markets reads and writes of the record, at two sizes: `python -m tests.bench.record`.
 
-Also after a day of builds every five minutes, each of which replaced all lists.
+It is measured again after a day of builds every five minutes, each of which replaced all lists.
 
-The protocol runs as it is, on a store in memory and on made-up manifests with as many lists and chunks as the demo's.
-A changed market changes two chunks of every list it is in. What readers see is neither made nor put. The publish before
-had changed as many.
+The real protocol runs on a store in memory and on made-up manifests with as many lists and chunks as the demo's. A
+changed market changes two chunks of every list it is in. Objects for readers are neither made nor put. The publish
+before changed as many markets.
 """
 
 import hashlib
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -31,7 +32,7 @@ from tests.bench.runner import Runner
 from tests.bench.tables import Goal, table
 from tests.support.builds import Silent, make_config
 
-#: Public markets, of which the second are those of 100,000 demo markets.
+#: Numbers of public markets; the demo with 100,000 markets has the second.
 SIZES: Final = (20_000, 90_910)
 #: Items per chunk; at this size there are some more.
 ITEMS: Final = 100
@@ -57,11 +58,13 @@ class _Traffic:
         self.bytes[operation] = self.bytes.get(operation, 0) + size
 
 
-class _Memory:
+class Memory:
     """A store in memory that counts the record's traffic: its root, shards, and indexes that are read for it."""
 
     name: Final = "memory"
     parallel: Final = 1
+    at_once: Final = 1
+    together = staticmethod(nullcontext)
     requests: Final = 0
 
     def __init__(self) -> None:
@@ -112,7 +115,7 @@ class _Memory:
 class _Applier:
     """Puts nothing but the indexes, of which the record may be read."""
 
-    def __init__(self, store: _Memory) -> None:
+    def __init__(self, store: Memory) -> None:
         self._store = store
 
     def withdraw(self, plan: Plan, blocked: object) -> None: ...
@@ -185,7 +188,7 @@ def replaced(lists: Mapping[str, Current], markets: int, rng: random.Random) -> 
 
 
 def day(built: Manifest, rng: random.Random) -> Manifest:
-    """The manifest after a day of builds, in which every market is as it was before."""
+    """The manifest after a day of builds that changed no market but replaced every list."""
     lists, retired = built.lists, list[Retired]()
     for build in range(BUILDS):
         at = instant(NOW - (BUILDS - build) * EVERY)
@@ -194,8 +197,8 @@ def day(built: Manifest, rng: random.Random) -> Manifest:
     return built.model_copy(update={"lists": lists, "retired": tuple(retired)})
 
 
-def record_as(store: _Memory, built: Manifest, config: Any) -> None:
-    """Have the record say that this is published."""
+def record_as(store: Memory, built: Manifest, config: Any) -> None:
+    """Write a record which says that this is published."""
     store.traffic = _Traffic()
     lease = Lease(cast("Any", store), config.publish.lease)
     published = lease.read()
@@ -205,7 +208,7 @@ def record_as(store: _Memory, built: Manifest, config: Any) -> None:
     lease.release(wanted)
 
 
-def publish(store: _Memory, built: Manifest, known: Manifest | None, config: Any) -> _Traffic:
+def publish(store: Memory, built: Manifest, known: Manifest | None, config: Any) -> _Traffic:
     """Publish what was built; `known` is the folder's manifest, None if the folder is another machine's."""
     store.traffic = _Traffic()
     lease = Lease(cast("Any", store), config.publish.lease)
@@ -229,7 +232,7 @@ def _whole(built: Manifest, before: Sequence[Manifest]) -> Manifest:
 def measured(markets: int, config: Any) -> Mapping[str, _Traffic]:
     """The traffic of each kind of publish."""
     rng = random.Random(1)  # noqa: S311 - for equal figures
-    store = _Memory()
+    store = Memory()
     builds = [first(markets, rng)]
     found = {"the first": publish(store, builds[0], builds[0], config)}
     for minute in (5, 10):

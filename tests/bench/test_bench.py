@@ -1,6 +1,7 @@
 """The benchmarks measure what they say: all competitors make the same files, and goals can be missed."""
 
 import http.client
+import random
 import sqlite3
 import subprocess
 import sys
@@ -12,14 +13,15 @@ from pathlib import Path
 import pytest
 
 from generator.api.keys import LISTS
-from tests.bench import build, change, changes, changing, databases, packed, peers
+from generator.tree.shards import LEAST
+from tests.bench import build, change, changes, changing, databases, packed, peers, record
 from tests.bench.buckets import Buckets, Server
 from tests.bench.changes import exponent
 from tests.bench.growth import weighed
 from tests.bench.runner import PYTHON, Command, Competitor, Options, Runner, opened, same_files
 from tests.bench.tables import Goal, Measured, ratio, shown, table, walls
 from tests.support import programs
-from tests.support.builds import NOW
+from tests.support.builds import NOW, make_config
 
 
 @pytest.fixture
@@ -281,3 +283,9 @@ def test_an_unknown_part_is_refused_with_the_names_of_all() -> None:
     done = subprocess.run([*PYTHON, "tests.bench", "nothing"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "'build'" in done.stderr
+
+
+def test_the_benchmark_of_the_record_publishes_to_its_store(tmp_path: Path) -> None:
+    config = make_config(tmp_path, layout="chunks", publish__single_writer=True)
+    built = record.first(LEAST, random.Random(1))  # noqa: S311 - equal figures
+    assert record.publish(record.Memory(), built, built, config).requests["PUT"] > 30

@@ -1,4 +1,4 @@
-"""Retired generations in shards: a publish puts what it retires, not what others have retired."""
+"""Retired generations in shards: a publish puts what it retires, not what earlier ones have retired."""
 
 import json
 from collections.abc import Iterator

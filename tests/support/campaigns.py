@@ -35,7 +35,7 @@ def sample(cases: Iterable[_T], short: int) -> list[_T]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Slow is the machine, not the test.
+    # If it takes long, the machine is slow, not the test.
     patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.register_profile("short", patient, derandomize=True, database=None)
     settings.register_profile("full", patient, print_blob=True)

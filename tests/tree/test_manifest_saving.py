@@ -1,4 +1,4 @@
-"""The manifest of a large folder: shards that change alone, a root that never leads astray, and killed builds."""
+"""The manifest of a large folder: shards change alone, no root names a missing shard, and killed builds do no harm."""
 
 import json
 import os
@@ -229,7 +229,7 @@ def test_without_the_digests_of_details_everything_else_is_read(output: Path) ->
 
 
 class Killed(BaseException):
-    """In place of a signal."""
+    """Raised in place of a kill."""
 
 
 @contextmanager
@@ -331,7 +331,7 @@ BROKEN: Final[dict[str, tuple[str, Callable[..., Any]]]] = {
 
 
 @pytest.mark.parametrize("rule", BROKEN)
-def test_a_rule_that_is_taken_away_is_missed(output: Path, monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
+def test_a_rule_that_is_removed_is_noticed(output: Path, monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
     monkeypatch.setattr(row_shards, "_MEAN", 16)
     monkeypatch.setattr(Saving, *BROKEN[rule])
     with pytest.raises((AssertionError, OutputError)):

@@ -1,6 +1,6 @@
 """Files written aside: readers see a file's old bytes or its new ones, because it is renamed when it is complete.
 
-Very many files are written: a Path each would take as long as the file system.
+Very many files are written, and making a Path for each would take as long as the file system does.
 """
 
 import os
@@ -14,7 +14,7 @@ _ATTEMPTS: Final = 10
 
 
 class AsideFile:
-    """The temporary file at `path`, which one thread writes and renames again and again; its folder is `root`."""
+    """A temporary file in the folder `root`, which one thread writes and renames again and again."""
 
     def __init__(self, root: str, name: str) -> None:
         self._root = root
@@ -24,7 +24,7 @@ class AsideFile:
         self._is_durable = False
 
     def write(self, body: bytes, mode: int, *, is_durable: bool) -> None:
-        """Write the bytes; to the disk itself if `is_durable`. `mode` are the permissions, before the umask."""
+        """Write the bytes, and flush them to the disk if `is_durable`. `mode`: the permissions, before the umask."""
         self._body, self._mode, self._is_durable = body, mode, is_durable
         try:
             self._write()
@@ -33,7 +33,7 @@ class AsideFile:
             self._write()
 
     def rename(self, path: str) -> None:
-        """Make it the file at `path`, whose folder is created if it is missing."""
+        """Replace the file at `path` by it; create the folder of `path` if it is missing."""
         for _ in range(_ATTEMPTS):
             with suppress(FileNotFoundError):
                 os.replace(self._path, path)  # noqa: PTH105

@@ -94,7 +94,7 @@ class Directory:
         try:
             self._put(key, path, body, condition)
             self._begin_flush(len(body))
-        except OSError as error:  # no context: very many objects are put
+        except OSError as error:  # not `explained`: a context for each of very many objects
             raise explanation(path, error) from error
         return etag
 

@@ -16,7 +16,7 @@ REMEDY: Final = "choose another directory with --set publish.target=…"
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Raise what happens to a file as a StoreError."""
+    """Raise errors of a file as a StoreError that says what to do."""
     try:
         yield
     except OSError as error:

@@ -169,7 +169,7 @@ def explored(game: Game) -> Iterator[Iterator[Played]]:
 
 
 @pytest.mark.parametrize("rule", BROKEN)
-def test_a_rule_that_is_taken_away_is_missed(rule: str) -> None:
+def test_a_rule_that_is_removed_is_noticed(rule: str) -> None:
     with explored(BROKEN[rule]) as found:
         said = (text for played in found for text in played.broken)
         assert any(part in text for text in said for part in BROKEN[rule].said.split("|")), "no placement shows it"
