@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import Final, TypeVar
 
+from pydantic_core import from_json
+
 from generator.api import keys
 from generator.publish.record import Abandoned, DamagedShardError, Published
 from generator.publish.stores.requests import with_retries
@@ -96,11 +98,20 @@ def of_index(store: Store, pair: Pair, *, may_be_gone: bool = False) -> tuple[st
     stored = with_retries(partial(store.get, key))
     if stored is None and may_be_gone:
         return None
-    read: Callable[[bytes], Sequence[str]] = search_index.object_names if pair[0] == keys.SEARCH else chunks.names
     try:
-        return tuple(read(stored.body if stored else b""))
+        return _names_in(stored.body if stored else b"", pair)
     except ValueError:
         raise DamagedShardError(store.name, key, is_missing=stored is None) from None
+
+
+def _names_in(index: bytes, pair: Pair) -> tuple[str, ...]:
+    """The chunk names in the index of this generation; raise ValueError if it is another's, or none."""
+    read: Callable[[bytes], Sequence[str]] = search_index.object_names if pair[0] == keys.SEARCH else chunks.names
+    names = tuple(read(index))
+    entry = Current(generation=pair[1], count=from_json(index).get("count", 0), bytes=0, chunks=names)
+    if not layouts.is_intact(pair[0], entry, keys.index(*pair), index):
+        raise ValueError("another generation's")
+    return names
 
 
 def _of_work(record: Published, change: Callable[[Retired], Retired]) -> Published:

@@ -277,8 +277,10 @@ def _parsed(body: bytes, name: str) -> tuple[Rows, Part]:
     line, _, etags = body.partition(b"\n")
     if shards.digest(line) != name[: shards.DIGEST_LENGTH]:
         raise ValueError("other rows")
-    rows = shards.decoded(line)
-    of_rows = zip(sorted(rows), json.loads(etags), strict=True)
+    rows, found = shards.decoded(line), json.loads(etags)
+    if not isinstance(found, list) or not all(isinstance(etag, str) for etag in found):
+        raise ValueError("no ETags")
+    of_rows = zip(sorted(rows), found, strict=True)
     return rows, {shards.key_of(name): etag for name, etag in of_rows if etag}
 
 

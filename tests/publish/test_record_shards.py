@@ -342,3 +342,27 @@ def test_a_publisher_at_work_is_respected_although_a_shard_is_missing(scene: Sce
         other.release(published)
         scene.publish(new, is_verifying=True)
         check_whole(scene.objects(), new)
+
+
+def test_a_shard_with_damaged_etags_is_named(scene: Scene) -> None:
+    with sharded():
+        old = scene.site("a", 0)
+        scene.publish(old)
+        for key in named_shards(bodies(scene)):
+            rows = bodies(scene)[key].partition(b"\n")[0]
+            scene.store(old.config).put(key, rows + b"\nnull\n", If.ALWAYS)
+        with pytest.raises(StoreError, match="altered; it is part of the record"):
+            scene.publish(scene.site("b", 1, m1={"question": "New?"}))
+
+
+def test_an_index_that_is_another_generations_is_named(scene: Scene) -> None:
+    scene.layouts["a"] = "chunks"
+    with sharded():
+        scene.publish(scene.site("a", 0))
+        published = record_of(scene.objects())
+        assert published
+        first, second = (keys.index(name, entry.generation) for name, entry in [*published.built.lists.items()][:2])
+        config = scene.config("a")
+        scene.store(config).put(first, bodies(scene)[second], If.ALWAYS)
+        with pytest.raises(StoreError, match=f"{first}: altered; it is part of the record"):
+            Lease(scene.store(config), config.publish.lease).read()
