@@ -55,7 +55,7 @@ def require_directory(config: Config) -> None:
         )
     for place in (API_VERSION, files.SHARDS):
         if output.is_relative_to(directory.resolve() / place):
-            # It would be deleted as unknown.
+            # `--verify` would delete the folder as unknown objects.
             raise ConfigError(
                 f"output: {config.output} is in {directory / place}, which is for published objects and shards only; "
                 "choose another output folder, or another publish.target"

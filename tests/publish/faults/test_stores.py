@@ -316,7 +316,7 @@ def reader_of(store: Store) -> Reader:
 
 
 class NotedDirectory(Directory):
-    """Notes what must reach the disk in order; deletes no generation while it `refuses`. Its clock can be set ahead."""
+    """Records the order of what reaches the disk; deletes no generation while it `refuses`. Its clock is settable."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
