@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 #: Usual addresses, which are named here as SQLAlchemy would name them; it parses all others. Importing it takes as long
 #: as everything else that a publish imports, which only names the database.
-_SQLITE: Final = re.compile(r"sqlite:///([^?\n]+)")
+_SQLITE: Final = re.compile(r"sqlite:///([^?%\n]+)")
 _POSTGRESQL: Final = re.compile(
     r"postgresql(?:\+psycopg)?://([\w.-]+)?(?(1)(:[^@/?#:]*)?@)([\w.-]+(?::[1-9]\d*)?/[\w.-]+)(?:\?.*)?", re.ASCII
 )

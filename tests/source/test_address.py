@@ -12,6 +12,7 @@ from generator.source import address
 URLS = (
     "sqlite:///demo.db",
     "sqlite:////srv/a b/demo.db",
+    "sqlite:////srv/a%20b/demo.db",
     "sqlite:///a@b:c/demo.db",
     "sqlite:///./demo.db?mode=ro",
     "sqlite:///",
