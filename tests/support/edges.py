@@ -51,8 +51,8 @@ CHANGED_SEARCH_RULES: Final = (
     ("if (asked.category !== '') words.push", "if (false) words.push"),
     ("taken.length < search.asked.limit", "taken.length <= search.asked.limit"),
 )
-#: Each with the variant whose core has it. A core is the same on every edge, and test_router.py has all of them: in a
-#: harness over HTTP every third shows that it can fail, in each of three others.
+#: Each with the variant whose core has it. The core is the same on every edge, and test_router.py changes every rule; a
+#: third of them shows that a harness over HTTP can fail, another third in each of the three harnesses.
 CHANGED_RULES_BY_VARIANT: Final[tuple[tuple[Variant, str, str], ...]] = (
     *(("core", rule, changed) for rule, changed in CHANGED_RULES),
     *(("extended", rule, changed) for rule, changed in (*CHANGED_EXTENDED_RULES, *CHANGED_SEARCH_RULES)),

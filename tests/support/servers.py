@@ -34,10 +34,10 @@ class Answer:
 def free_port() -> int:
     """A port of this machine for a server that is about to listen; without one, connections to it are refused.
 
-    Linux gives it to nobody else while this process lives: not for a connection, nor to those who ask for any port.
+    Linux gives it to no other process while this one lives, neither for a connection nor as any free port.
     """
     socket_ = socket.socket()
-    # Servers set it as well. Linux lets all who do have an address at the same time, while nobody listens there.
+    # Servers set it, too: Linux lets sockets that do share an address as long as none of them listens.
     socket_.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     socket_.bind(("127.0.0.1", 0))
     port = int(socket_.getsockname()[1])

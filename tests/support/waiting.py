@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-#: Seconds that nothing takes unless it is broken, not even on a busy machine: no test depends on how long it waits.
+#: Seconds that only something broken takes, even on a busy machine; no test depends on how long it waits.
 PATIENCE_S: Final = 60
 
 

@@ -13,8 +13,8 @@ from tests.publish.explorer.scenarios import SCENARIOS
 
 #: Every game: scenario, layout, and the role that begins.
 GAMES: Final = [(scenario.name, *game) for scenario in SCENARIOS.values() for game in scenario.games]
-#: Those of the scenarios with four games, of which two have both layouts and both roles, that get one strike only; and
-#: those with a search index, which takes more requests, and longer to read.
+#: The games that get one strike only: two of each scenario with four, where the other two cover both layouts and both
+#: roles, and all with a search index, which takes more requests, and longer to read.
 ONCE: Final = [
     game
     for number, scenario in enumerate(SCENARIOS.values())

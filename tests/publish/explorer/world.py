@@ -263,5 +263,5 @@ class Folder(Output):
         return path.relative_to(self.path("")).as_posix()
 
 
-#: What was read before, by the root: it names its shards by their content.
+#: Manifests read before, by root, which names its shards by their content.
 _MANIFESTS: Final = dict[bytes, Manifest | None]()
