@@ -22,12 +22,13 @@ from generator.progress import Progress, Stopwatch
 from generator.source.address import shape
 from generator.source.queries import Range
 from generator.source.reader import Reader
-from generator.tree import manifest, staging
+from generator.tree import membership, staging
 from generator.tree.artifact import Artifact
 from generator.tree.fingerprints import Fingerprints, Made
 from generator.tree.folder import Output
 from generator.tree.generation import ItemList
-from generator.tree.manifest import Manifest, Membership, Memberships
+from generator.tree.manifest import Manifest
+from generator.tree.membership import Membership, Memberships
 from generator.tree.staging import Rendered, Staged, StagedList
 
 Result = TypeVar("Result")
@@ -201,4 +202,4 @@ def _memberships(catalog: Catalog, offered: Collection[str]) -> Memberships:
 def _of_market(market: Market, offered: Collection[str]) -> tuple[Membership, ...]:
     if market.fx:
         return ()
-    return manifest.memberships_of(market.status, (slug for slug in market.categories if slug in offered))
+    return membership.memberships_of(market.status, (slug for slug in market.categories if slug in offered))

@@ -6,19 +6,18 @@ begun, are to be deleted, or belong to publishers that were cut short.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 from pydantic_core import from_json
 
 from generator.api import keys
-from generator.publish.record import Abandoned, DamagedShardError, Published
+from generator.publish.record import DamagedShardError, Published
 from generator.publish.stores.requests import with_retries
 from generator.publish.stores.store import Store
 from generator.search import published as search_index
 from generator.tree import chunks, layouts
 from generator.tree.manifest import Current, Manifest, Retired
 
-Entry = TypeVar("Entry", bound=Current)
 Pair = tuple[str, str]
 #: The chunk names of generations, by list and name.
 Names = Mapping[Pair, tuple[str, ...]]
@@ -34,36 +33,30 @@ def packed(record: Published) -> Published:
     """The record with as few chunk names as it can have."""
     bases = {name: current.chunks for name, current in record.built.all_lists().items()}
 
-    def pack(entry: Retired) -> Retired:
-        return _with_names(entry, _pack(entry.chunks, bases.get(entry.list, ())))
+    def pack(list_name: str, entry: Current) -> tuple[str, ...]:
+        return _pack(entry.chunks, bases.get(list_name, ()))
 
-    built = record.built
-    update = {
-        "lists": {name: _with_names(current, ()) for name, current in built.lists.items()},
-        "search": built.search and _with_names(built.search, ()),
-        "retired": tuple(pack(entry) if entry.partial else _with_names(entry, ()) for entry in built.retired),
-    }
-    return _of_work(record, pack).model_copy(update={"built": built.model_copy(update=update)})
+    built = record.built.with_chunks(lambda name, entry: pack(name, entry) if _is_partial(entry) else ())
+    return _of_work(record, pack).model_copy(update={"built": built})
 
 
 def unpacked(record: Published, read: Read, known: Names) -> Published:
     """The record with all chunk names: the `known` ones, and others that are `read` from indexes."""
-    built = record.built
     names = _left_out(record, read, known)
-    bases = {name: names.get((name, current.generation), ()) for name, current in built.all_lists().items()}
+    current = record.built.all_lists().items()
+    bases = {name: names.get((name, entry.generation), ()) for name, entry in current}
 
-    def unpack(entry: Retired) -> Retired:
-        return _with_names(entry, _unpack(entry.chunks, bases.get(entry.list, ())))
+    def unpack(list_name: str, entry: Current) -> tuple[str, ...]:
+        return _unpack(entry.chunks, bases.get(list_name, ()))
 
-    def completed(list_name: str, entry: Entry) -> Entry:
-        return _with_names(entry, names.get((list_name, entry.generation), ()))
+    def completed(list_name: str, entry: Current) -> tuple[str, ...]:
+        return unpack(list_name, entry) if _is_partial(entry) else names.get((list_name, entry.generation), ())
 
-    update = {
-        "lists": {name: completed(name, current) for name, current in built.lists.items()},
-        "search": built.search and completed(keys.SEARCH, built.search),
-        "retired": tuple(unpack(entry) if entry.partial else completed(entry.list, entry) for entry in built.retired),
-    }
-    return _of_work(record, unpack).model_copy(update={"built": built.model_copy(update=update)})
+    return _of_work(record, unpack).model_copy(update={"built": record.built.with_chunks(completed)})
+
+
+def _is_partial(entry: Current) -> bool:
+    return isinstance(entry, Retired) and entry.partial
 
 
 def _left_out(record: Published, read: Read, known: Names) -> Names:
@@ -114,18 +107,17 @@ def _names_in(index: bytes, pair: Pair) -> tuple[str, ...]:
     return names
 
 
-def _of_work(record: Published, change: Callable[[Retired], Retired]) -> Published:
-    def changed(abandoned: Abandoned) -> Abandoned:
-        update = {"generations": tuple(map(change, abandoned.generations)), "due": tuple(map(change, abandoned.due))}
-        return abandoned.model_copy(update=update)
+def _of_work(record: Published, names: Callable[[str, Current], tuple[str, ...]]) -> Published:
+    """The record with other names of chunks in the generations that publishers put or delete."""
 
-    return record.model_copy(
-        update={"due": tuple(map(change, record.due)), "abandoned": tuple(map(changed, record.abandoned))}
+    def changed(entries: Iterable[Retired]) -> tuple[Retired, ...]:
+        return tuple(entry.with_chunks(names(entry.list, entry)) for entry in entries)
+
+    abandoned = tuple(
+        entry.model_copy(update={"generations": changed(entry.generations), "due": changed(entry.due)})
+        for entry in record.abandoned
     )
-
-
-def _with_names(entry: Entry, names: tuple[str, ...]) -> Entry:
-    return entry.model_copy(update={"chunks": names}) if entry.chunks != names else entry
+    return record.model_copy(update={"due": changed(record.due), "abandoned": abandoned})
 
 
 def _pack(names: Sequence[str], base: Sequence[str]) -> tuple[str, ...]:

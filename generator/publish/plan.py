@@ -31,7 +31,7 @@ from typing import Final
 
 from generator.api import keys
 from generator.publish.record import Published
-from generator.tree import layouts, manifest
+from generator.tree import layouts, manifest, membership
 from generator.tree.manifest import Current, Manifest, Retired
 from generator.wording import counted
 
@@ -235,7 +235,7 @@ def _generations(built: Manifest, before: Manifest, doubts: Doubts) -> Iterator[
 
 
 def _due(final: Manifest, record: Published, rules: Rules, gone: Collection[str]) -> Iterator[GenerationStep]:
-    withdrawn = manifest.lists_of(state for market_id in gone for state in record.built.markets[market_id])
+    withdrawn = membership.lists_of(state for market_id in gone for state in record.built.markets[market_id])
     kept = final.generations()
     other_chunks = layouts.chunk_keys(kept)
     known = record.due_generations() | record.built.generations()

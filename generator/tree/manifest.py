@@ -5,17 +5,18 @@ What the manifest does not name does not exist: any other generation on disk is 
 
 import hashlib
 import operator
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from functools import cache, lru_cache
+from functools import cache
 from types import MappingProxyType
-from typing import Annotated, Final, TypeAlias
+from typing import Final, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 from generator.api import keys
-from generator.api.contract import MARKET_STATUSES, SORTS, STATES_OF_FILTER, MarketStatus
+from generator.tree import membership
+from generator.tree.membership import Memberships
 
 #: Increase it when an older program could misread the file.
 FORMAT: Final = 1
@@ -24,10 +25,6 @@ _NONE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
 
 
 Lists: TypeAlias = Mapping[str, "Current"]
-#: What determines the lists of a market: its status, and `<status>.<category>` per category that has lists.
-Membership: TypeAlias = Annotated[str, StringConstraints(pattern=rf"^({'|'.join(MARKET_STATUSES)})(\.[a-z0-9-]+)?$")]
-#: The memberships of every public market, by id; none for a market that no list holds.
-Memberships: TypeAlias = Mapping[str, tuple[Membership, ...]]
 #: The slugs under which a market's detail may be found besides its id, by the market's id.
 Slugs: TypeAlias = Mapping[str, tuple[str, ...]]
 
@@ -52,6 +49,10 @@ class Current(StoredModel):
     bytes: int
     chunks: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     is_index: bool = Field(default=False, exclude_if=operator.not_)
+
+    def with_chunks(self, names: tuple[str, ...]) -> Self:
+        """The same generation with these names of chunks."""
+        return self if self.chunks == names else self.model_copy(update={"chunks": names})
 
     def as_current(self) -> "Current":
         """The same generation without the fields of a subclass."""
@@ -158,6 +159,15 @@ class Manifest(StoredModel):
         retired: dict[tuple[str, str], Current] = {generation.pair: generation for generation in self.retired}
         return retired | self.current()
 
+    def with_chunks(self, names: Callable[[str, Current], tuple[str, ...]]) -> "Manifest":
+        """The manifest with other names of chunks: those of each generation by `names`, from its list and itself."""
+        update = {
+            "lists": {name: current.with_chunks(names(name, current)) for name, current in self.lists.items()},
+            "search": self.search and self.search.with_chunks(names(keys.SEARCH, self.search)),
+            "retired": tuple(entry.with_chunks(names(entry.list, entry)) for entry in self.retired),
+        }
+        return self.model_copy(update=update)
+
     def encoded(self) -> bytes:
         """The file's bytes: the same state gives the same bytes."""
         # Directly to bytes: a str would take as much memory again.
@@ -199,7 +209,7 @@ def intend(previous: Manifest, lists: Lists, memberships: Memberships, now: str,
     If the build is killed after this, first pages may lead to some of them. As retired generations they are kept for
     the walks in them, and deleted when due.
     """
-    markets, found_by = union(previous.markets, memberships), union(previous.slugs, slugs)
+    markets, found_by = membership.union(previous.markets, memberships), membership.union(previous.slugs, slugs)
     return begun(previous, lists, now).model_copy(update={"markets": markets, "slugs": found_by})
 
 
@@ -220,17 +230,12 @@ def settle(previous: Manifest, built: Manifest, memberships: Memberships, lifeti
     retired = tuple(generation for generation in retirements if not generation.is_due(now, lifetime))
     retained = {generation.list for generation in retired}
     earlier = {
-        market_id: _still_listed(before, retained)
+        market_id: membership.in_lists(before, retained)
         for market_id, before in previous.markets.items()
         if market_id in memberships and before != memberships[market_id]
     }
-    markets = union(earlier, memberships)
+    markets = membership.union(earlier, memberships)
     return built.model_copy(update={"complete": True, "retired": retired, "markets": markets})
-
-
-def _still_listed(memberships: Iterable[Membership], lists: Collection[str]) -> tuple[Membership, ...]:
-    """Those of the memberships by which a market may be in one of the lists."""
-    return tuple(membership for membership in memberships if not _lists_of(membership).isdisjoint(lists))
 
 
 def retired_at(built: Manifest, planned: str, now: str) -> Manifest:
@@ -244,7 +249,7 @@ def retired_at(built: Manifest, planned: str, now: str) -> Manifest:
 
 def _retirements(previous: Manifest, built: Manifest, memberships: Memberships, now: str) -> Iterator[Retired]:
     gone = previous.markets.keys() - memberships.keys()
-    withdrawn = lists_of(membership for market_id in gone for membership in previous.markets[market_id])
+    withdrawn = membership.lists_of(state for market_id in gone for state in previous.markets[market_id])
     current = built.current()
     for retired in (*_earlier(previous, built, now), *_retired(previous.all_lists(), now)):
         if retired.pair not in current:
@@ -264,49 +269,6 @@ def _retired(lists: Lists, now: str, *, partial: bool = False) -> list[Retired]:
     return [Retired(list=name, retired_at=now, partial=partial, **dict(current)) for name, current in lists.items()]
 
 
-def union(before: Mapping[str, Iterable[str]], now: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
-    """The values of both by key, all in order."""
-    found = {key: _merged((), tuple(values)) for key, values in now.items()}
-    for key, values in before.items():
-        found[key] = _merged(found.get(key, ()), tuple(values))
-    order = sorted(found)
-    return found if order == [*found] else {key: found[key] for key in order}
-
-
-@lru_cache(maxsize=10_000)
-def _merged(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
-    """The values of both in order: one object for all markets that have the same."""
-    return tuple(sorted({*some, *others}))
-
-
 def minutes_between(earlier: str, later: str) -> float:
     """The minutes from one instant to another; negative if `later` is the earlier one."""
     return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds() / 60
-
-
-def memberships_of(state: MarketStatus, categories: Iterable[str]) -> tuple[Membership, ...]:
-    """The memberships of a market that lists show; `categories` are its categories that have lists, as slugs."""
-    return _memberships_of(state, tuple(sorted(categories)))
-
-
-@lru_cache(maxsize=10_000)
-def _memberships_of(state: MarketStatus, categories: tuple[str, ...]) -> tuple[Membership, ...]:
-    """One object for all markets that are in the same lists."""
-    return (state, *(f"{state}{keys.CATEGORY_SEPARATOR}{category}" for category in categories))
-
-
-def lists_of(memberships_: Iterable[Membership]) -> frozenset[str]:
-    """The names of all lists that hold a market with one of these memberships; the search index has all of them."""
-    found = frozenset[str]().union(*map(_lists_of, set(memberships_)))
-    return found | {keys.SEARCH} if found else found
-
-
-@cache
-def _lists_of(membership: Membership) -> frozenset[str]:
-    state, _, category = membership.partition(keys.CATEGORY_SEPARATOR)
-    return frozenset(
-        keys.list_name(status, sort, category or None)
-        for status, selected in STATES_OF_FILTER.items()
-        for sort in SORTS
-        if state in selected
-    )

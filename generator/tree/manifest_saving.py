@@ -9,7 +9,8 @@ from typing import Final
 
 from generator.tree import files, manifest, manifest_file, row_shards
 from generator.tree.folder import Output
-from generator.tree.manifest import Lists, Manifest, Memberships, RowShards
+from generator.tree.manifest import Lists, Manifest, RowShards
+from generator.tree.membership import Memberships
 
 #: The shards of a manifest that has none.
 _WHOLE: Final = RowShards()

@@ -10,13 +10,13 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final
 from zlib import crc32
 
 from pydantic_core import from_json, to_json
 
 from generator.api import keys
-from generator.tree import manifest, shards
+from generator.tree import membership, shards
 from generator.tree.manifest import Current, Manifest, RowShards
 
 #: One name in so many begins a shard: a compromise between what a change writes, about 10 KB, and the number of files.
@@ -24,10 +24,6 @@ _MEAN: Final = 128
 #: Hexadecimal digits of a shard's name.
 _NAME_LENGTH: Final = 24
 _NAME: Final = re.compile(rf"[0-9a-f]{{{_NAME_LENGTH}}}", re.ASCII)
-
-Entry = TypeVar("Entry", bound=Current)
-#: The names of a generation's chunks in order, by list and generation.
-Chunks: TypeAlias = Mapping[tuple[str, str], tuple[str, ...]]
 
 
 def are_worth_it(markets: int, *, is_split: bool) -> bool:
@@ -95,7 +91,7 @@ def generation_key(pair: tuple[str, str]) -> str:
 def without_rows(built: Manifest, found: RowShards) -> Manifest:
     """The root: the manifest without what its shards say."""
     rows = {"objects": {}, "markets": {}, "slugs": {}, "row_shards": found}
-    return _with_chunks(built.model_copy(update=rows), dict.fromkeys(built.generations(), ()))
+    return built.model_copy(update=rows).with_chunks(lambda *_: ())
 
 
 def joined(root: Manifest, bodies: Mapping[str, bytes], *, is_light: bool = False) -> Manifest:
@@ -112,10 +108,13 @@ def joined(root: Manifest, bodies: Mapping[str, bytes], *, is_light: bool = Fals
     chunks = {key: tuple(from_json(bodies[name])["chunks"]) for key, name in found.chunks.items()}
     markets, slugs = rows.markets, rows.slugs
     if found.intended:
-        markets, slugs = manifest.union(markets, intended.markets), manifest.union(slugs, intended.slugs)
+        markets, slugs = membership.union(markets, intended.markets), membership.union(slugs, intended.slugs)
     update = {"objects": rows.objects(), "markets": markets, "slugs": slugs, "row_shards": None}
-    pairs = {pair: chunks[generation_key(pair)] for pair in root.generations() if generation_key(pair) in chunks}
-    return _with_chunks(root.model_copy(update=update), pairs)
+
+    def names(list_name: str, entry: Current) -> tuple[str, ...]:
+        return chunks.get(generation_key((list_name, entry.generation)), entry.chunks)
+
+    return root.model_copy(update=update).with_chunks(names)
 
 
 class _Rows:
@@ -155,18 +154,3 @@ class _Rows:
         others = [*self._others.items()]
         before = bisect_left([*self._others], keys.DETAILS)
         return dict(others[:before]) | self._details | dict(others[before:])
-
-
-def _with_chunks(root: Manifest, chunks: Chunks) -> Manifest:
-    """The manifest with these names of chunks in its generations."""
-
-    def change(list_name: str, entry: Entry) -> Entry:
-        names = chunks.get((list_name, entry.generation), entry.chunks)
-        return entry.model_copy(update={"chunks": names}) if names != entry.chunks else entry
-
-    update = {
-        "lists": {name: change(name, current) for name, current in root.lists.items()},
-        "search": root.search and change(keys.SEARCH, root.search),
-        "retired": tuple(change(entry.list, entry) for entry in root.retired),
-    }
-    return root.model_copy(update=update)

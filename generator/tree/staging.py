@@ -10,8 +10,9 @@ from generator.tree.fingerprints import Fingerprints
 from generator.tree.folder import Output
 from generator.tree.generation import ItemList, Stageable, StagedGeneration, Weight
 from generator.tree.layouts import Known
-from generator.tree.manifest import Current, Manifest, Memberships
+from generator.tree.manifest import Current, Manifest
 from generator.tree.manifest_saving import Saving
+from generator.tree.membership import Memberships
 
 
 @dataclass

@@ -21,7 +21,8 @@ import pytest
 
 from generator.api import keys
 from generator.tree import chunks, layouts, manifest_file, pages
-from generator.tree.manifest import Manifest, lists_of
+from generator.tree.manifest import Manifest
+from generator.tree.membership import lists_of
 from tests.support import limits, records
 from tests.support.builds import ROOT, files
 from tests.support.campaigns import rounds, sample

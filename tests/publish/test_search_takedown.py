@@ -14,7 +14,7 @@ from generator.search import buckets
 from generator.search import published as index
 from generator.search.generation import FORMAT
 from generator.search.published import Root
-from generator.tree import chunks, layouts, manifest
+from generator.tree import chunks, layouts, membership
 from generator.tree.staging import Staged, StagedList
 from tests.support.builds import files
 from tests.support.lists import FormerGeneration
@@ -214,8 +214,8 @@ RULES: Final[dict[str, tuple[str, Callable[..., Any], Callable[..., None]]]] = {
         test_no_object_has_a_word_of_a_market_that_was_taken_down,
     ),
     "every earlier index ends": (
-        "generator.tree.manifest.lists_of",
-        lambda memberships, lists_of=manifest.lists_of: lists_of(memberships) - {keys.SEARCH},
+        "generator.tree.membership.lists_of",
+        lambda memberships, lists_of=membership.lists_of: lists_of(memberships) - {keys.SEARCH},
         test_no_object_has_a_word_of_a_market_that_was_taken_down,
     ),
     "markets are numbered anew": (

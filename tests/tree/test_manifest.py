@@ -7,9 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from generator.api import keys
-from generator.api.contract import MARKET_STATUSES
 from generator.tree import manifest
-from generator.tree.manifest import Current, Manifest, Memberships, Retired
+from generator.tree.manifest import Current, Manifest, Retired
+from generator.tree.membership import Memberships
 
 LIFETIME = timedelta(hours=6)
 OPEN = "open/popular"
@@ -140,15 +140,6 @@ def test_the_lists_of_a_category_that_is_gone_are_retired() -> None:
     assert second.markets == {"a": ("open", "open.rain")}
 
 
-def test_a_market_is_listed_by_its_state_with_and_without_categories() -> None:
-    assert manifest.memberships_of("open", []) == ("open",)
-    assert manifest.memberships_of("closed", ["snow", "rain"]) == ("closed", "closed.rain", "closed.snow")
-    lists = manifest.lists_of(["closed.rain"])
-    assert {name.partition("/")[0] for name in lists - {keys.SEARCH}} == {"closed.rain", "archive.rain", "all.rain"}
-    assert len(lists - {keys.SEARCH}) == 15
-    assert manifest.lists_of(["closed.rain", "closed"]) == lists | manifest.lists_of(["closed"])
-
-
 def test_the_intent_already_names_every_slug_of_a_market() -> None:
     first = settled(built(OPEN="p1").model_copy(update={"slugs": {"a": ("one",)}}), {"a": ("open",)})
     intent = manifest.intend(first, {}, {"a": ("open",), "b": ("open",)}, at("13:00"), {"a": ("two",), "b": ("three",)})
@@ -162,9 +153,9 @@ def test_the_intent_already_names_every_slug_of_a_market() -> None:
 def test_a_shelf_of_no_state_is_damage() -> None:
     content = json.loads(settled(built(OPEN="p1"), {"a": ("open", "open.rain")}).encoded())
     assert Manifest.model_validate_json(json.dumps(content)).markets == {"a": ("open", "open.rain")}
-    for membership in ("ajar", "open.", "open.Rain", "open/rain", ".rain"):
+    for unknown in ("ajar", "open.", "open.Rain", "open/rain", ".rain"):
         with pytest.raises(ValidationError):
-            Manifest.model_validate_json(json.dumps({**content, "markets": {"a": [membership]}}))
+            Manifest.model_validate_json(json.dumps({**content, "markets": {"a": [unknown]}}))
 
 
 def test_an_intent_records_what_will_be_reachable_before_it_is() -> None:
@@ -277,13 +268,3 @@ def test_a_retired_generation_is_due_after_its_lifetime(as_of: str, due: bool) -
     generation = Retired(list=OPEN, generation="p1", count=1, bytes=1, retired_at=at("12:00"))
     assert generation.is_due(as_of, LIFETIME) is due
     assert generation.model_copy(update={"withdrawn": True}).is_due(as_of, LIFETIME)
-
-
-def test_a_state_is_held_by_the_lists_that_select_it() -> None:
-    assert {name.split("/")[0] for name in manifest.lists_of(["open"])} == {"open", "all"}
-    for state in ("closed", "resolved", "cancelled"):
-        assert {name.split("/")[0] for name in manifest.lists_of([state])} == {state, "archive", "all"}
-    assert len(manifest.lists_of(["open"]) - {keys.SEARCH}) == 10
-    assert keys.SEARCH in manifest.lists_of(["open"]), "the index has every market that a list has"
-    assert manifest.lists_of([]) == frozenset()
-    assert len(manifest.lists_of(MARKET_STATUSES) - {keys.SEARCH}) == 30

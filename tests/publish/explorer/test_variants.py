@@ -19,7 +19,7 @@ from generator.publish.protocol import Publisher
 from generator.publish.record import Published
 from generator.publish.record_shards import StoredShards
 from generator.publish.stores.aside import AsideFile
-from generator.tree import manifest
+from generator.tree import membership
 from tests.publish.explorer import stand_ins
 from tests.publish.explorer.exploration import Explorer, Played, explore
 from tests.publish.explorer.scenarios import SCENARIOS, made
@@ -104,8 +104,8 @@ def puts_shards_unannounced(patch: Patch) -> None:
 
 
 def forgets_that_every_market_is_in_the_index(patch: Patch) -> None:
-    lists_of = manifest.lists_of
-    patch.setattr(manifest, "lists_of", lambda memberships: lists_of(memberships) - {keys.SEARCH})
+    lists_of = membership.lists_of
+    patch.setattr(membership, "lists_of", lambda memberships: lists_of(memberships) - {keys.SEARCH})
 
 
 # ── where each shows ──────────────────────────────────────────────────────────────────────────────────────────────
