@@ -45,6 +45,8 @@ class Lease:
         self._etag: str | None = None
         self._held_since = 0.0
         self._sequence = 0
+        #: When this run took the lease, by the store's clock; empty while it does not hold it.
+        self._since = ""
         #: The record's root, as this run put it last.
         self._root: Published | None = None
         #: Who was at work when the record was read, whether its shards could be read or not.
@@ -102,22 +104,23 @@ class Lease:
 
     def hold(self, wanted: Published, touched: tuple[str, ...]) -> None:
         """Take or renew the lease: put `wanted` as the record, with this publisher at work on the `touched` objects."""
-        since = wanted.work.since if wanted.work and wanted.work.owner == self._owner else ""
-        self._put(wanted.model_copy(update={"work": self._work(since, touched)}))
+        self._put(wanted, touched)
 
     def release(self, wanted: Published) -> None:
         """Put `wanted` as the record, with nobody at work."""
-        self._put(wanted.model_copy(update={"work": None}))
+        self._put(wanted, None)
+        self._since = ""
 
-    def _work(self, since: str, touched: tuple[str, ...]) -> Work:
+    def _work(self, touched: tuple[str, ...]) -> Work:
         """The entry which says that this publisher is at work from now on."""
         # The record may have been read long ago; if somebody replaced it since, the conditional put fails.
         self.now = instant(self._store.now())
+        self._since = self._since or self.now
         return Work(
             owner=self._owner,
             process=process_identity.identity(),
             who=f"process {os.getpid()} on {socket.gethostname()}",
-            since=since or self.now,
+            since=self._since,
             deadline=instant(datetime.fromisoformat(self.now) + self._duration + _RESOLUTION),
             touched=touched,
         )
@@ -150,8 +153,7 @@ class Lease:
     def _renew(self) -> None:
         """Put the record as it is, with a later deadline; its shards may be in flight."""
         if self._root and self._root.work:
-            work = self._root.work
-            self._put_root(self._root.model_copy(update={"work": self._work(work.since, work.touched)}))
+            self._put_root(self._root, self._root.work.touched)
             if self.published and self.published.work and self.published.work.owner == self._owner:
                 self.published = self.published.model_copy(update={"work": self._root.work})
 
@@ -165,22 +167,24 @@ class Lease:
             if with_retries(lambda: self._store.head(record.KEY)) != self._etag:
                 raise self._overtaken()
 
-    def _put(self, wanted: Published) -> None:
-        """Put the record, after the shards that it names."""
+    def _put(self, wanted: Published, touched: tuple[str, ...] | None) -> None:
+        """Put the record, after the shards that it names; `touched` is None if nobody is to be at work."""
         work = self.published.work if self.published else None
         if (work is None or work.owner != self._owner) and (intent := self._shards.intent(wanted, self.published)):
-            self._put_root(intent)
-        root = self._shards.written(wanted, self._sequence + 1)
-        if root.work:  # putting the shards may have taken long
-            root = root.model_copy(update={"work": self._work(root.work.since, root.work.touched)})
-        self._put_root(root)
-        self.published = wanted.model_copy(update={"work": root.work, "sequence": self._sequence})
+            self._put_root(intent, touched)
+        root = self._put_root(self._shards.written(wanted, self._sequence + 1), touched)
+        self.published = wanted.model_copy(update={"work": root.work, "sequence": root.sequence})
 
-    def _put_root(self, root: Published) -> None:
-        """Put the record's root with the next sequence number, once all shards that it names are stored."""
+    def _put_root(self, root: Published, touched: tuple[str, ...] | None) -> Published:
+        """Put the record's root, once all shards that it names are stored; returns it as it was put.
+
+        It gets the next sequence number, and an entry of who is at work that begins only now: putting the shards may
+        have taken long.
+        """
         asked = clock.elapsed()
         self._sequence += 1
-        root = root.model_copy(update={"sequence": self._sequence})
+        work = None if touched is None else self._work(touched)
+        root = root.model_copy(update={"sequence": self._sequence, "work": work})
         try:
             self._etag = put_until_answered(self._store, record.KEY, root.encoded(), self._etag or If.ABSENT)
         except ConditionFailedError:
@@ -191,6 +195,7 @@ class Lease:
                 "run again to find out and finish the work"
             ) from error
         self._root, self._held_since = root, asked
+        return root
 
     def _overtaken(self) -> BusyError:
         return BusyError(f"{self._store.name}: another publisher was faster; what it published is whole. run again")
