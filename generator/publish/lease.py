@@ -178,8 +178,7 @@ class Lease:
     def _put_root(self, root: Published, touched: tuple[str, ...] | None) -> Published:
         """Put the record's root, once all shards that it names are stored; returns it as it was put.
 
-        It gets the next sequence number, and an entry of who is at work that begins only now: putting the shards may
-        have taken long.
+        It gets the next sequence number, and a deadline that counts from now: putting the shards may have taken long.
         """
         asked = clock.elapsed()
         self._sequence += 1

@@ -6,12 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from generator import filesystem
 from generator.errors import OutputError
 from generator.tree import files, manifest, row_shards
-from generator.tree.manifest import Manifest
+from generator.tree.manifest import Manifest, RowShards
 from generator.wording import counted
 
 #: Reads a file's bytes by its name; None if there is none.
@@ -20,6 +20,12 @@ Read: TypeAlias = Callable[[str], bytes | None]
 #: What to do with a folder whose manifest cannot be read. The blocked list is all that a build cannot make again.
 _REMEDY: Final = "move the folder away and build again"
 _KEPT: Final = f"keep its {files.BLOCKED}"
+
+
+class _Root(BaseModel):
+    """What a manifest's file says of shards."""
+
+    row_shards: RowShards | None = Field(default=None, alias="rowShards")
 
 
 def read(folder: Path, get: Read | None = None, *, is_light: bool = False) -> Manifest | None:
@@ -53,6 +59,11 @@ def decoded(folder: Path, content: bytes) -> Manifest:
         return Manifest.model_validate_json(content)
     except ValidationError as error:
         raise OutputError(f"{path}: {_fault(error)}; {_KEPT}") from error
+
+
+def shards_named(content: bytes) -> RowShards:
+    """The shards that a manifest names; `content` is that of a file that was read before, and is not checked again."""
+    return _Root.model_validate_json(content).row_shards or RowShards()
 
 
 def _fault(error: ValidationError) -> str:

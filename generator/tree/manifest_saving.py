@@ -23,9 +23,7 @@ class Saving:
         self._folder = folder
         self._before = before
         self.content = folder.read(files.MANIFEST)
-        stored = manifest_file.decoded(folder.path(""), self.content) if before and self.content else None
-        self._stored = (stored and stored.row_shards) or _WHOLE
-        self._is_complete = bool(stored and stored.complete)
+        self._stored = manifest_file.shards_named(self.content) if before and self.content else _WHOLE
         self._placed = self._stored.all()
         self._staged: set[str] = set()
         self._final = _WHOLE
@@ -46,7 +44,7 @@ class Saving:
         if self._stored == self._final == _WHOLE:
             return manifest.intend(previous, lists, memberships, built.as_of, built.slugs).encoded()
         begun = manifest.begun(previous, lists, built.as_of)
-        is_known = self._is_complete and self._stored != _WHOLE
+        is_known = previous.complete and self._stored != _WHOLE
         names = self._stored.names if is_known else self._rows(previous)
         intended = self._final.names if self._final != _WHOLE else self._rows(_of_markets(built, memberships))
         known = frozenset(names)

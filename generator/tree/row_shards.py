@@ -90,8 +90,7 @@ def generation_key(pair: tuple[str, str]) -> str:
 
 def without_rows(built: Manifest, found: RowShards) -> Manifest:
     """The root: the manifest without what its shards say."""
-    rows = {"objects": {}, "markets": {}, "slugs": {}, "row_shards": found}
-    return built.model_copy(update=rows).with_chunks(lambda *_: ())
+    return shards.without_rows(built).model_copy(update={"row_shards": found}).with_chunks(lambda *_: ())
 
 
 def joined(root: Manifest, bodies: Mapping[str, bytes], *, is_light: bool = False) -> Manifest:
