@@ -68,7 +68,7 @@ PURE: Final = {
     "edge.nginx", "edge.responses", "publish.plan", "publish.record", "publish.reindex", "source.grouping",
     "source.relations", "source.schema_check",
     "tree.artifact", "tree.blocklist", "tree.chunks", "tree.files", "tree.layouts", "tree.list_reader",
-    "tree.manifest", "tree.membership", "tree.pages",
+    "tree.manifest", "tree.membership", "tree.pages", "tree.stored",
 }  # fmt: skip
 IMPURE_LIBRARIES: Final = {
     "os", "pathlib", "random", "secrets", "shutil", "socket", "subprocess", "sys", "tempfile", "time",

@@ -7,7 +7,8 @@ from pydantic import ValidationError
 from generator.cost.estimate import Cost
 from generator.search.generation import Generation
 from generator.tree import layouts
-from generator.tree.manifest import Current, StoredModel
+from generator.tree.manifest import Current
+from generator.tree.stored import StoredModel
 
 
 class Withdrawal(StoredModel):

@@ -19,7 +19,7 @@ from generator.cost.prices import Place, Prices
 from generator.cost.sizes import Change, Site
 from generator.tree import layouts, shards
 from generator.tree.layouts import LAYOUTS
-from generator.tree.manifest import StoredModel
+from generator.tree.stored import StoredModel
 
 #: A twelfth of a year of 365 days.
 MINUTES_PER_MONTH: Final = 43_800

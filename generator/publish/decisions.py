@@ -21,6 +21,11 @@ class Known:
         """Whether any of them names the market."""
         return any(market_id in built.markets for _, built in self.manifests)
 
+    def lack_slugs(self) -> bool:
+        """Whether markets are published, but no slugs: in the core variant, or where the database has none."""
+        found = [built for _, built in self.manifests if built.markets]
+        return bool(found) and not any(built.slugs for built in found)
+
     def owner(self, slug: str) -> str | None:
         """The id of the market with this slug."""
         for _, built in self.manifests:
@@ -55,7 +60,10 @@ class Request:
         if (owner := known.owner(slug)) is not None:
             return owner
         where = "" if self.is_blocked else "; `public-markets takedown` lists the ids"
-        raise PublicMarketsError(f"{slug}: no published market has this slug; {_ID}{where}")
+        problem = "no published market has this slug"
+        if known.lack_slugs():
+            problem = "is not the id of a market, and no slugs are published"
+        raise PublicMarketsError(f"{slug}: {problem}; {_ID}{where}")
 
     def applied_to(self, blocked: BlockedList) -> Change:
         """The change to a list. An undo leaves alone what is not blocked."""

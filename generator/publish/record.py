@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from generator.api.times import instant
 from generator.errors import StoreError
-from generator.tree import layouts, manifest
-from generator.tree.manifest import Current, Manifest, Retired, StoredModel
-from generator.wording import counted
+from generator.tree import layouts, stored
+from generator.tree.manifest import Current, Manifest, Retired
+from generator.tree.stored import StoredModel
 
 KEY: Final = "manifest.json"
 #: Raised when an older program could misread the record.
@@ -23,6 +23,11 @@ FORMAT: Final = 1
 #: How long after the end of a publisher its last requests may take effect. Stores refuse signatures that are older than
 #: a quarter of an hour, and no proxy holds a request for longer than this.
 _IN_FLIGHT: Final = timedelta(hours=1)
+
+#: What to do about a record that cannot be parsed.
+_REMEDY: Final = (
+    "if the target is right, `public-markets publish --verify` checks every object and writes the record anew"
+)
 
 
 class DamagedShardError(StoreError):
@@ -137,20 +142,10 @@ class Published(StoredModel):
 
 def decoded(content: bytes) -> Published:
     """Parse the record without its shards; raise ValueError if it is damaged, foreign or of another format."""
-    found = manifest.format_of(content)
-    if found != FORMAT:
-        raise ValueError(f"format {found}, this program knows {FORMAT}")
+    stored.require_format(content, FORMAT)
     return Published.model_validate_json(content)
 
 
 def fault(error: ValueError) -> str:
     """What is wrong with a record that cannot be parsed, and what to do."""
-    if not isinstance(error, ValidationError):
-        return f"{error}; upgrade this program"
-    remedy = "`public-markets publish --verify` checks every object and writes the record anew"
-    if unknown := manifest.unknown_fields(error):
-        return (
-            f"written by a newer version of this program (unknown: {unknown}); run that version, or stay with this "
-            f"one: {remedy}"
-        )
-    return f"damaged or not this program's ({counted(error.error_count(), 'error')}); if the target is right, {remedy}"
+    return stored.fault(error, _REMEDY)

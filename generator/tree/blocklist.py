@@ -9,14 +9,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from generator.api.times import instant
 from generator.errors import OutputError
-from generator.tree import files
+from generator.tree import files, stored
 from generator.tree.folder import Output
-from generator.tree.manifest import StoredModel
-from generator.wording import counted
+from generator.tree.stored import FormatError, StoredModel
 
 KEY: Final = files.BLOCKED
 FORMAT: Final = 1
@@ -89,14 +88,14 @@ def decode(content: bytes) -> BlockedList:
     """Parse the list; raise ValueError if it is damaged or of another format."""
     blocked = BlockedList.model_validate_json(content)
     if blocked.format != FORMAT:
-        raise ValueError(f"format {blocked.format}, this program knows {FORMAT}")
+        raise FormatError(blocked.format, FORMAT)
     return blocked
 
 
 def unreadable(place: str, error: ValueError) -> str:
     """The message for a list that cannot be read, with the remedy."""
-    problem = f"damaged ({counted(error.error_count(), 'error')})" if isinstance(error, ValidationError) else str(error)
-    return (
-        f"{place}: {problem}; without it, markets that were taken down would come back; "
-        "restore it, or delete it and take them down again"
+    remedy = (
+        "restore it, or delete it and take its markets down again; without it, markets that were taken down would come "
+        "back"
     )
+    return f"{place}: {stored.fault(error, remedy)}"

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from generator.tree.folder import Output
-from generator.tree.manifest import Manifest, StoredModel
+from generator.tree.manifest import Manifest
+from generator.tree.stored import StoredModel
 
 
 class Made(NamedTuple):

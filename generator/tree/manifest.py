@@ -11,12 +11,12 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import Field, TypeAdapter
 
 from generator.api import keys
 from generator.tree import membership
 from generator.tree.membership import Memberships
+from generator.tree.stored import StoredModel
 
 #: Increase it when an older program could misread the file.
 FORMAT: Final = 1
@@ -27,14 +27,6 @@ _NONE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
 Lists: TypeAlias = Mapping[str, "Current"]
 #: The slugs under which a market's detail may be found besides its id, by the market's id.
 Slugs: TypeAlias = Mapping[str, tuple[str, ...]]
-
-
-class StoredModel(BaseModel):
-    """Base of all stored JSON: camel case, no unknown keys, immutable."""
-
-    model_config = ConfigDict(
-        alias_generator=to_camel, extra="forbid", frozen=True, validate_by_alias=True, validate_by_name=True
-    )
 
 
 class Current(StoredModel):
@@ -95,10 +87,6 @@ class RowShards(StoredModel):
     def all(self) -> frozenset[str]:
         """The names of all shards."""
         return frozenset((*self.names, *self.intended, *self.chunks.values()))
-
-
-class _Format(BaseModel):
-    format: int
 
 
 class Manifest(StoredModel):
@@ -175,21 +163,6 @@ class Manifest(StoredModel):
 
 
 _MANIFEST: Final = TypeAdapter(Manifest)
-
-
-def format_of(content: bytes) -> int:
-    """The format of a file, whatever else a newer format holds; raise ValidationError when it has none."""
-    return _Format.model_validate_json(content).format
-
-
-def unknown_fields(error: ValidationError) -> str:
-    """The fields for which a file was refused, comma-separated; empty if anything else is wrong with it.
-
-    Fields are added without a new format, so a newer version wrote such a file.
-    """
-    found = error.errors(include_url=False, include_input=False)
-    is_newer = all(entry["type"] == "extra_forbidden" for entry in found)
-    return ", ".join(dict.fromkeys(str(entry["loc"][-1]) for entry in found)) if is_newer else ""
 
 
 def digest(key: str, body: bytes) -> str:

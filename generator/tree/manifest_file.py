@@ -6,13 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from generator import filesystem
 from generator.errors import OutputError
-from generator.tree import files, manifest, row_shards
+from generator.tree import files, manifest, row_shards, stored
 from generator.tree.manifest import Manifest, RowShards
-from generator.wording import counted
 
 #: Reads a file's bytes by its name; None if there is none.
 Read: TypeAlias = Callable[[str], bytes | None]
@@ -53,24 +52,15 @@ def decoded(folder: Path, content: bytes) -> Manifest:
     """The manifest in the bytes of its file, without what shards say; raise OutputError if it cannot be read."""
     path = folder / files.MANIFEST
     try:
-        found = manifest.format_of(content)
-        if found != manifest.FORMAT:
-            raise OutputError(f"{path}: format {found}, this program reads {manifest.FORMAT}; upgrade it")
+        stored.require_format(content, manifest.FORMAT)
         return Manifest.model_validate_json(content)
-    except ValidationError as error:
-        raise OutputError(f"{path}: {_fault(error)}; {_KEPT}") from error
+    except ValueError as error:
+        raise OutputError(f"{path}: {stored.fault(error, f'{_REMEDY}; {_KEPT}')}") from error
 
 
 def shards_named(content: bytes) -> RowShards:
     """The shards that a manifest names; `content` is that of a file that was read before, and is not checked again."""
     return _Root.model_validate_json(content).row_shards or RowShards()
-
-
-def _fault(error: ValidationError) -> str:
-    """What is wrong with a manifest that cannot be read, and what to do."""
-    if unknown := manifest.unknown_fields(error):
-        return f"written by a newer version of this program (unknown: {unknown}); run that version, or {_REMEDY}"
-    return f"damaged ({counted(error.error_count(), 'error')}); {_REMEDY}"
 
 
 def _body(folder: Path, get: Read, name: str) -> bytes:

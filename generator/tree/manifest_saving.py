@@ -46,7 +46,7 @@ class Saving:
         begun = manifest.begun(previous, lists, built.as_of)
         is_known = previous.complete and self._stored != _WHOLE
         names = self._stored.names if is_known else self._rows(previous)
-        intended = self._final.names if self._final != _WHOLE else self._rows(_of_markets(built, memberships))
+        intended = self._final.names if self._final != _WHOLE else self._rows(_without_objects(built, memberships))
         known = frozenset(names)
         more = tuple(name for name in intended if name not in known)
         found = RowShards(names=names, intended=more, chunks=self._chunks(begun))
@@ -89,7 +89,7 @@ class Saving:
                 self._folder.discard_key(_key(name))
 
 
-def _of_markets(built: Manifest, memberships: Memberships) -> Manifest:
+def _without_objects(built: Manifest, memberships: Memberships) -> Manifest:
     """Only what the manifest says of markets."""
     return built.model_copy(update={"objects": {}, "markets": memberships})
 

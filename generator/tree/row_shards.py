@@ -49,13 +49,13 @@ def split(built: Manifest) -> Iterator[bytes]:
         named = ids[first:last]
         digests = [built.objects.get(keys.detail(market_id)) for market_id in named]
         details += len(named) - digests.count(None)
-        yield to_json(_of_markets(built, named, digests))
+        yield to_json(_columns(built, named, digests))
     others = sorted(_others(built, details))
     for first, last in _groups(others):
         yield to_json({"objects": {key: built.objects[key] for key in others[first:last]}})
 
 
-def _of_markets(built: Manifest, ids: Sequence[str], digests: Sequence[str | None]) -> dict[str, Any]:
+def _columns(built: Manifest, ids: Sequence[str], digests: Sequence[str | None]) -> dict[str, Any]:
     memberships = [*map(built.markets.get, ids)]
     kinds = {kind: place for place, kind in enumerate(dict.fromkeys(memberships))}
     places = [kinds[membership] for membership in memberships]

@@ -2,8 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
@@ -42,12 +40,6 @@ def site(postgres: Server) -> Site:
     return apply(
         postgres, EXISTING.read_text() + DATA, head + definitions + roles.replace("SCHEMA app", "SCHEMA exchange")
     )
-
-
-@pytest.fixture
-def reader(site: Site) -> Iterator[Any]:
-    with closing(site.as_reader()) as connection:
-        yield connection
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -97,12 +97,6 @@ CREATE TABLE public.notes AS SELECT '{CANARY}' AS note;
 @pytest.fixture(scope="module")
 def site(postgres: Server) -> Site:
     return apply(postgres, EXISTING.read_text() + DATA, VIEWS.read_text())
-
-
-@pytest.fixture
-def reader(site: Site) -> Iterator[Any]:
-    with closing(site.as_reader()) as connection:
-        yield connection
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from generator.errors import PublicMarketsError
+from generator.publish.decisions import Known, Request
+from generator.tree.manifest import Manifest
 from tests.support.publishing import FX, Site
 from tests.support.rows import market_id
 
@@ -116,11 +119,21 @@ def test_a_record_that_cannot_be_read_does_not_keep_a_market_from_being_blocked(
 @pytest.mark.parametrize("reference", [MISTYPED[:-1], f"{MISTYPED}0", MISTYPED.replace("-", "")])
 def test_a_malformed_id_is_told_what_an_id_looks_like(site: Site, reference: str) -> None:
     assert site.refused(1, "takedown", reference) == (
-        f"{reference}: no published market has this slug; name the market by its id, a UUID: 32 hexadecimal digits in "
-        "groups of 8-4-4-4-12"
+        f"{reference}: is not the id of a market, and no slugs are published; name the market by its id, a UUID: 32 "
+        "hexadecimal digits in groups of 8-4-4-4-12"
     )
     assert "blocked.json" not in site.stored()
 
 
 def test_a_slug_cannot_be_undone_and_the_error_says_where_the_id_is(site: Site) -> None:
     assert site.refused(1, "takedown", "--undo", "slug-of-1-").endswith("; `public-markets takedown` lists the ids")
+
+
+def test_a_slug_that_no_market_has_is_called_one_where_slugs_are_published() -> None:
+    extended = Manifest(
+        complete=True, as_of=SINCE, version="1", variant="extended", layout="pages", lists={}, retired=(), objects={},
+        markets={market_id(1): ("open",)}, slugs={market_id(1): ("rain",)},
+    )  # fmt: skip
+    request = Request(ids=(), slugs=("snow",), is_blocked=True, at=SINCE)
+    with pytest.raises(PublicMarketsError, match="snow: no published market has this slug; name the market by its id"):
+        request.resolved(Known((("the record", extended),)))

@@ -444,8 +444,8 @@ def test_a_record_with_fields_of_a_newer_version_is_not_called_damaged(site: Sit
     site.put("manifest.json", json.dumps(json.loads(site.stored()["manifest.json"]) | {"shards": 7}).encode())
     assert site.refused(1, "publish") == (
         "s3://markets/api: manifest.json: written by a newer version of this program (unknown: shards); run that "
-        "version, or stay with this one: `public-markets publish --verify` checks every object and writes the record "
-        "anew"
+        "version, or stay with this one: if the target is right, `public-markets publish --verify` checks every object "
+        "and writes the record anew"
     )
     site.done("publish", "--verify")
     site.check()

@@ -234,7 +234,10 @@ def test_a_reference_that_is_neither_id_nor_slug_is_a_usage_error(site: Site, re
 def test_an_unknown_slug_is_refused_and_nothing_is_blocked(site: Site, reference: str) -> None:
     result = site.run("takedown", market_id(1), reference)
     assert result.exit_code == 1
-    assert f"{reference}: no published market has this slug; name the market by its id" in result.stderr
+    assert (
+        f"{reference}: is not the id of a market, and no slugs are published; name the market by its id"
+        in result.stderr
+    )
     assert site.traces(1)
     assert not site.run("takedown").stdout.startswith(market_id(1))
 

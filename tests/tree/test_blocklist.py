@@ -91,8 +91,15 @@ def test_a_folder_without_a_list_blocks_nothing(tmp_path: Path) -> None:
         assert load(folder).ids() == {"a"}
 
 
-@pytest.mark.parametrize("content", ["", "{}{", "[]", '{"format": 1, "markets": {"a": true}}', '{"surprise": 1}'])
+@pytest.mark.parametrize("content", ["", "{}{", "[]", '{"format": 1, "markets": {"a": true}}'])
 def test_a_damaged_list_in_a_folder_is_an_error(content: str, tmp_path: Path) -> None:
     (tmp_path / KEY).write_text(content, "utf-8")
     with locked(tmp_path) as folder, pytest.raises(OutputError, match="markets that were taken down would come back"):
+        load(folder)
+
+
+def test_a_list_of_a_newer_version_is_not_called_damaged(tmp_path: Path) -> None:
+    (tmp_path / KEY).write_text('{"format": 1, "markets": {}, "reasons": {}}', "utf-8")
+    said = r"written by a newer version of this program \(unknown: reasons\); run that version, or stay with this one: "
+    with locked(tmp_path) as folder, pytest.raises(OutputError, match=said):
         load(folder)

@@ -227,7 +227,7 @@ def test_a_folder_with_foreign_files_is_left_alone(world: World) -> None:
         (b'{"hello": "world"}', "damaged"),
         (b"\xff\xfe", "damaged"),
         (f'{{"format": {FORMAT}}}'.encode(), "damaged"),
-        (b'{"format": 99, "everything": "else"}', f"format 99, this program reads {FORMAT}; upgrade it"),
+        (b'{"format": 99, "everything": "else"}', f"format 99, this program knows {FORMAT}; upgrade this program"),
     ],
 )
 def test_a_manifest_that_cannot_be_read_is_refused(world: World, output: Path, content: bytes, words: str) -> None:
@@ -242,7 +242,9 @@ def test_a_truncated_manifest_is_refused(world: World, output: Path) -> None:
     content = (output / "manifest.json").read_bytes()
     for length in (1, 100, len(content) // 2, len(content) - 3):
         (output / "manifest.json").write_bytes(content[:length])
-        with pytest.raises(OutputError, match=r"damaged \(1 errors?\); move the folder away and build again"):
+        with pytest.raises(
+            OutputError, match=r"damaged or not this program's \(1 errors?\); move the folder away and build again"
+        ):
             build_now(make_config(world.folder))
 
 
@@ -254,7 +256,7 @@ def test_a_manifest_of_a_newer_version_is_not_called_damaged_and_the_blocked_lis
     with pytest.raises(
         OutputError,
         match=r"manifest\.json: written by a newer version of this program \(unknown: shards\); run that version, or "
-        r"move the folder away and build again; keep its blocked\.json$",
+        r"stay with this one: move the folder away and build again; keep its blocked\.json$",
     ):
         build_now(make_config(world.folder))
 

@@ -211,13 +211,6 @@ def test_a_generation_that_exists_already_is_not_intended_again() -> None:
     assert manifest.intend(second, {OPEN: current("p1")}, {}, at("12:00")).retired == second.retired
 
 
-def test_the_format_of_a_file_is_read_whatever_else_it_holds() -> None:
-    assert manifest.format_of(b'{"format": 7, "else": []}') == 7
-    for content in (b"{}", b"[]", b"", b'{"format": null}'):
-        with pytest.raises(ValidationError):
-            manifest.format_of(content)
-
-
 def test_a_file_is_read_back_as_it_was_written() -> None:
     record = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
     record = settled(built(at("11:00"), OPEN="p2"), {"b": ("open", "closed")}, record)

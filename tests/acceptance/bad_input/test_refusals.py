@@ -86,7 +86,7 @@ def test_a_folder_of_someone_else_is_refused(site: Site, tmp_path: Path) -> None
 def test_a_damaged_manifest_is_refused(site: Site, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"format": 1}')
     stderr = site.refuses("build", "--set", f"output={tmp_path}")
-    assert stderr.startswith(f"error: {tmp_path}/manifest.json: damaged (")
+    assert stderr.startswith(f"error: {tmp_path}/manifest.json: damaged or not this program's (")
     assert stderr.endswith("move the folder away and build again; keep its blocked.json\n")
 
 
