@@ -20,13 +20,12 @@ from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.errors import BusyError, OutputError
 from generator.tree import files, layouts, manifest_file
-from generator.tree.files import MANIFEST
 from generator.tree.generation import PageFolder
 from generator.tree.manifest import Manifest
+from generator.tree.ownership import ELSEWHERE, Ownership
 
 _LOCK: Final = ".lock"
 _STAGING: Final = ".staging-"
-_ELSEWHERE: Final = "choose another folder with --set output=…"
 
 
 @contextmanager
@@ -47,7 +46,7 @@ def locked(root: Path) -> Iterator["Output"]:
     except OSError as error:
         # Pages are written relative to an open folder, so the error names no path.
         place = error.filename if "/" in str(error.filename) else root
-        raise OutputError(f"{place}: {filesystem.sentence(error, _ELSEWHERE)}; what is served is unchanged") from error
+        raise OutputError(f"{place}: {filesystem.sentence(error, ELSEWHERE)}; what is served is unchanged") from error
 
 
 @contextmanager
@@ -56,7 +55,7 @@ def read_only(root: Path) -> Iterator["Output"]:
     try:
         yield Output(root, root)
     except OSError as error:
-        raise OutputError(f"{root}: {filesystem.sentence(error, _ELSEWHERE)}") from error
+        raise OutputError(f"{root}: {filesystem.sentence(error, ELSEWHERE)}") from error
 
 
 def _staging_folder(root: Path) -> Path:
@@ -100,20 +99,19 @@ class Output:
 
     def __init__(self, root: Path, staging: Path) -> None:
         self._root = root
-        self._real_root = Path(os.path.realpath(root))
-        self._checked: set[Path] = set()
-        self._owned: set[str] = set()
+        self._ours = Ownership(root)
         self._staging = staging
         self._discarded = 0
 
     def manifest(self, *, is_light: bool = False) -> Manifest | None:
-        """The manifest of the last build; None when there was none. `is_light`: digests of details may be missing."""
+        """The manifest of the last build; None when there was none. `is_light`: digests of details may be missing.
+
+        Raises OutputError if it cannot be read, or if something lies where this program keeps its own.
+        """
+        self._ours.require_place_of_shards()
         found = manifest_file.read(self._root, self.read, is_light=is_light)
-        if found is None and (self._root / API_VERSION).exists():
-            raise OutputError(
-                f"{self._root / API_VERSION} exists but {self._root / MANIFEST} does not, so this program did not "
-                f"create it; move it away, or {_ELSEWHERE}"
-            )
+        if found is None:
+            self._ours.require_manifest()
         return found
 
     def read(self, name: str) -> bytes | None:
@@ -148,7 +146,7 @@ class Output:
 
     def put(self, key: str, body: bytes) -> bool:
         """Stage an object unless an identical one is in place; return whether it was staged."""
-        if filesystem.holds(self._owned_path(key), body):
+        if filesystem.holds(self._ours.path_of(key), body):
             return False
         path = f"{self._staging}/{key}"
         try:
@@ -157,20 +155,6 @@ class Output:
             self._make(Path(path).parent)
             filesystem.create(path, body, mode=_mode(key))
         return True
-
-    def _own(self, path: Path) -> Path:
-        """Return the path, or raise OutputError if a link inside the root leads to it."""
-        folder = path.parent
-        if folder not in self._checked:
-            inner = folder.relative_to(self._root)
-            if os.path.realpath(folder) != str(self._real_root / inner):
-                parts = [self._root.joinpath(*inner.parts[: count + 1]) for count in range(len(inner.parts))]
-                link = next((part for part in parts if part.is_symlink()), folder)
-                raise OutputError(
-                    f"{link}: is a symbolic link, which is not followed; replace it with a folder, or {_ELSEWHERE}"
-                )
-            self._checked.add(folder)
-        return path
 
     def has(self, name: str) -> bool:
         """Whether a file or folder is in place."""
@@ -192,15 +176,7 @@ class Output:
 
     def changed_at(self, key: str, size: int) -> int | None:
         """When the file system last changed an object, in nanoseconds; None unless one of this size is in place."""
-        return filesystem.changed_at(self._owned_path(key), size)
-
-    def _owned_path(self, key: str) -> str:
-        """The same as `_own`, for very many objects: a Path would take as long as the file system."""
-        folder = key.rpartition("/")[0]
-        if folder not in self._owned:
-            self._own(self._root / key)
-            self._owned.add(folder)
-        return f"{self._root}/{key}"
+        return filesystem.changed_at(self._ours.path_of(key), size)
 
     def size_if_unchanged(self, key: str) -> int | None:
         """An object's size in bytes; None if it, its rights or its links changed since the build ended."""
@@ -220,7 +196,7 @@ class Output:
 
     def put_pages(self, prefix: str, folders: Iterable[PageFolder]) -> int:
         """Stage all pages below the prefix, to be moved at once; return their bytes."""
-        self._own(self._root / prefix)
+        self._ours.path(self._root / prefix)
         place = self._staging / prefix
         self._make(place)
         size = 0
@@ -253,7 +229,7 @@ class Output:
 
     def move(self, key: str) -> None:
         """Move a staged object or generation into place, atomically."""
-        staged, target = f"{self._staging}/{key}", self._owned_path(key)
+        staged, target = f"{self._staging}/{key}", self._ours.path_of(key)
         try:
             os.replace(staged, target)  # noqa: PTH105 - as above
         except FileNotFoundError:
@@ -281,7 +257,7 @@ class Output:
         """Every path under `v1/` that the manifest does not name; symbolic links to folders are never ours."""
         chunks = layouts.chunk_keys(known.generations())
         prefixes = {keys.generation_prefix(*pair) for pair in known.generations()}
-        for folder, folders, names in os.walk(self._own(self._root / API_VERSION)):
+        for folder, folders, names in os.walk(self._ours.path(self._root / API_VERSION)):
             place = Path(folder).relative_to(self._root).as_posix()
             for name in [name for name in folders if keys.is_generation(f"{place}/{name}")]:
                 folders.remove(name)
@@ -303,7 +279,7 @@ class Output:
         """Delete a file or a generation: out of readers' reach at once, from the disk when the folder is unlocked."""
         self._discarded += 1
         with suppress(FileNotFoundError):
-            self._own(path).replace(self._staging / f"discarded-{self._discarded}")
+            self._ours.path(path).replace(self._staging / f"discarded-{self._discarded}")
         # Delete the parent folders that are empty now.
         with suppress(OSError):
             for folder in path.parents:

@@ -218,6 +218,15 @@ def test_a_folder_with_foreign_files_is_left_alone(world: World) -> None:
     assert not list(output.glob(".staging-*"))
 
 
+def test_a_file_where_shards_belong_is_refused_before_anything_is_written(world: World, output: Path) -> None:
+    (output / "shards").write_text("mine")
+    before = files(output, "")
+    world.advance()
+    with pytest.raises(OutputError, match=rf"^{output}/shards: is not a folder, .* move it away, or choose another fo"):
+        build_now(make_config(world.folder))
+    check_untouched(before, output)
+
+
 @pytest.mark.campaign(short=2)
 @pytest.mark.parametrize(
     ("content", "words"),
