@@ -2,7 +2,8 @@
 
 The need is a lower bound, so that no build is refused that would fit: exact for the search index, and for the pages or
 new chunks of lists with a new generation; of details it counts those of new markets, each at least as long as its item
-in a list. Objects that stay need nothing, retired generations among them; a replaced object exists twice for a moment.
+in a list, and their rows in the manifest's shards. Objects that stay need nothing, retired generations among them; a
+replaced object exists twice for a moment.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,7 +19,7 @@ from generator.cost import sizes
 from generator.cost.sizes import NO_INDEX, Change, Site
 from generator.errors import OutputError
 from generator.markets.catalog import Catalog
-from generator.tree import layouts
+from generator.tree import layouts, row_shards
 from generator.tree.generation import ItemList
 from generator.tree.manifest import Manifest
 from generator.wording import counted
@@ -106,7 +107,17 @@ def needed(site: Site, change: Change, layout: str) -> Need:
     """The space that a change needs."""
     files, size = sizes.written(site, change, layout)
     counts = (items.count for items in site.lists if items.name in change.new_generations)
-    return Need(files + sum(layouts.folder_count(layout, count) for count in counts), size)
+    folders = sum(layouts.folder_count(layout, count) for count in counts)
+    shards = _of_shards(site, change, layout)
+    return Need(files + folders + shards.files, size + shards.bytes)
+
+
+def _of_shards(site: Site, change: Change, layout: str) -> Need:
+    """The space that the shards of the manifest need, if the site is so large that it has some."""
+    if not row_shards.are_worth_it(max((items.count for items in site.lists), default=0), is_split=False):
+        return Need(0, 0)
+    files, size = row_shards.at_least(change.objects)
+    return Need(files + (len(change.new_generations) if layouts.is_cut(layout) else 0), size)
 
 
 def _shown(size: float) -> str:

@@ -13,7 +13,7 @@ from generator.config.settings import Config
 from generator.errors import CheckError, StoreError
 from generator.findings import CLOCK_TOLERANCE, Finding, clocks, error, fine, tried, warning
 from generator.publish import record, store_checks
-from generator.publish.lease import is_running
+from generator.publish.lease import Lease, is_running
 from generator.publish.record import Published
 from generator.publish.stores.factory import open_store
 from generator.publish.stores.requests import explaining_outage, what_to_check, with_retries
@@ -38,7 +38,9 @@ def findings(config: Config, clock: Clock) -> Iterator[Finding]:
     store = _StoreCheck(open_store(config), config, clock)
     # If the record cannot be read, no other check can pass.
     yield from store.record()
-    for check in (store.clock(), store.conditions(), store.exposure(), store.versions(), store.copies()):
+    for check in (
+        store.shards(), store.clock(), store.conditions(), store.exposure(), store.versions(), store.copies()
+    ):  # fmt: skip
         yield from tried(check)
 
 
@@ -66,6 +68,8 @@ class _StoreCheck:
         self._store = store
         self._config = config
         self._clock = clock
+        #: The number of the record's shards.
+        self._shards = 0
 
     def record(self) -> Iterator[Finding]:
         """Whether the store answers, and what is published there."""
@@ -74,6 +78,7 @@ class _StoreCheck:
         if published is None:
             yield from self._unpublished()
             return
+        self._shards = len(published.named_shards())
         state = f"{name}: {_state(published, now)}"
         if _is_ahead(published, now):
             yield warning(f"{state}: {_AHEAD}")
@@ -89,6 +94,12 @@ class _StoreCheck:
                 f"{name}: holds the site {site}, but base_url is {self._config.base_url}; if it is the right "
                 "target, publish once with --allow-other-site"
             )
+
+    def shards(self) -> Iterator[Finding]:
+        """Whether the record's shards, and the indexes that say what it leaves out, are whole: reads all of them."""
+        if self._shards:
+            Lease(self._store, self._config.publish.lease).read()
+            yield fine(f"{self._store.name}: all {counted(self._shards, 'shard', ',')} of the record are whole")
 
     def _unpublished(self) -> Iterator[Finding]:
         name = self._store.name

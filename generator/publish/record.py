@@ -98,6 +98,10 @@ class Published(StoredModel):
         """The object's bytes."""
         return self.model_dump_json(by_alias=True).encode() + b"\n"
 
+    def named_shards(self) -> frozenset[str]:
+        """The names of all shards that a root names."""
+        return frozenset((*self.built.shard_names, *self.retirements)) - {""}
+
     def due_generations(self) -> dict[tuple[str, str], Current]:
         """The generations that are due, by list and name."""
         return {entry.pair: entry for entry in self.due}

@@ -1,5 +1,6 @@
 """A build that does not fit on the disk is refused before anything is written; one that fits is not."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -14,13 +15,15 @@ from generator import filesystem
 from generator.api import cursors, keys
 from generator.api.contract import SORTS
 from generator.builder import disk_space, search_index
+from generator.builder.disk_space import Need
 from generator.config.settings import Config
 from generator.cost.sizes import Change, ListSize, Site
 from generator.errors import OutputError
 from generator.markets.catalog import Catalog
-from generator.tree import pages
+from generator.tree import pages, row_shards
 from generator.tree.generation import ItemList
 from generator.tree.layouts import LAYOUTS
+from generator.tree.manifest import Manifest
 from tests.support.builds import NOW, build_now, files, make_config
 from tests.support.disks import Disk
 from tests.support.rows import insert_market, market_id, public_market
@@ -107,6 +110,29 @@ def test_the_space_of_a_list_is_estimated_exactly(count: int) -> None:
     need = disk_space.needed(site, Change(names, names, 0, 0), pages.LAYOUT)
     assert need.files == len(written) + len(folders)
     assert need.bytes == pytest.approx(sum(map(len, written)), rel=0.01)
+
+
+@pytest.mark.parametrize("known", [0, 4_000])
+def test_the_shards_of_a_large_manifest_need_space_too(known: int) -> None:
+    ids = [market_id(number) for number in range(5_000)]
+    digests = {market: hashlib.sha256(market.encode()).hexdigest()[:32] for market in ids}
+    before, after = (_named({market: digests[market] for market in part}) for part in (ids[:known], ids))
+    new = set(row_shards.split(after)) - set(row_shards.split(before))
+    site = Site((ListSize("all/new", len(ids), 0),), len(ids), 0)
+    changed = len(ids) - known
+    need = disk_space.needed(site, Change(frozenset(), frozenset(), changed, 0), "chunks")
+    assert len(new) / 3 <= need.files - changed <= len(new)
+    assert 0.9 * sum(map(len, new)) <= need.bytes <= sum(map(len, new))
+    small = Site((ListSize("all/new", 900, 0),), 5_000, 0)
+    assert disk_space.needed(small, Change(frozenset(), frozenset(), changed, 0), "chunks") == Need(changed, 0)
+
+
+def _named(digests: dict[str, str]) -> Manifest:
+    return Manifest(
+        complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="chunks", lists={},
+        retired=(), objects={keys.detail(market): digest for market, digest in digests.items()},
+        markets=dict.fromkeys(digests, ("open",)),
+    )  # fmt: skip
 
 
 # ── the search index ──────────────────────────────────────────────────────────────────────────────────────────────

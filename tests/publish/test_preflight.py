@@ -9,6 +9,7 @@ from generator.config import demo
 from generator.publish import record
 from tests.support.commands import run
 from tests.support.publishing import Site, hour
+from tests.support.records import named_shards, sharded
 from tests.support.s3.behaviour import Fault
 
 NAME = "s3://markets/api"
@@ -126,6 +127,21 @@ def test_a_record_of_a_newer_format_is_reported_as_a_publish_reports_it(site: Si
     (line,) = [line for line in found(site, 1) if line.startswith("error")]
     assert line == f"error: {site.refused(1, 'publish')}"
     assert line.endswith("format 2, this program knows 1; upgrade this program")
+
+
+@pytest.mark.parametrize("body", [None, b"{}\n[]"], ids=["missing", "altered"])
+def test_a_damaged_shard_of_the_record_is_an_error_with_the_remedy(site: Site, body: bytes | None) -> None:
+    site.edit(1, question="New?")
+    with sharded():
+        site.done("rebuild", "--as-of", hour(1))
+        whole, keys = site.stored(), named_shards(site.stored())
+        at(site, datetime.fromisoformat(hour(1)) + timedelta(minutes=10))
+        assert f"fine: {NAME}: all {len(keys)} shards of the record are whole" in found(site)
+        damaged = min(keys)
+        site.remove(damaged) if body is None else site.put(damaged, body)
+        said = f"error: {NAME}: {damaged}: {'missing' if body is None else 'altered'}; it is part of the record, which "
+        assert f"{said}`public-markets rebuild --verify` writes anew" in found(site, 1)
+        assert site.stored().keys() == whole.keys() - ({damaged} if body is None else set()), "it repairs nothing"
 
 
 def test_a_store_that_does_not_answer_is_asked_once(site: Site) -> None:

@@ -47,8 +47,7 @@ def named_shards(objects: Mapping[str, bytes]) -> set[str]:
     root = objects.get(record.KEY)
     if root is None:
         return set()
-    found = record.decoded(root)
-    return {f"{SHARDS}{name}" for name in (*found.built.shard_names, *found.retirements) if name}
+    return {f"{SHARDS}{name}" for name in record.decoded(root).named_shards()}
 
 
 #: Markets per shard in tests: few, so that small sites have several.
