@@ -9,7 +9,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
-from generator.api.forms import Day, Timestamp, Uuid
+from generator.api import forms
+from generator.api.forms import Count, Day, NonNegative, Probability, Timestamp, Uuid
 
 API_VERSION: Final = "v1"
 
@@ -52,29 +53,12 @@ CATEGORY_LENGTH: Final = 100
 #: Maximum length of `q`, in Unicode code points.
 Q_LENGTH: Final = 100
 
-Probability = Annotated[float, Field(ge=0, le=1)]
 Price = Annotated[float, Field(ge=PRICE_MIN, le=PRICE_MAX)]
-NonNegative = Annotated[float, Field(ge=0)]
-Count = Annotated[int, Field(ge=0)]
-
-
-def _has_no_control_character(text: str) -> str:
-    if any(ord(letter) < 0x20 or 0x7F <= ord(letter) < 0xA0 for letter in text):  # noqa: PLR2004 - C0, DEL and C1
-        raise ValueError("holds a control character")
-    return text
-
-
-def _is_not_blank(text: str) -> str:
-    if not text.strip():
-        raise ValueError("is empty")
-    return text
-
-
 CategoryName = Annotated[
     str,
     StringConstraints(max_length=CATEGORY_LENGTH),
-    AfterValidator(_is_not_blank),
-    AfterValidator(_has_no_control_character),
+    AfterValidator(forms.is_not_blank),
+    AfterValidator(forms.has_no_control_character),
 ]
 IfPresent = Field(exclude_if=lambda value: value is None)
 #: Fields of the extended variant; None is omitted on the wire.

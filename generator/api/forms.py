@@ -1,9 +1,9 @@
-"""Texts of a fixed form on the wire: ids, instants and days, as types of the contract's fields."""
+"""Values of a fixed form on the wire, as types of the contract's fields: ids, instants, days, numbers within bounds."""
 
 from datetime import date, datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, StringConstraints, WithJsonSchema
+from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
 
 
 def _instant(text: str) -> str:
@@ -34,3 +34,20 @@ Day = Annotated[
     AfterValidator(_day),
     WithJsonSchema({"type": "string", "format": "date"}),
 ]
+Probability = Annotated[float, Field(ge=0, le=1)]
+NonNegative = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=0)]
+
+
+def has_no_control_character(text: str) -> str:
+    """Return the text; raise ValueError if it holds a control character."""
+    if any(ord(letter) < 0x20 or 0x7F <= ord(letter) < 0xA0 for letter in text):  # noqa: PLR2004 - C0, DEL and C1
+        raise ValueError("holds a control character")
+    return text
+
+
+def is_not_blank(text: str) -> str:
+    """Return the text; raise ValueError if it is empty or white space."""
+    if not text.strip():
+        raise ValueError("is empty")
+    return text

@@ -137,8 +137,8 @@ def optional(convert: Any) -> BeforeValidator:
 _Time = Annotated[forms.Timestamp, BeforeValidator(timestamp)]
 _Day = Annotated[forms.Day, BeforeValidator(day)]
 _Uuid = Annotated[forms.Uuid, BeforeValidator(ids.uuid)]
-_Probability = Annotated[contract.Probability, BeforeValidator(probability)]
-_Amount = Annotated[contract.NonNegative, BeforeValidator(number)]
+_Probability = Annotated[forms.Probability, BeforeValidator(probability)]
+_Amount = Annotated[forms.NonNegative, BeforeValidator(number)]
 _Text = Annotated[str, BeforeValidator(text)]
 _OptionalText = Annotated[str | None, optional(text)]
 
@@ -189,7 +189,7 @@ class MarketRow(contract.PublicMarketDetailMarket):
     created_at: _Time
     resolved_at: Annotated[forms.Timestamp | None, optional(timestamp)]
     last_activity_at: _Time
-    trader_count: Annotated[contract.Count, BeforeValidator(integer)]
+    trader_count: Annotated[forms.Count, BeforeValidator(integer)]
     description: _OptionalText
     pool_yes: _Amount
     pool_no: _Amount

@@ -27,8 +27,8 @@ class BuildRecord(contract.Closed):
     generator: str
     variant: contract.Variant
     layout: Literal["pages", "chunks"]
-    markets: contract.Count
-    lists: dict[str, contract.Count]
+    markets: forms.Count
+    lists: dict[str, forms.Count]
     categories: Annotated[list[Category] | None, contract.IfPresent] = None
 
 
