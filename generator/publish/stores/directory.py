@@ -25,11 +25,13 @@ from generator.publish.stores.aside import AsideFile
 from generator.publish.stores.directory_errors import REMEDY, existing, explained, explanation
 from generator.publish.stores.lock_file import LockFile
 from generator.publish.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
+from generator.publish.stores.turns import Turns
 from generator.tree import files
 
 _LOCK: Final = ".lock-publish"
 #: How the names of temporary files for atomic replacement begin; each writing thread has its own.
 _TEMPORARY: Final = ".aside-publish"
+#: The most threads that put at a time, if the file system is slow.
 _PARALLEL: Final = 8
 #: Bytes to put before having the disk write them.
 _FLUSHED_AT_ONCE: Final = 32 << 20
@@ -64,6 +66,7 @@ class Directory:
         self._thread_lock = threading.Lock()
         self._ahead = filesystem.WriteAhead(self._root)
         self._unflushed = 0
+        self._turns = Turns(_PARALLEL)
         self._own = _Thread()
 
     def now(self) -> datetime:
@@ -169,9 +172,12 @@ class Directory:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """A block in which this thread takes the lock once, and looks once whether links lead to a folder."""
+        """A block in which this thread takes the lock once, and looks once whether links lead to a folder.
+
+        It must not be within another: a thread may have to wait for its turn.
+        """
         own = self._own
-        with ExitStack() as lock:
+        with self._turns.taken(), ExitStack() as lock:
             own.lock, own.has_lock, own.folders = lock, False, {}
             try:
                 yield

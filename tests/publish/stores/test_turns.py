@@ -1,0 +1,65 @@
+"""How many threads put files at a time."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from pathlib import Path
+from threading import Barrier, BrokenBarrierError
+
+import pytest
+
+from generator.publish.stores.directory import Directory
+from generator.publish.stores.turns import Turns
+
+THREADS = 3
+
+
+def work_at_once(turn: Callable[[], AbstractContextManager[None]]) -> bool:
+    """Whether all threads get a turn at the same time."""
+    barrier = Barrier(THREADS)
+
+    def work(_: int) -> bool:
+        with turn():
+            try:
+                barrier.wait(0.1)
+            except BrokenBarrierError:
+                return False
+            return True
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return all(pool.map(work, range(THREADS)))
+
+
+@pytest.mark.parametrize(
+    ("elapsed_s", "cpu_s", "at_once"),
+    [
+        pytest.param(10.0, 9.0, False, id="hardly waiting"),
+        pytest.param(10.0, 1.0, True, id="mostly waiting"),
+        pytest.param(0.1, 0.01, False, id="too short to tell"),
+    ],
+)
+def test_threads_take_turns_unless_the_disk_lets_them_wait(
+    elapsed_s: float, cpu_s: float, *, at_once: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = Turns(THREADS)
+    with monkeypatch.context() as patch:
+        for name, taken_s in (("monotonic", elapsed_s), ("thread_time", cpu_s)):
+            patch.setattr(time, name, iter((0.0, taken_s)).__next__)
+        with turns.taken():
+            pass
+        for name in ("monotonic", "thread_time"):  # the next turns take no time
+            patch.setattr(time, name, lambda: 0.0)
+        assert work_at_once(turns.taken) is at_once
+
+
+def test_a_turn_ends_with_an_error() -> None:
+    turns = Turns(THREADS)
+    with pytest.raises(ValueError, match="broken"), turns.taken():
+        raise ValueError("broken")
+    with turns.taken():
+        pass
+
+
+def test_threads_put_files_into_a_directory_one_after_the_other(tmp_path: Path) -> None:
+    assert not work_at_once(Directory(tmp_path).together)
