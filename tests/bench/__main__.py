@@ -3,7 +3,7 @@
 import argparse
 from typing import Final
 
-from tests.bench import build, change, details, growth, layouts, parts, peers, publish, record, search, serving
+from tests.bench import build, change, cluster, details, growth, layouts, parts, peers, publish, record, search, serving
 from tests.bench.runner import Options
 
 #: In the order in which they run.
@@ -17,6 +17,7 @@ PARTS: Final[dict[str, parts.Part]] = {
     "serving": serving.run,
     "growth": growth.run,
     "layouts": layouts.run,
+    "cluster": cluster.run,
     "search": search.run,
 }
 

@@ -8,12 +8,23 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+import psycopg
+
 from generator.demo.database import seed
 from generator.source.relations import RELATIONS
+from tests.bench import processes
 from tests.bench.runner import Runner, provided, say
 from tests.support import postgres
 from tests.support.builds import AS_OF
-from tests.support.rows import create_database, insert_fill, insert_fx_member, insert_market, insert_order, insert_point
+from tests.support.rows import (
+    create_database,
+    fill_id,
+    insert_fill,
+    insert_fx_member,
+    insert_market,
+    insert_order,
+    insert_point,
+)
 
 _TYPES: Final = {
     "id": "uuid",
@@ -127,6 +138,45 @@ def trade(path: Path, share: float, seed: int = 1) -> int:
             insert_point(connection, moment, market_id=market_id)
         connection.execute("COMMIT")
     return len(chosen)
+
+
+def add_postgresql_versions(url: str) -> None:
+    """Let a PostgreSQL database tell which markets changed, by `trade_on_postgresql`."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("ALTER TABLE markets ADD COLUMN detail_version bigint NOT NULL DEFAULT 1")
+
+
+def trade_on_postgresql(url: str, markets: int, seed: int = 1) -> int:
+    """Trade once in that many open markets, at most in all, and return their number."""
+    moment = AS_OF - timedelta(seconds=1)
+    with psycopg.connect(url) as connection:
+        found = connection.execute(
+            f"SELECT id FROM markets WHERE {_VISIBLE} AND status = 'open' ORDER BY id"
+        ).fetchall()
+        chosen = random.Random(seed).sample(found, min(markets, len(found)))  # noqa: S311 - the same markets every time
+        for number, (market_id,) in zip(count(seed * _FILLS), chosen, strict=False):
+            connection.execute(
+                "UPDATE markets SET prob = least(0.98, prob + 0.01), volume = volume + 10, "
+                "trader_count = trader_count + 1, last_activity_at = %s, detail_version = detail_version + 1 "
+                "WHERE id = %s",
+                [moment, market_id],
+            )
+            fill = [fill_id(number), market_id, 10.0, 20.0, 0.5, moment]
+            names = "id, market_id, amount, shares, price, created_at"
+            connection.execute(f"INSERT INTO fills ({names}) VALUES (%s, %s, %s, %s, %s, %s)", fill)
+            connection.execute("INSERT INTO probabilities VALUES (%s, %s, 0.5)", [market_id, moment])
+    return len(chosen)
+
+
+def server_process(url: str) -> int | None:
+    """The process id of a PostgreSQL server on this machine; None if the server runs on another."""
+    with psycopg.connect(url) as connection:
+        backend = connection.info.backend_pid
+        try:
+            is_here = Path(f"/proc/{backend}/comm").read_text("utf-8").startswith("postgres")
+        except FileNotFoundError:
+            is_here = False
+        return processes.parent(backend) if is_here else None
 
 
 def uniform(path: Path, *, markets: int, points: int, fills: int) -> Path:

@@ -53,6 +53,8 @@ class Options:
     aws: str = "aws"
     #: Where databases of demo markets are kept for later runs; None: only for this one.
     databases: Path | None = None
+    #: The URL of a large PostgreSQL database, which the part `cluster` builds instead of its own.
+    million: str | None = None
 
     def markets(self, number: int) -> int:
         """The number of markets to use; `number` is that of the published figures."""

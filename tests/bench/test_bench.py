@@ -14,7 +14,19 @@ import pytest
 
 from generator.api.keys import LISTS
 from generator.tree.shards import LEAST
-from tests.bench import build, change, changes, changing, databases, packed, peers, record
+from tests.bench import (
+    build,
+    change,
+    changes,
+    changing,
+    databases,
+    local_cluster,
+    million,
+    packed,
+    peers,
+    processes,
+    record,
+)
 from tests.bench.buckets import Buckets, Server
 from tests.bench.changes import exponent
 from tests.bench.growth import weighed
@@ -289,3 +301,40 @@ def test_the_benchmark_of_the_record_publishes_to_its_store(tmp_path: Path) -> N
     config = make_config(tmp_path, layout="chunks", publish__single_writer=True)
     built = record.first(LEAST, random.Random(1))  # noqa: S311 - equal figures
     assert record.publish(record.Memory(), built, built, config).requests["PUT"] > 30
+
+
+# ── builds with a cluster ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_seconds_in_which_no_worker_works_are_the_coordinators_alone() -> None:
+    def at(second: float, coordinator: float, worker: float, database: float) -> processes.Sample:
+        used = {million.COORDINATOR: coordinator, "worker 1": worker, "worker 2": 0.0, million.DATABASE: database}
+        return processes.Sample(second, {local_cluster.SCHEDULER: 0.0, **used})
+
+    seconds = [(0, 0, 0, 0), (10, 9, 0, 1), (20, 13, 9, 3), (22, 14, 9.1, 3), (30, 20, 9.2, 3), (31, 20, 9.2, 3)]
+    log = [
+        {"stage": "read", "duration_ms": 8000, "time": "1970-01-01T00:00:10Z"},
+        {"message": "something else"},
+        {"stage": "render", "duration_ms": 20000, "time": "1970-01-01T00:00:30Z"},
+    ]
+    ends = million.ends(log)
+    assert ends == {million.START: 2, "read": 10, "render": 30}
+    found = million.parts([at(*each) for each in seconds], ends, ["worker 1", "worker 2"])
+    assert [(name, part.wall_s, part.alone_s) for name, part in found.items()] == [
+        (million.START, 0, 0), ("read", 10, 10), ("render", 20, 10), (million.END, 1, 1)
+    ]  # fmt: skip
+    whole = sum(found.values(), million.Part())
+    assert (whole.beside_s, whole.serial_s, whole.database_beside_s) == (4, 25, 2)
+    assert [round(whole.calculated_s(workers), 1) for workers in (1, 2, 32)] == [32.2, 26.6, 25]
+
+
+def test_the_time_and_the_peak_memory_of_running_processes_are_sampled() -> None:
+    child = "import sys; x = bytearray(60 << 20); print(flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", child], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()
+        with processes.watched({"child": process.pid}) as watch:
+            assert process.pid in processes.family(processes.parent(process.pid))
+        process.communicate()
+    assert watch.peaks["child"] > 60
+    assert watch.samples[-1].cpu_s["child"] == processes.cpu_s([process.pid]) + watch.samples[0].cpu_s["child"] > 0

@@ -1,0 +1,104 @@
+"""A Dask scheduler and workers on this machine, started as an operator starts them."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from tests.bench import processes
+from tests.bench.runner import say
+from tests.support.builds import ROOT
+from tests.support.servers import free_port
+from tests.support.waiting import PATIENCE_S
+
+#: Workers, of one thread each.
+WORKERS: Final = 2
+SCHEDULER: Final = "scheduler"
+NANNY: Final = "nanny"
+
+
+@dataclass(frozen=True)
+class LocalCluster:
+    """A scheduler that answers at an address, and its processes (ids) by name."""
+
+    address: str
+    pids: Mapping[str, int]
+
+    @property
+    def workers(self) -> list[str]:
+        """The names of its workers."""
+        return [name for name in self.pids if name not in {SCHEDULER, NANNY}]
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop all processes during the block: idle ones take a tenth of a processor."""
+        for pid in self.pids.values():
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in self.pids.values():
+                os.kill(pid, signal.SIGCONT)
+
+    def forget_peaks(self) -> None:
+        """Let the peak memory of all processes begin anew."""
+        for pid in self.pids.values():
+            processes.forget_peak(pid)
+
+    def peak_mib(self) -> float:
+        """The peak memory of the largest process."""
+        return max(map(processes.peak_mib, self.pids.values()))
+
+    def cpu_s(self) -> float:
+        """CPU seconds of all its processes until now."""
+        return processes.cpu_s(self.pids.values())
+
+
+@contextmanager
+def running(url: str, folder: Path, workers: int = WORKERS) -> Iterator[LocalCluster]:
+    """Run a cluster during the block, whose workers read the database `url`; files go to `folder`."""
+    address = f"tcp://127.0.0.1:{free_port()}"
+    common = ["--no-dashboard"]
+    started = []
+    say(f"starting a Dask scheduler and {workers} workers")
+    try:
+        started.append(_start(folder, url, "dask_scheduler", "--host", address, *common))
+        count = ["--nworkers", str(workers), "--nthreads", "1"]
+        started.append(_start(folder, url, "dask_worker", address, *count, "--local-directory", folder, *common))
+        scheduler, nanny = (process.pid for process in started)
+        named = {f"worker {number}": pid for number, pid in enumerate(_worker_pids(address, workers), 1)}
+        yield LocalCluster(address, {SCHEDULER: scheduler, NANNY: nanny, **named})
+    finally:
+        for process in reversed(started):
+            process.terminate()
+        for process in reversed(started):
+            _end(process)
+
+
+def _start(folder: Path, url: str, module: str, *arguments: str | Path) -> subprocess.Popen[bytes]:
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "PUBLIC_MARKETS_SOURCE__URL": url}
+    command = [sys.executable, "-m", f"distributed.cli.{module}", *arguments]
+    with (folder / f"{module}.log").open("ab") as log:
+        return subprocess.Popen(command, cwd=folder, env=environ, stdout=log, stderr=log)
+
+
+def _worker_pids(address: str, workers: int) -> list[int]:
+    """The ids of the workers' processes, once all have come."""
+    distributed: Any = import_module("distributed")  # untyped; only here, as other benchmarks need no Dask
+    with distributed.Client(address, timeout=PATIENCE_S, set_as_default=False) as client:
+        client.wait_for_workers(workers, timeout=PATIENCE_S)
+        return sorted(client.run(os.getpid).values())
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
