@@ -94,10 +94,11 @@ class _Race:
     def _build(self, way: str, output: Path, minutes: int) -> Build:
         """Build with the cluster, or while it is paused."""
         has_cluster, cluster = way == _CLUSTER, self.cluster
-        settings = {"source__url": self.url, "output": output, "layout": "chunks", "fills_window_step": "1 h"}
+        settings = {"output": output, "layout": "chunks", "fills_window_step": "1 h"}
         settings |= {"cluster": cluster.address} if has_cluster else {}
         as_of = (AS_OF + timedelta(minutes=minutes)).isoformat()
         command = product("build", "--as-of", as_of, folder=self.runner.root, **settings)
+        command = replace(command, environ={"PUBLIC_MARKETS_SOURCE__URL": self.url})
         database = databases.server_process(self.url)
         cluster.forget_peaks()
         before = _cpu_s(database), cluster.cpu_s()
