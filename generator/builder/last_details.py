@@ -18,7 +18,7 @@ from generator.markets.catalog import Market
 from generator.markets.fills import Window
 from generator.source import address
 from generator.source.fill_windows import EarlierCounts
-from generator.tree import files, fingerprints, manifest
+from generator.tree import fingerprints, manifest
 from generator.tree.fingerprints import Made
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
@@ -89,7 +89,7 @@ class LastDetails:
         # A later as-of may have made remarks about future times, which an earlier one must make again.
         if previous is None or not previous.complete or previous.as_of > as_of:
             return cls(folder, shape)
-        found = fingerprints.parsed(folder.read(files.FINGERPRINTS))
+        found = fingerprints.load(folder)
         if found is None or (found.as_of, found.shape) != (previous.as_of, shape):
             return cls(folder, shape)
         return cls(folder, shape, previous.objects, found.details)

@@ -8,6 +8,8 @@ SHARDS: Final = "shards/"
 REPORT: Final = "report.json"
 #: What the details were made of: digests of what the database says of each, which are not public either.
 FINGERPRINTS: Final = "details.json"
+#: What a large one says of single markets.
+FINGERPRINT_SHARDS: Final = "details/"
 #: The blocked list, which a store holds under the same name.
 BLOCKED: Final = "blocked.json"
 #: The inspection page and the API documentation.
@@ -22,3 +24,8 @@ RENDERER: Final = f"{VENDOR}/rapidoc-min.js"
 PAGES: Final = (
     INSPECTION, DOCUMENTATION, RENDERER, f"{VENDOR}/rapidoc-min.js.LICENSE.txt", f"{VENDOR}/LICENSE.txt"
 )  # fmt: skip
+
+
+def is_private(name: str) -> bool:
+    """Whether only the user who builds or publishes may read a file."""
+    return name in PRIVATE or name.startswith(FINGERPRINT_SHARDS)

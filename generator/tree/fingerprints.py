@@ -1,14 +1,18 @@
 """What the details in the output folder were made of, so that a build need not read again what did not change.
 
 The file is saved after the details have moved into place and before the manifest is complete. So it never says more
-than the disk holds, if the manifest is complete and of the same build.
+than the disk holds, if the manifest is complete and of the same build. What a large one says of markets lies in shards
+named by their content, so that a build writes only those of what changed; without one of them, nothing is known.
 """
 
-from collections.abc import Iterable, Mapping
+import operator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
+from pydantic_core import from_json, to_json
 
+from generator.tree import files, row_shards
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 from generator.tree.stored import StoredModel
@@ -32,12 +36,14 @@ class Made(NamedTuple):
 class Fingerprints(StoredModel):
     """What the build of `as_of` made each detail of, by market id; `shape` stands for the program and its settings.
 
-    Markets with quarantined rows or remarks are left out: every build must read them, to report them.
+    Markets with quarantined rows or remarks are left out: every build must read them, to report them. A large file has
+    the names of its `shards` in place of `details`.
     """
 
     as_of: str
     shape: str
     details: Mapping[str, Made]
+    shards: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
 
     def stamped(self, folder: Output, manifest: Manifest) -> "Fingerprints":
         """The same, now that every file is in place."""
@@ -61,8 +67,66 @@ def stamps(folder: Output, keys: Iterable[str], made: Made) -> tuple[int, ...]:
 
 
 def parsed(content: bytes | None) -> Fingerprints | None:
-    """The content of a file; None if it is missing, damaged or of another version."""
+    """What the file itself says; None if it is missing, damaged or of another version."""
     try:
         return Fingerprints.model_validate_json(content) if content else None
     except ValidationError:
         return None
+
+
+def load(folder: Output) -> Fingerprints | None:
+    """What a folder says of its details; None if anything of it is missing, damaged or of another version."""
+    found = parsed(folder.read(files.FINGERPRINTS))
+    if found is None or not found.shards:
+        return found
+    details = dict[str, Made]()
+    for name in found.shards:
+        body = folder.read(_key(name))
+        if body is None or row_shards.name_of(body) != name:
+            return None
+        try:
+            details.update(_joined(body))
+        except (KeyError, TypeError, ValueError):  # of a newer version
+            return None
+    return found.model_copy(update={"details": details, "shards": ()})
+
+
+def save(folder: Output, made: Fingerprints) -> None:
+    """Replace what the folder says of its details, as far as it changed."""
+    names = tuple(_put_shards(folder, made.details)) if _is_large(folder, made) else ()
+    content = made.model_copy(update={"details": {}, "shards": names}).encoded() if names else made.encoded()
+    if not made.details:
+        if folder.has(files.FINGERPRINTS):
+            folder.discard_key(files.FINGERPRINTS)
+    elif content != folder.read(files.FINGERPRINTS):
+        folder.save(files.FINGERPRINTS, content)
+    for stale in set(folder.names(files.FINGERPRINT_SHARDS)) - {*names}:
+        if row_shards.is_name(stale):
+            folder.discard_key(_key(stale))
+
+
+def _is_large(folder: Output, made: Fingerprints) -> bool:
+    is_split = folder.has(files.FINGERPRINT_SHARDS)
+    return bool(made.details) and row_shards.are_worth_it(len(made.details), is_split=is_split)
+
+
+def _put_shards(folder: Output, details: Mapping[str, Made]) -> Iterator[str]:
+    """Put the shards that are not in place; yields the names of all."""
+    # They are not flushed to the disk: one that a crash damages has another digest, and then nothing is known.
+    for ids in row_shards.grouped(sorted(details)):
+        body = to_json({"ids": ids, "made": [*zip(*(details[market_id] for market_id in ids), strict=True)]})
+        name = row_shards.name_of(body)
+        if folder.put(_key(name), body):
+            folder.move(_key(name))
+        yield name
+
+
+def _joined(body: bytes) -> Iterator[tuple[str, Made]]:
+    """What a shard says of markets, by id: the columns of `Made`, which reads faster than rows."""
+    content = from_json(body)
+    *columns, changed = content["made"]
+    return zip(content["ids"], map(Made, *columns, map(tuple, changed)), strict=True)
+
+
+def _key(name: str) -> str:
+    return f"{files.FINGERPRINT_SHARDS}{name}"

@@ -88,7 +88,7 @@ def _lock(root: Path) -> Iterator[None]:
 
 
 def _mode(name: str) -> int:
-    return filesystem.PRIVATE if name in files.PRIVATE else filesystem.PUBLIC
+    return filesystem.PRIVATE if files.is_private(name) else filesystem.PUBLIC
 
 
 class Output:

@@ -30,11 +30,12 @@ class Ownership:
 
     def require_place_of_shards(self) -> None:
         """Raise OutputError if anything but a folder lies where shards belong."""
-        place = self._root / files.SHARDS
-        if place.exists() and not place.is_dir():
-            raise OutputError(
-                f"{place}: is not a folder, but this program keeps one of that name there; move it away, or {ELSEWHERE}"
-            )
+        for place in (self._root / files.SHARDS, self._root / files.FINGERPRINT_SHARDS):
+            if place.exists() and not place.is_dir():
+                raise OutputError(
+                    f"{place}: is not a folder, but this program keeps one of that name there; move it away, or "
+                    f"{ELSEWHERE}"
+                )
 
     def path(self, path: Path) -> Path:
         """Return the path, or raise OutputError if a link inside the root leads to it."""

@@ -79,6 +79,11 @@ def _others(built: Manifest, details: int) -> Collection[str]:
     return built.objects.keys() - set(map(keys.detail, built.markets.keys() | built.slugs.keys()))
 
 
+def grouped(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Sorted names in groups: one that comes or goes changes one group or two, however many there are."""
+    return (names[first:last] for first, last in _groups(names))
+
+
 def _groups(names: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Where the groups of sorted names begin and end."""
     borders = [place for place, name in enumerate(names) if place and not crc32(name.encode()) % _MEAN]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from generator.api import keys
-from generator.tree import files, layouts, manifest
+from generator.tree import files, fingerprints, layouts, manifest
 from generator.tree.artifact import Artifact
 from generator.tree.fingerprints import Fingerprints
 from generator.tree.folder import Output
@@ -151,7 +151,7 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
         for key in filter(keys.is_first_page, stale):
             folder.discard_key(key)
     if rendered.fingerprints:
-        _save_fingerprints(folder, rendered.fingerprints.stamped(folder, rendered.manifest))
+        fingerprints.save(folder, rendered.fingerprints.stamped(folder, rendered.manifest))
     if is_new:
         folder.save(files.MANIFEST, content)
     saving.sweep()
@@ -170,15 +170,6 @@ def _move(folder: Output, rendered: Rendered, saving: Saving, intent: bytes) -> 
     folder.save(files.MANIFEST, intent)
     for key in rendered.staged.changed:
         folder.move(key)
-
-
-def _save_fingerprints(folder: Output, made: Fingerprints) -> None:
-    content = made.encoded()
-    if not made.details:
-        if folder.has(files.FINGERPRINTS):
-            folder.discard_key(files.FINGERPRINTS)
-    elif content != folder.read(files.FINGERPRINTS):
-        folder.save(files.FINGERPRINTS, content)
 
 
 def purge_retired(folder: Output, before: Manifest) -> Manifest:

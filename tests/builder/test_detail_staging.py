@@ -382,7 +382,7 @@ def test_an_audit_counts_the_fills_of_its_sample_too(built: Site) -> None:
 
 
 def made(output: Path) -> Mapping[str, Made]:
-    found = fingerprints.parsed(Output(output, output).read(files.FINGERPRINTS))
+    found = fingerprints.load(Output(output, output))
     return found.details if found else {}
 
 

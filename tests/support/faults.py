@@ -19,7 +19,8 @@ from typing import Any, Final
 
 from generator.api import cursors, keys
 from generator.api.contract import SORTS, STATES_OF_FILTER
-from generator.tree import files, manifest, manifest_file, pages
+from generator.tree import files, fingerprints, manifest, manifest_file, pages
+from generator.tree.folder import Output
 from generator.tree.layouts import object_keys
 from generator.tree.manifest import Manifest
 from generator.tree.pages import size_at
@@ -263,7 +264,11 @@ def check_whole(output: Path) -> Manifest:
     root = manifest_file.decoded(output, (output / "manifest.json").read_bytes())
     shards = {path.name for path in (output / files.SHARDS).glob("*")}
     assert shards == (root.row_shards.all() if root.row_shards else set())
-    assert {path.name for path in output.iterdir()} - {OF_VERSIONS, *([files.SHARDS[:-1]] if shards else [])} == NAMES
+    made = fingerprints.parsed(Output(output, output).read(files.FINGERPRINTS))
+    of_details = {path.name for path in (output / files.FINGERPRINT_SHARDS).glob("*")}
+    assert of_details == {*(made.shards if made else ())}
+    folders = [files.SHARDS[:-1]] * bool(shards) + [files.FINGERPRINT_SHARDS[:-1]] * bool(of_details)
+    assert {path.name for path in output.iterdir()} - {OF_VERSIONS, *folders} == NAMES
     return record
 
 

@@ -1,0 +1,104 @@
+"""What a folder says of its details: in shards if it is large, and nothing is known if anything of it is damaged."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from generator.tree import files, fingerprints
+from generator.tree.fingerprints import Fingerprints, Made
+from generator.tree.folder import Output, locked
+from tests.support.records import sharded
+from tests.support.rows import market_id
+from tests.tree.test_manifest_saving import killed
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Iterator[Path]:
+    with sharded():
+        yield tmp_path / "output"
+
+
+def made(as_of: str = "12:00", changed: int = 0) -> Fingerprints:
+    """What a build made of forty markets, of which it changed so many."""
+    details = {
+        market_id(number): Made("v2" if number < changed else "v1", "m", 100, 3, as_of[:2], (number,) * (number % 3))
+        for number in range(40)
+    }
+    return Fingerprints(as_of=as_of, shape="s", details=details if as_of[:2] == "12" else {})
+
+
+def save(output: Path, *states: Fingerprints) -> Fingerprints | None:
+    with locked(output) as folder:
+        for state in states:
+            fingerprints.save(folder, state)
+        return fingerprints.load(folder)
+
+
+def shards_of(output: Path) -> dict[str, Path]:
+    return {path.name: path for path in (output / files.FINGERPRINT_SHARDS).glob("*")}
+
+
+def test_a_change_of_one_market_writes_one_shard_and_deletes_the_former(output: Path) -> None:
+    assert save(output, made()) == made()
+    before = {name: path.stat().st_ino for name, path in shards_of(output).items()}
+    assert save(output, made("12:01", 1)) == made("12:01", 1)
+    after = {name: path.stat().st_ino for name, path in shards_of(output).items()}
+    assert len(before) > 5
+    assert [len(before.items() - after.items()), len(after.items() - before.items())] == [1, 1]
+    assert market_id(7) not in (output / files.FINGERPRINTS).read_text()
+    assert {path.stat().st_mode & 0o777 for path in shards_of(output).values()} == {0o600}
+
+
+def test_a_large_file_of_an_earlier_version_is_read_and_split_by_the_next_build(output: Path) -> None:
+    output.mkdir()
+    (output / files.FINGERPRINTS).write_bytes(made().encoded())
+    with locked(output) as folder:
+        assert fingerprints.load(folder) == made()
+    assert save(output, made()) == made()
+    assert shards_of(output)
+
+
+@pytest.mark.parametrize("damage", ["missing", "altered"])
+def test_nothing_is_known_without_a_shard_and_the_next_build_repairs_it(output: Path, damage: str) -> None:
+    save(output, made())
+    path = min(shards_of(output).values())
+    path.unlink() if damage == "missing" else path.write_bytes(path.read_bytes()[:-1])
+    with locked(output) as folder:
+        assert fingerprints.load(folder) is None
+    assert save(output, made()) == made()
+
+
+def test_where_nothing_is_known_of_details_nothing_is_left(output: Path) -> None:
+    save(output, made())
+    assert save(output, made("13:00")) is None
+    assert not shards_of(output)
+
+
+@pytest.mark.parametrize("is_split", [True, False], ids=["from-shards", "from-one-file"])
+def test_a_build_killed_at_any_call_leaves_what_is_true_or_nothing(output: Path, *, is_split: bool) -> None:
+    old, new = made(), made("12:01", 2)
+    before = output.with_name("before")
+    before.mkdir()
+    if is_split:
+        save(before, old)
+    else:
+        (before / files.FINGERPRINTS).write_bytes(old.encoded())
+    seen: list[Fingerprints | None] = []
+    for number in range(1, 1_000):
+        for is_after in (False, True):
+            shutil.rmtree(output, ignore_errors=True)
+            shutil.copytree(before, output)
+            (output / ".staging-killed").mkdir()
+            with killed(number, is_after=is_after) as calls:
+                fingerprints.save(Output(output, output / ".staging-killed"), new)
+            seen.append(fingerprints.load(Output(output, output)))
+            assert save(output, new) == new
+            names = {path.name for path in shards_of(output).values()}
+        if len(calls) < number:
+            break
+    assert number > 3
+    assert all(found in (old, new) for found in seen)
+    assert [*map(seen.count, (old, new))].count(0) == 0
+    assert names
