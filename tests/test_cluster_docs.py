@@ -23,29 +23,34 @@ ROLES: Final = ("scheduler", "worker", "client")
 (CERTIFICATES,) = re.findall(r"^```sh\n(umask.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 
-def environment(role: str) -> dict[str, str]:
-    """The variables that the page sets for one part."""
+def environment(role: str, folder: Path) -> dict[str, str]:
+    """The variables that the page sets for one part, whose files are in the folder."""
     (block,) = [
         block
         for block in re.findall(r"^```sh\n(export DASK.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
         if f"__{role.upper()}__" in block
     ]
-    return dict(re.findall(r"^export (\w+)=(\S+)$", block, re.MULTILINE))
+    return dict(re.findall(r"^export (\w+)=(\S+)$", block.replace("/etc/dask", str(folder)), re.MULTILINE))
+
+
+def make_certificates(folder: Path) -> None:
+    """Run the page's commands in the folder."""
+    require("openssl", reason="the certificates of docs/cluster.md are not made")
+    subprocess.run(["sh", "-ec", CERTIFICATES], cwd=folder, check=True, capture_output=True)
 
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the page's commands make."""
-    require("openssl", reason="the certificates of docs/cluster.md are not made")
     folder = tmp_path_factory.mktemp("certificates")
-    subprocess.run(["sh", "-ec", CERTIFICATES], cwd=folder, check=True, capture_output=True)
+    make_certificates(folder)
     return folder
 
 
 def security(folder: Path, role: str) -> Any:
     """What Dask makes of the variables that the page sets for one part."""
-    environ = {name: value.replace("/etc/dask", str(folder)) for name, value in environment(role).items()}
-    configured = dask.config.update(deepcopy(dask.config.global_config), dask.config.collect_env(environ))
+    given = dask.config.collect_env(environment(role, folder))
+    configured = dask.config.update(deepcopy(dask.config.global_config), given)
     with dask.config.set(configured):
         return _SECURITY()
 
@@ -83,7 +88,7 @@ def test_a_client_without_a_certificate_of_this_authority_is_refused(certificate
     listening = security(certificates, "scheduler").get_listen_args("scheduler")["ssl_context"]
     nobody = ssl.create_default_context(cafile=certificates / "ca.pem")
     nobody.check_hostname = False
-    subprocess.run(["sh", "-ec", CERTIFICATES], cwd=tmp_path, check=True, capture_output=True)
+    make_certificates(tmp_path)
     nobody.verify_flags &= ~ssl.VERIFY_X509_STRICT
     with pytest.raises(ssl.SSLError, match="PEER_DID_NOT_RETURN_A_CERTIFICATE"):
         shake_hands(listening, nobody)
