@@ -200,6 +200,20 @@ class Lease:
         return BusyError(f"{self._store.name}: another publisher was faster; what it published is whole. run again")
 
 
+class PretendedLease(Lease):
+    """The lease of a dry run, which takes none: `published` becomes what the record would say. It never ends."""
+
+    def hold(self, wanted: Published, touched: tuple[str, ...]) -> None:
+        """Pretend to put `wanted`; making its shards would take longer than the rest of the dry run."""
+        self.published = wanted.model_copy(update={"work": self._work(touched)})
+
+    def require_valid(self) -> None:
+        """Do nothing: nothing is written."""
+
+    def renew_if_needed(self) -> None:
+        """Do nothing: nothing is written."""
+
+
 def longest_request(lease: timedelta) -> timedelta:
     """The longest that a request may last: sent just before this publisher has to stop, it ends with the lease."""
     return lease * _REQUEST

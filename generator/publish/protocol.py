@@ -174,7 +174,7 @@ class Publisher:
         self._sweep_leftovers(plan)
         self._applier.upload_generations(plan)
         put = self._applier.replace(plan)
-        self._commit(plan, etags.updated(before.etags, put, frozenset(plan.touched()) - put.keys()))
+        self._commit(plan, before, put)
         self._unreached = frozenset()
         return plan
 
@@ -206,7 +206,7 @@ class Publisher:
         new = None if self._has_intended else before.abandoned_at(self._lease.now, is_sharded=self._lease.is_sharded)
         return (*known, new) if new else known
 
-    def _commit(self, plan: Plan, etags: Mapping[str, str]) -> None:
+    def _commit(self, plan: Plan, before: Published, put: Mapping[str, str]) -> None:
         published = self._record()
         built = plan.final
         if not built.is_clock_set:
@@ -215,7 +215,7 @@ class Publisher:
         committed = published.model_copy(
             update={
                 "built": built,
-                "etags": etags,
+                "etags": etags.updated(before.etags, put, frozenset(plan.touched()) - put.keys()),
                 "due": tuple(_as_due(step, self._lease.now) for step in plan.due),
                 "are_caches_stale": plan.purges or published.are_caches_stale,
                 "are_versions_kept": plan.purges,
@@ -287,6 +287,9 @@ class Rehearsal(Publisher):
             return
         self._progress.start(plan.steps)
         self._applier.sweep(self._carry_out(plan))
+
+    def _commit(self, plan: Plan, before: Published, put: Mapping[str, str]) -> None:
+        """Leave the record alone; its new ETags would take reading the old ones."""
 
     def _blocked_since(self, plan: Plan) -> frozenset[str]:  # noqa: ARG002 - the publisher's
         """None: a dry run takes nothing out."""

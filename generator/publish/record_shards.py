@@ -72,6 +72,8 @@ class StoredShards:
         #: Shards that the record no longer names, and that are still to be deleted.
         self._stale: frozenset[str] = frozenset()
         self._last: Published | None = None
+        #: The record that was just announced, and how it differs from the stored shards.
+        self._compared: tuple[Published, _After] | None = None
 
     @property
     def exist(self) -> bool:
@@ -85,7 +87,7 @@ class StoredShards:
 
     def read(self, root: Published, known: Manifest | None) -> Published:
         """The whole record; raise DamagedShardError if damaged. Shards equal to those of `known` are not read."""
-        self._last, self._stale = None, frozenset(root.stale_shards)
+        self._last, self._compared, self._stale = None, None, frozenset(root.stale_shards)
         self._names, self._rows, self._parts, self._groups = root.built.shard_names, (), [], {}
         if not (self._names or root.retirements):
             return root
@@ -160,6 +162,7 @@ class StoredShards:
     def intent(self, wanted: Published, before: Published | None) -> Published | None:
         """The root to put before the shards of `wanted`: it announces them; None if no shard changes."""
         after = self._after(wanted)
+        self._compared = wanted, after
         if not after.new and not after.changed and len(after.rows) == len(self._names):
             return None
         built = before.built if before else wanted.built.emptied()
@@ -196,7 +199,9 @@ class StoredShards:
         return chunk_names.packed(root)
 
     def _write(self, wanted: Published, sequence: int) -> None:
-        etags, before, after = wanted.etags, self._named, self._after(wanted)
+        etags, before = wanted.etags, self._named
+        compared, self._compared = self._compared, None
+        after = compared[1] if compared and compared[0] is wanted else self._after(wanted)
         rows = after.rows
         if isinstance(etags, Etags):
             etags.load(after.changed if etags.shards == len(rows) else range(etags.shards))

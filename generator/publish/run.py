@@ -13,7 +13,7 @@ from generator.publish import guards
 from generator.publish.apply import Tally
 from generator.publish.content import BuiltFolder, DryFolder
 from generator.publish.guards import LiftedGuards
-from generator.publish.lease import Lease
+from generator.publish.lease import Lease, PretendedLease
 from generator.publish.plan import Plan
 from generator.publish.protocol import Extras, Publisher, Rehearsal, Target
 from generator.publish.stores.requests import explaining_outage
@@ -135,7 +135,8 @@ class Publication:
 
     def _opened_lease(self, store: Store, built: Manifest) -> Lease:
         """The store's record, read; raise OtherSiteError if it is another site's."""
-        lease = Lease(store, self.config.publish.lease)
+        lease_type = PretendedLease if self.options.is_dry else Lease
+        lease = lease_type(store, self.config.publish.lease)
         is_verifying = self.options.extras.is_verifying
         published = lease.read(None if is_verifying else built, is_doubted=is_verifying)
         guards.refuse_other_site(published, self.config, self.options.lifted)

@@ -60,7 +60,7 @@ def key_of(name: str) -> str:
 
 def place(name: str, shards: int) -> int:
     """Which of so many shards has the row; the one after them has what is neither a detail nor a first page."""
-    folder = name.rpartition("/")[0]
+    folder = name.rpartition("/")[0] if "/" in name else ""
     if not folder or keys.is_detail(name):
         return zlib.crc32(name.encode()) % shards
     # In layout `pages`, a list has a hundred, which change together.
@@ -70,13 +70,16 @@ def place(name: str, shards: int) -> int:
 def split(built: Manifest, shards: int) -> list[Rows]:
     """The rows of the manifest, by shard."""
     found: list[Rows] = [{} for _ in range(shards + 1)]
-    for key, digest in built.objects.items():
+    objects, markets, slugs = built.objects, built.markets, built.slugs
+    # Nearly all objects are details of these; by their ids, none of the keys has to be taken apart.
+    market_ids = markets.keys() | slugs.keys()
+    details = {keys.detail(market_id): market_id for market_id in market_ids}
+    for key, market_id in details.items():
+        row = objects.get(key), markets.get(market_id), slugs.get(market_id)
+        found[place(market_id, shards)][market_id] = row
+    for key in objects.keys() - details.keys():
         name = name_of(key)
-        found[place(name, shards)][name] = (digest, None, None)
-    for market_id in built.markets.keys() | built.slugs.keys():
-        rows = found[place(market_id, shards)]
-        digest_ = rows.get(market_id, (None,))[0]
-        rows[market_id] = digest_, built.markets.get(market_id), built.slugs.get(market_id)
+        found[place(name, shards)][name] = (objects[key], None, None)
     return found
 
 

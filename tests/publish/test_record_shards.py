@@ -20,6 +20,7 @@ from generator.publish.stores.store import If
 from generator.tree import shards
 from generator.tree.files import SHARDS
 from generator.tree.manifest import Manifest
+from generator.tree.shards import Rows
 from tests.publish.faults.scene import LEASE_S, Scene, check_whole, record_of
 from tests.support.faults import fast_folder
 from tests.support.records import named_shards, shard_keys, sharded
@@ -62,6 +63,27 @@ def test_a_publish_reads_and_writes_only_the_shards_of_what_changed(scene: Scene
         assert sorted(requests_of_shards(scene, done)) == ["GetObject"] * 2 + ["PutObject"] * 3
         assert after == named_shards(bodies(scene))
         check_whole(scene.objects(), new)
+
+
+def test_the_markets_are_split_once_to_read_a_record_and_once_for_each_that_is_put(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    splits: list[int] = []
+    split = shards.split
+
+    def noted(built: Manifest, count: int) -> list[Rows]:
+        splits.append(count)
+        return split(built, count)
+
+    with sharded():
+        scene.publish(scene.site("a", 0))
+        new = scene.site("a", 1, m4={"question": "New?"})
+        monkeypatch.setattr(shards, "split", noted)
+        scene.publish(new, is_dry=True)
+        assert len(splits) == 1, "a dry run puts no record"
+        splits.clear()
+        scene.publish(new)
+        assert len(splits) == 3, "intent and commit"
 
 
 def test_an_unchanged_publish_asks_for_no_shard(scene: Scene) -> None:

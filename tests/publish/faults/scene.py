@@ -150,9 +150,11 @@ def scene(tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iter
         yield Scene(folder, s3)
 
 
-def publish_site(site: Site, store: Store, lifted: LiftedGuards = LIFTED, **extras: bool) -> Outcome:
+def publish_site(
+    site: Site, store: Store, lifted: LiftedGuards = LIFTED, *, is_dry: bool = False, **extras: bool
+) -> Outcome:
     """Publish in this process; `extras` are fields of `Extras`."""
-    options = Options(lifted, extras=Extras(**extras))
+    options = Options(lifted, is_dry, Extras(**extras))
     with locked(site.folder) as folder:
         publication = Publication(folder, store, site.config, shape(site.config), options)
         return publication.plan(Silent()).carry_out()
