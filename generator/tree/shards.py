@@ -100,13 +100,13 @@ def joined(built: Manifest, shards: Iterable[Rows]) -> Manifest:
             if found_by is not None:
                 slugs[name] = tuple(found_by)
     found: dict[str, Mapping[str, Any]] = {"objects": objects, "markets": markets, "slugs": slugs}
-    update = {field: dict(sorted(entries.items())) for field, entries in found.items()}
+    update = {field: {name: entries[name] for name in sorted(entries)} for field, entries in found.items()}
     return built.model_copy(update={**update, "shard_names": (), "market_count": 0})
 
 
 def encoded(rows: Rows) -> bytes:
     """A line of JSON without line breaks: equal rows give equal bytes."""
-    return json.dumps(dict(sorted(rows.items())), separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(rows, separators=(",", ":"), ensure_ascii=False, sort_keys=True).encode()
 
 
 def decoded(line: bytes) -> Rows:
