@@ -8,6 +8,7 @@
     ├── OutputError        the output folder cannot be read or written
     ├── StoreError         the store does not exist, or refuses a request
     ├── CheckError         `check` found errors
+    ├── ClusterError       the cluster cannot be reached, or its workers do not fit
     ├── PreviewError       the local server has nothing to serve, or cannot listen
     ├── GuardError         exit 3: a safety guard refused; nothing was replaced
     │   ├── CostError      publishing would exceed guards.max_monthly_cost
@@ -33,7 +34,9 @@ class ConfigError(PublicMarketsError):
 
 
 class SourceError(PublicMarketsError):
-    """The database cannot be read as configured."""
+    """The database cannot be read as configured. `may_pass`: a connection broke, so another attempt may succeed."""
+
+    may_pass = False
 
 
 class ReadError(SourceError):
@@ -65,6 +68,10 @@ class StoreError(PublicMarketsError):
 
 class CheckError(PublicMarketsError):
     """`check` found errors."""
+
+
+class ClusterError(PublicMarketsError):
+    """The cluster cannot be reached, went away, or its workers do not fit."""
 
 
 class PreviewError(PublicMarketsError):

@@ -12,8 +12,14 @@ class Progress(Protocol):
     def start(self, steps: int) -> None:
         """Expect this many steps."""
 
+    def expect(self, steps: int) -> None:
+        """Expect more steps."""
+
     def advance(self) -> None:
         """Count one step as done."""
+
+    def describe(self, doing: str) -> None:
+        """Say what is being done."""
 
 
 class Span(NamedTuple):

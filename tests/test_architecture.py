@@ -28,12 +28,13 @@ MAY_IMPORT: Final[Mapping[str, set[str]]] = {
     "api": {"config"},
     "markets": {"search", "api", "config"},
     "tree": {"api"},
-    "source": {"markets", "config"},
+    "source": {"markets", "api", "config"},
     "demo": {"api"},
     "cost": {"tree", "api", "config"},
     "search": {"tree", "api"},
     "edge": {"search", "tree", "api", "config"},
-    "builder": {"search", "source", "markets", "edge", "cost", "tree", "api", "config"},
+    "cluster": set(),
+    "builder": {"cluster", "search", "source", "markets", "edge", "cost", "tree", "api", "config"},
     "publish": {"search", "cost", "tree", "api", "config"},
     "cli": {"builder", "publish", "source", "demo", "markets", "edge", "cost", "tree", "api", "config"},
 }
@@ -59,6 +60,8 @@ OWNERS: Final[Mapping[str, set[str]]] = {
         "publish.stores.s3_errors",
     },
     "obstore": {"publish.stores.s3_uploads"},
+    "distributed": {"cluster.engine"},
+    "dask": {"cluster.engine"},
 }  # fmt: skip
 #: Packages and modules that do no I/O and use neither clock nor randomness: results depend on arguments alone.
 PURE: Final = {

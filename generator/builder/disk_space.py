@@ -1,9 +1,8 @@
-"""Whether a disk has room for a build, checked before anything is written.
+"""Whether a disk has room for a build: for new details before these are written, for lists and index before those are.
 
 The need is a lower bound, so that no build is refused that would fit: exact for the search index, and for the pages or
-new chunks of lists with a new generation; of details it counts those of new markets, each at least as long as its item
-in a list, and their rows in the manifest's shards. Objects that stay need nothing, retired generations among them; a
-replaced object exists twice for a moment.
+new chunks of lists with a new generation; of details it counts those of new markets, and their rows in the manifest's
+shards. Objects that stay need nothing, retired generations among them; a replaced object exists twice for a moment.
 """
 
 from collections.abc import Collection, Sequence
@@ -12,20 +11,23 @@ from pathlib import Path
 from typing import Final
 
 from generator import filesystem
-from generator.api import keys
 from generator.builder import changes, search_index
 from generator.config.settings import Config
 from generator.cost import sizes
 from generator.cost.sizes import NO_INDEX, Change, Site
 from generator.errors import OutputError
 from generator.markets.catalog import Catalog
+from generator.source.survey import Survey
 from generator.tree import layouts, row_shards
 from generator.tree.generation import ItemList
 from generator.tree.manifest import Manifest
+from generator.tree.staging import Staged
 from generator.wording import counted
 
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 _THOUSAND: Final = 1000
+#: No detail is shorter: the names of its fields alone are as long.
+_LEAST_BYTES: Final = 500
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,16 @@ class Need:
     files: int
     bytes: int
 
-    def lacking(self, folder: Path) -> str | None:
-        """What the folder's file system has too little of, as a sentence; None when there is room."""
+    def lacking(self, folder: Path, taken: tuple[int, int] = (0, 0)) -> str | None:
+        """What the folder's file system has too little of, as a sentence; None when there is room.
+
+        `taken` are the files and bytes of the need that are on the disk already.
+        """
         free = filesystem.room(folder)
+        files, size = taken
+        free = free._replace(
+            files=None if free.files is None else free.files + files, bytes=free.bytes + size + files * free.block // 2
+        )
         # On average, half of a file's last block is unused; more of a short page's.
         size = self.bytes + self.files * free.block // 2
         lacks_files, lacks_bytes = free.files is not None and self.files > free.files, size > free.bytes
@@ -54,20 +63,25 @@ class Need:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a build is going to make of a catalog: its lists, and an index of the categories `offered` (slugs)."""
+    """What a build is going to make of a catalog: its lists, and an index of the categories `offered` (slugs).
+
+    Its `details` are staged already: they take their part of the need, and of the room.
+    """
 
     config: Config
     catalog: Catalog
     lists: Sequence[ItemList]
     offered: Collection[str]
     before: Manifest | None
+    details: Staged
 
     def require(self, folder: Path) -> None:
         """Raise OutputError when the build has no room in the folder."""
         # Naming the generations means hashing everything, so look closer only when space is short.
-        if self._need(self._everything()).lacking(folder) is None:
+        taken = len(self.details.changed), self.details.bytes
+        if self._need(self._everything()).lacking(folder, taken) is None:
             return
-        lacking = self._need(self._new()).lacking(folder)
+        lacking = self._need(self._new()).lacking(folder, taken)
         if lacking:
             raise OutputError(f"{lacking}; {remedy(self.config)}")
 
@@ -86,13 +100,19 @@ class Plan:
         return replace(change, index=changes.expected_of_index(self.before, index))
 
     def _need(self, change: Change) -> Need:
-        known = self.before.markets.keys() if self.before else ()
-        count = size = 0
-        for market in self.catalog.markets:
-            if market.id not in known:
-                files = sum(1 for _ in keys.details(market.id, market.slug))
-                count, size = count + files, size + files * len(market.body)
-        return needed(Site.of(self.lists, count, size), replace(change, objects=count), self.config.layout)
+        files, size = len(self.details.changed), self.details.bytes
+        site = Site.of(self.lists, files, size)
+        return needed(site, replace(change, objects=files), self.config.layout)
+
+
+def require_details(config: Config, survey: Survey, before: Manifest | None, folder: Path) -> None:
+    """Raise OutputError when the folder has no room for the details of new markets."""
+    known = before.markets.keys() if before else ()
+    slugs = survey.facts.slugs
+    files = sum(2 if key in slugs else 1 for key in survey.keys if str(key).lower() not in known)
+    lacking = Need(files, files * _LEAST_BYTES).lacking(folder)
+    if lacking:
+        raise OutputError(f"{lacking}; {remedy(config)}")
 
 
 def remedy(config: Config) -> str:

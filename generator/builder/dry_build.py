@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from generator.api import cursors
-from generator.builder import artifacts, changes, notices, search_index
+from generator.api import cursors, times
+from generator.builder import artifacts, changes, collecting, executors, notices, search_index
 from generator.builder.notices import Remark
 from generator.config.settings import Config
 from generator.cost import estimate, sizes
 from generator.cost.estimate import Cost
 from generator.cost.sizes import Change, Site
 from generator.markets import detail
-from generator.markets.catalog import Catalog
+from generator.markets.catalog import Catalog, Market
 from generator.markets.detail import Detail
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress, Stopwatch
@@ -83,17 +83,13 @@ class DryBuilder:
     def build(self, reader: Reader, as_of: datetime) -> DryBuild:
         """Measure what a build would make of the database now."""
         stopwatch = Stopwatch()
-        with stopwatch.stage("catalog"):
-            catalog = reader.catalog(as_of).without(self.last.blocked)
+        previous = self.last.manifest
+        count, details = _Count(previous.objects if previous else {}), _Details(self.config, as_of)
+        catalog = self._read(reader, as_of, count, details, stopwatch)
+        remarks = [*notices.of(catalog, self.config), *details.remarks]
         categories = artifacts.offered(catalog, self.config)
         lists = artifacts.lists(catalog, categories)
-        previous = self.last.manifest
-        self.progress.start(len(catalog.markets) + (len(lists) if previous else 0) + self.config.can_search)
-        count = _Count(previous.objects if previous else {})
-        found = _Found(catalog, self.config)
-        with stopwatch.stage("details"):
-            for artifact in self._details(reader, catalog, found):
-                count.add(artifact)
+        self.progress.expect((len(lists) if previous else 0) + self.config.can_search)
         for artifact in self._documents(catalog, lists, categories):
             count.add(artifact)
         # Names take the hashing of all lists, and matter only to what changed.
@@ -108,20 +104,35 @@ class DryBuilder:
             change = change and replace(change, index=changes.expected_of_index(previous, index))
             self.progress.advance()
         change = change or sizes.everything(site)
-        unmatched = self._unmatched(reader, found)
+        missing = details.missing if catalog.markets else []
+        unmatched = [name for name in missing if not self.quarantine.total(name) and reader.has_rows(name)]
         seconds = {name: span.seconds for name, span in stopwatch.spans.items()}
         return DryBuild(
-            catalog, site, change, previous, sorted(found.remarks), unmatched, found.is_unpriced(), searches, seconds,
+            catalog, site, change, previous, sorted(remarks), unmatched, details.is_unpriced(), searches, seconds,
             reader.has_versions(),
         )  # fmt: skip
 
-    def _details(self, reader: Reader, catalog: Catalog, found: "_Found") -> Iterator[Artifact]:
-        """Every detail; adds to what is found."""
-        for rows in reader.details(catalog.by_id()):
-            read = detail.from_rows(rows, self.config, self.quarantine)
-            found.add(read)
-            yield from artifacts.market_detail(read)
+    def _read(
+        self, reader: Reader, as_of: datetime, count: "_Count", details: "_Details", stopwatch: Stopwatch
+    ) -> Catalog:
+        """The catalog, without blocked markets; counts every detail, and adds what is found in it to `details`."""
+        with stopwatch.stage("catalog"):
+            survey = reader.survey()
+        markets, parts = list[Market](), survey.parts(executors.MOST)
+        self.progress.start(len(parts))
+        for part in parts:
+            with stopwatch.stage("catalog"):
+                found = reader.read(part.within, survey.facts_of(part), as_of)
+            public = {key: market for key, market in found.public() if market.id not in self.last.blocked}
+            markets += public.values()
+            with stopwatch.stage("details"):
+                for rows in reader.details(found, public, part.within):
+                    read = detail.from_rows(rows, self.config, self.quarantine)
+                    details.add(read)
+                    for artifact in artifacts.market_detail(read):
+                        count.add(artifact)
             self.progress.advance()
+        return collecting.catalog_of(survey, markets, times.instant(as_of))
 
     def _documents(
         self, catalog: Catalog, lists: Sequence[ItemList], categories: Mapping[str, str]
@@ -136,19 +147,16 @@ class DryBuilder:
             yield items
             self.progress.advance()
 
-    def _unmatched(self, reader: Reader, found: "_Found") -> list[str]:
-        return [name for name in found.missing if not self.quarantine.total(name) and reader.has_rows(name)]
 
-
-class _Found:
+class _Details:
     """What details show: remarks, and the relations of which no row was seen."""
 
-    def __init__(self, catalog: Catalog, config: Config) -> None:
-        self.remarks = list(notices.of(catalog, config))
-        self._latest = notices.latest_time(catalog.as_of)
+    def __init__(self, config: Config, as_of: datetime) -> None:
+        self.remarks = list[Remark]()
+        self._latest = notices.latest_time(times.instant(as_of))
         shown = config.detail
         wanted = {"orders": shown.order_book, "fills": shown.recent_fills, "probabilities": shown.history_points}
-        self.missing = [name for name, is_wanted in wanted.items() if is_wanted and catalog.markets]
+        self.missing = [name for name, is_wanted in wanted.items() if is_wanted]
         self._prices = set[bool]()
 
     def add(self, read: Detail) -> None:

@@ -15,9 +15,8 @@ from generator import __version__
 from generator.api import contract, keys
 from generator.config.settings import Config, shaping
 from generator.markets.catalog import Market
-from generator.markets.fills import Window
+from generator.markets.fingerprint import Fingerprint
 from generator.source import address
-from generator.source.fill_windows import EarlierCounts
 from generator.tree import fingerprints, manifest
 from generator.tree.fingerprints import Made
 from generator.tree.folder import Output
@@ -94,20 +93,28 @@ class LastDetails:
             return cls(folder, shape)
         return cls(folder, shape, previous.objects, found.details)
 
-    def fate(self, market: Market) -> Fate:
-        """What to do with a market's detail, as far as fingerprints and the file system tell."""
-        made, now = self.known.get(market.id), market.fingerprint
-        if made is None or now is None or made.version != now.version:
-            return Fate.READ
-        if made.market != now.market:
-            return Fate.UPDATE
-        return Fate.KEEP if self._is_in_place(market, made) else Fate.READ
+    def of(self, wanted: Mapping[str, str | None]) -> dict[str, Made]:
+        """What is known of these markets (ids), of which slugs are given too; `changed` only where nothing changed."""
+        known = ((market_id, slug, self.known.get(market_id)) for market_id, slug in wanted.items())
+        return {
+            market_id: made if self._is_in_place(market_id, slug, made) else made._replace(changed=())
+            for market_id, slug, made in known
+            if made is not None
+        }
 
-    def _is_in_place(self, market: Market, made: Made) -> bool:
+    def _is_in_place(self, market_id: str, slug: str | None, made: Made) -> bool:
         """Whether every file is as the last build left it, untouched since."""
-        found = keys.details(market.id, market.slug)
+        found = keys.details(market_id, slug)
         is_named = all(key in self.objects for key in found)
         return is_named and made.changed != () and made.changed == fingerprints.stamps(self.folder, found, made)
+
+    def digests(self, wanted: Mapping[str, str | None]) -> dict[str, str]:
+        """The digests of the details of these markets (ids, slugs) whose files nobody touched since the last build."""
+        found = ((market_id, keys.details(market_id, slug)) for market_id, slug in wanted.items())
+        return {market_id: self.objects[names[0]] for market_id, names in found if all(map(self._is_untouched, names))}
+
+    def _is_untouched(self, key: str) -> bool:
+        return key in self.objects and self.folder.size_if_unchanged(key) is not None
 
     def body(self, market_id: str) -> bytes | None:
         """The bytes of a detail; None unless they are those that the last build wrote."""
@@ -115,22 +122,28 @@ class LastDetails:
         body = self.folder.read(key)
         return body if body is not None and manifest.digest(key, body) == self.objects.get(key) else None
 
-    def keep(self, market: Market, staged: Staged) -> Made:
-        """Add a detail that stays in place to what is staged; return what it is made of."""
-        made = self.known[market.id]
+    def hold(self, market: Market, size: int, staged: Staged) -> None:
+        """Add a detail that stays in place to what is staged."""
         for key in keys.details(market.id, market.slug):
             staged.objects[key] = self.objects[key]
-            staged.size += made.size
+            staged.size += size
+
+    def keep(self, market: Market, staged: Staged) -> Made:
+        """Add a detail that was not read to what is staged; return what it is made of."""
+        made = self.known[market.id]
+        self.hold(market, made.size, staged)
         if (made.fills24h, made.until) == (market.fills24h, market.until):
             return made
         return made._replace(fills24h=market.fills24h, until=market.until)
 
-    def counts(self, sample: Sample) -> EarlierCounts:
-        """The fills that were counted in the last build."""
-        windows = {
-            market_id: (made.version, Window(made.fills24h, made.until)) for market_id, made in self.known.items()
-        }
-        return EarlierCounts(windows, sample.has)
+
+def fate(made: Made | None, now: Fingerprint | None) -> Fate:
+    """What to do with a detail that was made of this, as far as the fingerprint tells."""
+    if made is None or now is None or made.version != now.version:
+        return Fate.READ
+    if made.market != now.market:
+        return Fate.UPDATE
+    return Fate.KEEP if made.changed else Fate.READ
 
 
 def made_of(market: Market, size: int) -> Made | None:

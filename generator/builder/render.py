@@ -1,30 +1,20 @@
-"""Renders a catalog and stages what is not in place yet: lists and details in forked workers, then the documents."""
+"""Renders lists, documents and index of a catalog, and stages what is not in place yet."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from math import inf
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from generator import __version__
 from generator.api import keys
-from generator.builder import artifacts, disk_space, notices, search_index, worker_pool
-from generator.builder.detail_staging import Reuse, StagedRange, Stager
-from generator.builder.detail_workers import Details
-from generator.builder.inspection.excerpts import Excerpts
-from generator.builder.notices import Remark
+from generator.builder import artifacts, disk_space, search_index, worker_pool
+from generator.builder.collecting import Collected
 from generator.builder.report_file import SearchCounts
 from generator.config.settings import Config
 from generator.cost.sizes import NO_INDEX, Site
-from generator.errors import FalseVersionsError
 from generator.markets.catalog import Catalog, Market
-from generator.markets.quarantine import Quarantine
 from generator.progress import Progress, Stopwatch
 from generator.source.address import shape
-from generator.source.queries import Range
-from generator.source.reader import Reader
 from generator.tree import membership, staging
-from generator.tree.artifact import Artifact
-from generator.tree.fingerprints import Fingerprints, Made
 from generator.tree.folder import Output
 from generator.tree.generation import ItemList
 from generator.tree.manifest import Manifest
@@ -32,8 +22,6 @@ from generator.tree.membership import Membership, Memberships
 from generator.tree.staging import Rendered, Staged, StagedList
 
 Result = TypeVar("Result")
-#: What a worker stages at a time.
-Unit: TypeAlias = ItemList | Range
 
 
 @dataclass(frozen=True)
@@ -47,36 +35,36 @@ class Rendering:
 
 @dataclass(frozen=True)
 class Renderer:
-    """Renders into a locked folder; `previous` is its manifest. `is_clock_set`: the operator chose the as-of.
+    """Renders into a locked folder; `previous` is its manifest.
 
-    Bad rows found on the way go to `quarantine`, odd ones that are published to `remarks`. `stopwatch` measures what is
-    done: `render`, `index` where there is one for searches, and the beginning of `place`.
+    `is_clock_set`: the operator chose the as-of; `is_demo`: all markets are made up. `stopwatch` measures what is done:
+    `render`, `index` where there is one for searches, and the beginning of `place`.
     """
 
     config: Config
     folder: Output
     previous: Manifest | None
     is_clock_set: bool
-    quarantine: Quarantine
-    remarks: list[Remark]
-    reuse: Reuse
+    is_demo: bool
     stopwatch: Stopwatch
     progress: Progress
 
-    def render(self, catalog: Catalog, reader: Reader, excerpts: Excerpts) -> Rendering:
-        """Stage everything, in publication order. Raises FalseVersionsError if an audit finds some."""
+    def render(self, catalog: Catalog, collected: Collected) -> Rendering:
+        """Stage everything but the details, which were `collected`, in publication order."""
+        staged = collected.staged
         with self.stopwatch.stage("render"):
             categories = artifacts.offered(catalog, self.config)
             lists = artifacts.lists(catalog, categories)
-            disk_space.Plan(self.config, catalog, lists, categories, self.previous).require(self.folder.path(""))
-            latest = notices.latest_time(catalog.as_of)
-            stager = Stager(self.config, self.folder, excerpts, self.reuse, latest)
-            details = Details(self.config, catalog, reader, stager)
+            disk_space.Plan(self.config, catalog, lists, categories, self.previous, staged).require(
+                self.folder.path("")
+            )
             # Before the workers are forked: then every object of the catalog that is touched is copied with its page.
             documents = [*artifacts.documents(catalog, self.config)]
-            self.progress.start(len(lists) + details.count() + self.config.can_search)
-            staged_lists, ranges = self._stage(lists, details)
-            staged, fingerprints = self._collected(ranges, documents, catalog, excerpts)
+            self.progress.expect(len(lists) + self.config.can_search)
+            self.progress.describe("lists")
+            staged_lists = self._stage(lists)
+            for artifact in documents:
+                staged.put(self.folder, artifact)
         index, search = None, None
         if self.config.can_search:
             with self.stopwatch.stage("index"):
@@ -86,58 +74,26 @@ class Renderer:
                 staged.add(part.first_pages)
             counts = {staged_list.name: staged_list.current.count for staged_list in staged_lists}
             staged.put(self.folder, artifacts.build_json(catalog, self.config, counts, categories))
-            is_demo = self.config.source.is_default or reader.is_demo()
-            built = self._manifest(catalog, staged_lists, index, staged, is_demo=is_demo)
+            built = self._manifest(catalog, staged_lists, index, staged)
             memberships = _memberships(catalog, categories)
-            rendered = Rendered(staged_lists, index, staged, built, memberships, fingerprints)
+            rendered = Rendered(staged_lists, index, staged, built, memberships, collected.fingerprints)
             return Rendering(rendered, _site(lists, rendered), search)
 
-    def _collected(
-        self, ranges: Iterable[StagedRange], documents: Iterable[Artifact], catalog: Catalog, excerpts: Excerpts
-    ) -> tuple[Staged, Fingerprints]:
-        """The staged details and documents, what was found in the details, and what they are made of."""
-        last, staged, made, false_versions = self.reuse.last, Staged(), dict[str, Made](), list[str]()
-        markets = catalog.by_id()
-        for part in ranges:
-            staged.add(part.staged)
-            self.quarantine.add(part.quarantine)
-            self.remarks.extend(part.remarks)
-            excerpts.keep(part.excerpts)
-            self.reuse.counts.add(part.counts)
-            made |= part.made
-            made |= {market_id: last.keep(markets[market_id], staged) for market_id in part.kept}
-            false_versions += part.false_versions
-        if false_versions:
-            raise FalseVersionsError(false_versions)
-        for artifact in documents:
-            staged.put(self.folder, artifact)
-        return staged, Fingerprints(as_of=catalog.as_of, shape=last.shape, details=dict(sorted(made.items())))
-
-    def _stage(self, lists: list[ItemList], details: Details) -> tuple[list[StagedList], list[StagedRange]]:
-        """Stage lists and details, in forked workers as far as possible."""
+    def _stage(self, lists: Sequence[ItemList]) -> list[StagedList]:
+        """Stage the lists in forked workers, the longest first."""
         known = self.previous.generations() if self.previous else {}
-        staged_lists, ranges = list[StagedList](), list[StagedRange]()
 
-        def stage(unit: Unit) -> StagedList | StagedRange | Range:
-            if isinstance(unit, Range):
-                return details.stage_in_worker(unit)
-            return staging.stage_list(self.folder, self.config.layout, known, unit)
+        def stage(items: ItemList) -> StagedList:
+            return staging.stage_list(self.folder, self.config.layout, known, items)
 
-        units: list[Unit] = [*lists, *details.ranges()]
-        pool = worker_pool.WorkerPool(stage, units, _work, worker_pool.available(), details.close)
+        pool = worker_pool.WorkerPool(stage, lists, lambda items: len(items.items), worker_pool.available())
+        staged_lists = list[StagedList]()
         with pool, self.folder.written_ahead() as ahead:
-            if not details.ranges():
-                ranges += map(self._advanced, details.stage_rest(ranges))
-            for result in map(self._advanced, pool.results()):
-                if isinstance(result, StagedList):
-                    staged_lists.append(result)
-                    if result.first_pages.changed:
-                        ahead.begin()
-                elif isinstance(result, StagedRange):
-                    ranges.append(result)
-        ranges += details.stage_rest(ranges)
-        staged_lists.sort(key=lambda staged: staged.name)
-        return staged_lists, details.in_order(ranges)
+            for staged in map(self._advanced, pool.results()):
+                staged_lists.append(staged)
+                if staged.first_pages.changed:
+                    ahead.begin()
+        return sorted(staged_lists, key=lambda staged: staged.name)
 
     def _advanced(self, result: Result) -> Result:
         self.progress.advance()
@@ -158,8 +114,6 @@ class Renderer:
         lists: list[StagedList],
         index: StagedList | None,
         staged: Staged,
-        *,
-        is_demo: bool,
     ) -> Manifest:
         # Large mappings are set unvalidated: validation would copy them.
         objects = {key: staged.objects[key] for key in sorted(staged.objects)}
@@ -169,7 +123,7 @@ class Renderer:
             complete=True,
             as_of=catalog.as_of,
             is_clock_set=self.is_clock_set,
-            is_demo=is_demo,
+            is_demo=self.is_demo,
             version=__version__,
             variant=self.config.variant,
             layout=self.config.layout,
@@ -188,11 +142,6 @@ def _site(lists: Sequence[ItemList], rendered: Rendered) -> Site:
     size = rendered.staged.size - sum(staged_list.first_pages.size for staged_list in rendered.lists)
     index = rendered.index.weight() if rendered.index else NO_INDEX
     return Site.of(lists, objects, size - index.mutable_bytes, index)
-
-
-def _work(unit: Unit) -> float:
-    """The relative cost of a unit. Details go first: a list may turn out to cost nothing."""
-    return inf if isinstance(unit, Range) else len(unit.items)
 
 
 def _memberships(catalog: Catalog, offered: Collection[str]) -> Memberships:

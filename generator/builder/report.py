@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from generator import __version__
 from generator.builder import notices
-from generator.builder.detail_staging import DetailCounts
 from generator.builder.notices import Remark, Topic
+from generator.builder.part_staging import DetailCounts
 from generator.builder.report_file import (
     ListCounts,
     MarketCounts,

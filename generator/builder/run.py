@@ -1,18 +1,19 @@
 """One build, stage by stage: read, guard, render, move into place, report."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from generator.api import keys, times
-from generator.builder import changes, garbage, guards, last_details, notices
-from generator.builder.detail_staging import DetailCounts, Reuse
+from generator.builder import changes, disk_space, executors, garbage, guards, last_details, notices
+from generator.builder.collecting import Collected, Collector
 from generator.builder.guards import BuildOverrides
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.last_details import LastDetails, Sample
 from generator.builder.notices import Remark
+from generator.builder.part_staging import DetailCounts, PartWork, StagedPart
 from generator.builder.render import Renderer
 from generator.builder.report import MarketChanges, Report
 from generator.config import demo
@@ -22,13 +23,14 @@ from generator.cost.estimate import Basis, Cost, Terms
 from generator.cost.sizes import Site
 from generator.edge import deployment
 from generator.errors import FalseVersionsError
+from generator.filesystem import WriteAhead
 from generator.markets.catalog import Catalog
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress, Stopwatch
 from generator.source.address import display_url
-from generator.source.fill_windows import EarlierCounts
 from generator.source.reader import Reader, open_reader
-from generator.tree import blocklist, files, layouts, staging
+from generator.source.survey import Survey
+from generator.tree import blocklist, files, layouts, manifest, staging
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Placed, Rendered
@@ -54,35 +56,39 @@ def build_into(
     """Build in a folder that is locked already."""
     with garbage.uncollected():
         # Without versions every detail is compared with its file, so no digest is needed.
-        previous = folder.manifest(is_light=not folder.has(files.FINGERPRINTS))
-        run = _Run(config, clock, folder, previous, blocklist.load(folder).ids(), overrides)
+        is_light = not folder.has(files.FINGERPRINTS) and config.cluster is None
+        previous = folder.manifest(is_light=is_light)
+        run = _Run(config, clock, folder, previous, blocklist.load(folder).ids(), overrides, progress)
         try:
-            return _attempt(run, progress)
+            return _attempt(run)
         except FalseVersionsError as found:
             folder.start_again()
-            return _attempt(run.distrusting(found.markets), progress)
+            return _attempt(run.distrusting(found.markets))
 
 
-def _attempt(run: "_Run", progress: Progress) -> Report:
+def _attempt(run: "_Run") -> Report:
     """Build, or raise FalseVersionsError before anything has moved into place."""
-    config, overrides = run.config, run.overrides
+    config, stopwatch = run.config, Stopwatch()
     terms = Terms(config.schedule, config.cursor.lifetime, prices.load(config))
-    reuse = Reuse(run.last_details(), Sample.chosen(config.source.audit), run.details)
-    stopwatch = Stopwatch()
     with open_reader(config, run.quarantine) as reader:
-        if not overrides.demo:
-            demo.refuse(config, display_url(config), is_marked=reader.is_demo())
+        is_demo = reader.is_demo()
+        if not run.overrides.demo:
+            demo.refuse(config, display_url(config), is_marked=is_demo)
         with stopwatch.stage("read"):
-            found = run.read(reader, reuse.last.counts(reuse.sample))
-            catalog = found.without(run.blocked)
-        run.guard(catalog)
-        run.remarks.extend(notices.of(catalog, config))
+            survey = run.survey(reader)
         with stopwatch.stage("render"):
-            excerpts = Excerpts(catalog)
-        renderer = Renderer(
-            config, run.folder, run.previous, run.clock.is_set, run.quarantine, run.remarks, reuse, stopwatch, progress
-        )
-        rendering = renderer.render(catalog, reader, excerpts)
+            collected = run.collect(survey, reader)
+    found = collected.catalog
+    catalog = found.without(run.blocked)
+    run.guard(catalog)
+    run.remarks.extend(notices.of(catalog, config))
+    renderer = Renderer(
+        config, run.folder, run.previous, run.clock.is_set, config.source.is_default or is_demo, stopwatch,
+        run.progress,
+    )  # fmt: skip
+    rendering = renderer.render(catalog, collected)
+    with stopwatch.stage("render"):
+        excerpts = run.excerpts(catalog, rendering.state)
     with stopwatch.stage("place"):
         placed = run.place(rendering.state)
         run.put_edge()
@@ -105,6 +111,7 @@ class _Run:
     previous: Manifest | None
     blocked: frozenset[str]
     overrides: BuildOverrides
+    progress: Progress
     quarantine: Quarantine = field(default_factory=Quarantine)
     remarks: list[Remark] = field(default_factory=list)
     details: DetailCounts = field(default_factory=DetailCounts)
@@ -122,10 +129,40 @@ class _Run:
             return LastDetails(self.folder, shape)
         return LastDetails.load(self.folder, self.previous, shape, times.instant(self.clock.as_of))
 
-    def read(self, reader: Reader, earlier: EarlierCounts) -> Catalog:
-        """Every market that the database shows, blocked ones included."""
+    def survey(self, reader: Reader) -> Survey:
+        """What must be known before parts are read. Refuses a database that does not fit, and a disk without room."""
         reader.require_schema()
-        return reader.catalog(self.clock.as_of, earlier)
+        survey = reader.survey()
+        disk_space.require_details(self.config, survey, self.previous, self.folder.path(""))
+        return survey
+
+    def collect(self, survey: Survey, reader: Reader) -> Collected:
+        """Read, render and stage every part: every market that the database shows, blocked ones included."""
+        as_of, last = times.instant(self.clock.as_of), self.last_details()
+        work = PartWork(
+            self.config, self.folder, survey, last, Sample.chosen(self.config.source.audit), self.blocked,
+            self.clock.as_of, notices.latest_time(as_of),
+        )  # fmt: skip
+        collector = Collector(survey, last, self.quarantine, self.remarks, self.details)
+        with self.folder.written_ahead() as ahead:
+            return collector.collect(self._watched(executors.staged(work, reader, self.progress), ahead), as_of)
+
+    def _watched(self, parts: Iterable[StagedPart], ahead: WriteAhead) -> Iterator[StagedPart]:
+        for part in parts:
+            self.progress.advance()
+            if part.staged.changed:
+                ahead.begin()
+            yield part
+
+    def excerpts(self, catalog: Catalog, rendered: Rendered) -> Excerpts:
+        """Excerpts for the inspection page, of details as they are staged or in place."""
+        excerpts = Excerpts(catalog)
+        for market_id in excerpts.wanted():
+            key = keys.detail(market_id)
+            body = self.folder.newest(key)
+            if body is not None and manifest.digest(key, body) == rendered.staged.objects.get(key):
+                excerpts.keep(market_id, body)
+        return excerpts
 
     def guard(self, catalog: Catalog) -> None:
         """Refuse a state that looks like an accident, before anything is written."""

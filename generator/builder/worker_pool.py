@@ -29,12 +29,16 @@ def available() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+class QuitError(Exception):
+    """Raised by the work on a unit when this worker cannot do any; the unit is left to the caller."""
+
+
 class WorkerPool(Generic[Unit, Result]):
     """Runs `work` on every unit in `count` processes, in parallel with the caller.
 
     The costliest unit starts first, and an idle worker takes the next one, so the costs may be rough. The numbers of
     the units are in a pipe filled beforehand: a worker needs nothing from its parent, and ends by itself when the
-    parent is gone. Each worker calls `at_end` when it ends.
+    parent is gone. Each worker calls `at_end` when it ends; work that raises QuitError ends its worker early.
     """
 
     def __init__(
@@ -122,8 +126,9 @@ def _run(
         receiver.close()
     with suppress(BrokenPipeError):
         try:
-            for unit in units:
-                sender.send(work(unit))
+            with suppress(QuitError):
+                for unit in units:
+                    sender.send(work(unit))
             at_end()
             sender.send(None)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again in the parent

@@ -26,6 +26,16 @@ class Bar:
             self._bar = click.progressbar(length=steps, label=self._label, file=sys.stderr)
             self._bar.render_progress()
 
+    def expect(self, steps: int) -> None:
+        """Make the bar longer."""
+        if self._bar:
+            self._bar.length += steps
+
+    def describe(self, doing: str) -> None:
+        """Show what is being done beside the label."""
+        if self._bar:
+            self._bar.label = f"{self._label}: {doing}"
+
     def advance(self) -> None:
         """Move on by one step."""
         if self._bar:

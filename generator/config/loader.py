@@ -29,6 +29,14 @@ def load(path: Path, *, overrides: Sequence[str] = (), environ: Mapping[str, str
     return Config.model_validate(_nest({item.key: item.value for item in found if isinstance(item, _Setting)}))
 
 
+def from_environment(key: str, environ: Mapping[str, str]) -> str | None:
+    """The text that the environment has for one setting; raise ConfigError if it is no valid value."""
+    found = next((value for name, value in environ.items() if name.upper() == variable(key)), None)
+    if found is not None and (mistakes := _check(_Setting(variable(key), key, found, "environment"))):
+        raise ConfigError(mistakes[0])
+    return found
+
+
 def _without_default_source(found: Iterable["_Setting | str"]) -> Iterator["_Setting | str"]:
     """Omit `source.url` where it only repeats the default, as the project's config.yaml does."""
     for item in found:

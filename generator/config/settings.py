@@ -1,5 +1,6 @@
 """Every setting with its type, default and bounds, as frozen models. `loader` reads their values."""
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import reduce
@@ -22,6 +23,7 @@ LONGEST_LEASE: Final = timedelta(days=1)
 FIRST_PAGE_CACHED: Final = timedelta(seconds=30 + 60 + 10 + 60)
 
 _SOURCE_SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
+_SCHEDULER = re.compile(r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:.]+\]):\d{1,5}", re.ASCII)
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -57,6 +59,12 @@ def _window_step(duration: timedelta) -> timedelta:
     if duration < timedelta(0) or (duration and timedelta(days=1) % duration):
         raise ValueError("write 0, or a duration that divides a day, such as 15 min, 1 h or 6 h")
     return duration
+
+
+def _cluster(address: str | None) -> str | None:
+    if address is not None and not _SCHEDULER.fullmatch(address):
+        raise ValueError("write the address of a Dask scheduler, such as tcp://scheduler:8786 or tls://scheduler:8786")
+    return address
 
 
 HistoryPoints = Annotated[
@@ -211,6 +219,11 @@ class Config(Section):
     guards: Guards = Field(default_factory=Guards)
     publish: Publish = Field(default_factory=Publish)
     prices: File | None = Field(None, description="JSON price list; null: the built-in one.")
+    cluster: Annotated[Line | None, AfterValidator(_cluster)] = Field(
+        None,
+        description="Address of a Dask scheduler whose workers read and render, such as tcp://scheduler:8786; null: "
+        "this machine does.",
+    )
     metrics: File | None = Field(None, description="Prometheus text file with the metrics of the last run; null: none.")
 
     @property
@@ -248,7 +261,8 @@ SECTIONS: Final = frozenset(key.partition(".")[0] for key in KEYS if "." in key)
 
 #: Settings that do not affect what is published.
 _NOT_PUBLISHED: Final = (
-    "cursor.", "guards.", "metrics", "output", "prices", "publish.", "rate_limit.trusted_proxies", "schedule", "source."
+    "cluster", "cursor.", "guards.", "metrics", "output", "prices", "publish.", "rate_limit.trusted_proxies",
+    "schedule", "source.",
 )  # fmt: skip
 
 

@@ -78,9 +78,9 @@ class Detail:
         )
 
 
-def with_market(body: bytes, market: contract.PublicMarketDetailMarket) -> bytes:
-    """The body of a detail with another market object, and the same order book, fills and history."""
-    return b"".join((_MARKET, contract.encode(market), _REST, rest(body)))
+def with_market(body: bytes, market: bytes) -> bytes:
+    """The body of a detail with another market object, encoded, and the same order book, fills and history."""
+    return b"".join((_MARKET, market, _REST, rest(body)))
 
 
 def rest(body: bytes) -> bytes:

@@ -31,6 +31,11 @@ _LOCK_TIMEOUT_S: Final = 30
 #: How sqlite3's message for invalid UTF-8 begins; the error carries no code.
 _UNREADABLE: Final = "Could not decode to UTF-8"
 
+#: Tells one database of one running server from any other.
+_SERVER: Final = "SELECT extract(epoch FROM pg_postmaster_start_time())::text || '/' || current_database()"
+#: The codes with which PostgreSQL refuses a snapshot: 22023 up to version 16, 42704 since; 0A000 of another database.
+_NO_SNAPSHOT: Final = frozenset(("22023", "42704", "0A000"))
+
 Row: TypeAlias = Sequence[Any]
 
 
@@ -53,7 +58,9 @@ def transaction(config: Config, instant: str | None = None) -> Iterator["Transac
                 raise SourceError(f"{display_url(config)}: the file was replaced during the build; run again")
             yield Transaction(connection, config, instant or (_instant(connection, file) if is_in_place else None))
     except (SQLAlchemyError, driver.Error) as error:
-        raise SourceError(f"{display_url(config)}: {_cause(error, config)}; {remedy}") from error
+        failed = SourceError(f"{display_url(config)}: {_cause(error, config)}; {remedy}")
+        failed.may_pass = _may_pass(error, driver)
+        raise failed from error
     finally:
         engine.dispose()
 
@@ -99,13 +106,32 @@ def _begin(connection: sa.Connection, instant: str | None) -> None:
         return
     connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
     if instant:
-        connection.exec_driver_sql(f"SET TRANSACTION SNAPSHOT '{instant}'")
+        _share(connection, instant)
     # Times and numbers arrive as text: fix the format, whatever the server's defaults, and keep every digit.
     connection.exec_driver_sql("SET LOCAL TIME ZONE 'UTC'")
     connection.exec_driver_sql("SET LOCAL datestyle = 'ISO'")
     connection.exec_driver_sql("SET LOCAL extra_float_digits = 3")
     # The connection that exported its snapshot stays idle while the workers read.
     connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
+
+
+def _share(connection: sa.Connection, instant: str) -> None:
+    """See the instant that another process exported, which must be the first statement of the transaction."""
+    snapshot, _, server = instant.partition(" ")
+    try:
+        connection.exec_driver_sql(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", None) not in _NO_SNAPSHOT:
+            raise
+        raise SourceError(
+            "the instant that this build reads is gone: its own connection to the database ended, or the source.url of "
+            f"a worker names another server (snapshot {snapshot}); nothing was replaced; run again"
+        ) from error
+    if connection.exec_driver_sql(_SERVER).scalar_one() != server:
+        raise SourceError(
+            "the source.url of a worker names another database or server than that of the build; set the same "
+            "everywhere"
+        )
 
 
 def _file(config: Config) -> str | None:
@@ -129,11 +155,17 @@ def _instant(connection: sa.Connection, file: str | None) -> str | None:
         mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar_one()
         return file if mode in {"delete", "truncate", "persist"} else None
     try:
-        return str(connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one())
+        snapshot = connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one()
+        return f"{snapshot} {connection.exec_driver_sql(_SERVER).scalar_one()}"
     except DBAPIError:  # not every database with PostgreSQL's protocol can; the failure aborts the transaction
         connection.rollback()
         _begin(connection, None)
         return None
+
+
+def _may_pass(error: Exception, driver: Any) -> bool:
+    """Whether the connection failed rather than the statement: it broke, or a server shut down or cancelled it."""
+    return isinstance(getattr(error, "orig", None) or error, driver.OperationalError)
 
 
 def _cause(error: Exception, config: Config) -> str:
@@ -171,7 +203,9 @@ class Transaction:
             yield
         except (SQLAlchemyError, driver.Error) as error:
             failed = f"{display_url(self._config)}: relation {relation} cannot be read: {_cause(error, self._config)}"
-            raise ReadError(failed, "run `public-markets check`, which looks for the column") from error
+            found = ReadError(failed, "run `public-markets check`, which looks for the column")
+            found.may_pass = _may_pass(error, driver)
+            raise found from error
 
     def _readable(self, statement: sa.Select[Any] | sa.TextClause) -> Iterator[list[Row]]:
         done = 0

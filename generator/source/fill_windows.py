@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from generator.markets import fills, row_validation
 from generator.markets.fills import NO_FILLS, Window
 from generator.markets.fingerprint import version_digest
 from generator.source.connection import Transaction
-from generator.source.queries import EVERYTHING, Statements, Within, few_or_all
+from generator.source.queries import Range, Statements, Within, few_or_all
 
 #: The columns of `fills.Row` after the market.
 COLUMNS: Final = ("id", "amount", "shares", "price", "created_at")
@@ -43,26 +43,29 @@ class FillWindows:
         self._step = step
         self.false_versions: list[str] = []
 
-    def counted(self, as_of: datetime, earlier: EarlierCounts) -> dict[str, Window]:
-        """The window of every market that has fills, by its id as the database spells it; of public ones at least."""
+    def counted(
+        self, as_of: datetime, versions: Mapping[Any, object], earlier: EarlierCounts, within: Range
+    ) -> dict[Any, Window]:
+        """The window of every market of a range that has fills, by its id as the database spells it.
+
+        `versions` are those of the range's markets; their ids are in the same spelling.
+        """
         if not earlier.windows:
-            return self._count(as_of, EVERYTHING)
+            return self._count(as_of, within)
         now = row_validation.timestamp(as_of.isoformat())
-        statement = self._statements.markets("id", "detail_version", in_order=False)
-        rows = self._transaction.rows(statement, "markets")
-        versions = {key: version for key, version in rows if _may_be_public(key)}
-        held = {key: earlier.holding(key.lower(), version, now) for key, version in versions.items()}
+        wanted = {key: version for key, version in versions.items() if _may_be_public(key)}
+        held = {key: earlier.holding(key.lower(), version, now) for key, version in wanted.items()}
         found = {key: window for key, window in held.items() if window is not None}
-        unknown = [key for key in versions if key not in found or earlier.is_audited(key.lower())]
-        fresh = dict[str, Window]()
-        for within in few_or_all(unknown, len(versions), EVERYTHING):
-            fresh |= self._count(as_of, within)
+        unknown = [key for key in wanted if key not in found or earlier.is_audited(key.lower())]
+        fresh = dict[Any, Window]()
+        for chosen in few_or_all(unknown, len(wanted), within):
+            fresh |= self._count(as_of, chosen)
         self.false_versions += (
             key.lower() for key in unknown if key in found and fresh.get(key, NO_FILLS) != found[key]
         )
         return found | fresh
 
-    def _count(self, as_of: datetime, within: Within) -> dict[str, Window]:
+    def _count(self, as_of: datetime, within: Within) -> dict[Any, Window]:
         opened = fills.opening(as_of, self._step)
         start, end = (row_validation.timestamp(moment.isoformat()) for moment in (opened, as_of))
         statement = self._statements.of_visible("fills", *COLUMNS, since=("created_at", opened), within=within)

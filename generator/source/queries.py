@@ -34,11 +34,12 @@ _RIGHTS: Final = """
 class Range:
     """The markets from `start` up to but not including `end`, ids as the database spells and sorts them.
 
-    None means unbounded.
+    None means unbounded. `has_null`: markets whose id is NULL belong to it, too.
     """
 
     start: str | None = None
     end: str | None = None
+    has_null: bool = False
 
 
 EVERYTHING: Final = Range()
@@ -207,7 +208,8 @@ def _bounds(key: sa.ColumnElement[Any], within: Within) -> Iterator[sa.ColumnEle
     if within.start is not None:
         yield key >= sa.bindparam(None, within.start, _AS_GIVEN, unique=True)
     if within.end is not None:
-        yield key < sa.bindparam(None, within.end, _AS_GIVEN, unique=True)
+        is_before = key < sa.bindparam(None, within.end, _AS_GIVEN, unique=True)
+        yield sa.or_(is_before, key.is_(None)) if within.has_null else is_before
 
 
 def has_no_zone(column: sa.types.TypeEngine[Any]) -> bool:

@@ -1,11 +1,10 @@
-"""One consistent read of SQLite or PostgreSQL: first the catalog, then each market's detail rows as a stream.
+"""One consistent read of SQLite or PostgreSQL: a survey of all markets, then ranges of them with their details.
 
 Hidden markets and private rows never reach memory. Values arrive as the driver delivers them: `row_validation` converts
 them.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -15,9 +14,7 @@ from pydantic import ValidationError
 
 from generator.config import demo
 from generator.config.settings import Config
-from generator.errors import FalseVersionsError
 from generator.markets import (
-    batch_validation,
     categories,
     detail,
     detail_market,
@@ -28,22 +25,21 @@ from generator.markets import (
     row_validation,
     slugs,
 )
-from generator.markets.catalog import Catalog, Market, SearchWords
-from generator.markets.categories import Spellings
+from generator.markets.catalog import Market, SearchWords
 from generator.markets.detail import MarketRows
-from generator.markets.detail_market import DetailMarket
 from generator.markets.fills import NO_FILLS, Window
 from generator.markets.market_columns import Batch
 from generator.markets.quarantine import Fault, Quarantine
-from generator.markets.slugs import References
-from generator.source import connection, fill_windows, queries, schema_check
+from generator.source import connection, fill_windows, queries, schema_check, survey
 from generator.source.connection import Transaction
 from generator.source.failures import Failures
 from generator.source.fill_windows import EarlierCounts, FillWindows
+from generator.source.found import Found
 from generator.source.grouping import Convert, Groups
 from generator.source.queries import EVERYTHING, Range, Statements, Within
 from generator.source.relations import OPTIONAL, RELATIONS, Kind
 from generator.source.rights import MissingRights
+from generator.source.survey import Facts, Survey
 
 #: Everything is counted.
 NO_COUNTS: Final = EarlierCounts()
@@ -65,25 +61,33 @@ def open_reader(config: Config, quarantine: Quarantine, instant: str | None = No
 
 
 class Reader:
-    """Reads in one transaction, so that all results are of the same instant. Call `catalog` before `details`."""
+    """Reads in one transaction, so that all results are of the same instant: `survey`, then `read` and `details`."""
 
     def __init__(self, transaction: Transaction, config: Config, quarantine: Quarantine) -> None:
         self._transaction = transaction
+        self._config = config
         self._schema = config.source.schema_ if transaction.dialect == "postgresql" else None
         self._statements = Statements(transaction.dialect, self._schema)
         self._shown = config.detail
         self._is_extended = config.variant == "extended"
-        self._search_words = SearchWords(config.search_texts)
+        self._words = SearchWords(config.search_texts)
         self._window_step = config.fills_window_step
         extended = row_validation.EXTENDED_COLUMNS if self._is_extended else ()
         self._market_columns = row_validation.MARKET_COLUMNS + extended
         self._detail_columns = detail_market.COLUMNS + extended
         self._quarantine = quarantine
-        self._spelled: list[str] = []
+
+    def reporting_to(self, quarantine: Quarantine) -> "Reader":
+        """A reader in the same transaction that reports bad rows to another quarantine."""
+        return Reader(self._transaction, self._config, quarantine)
 
     def instant(self) -> str | None:
         """What `open_reader` needs in another process to see the same instant; None if impossible."""
         return self._transaction.instant
+
+    def is_file(self) -> bool:
+        """Whether the database is a file of this machine."""
+        return self._transaction.dialect == "sqlite"
 
     def is_demo(self) -> bool:
         """Whether `public-markets demo` made this database."""
@@ -147,51 +151,43 @@ class Reader:
             return MissingRights()
         return MissingRights.of(self._transaction.rows(self._statements.rights(), "pg_class"))
 
-    def catalog(self, as_of: datetime, earlier: EarlierCounts = NO_COUNTS) -> Catalog:
-        """Read every visible market; those that break the contract are quarantined.
-
-        Raises FalseVersionsError if counts of an `earlier` build do not hold.
-        """
+    def survey(self) -> Survey:
+        """What must be known before `read` reads the markets part by part."""
         # First, so that a failure of `markets` is not reported as one of a relation that is joined with it.
         in_all = self._transaction.number(self._statements.count_markets(), "markets")
-        fx, now = self._fx_members(), row_validation.timestamp(as_of.isoformat())
-        optional = self._columns("markets")[len(RELATIONS["markets"]) :]
-        windows = self._windows(as_of, earlier if optional else NO_COUNTS)
-        known = slugs.references(self._slugs() if self._is_extended else ())
-        shown = categories.spellings(self._category_names() if self._is_extended else ())
-        categorised = self._groups("market_categories", None, *_CATEGORIES, is_wanted=self._is_extended)
-        markets, ids = list[Market](), Counter[str]()
-        names = (*self._market_columns, *optional)
-        rows = self._transaction.rows(self._statements.markets(*names), "markets")
-        for batch in batch_validation.batches(rows, market_columns.BATCH):
-            columns = dict(zip(names, zip(*batch, strict=True), strict=True))
-            plain = [str(key).lower() for key in columns["id"]]
-            ids.update(plain)
-            extended = [self._extended(key, known, categorised, shown) for key in columns["id"]]
-            counted = [windows.get(key, NO_FILLS) for key in columns["id"]]
-            found = Batch(columns, [fx.get(key) for key in plain], counted, extended)
-            markets += self._listed(found, now)
+        fx = self._fx_members()
+        columns = self._columns("markets")[len(RELATIONS["markets"]) :]
+        names = ("id", "slug") if self._is_extended else ("id",)
+        found = [*self._transaction.rows(self._statements.markets(*names), "markets")]
+        keys = [row[0] for row in found]
+        known = slugs.references(found if self._is_extended else ())
+        spelled = categories.spellings(self._category_names() if self._is_extended else ())
+        facts = Facts(columns, fx, known.usable, spelled, survey.repeated(keys))
+        return Survey(keys, in_all - len(keys), facts, known.refused)
+
+    def read(self, within: Range, facts: Facts, as_of: datetime, earlier: EarlierCounts = NO_COUNTS) -> Found:
+        """Read the visible markets of a range; those that break the contract are quarantined."""
+        names = (*self._market_columns, *facts.columns)
+        rows = [*self._transaction.rows(self._statements.markets(*names, within=within), "markets")]
+        columns = dict(zip(names, zip(*rows, strict=True) if rows else ((),) * len(names), strict=True))
+        keys = columns["id"]
+        windows, false_versions = self._windows(columns, as_of, earlier if facts.columns else NO_COUNTS, within)
+        categorised = self._groups("market_categories", None, *_CATEGORIES, within=within, is_wanted=self._is_extended)
+        extended = [self._extended(key, facts, categorised) for key in keys]
         categorised.finish()
-        unique = self._unique(markets, ids)
-        return Catalog(unique, as_of=now, hidden=in_all - ids.total(), refused_slugs=known.refused, spellings=shown)
+        plain = [str(key).lower() for key in keys]
+        batch = Batch(
+            columns, [facts.fx.get(key) for key in plain], [windows.get(key, NO_FILLS) for key in keys], extended
+        )
+        markets = self._listed(batch, row_validation.timestamp(as_of.isoformat()), facts.repeated)
+        shown = [columns[name] for name in self._detail_columns]
+        return Found(keys, markets, self._detail_columns, [*zip(*shown, strict=True)], false_versions)
 
-    def ranges(self, count: int) -> dict[Range, list[str]]:
-        """Divide the markets of the catalog into at most `count` ranges, in the database's order.
+    def details(self, found: Found, wanted: Collection[Any], within: Within) -> Iterator[MarketRows]:
+        """Stream markets of a range with their detail rows; consume each before advancing to the next.
 
-        Each comes with the ids of its markets, as the database spells them.
-        """
-        size = max(1, -(-len(self._spelled) // max(1, count)))
-        starts = self._spelled[size::size]
-        bounds = zip([None, *starts], [*starts, None], strict=True)
-        return {
-            Range(start, end): self._spelled[number * size : (number + 1) * size]
-            for number, (start, end) in enumerate(bounds)
-        }
-
-    def details(self, markets: Mapping[str, Market], within: Within = EVERYTHING) -> Iterator[MarketRows]:
-        """Stream these markets (by id) with their detail rows; consume each before advancing to the next.
-
-        Descriptions and the like are read only now: they may be too large to keep all of them in the catalog.
+        They are `wanted` by id as the database spells it; `within` has all of them, and no market that is not in the
+        range.
         """
         groups = partial(self._groups, within=within)
         streams = [
@@ -199,53 +195,51 @@ class Reader:
             groups("fills", fills.converted, *fill_windows.COLUMNS, is_wanted=self._shown.recent_fills > 0),
             groups("probabilities", history.converted, *_POINTS, is_wanted=self._shown.history_points > 0),
         ]
-        for row in self._markets(self._detail_columns, within):
-            rows = [stream.of(row["id"]) for stream in streams]
-            market = markets.get(str(row["id"]).lower())
-            if market is not None:
-                yield MarketRows(detail_market.of_item(market.item, market.fx, row), *rows)
+        for place, key in enumerate(found.keys):
+            rows = [stream.of(key) for stream in streams]
+            if key in wanted:
+                yield MarketRows(found.market_object(place), *rows)
         for stream in streams:
             stream.finish()
 
-    def market_objects(self, markets: Mapping[str, Market], within: Within) -> Iterator[DetailMarket]:
-        """Stream what the details of these markets (by id) show of the markets' own rows."""
-        for row in self._markets(self._detail_columns, within):
-            market = markets.get(str(row["id"]).lower())
-            if market is not None:
-                yield detail_market.of_item(market.item, market.fx, row)
-
-    def _windows(self, as_of: datetime, earlier: EarlierCounts) -> Mapping[str, Window]:
+    def _windows(
+        self, columns: Mapping[str, Sequence[Any]], as_of: datetime, earlier: EarlierCounts, within: Range
+    ) -> tuple[Mapping[Any, Window], list[str]]:
+        """The windows of the range's markets, and the markets (ids) whose versions proved false."""
         counts = FillWindows(self._transaction, self._statements, self._window_step)
-        found = counts.counted(as_of, earlier)
-        if counts.false_versions:
-            raise FalseVersionsError(counts.false_versions)
-        return found
+        versions = columns.get("detail_version", ())
+        found = counts.counted(as_of, dict(zip(columns["id"], versions, strict=False)), earlier, within)
+        return found, counts.false_versions
 
-    def _extended(
-        self, key: Any, known: References, categorised: Groups, shown: Spellings
-    ) -> row_validation.ExtendedFields | None:
+    def _extended(self, key: Any, facts: Facts, categorised: Groups) -> row_validation.ExtendedFields | None:
         """What the extended variant shows of a market besides its row."""
         if not self._is_extended:
             return None
-        own = categories.of_market(categorised.of(key), shown, self._quarantine)
-        return row_validation.ExtendedFields(known.usable.get(key), own)
+        own = categories.of_market(categorised.of(key), facts.spellings, self._quarantine)
+        return row_validation.ExtendedFields(facts.slugs.get(key), own)
 
-    def _listed(self, found: Batch, now: str) -> Iterator[Market]:
-        """The markets of these rows that keep the contract; the others are quarantined."""
-        made = market_columns.of_rows(found, now, self._search_words)
-        for key, question, market in zip(found.columns["id"], found.columns["question"], made, strict=True):
+    def _listed(self, batch: Batch, now: str, repeated: Mapping[str, int]) -> list[Market | None]:
+        """The market of each row; None for those that break the contract, which are quarantined.
+
+        So are all rows with an id that occurs more than once: it would be ambiguous.
+        """
+        made = list[Market | None]()
+        questions = batch.columns["question"]
+        for key, question, market in zip(batch.columns["id"], questions, self._made(batch, now), strict=True):
             if isinstance(market, ValidationError):
                 self._quarantine.reject("markets", key, *faults.of(market), title=question or "")
+            elif market.id in repeated:
+                shared = Fault("id", "several markets have the same", str(repeated[market.id]))
+                self._quarantine.reject("markets", market.id, shared, title=question)
+            else:
+                made.append(market)
                 continue
-            self._spelled.append(market.id if key == market.id else key)  # one text, not two
-            yield market
+            made.append(None)
+        return made
 
-    def _unique(self, markets: list[Market], counts: Counter[str]) -> list[Market]:
-        """Drop markets whose id occurs more than once, even in a quarantined row: the id would be ambiguous."""
-        for item in (market.item for market in markets if counts[market.id] > 1):
-            shared = Fault("id", "several markets have the same", str(counts[item.id]))
-            self._quarantine.reject("markets", item.id, shared, title=item.question)
-        return [market for market in markets if counts[market.id] == 1]
+    def _made(self, batch: Batch, now: str) -> Iterator[Market | ValidationError]:
+        for start in range(0, len(batch.fx), market_columns.BATCH):
+            yield from market_columns.of_rows(batch.part(slice(start, start + market_columns.BATCH)), now, self._words)
 
     def _fx_members(self) -> dict[str, Mapping[str, Any]]:
         """The public FX membership of each market, by the market's id in lower case.
@@ -262,14 +256,6 @@ class Reader:
             else:
                 members[row[0]] = dict(zip(_FX, row[1:], strict=True))
         return members
-
-    def _markets(self, columns: tuple[str, ...], within: Within = EVERYTHING) -> Iterator[dict[str, Any]]:
-        found = self._transaction.rows(self._statements.markets(*columns, within=within), "markets")
-        return (dict(zip(columns, row, strict=True)) for row in found)
-
-    def _slugs(self) -> Iterator[Sequence[Any]]:
-        """Stream the id and the slug of every visible market."""
-        return self._transaction.rows(self._statements.markets("id", "slug", in_order=False), "markets")
 
     def _category_names(self) -> Iterator[Sequence[Any]]:
         """Stream the market's id and the name for each category of every visible market."""

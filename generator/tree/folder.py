@@ -120,6 +120,12 @@ class Output:
             return filesystem.read(f"{self._root}/{name}")
         return None
 
+    def newest(self, key: str) -> bytes | None:
+        """The bytes of an object as it is staged, or in place; None when it is neither."""
+        with suppress(FileNotFoundError):
+            return filesystem.read(f"{self._staging}/{key}")
+        return self.read(key)
+
     def path(self, key: str) -> Path:
         """The path of an object."""
         return self._root / key

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege
 
-from generator.builder import detail_workers, worker_pool
+from generator.builder import executors, worker_pool
 from generator.source.reader import open_reader as real_open_reader
 from generator.source.relations import RELATIONS
 from tests.support.builds import ROOT, build_now, files, make_config
@@ -432,25 +432,25 @@ def test_fewer_connections_than_a_build_wants_make_the_same_build(
             file.write(".")
         return real_open_reader(*arguments)
 
-    monkeypatch.setattr(detail_workers, "LEAST", 1)
-    monkeypatch.setattr(detail_workers, "open_reader", open_reader)
+    monkeypatch.setattr(executors, "LEAST", 1)
+    monkeypatch.setattr(executors, "open_reader", open_reader)
     monkeypatch.setattr(worker_pool, "available", lambda: 16)
     with site.server.connect(site.name) as connection:
         connection.execute(f"ALTER ROLE {READER} CONNECTION LIMIT 3")
         build_now(make_config(tmp_path, source__url=site.url, source__schema="public_api"))
         connection.execute(f"ALTER ROLE {READER} CONNECTION LIMIT 10")
-    assert 1 < len(opened.read_text()) <= detail_workers.RANGES, "besides the build's own"
+    assert 1 < len(opened.read_text()) <= executors.WORKERS, "besides the build's own"
     details = "v1/public/markets/detail"
     assert files(tmp_path / "output", details) == files(published, details) != {}
 
 
 def test_the_number_of_connections_is_the_one_that_is_stated(site: Site) -> None:
     names = {9: "nine"}
-    assert f"up to {names[detail_workers.RANGES + 1]} connections" in VIEWS.read_text()
-    assert f"up to {names[detail_workers.RANGES + 1]} connections" in (ROOT / "docs" / "your-database.md").read_text()
+    assert f"up to {names[executors.WORKERS + 1]} connections" in VIEWS.read_text()
+    assert f"up to {names[executors.WORKERS + 1]} connections" in (ROOT / "docs" / "your-database.md").read_text()
     with site.server.connect(site.name) as connection:
         limit = connection.execute("SELECT rolconnlimit FROM pg_roles WHERE rolname = %s", [READER]).fetchone()
-    assert limit == (detail_workers.RANGES + 1 + 1,), "one more, for `check`"
+    assert limit == (executors.WORKERS + 1 + 1,), "one more, for `check`"
 
 
 def test_without_the_schema_check_says_which_relations_it_misses(

@@ -24,6 +24,7 @@ from tests.bench.build import listing, worked
 from tests.bench.runner import Command, Competitor, Runner, same_files, say
 from tests.bench.tables import TOOK, Goal, Results, figures, ratio, shown, table, walls
 from tests.support.builds import AS_OF, ROOT
+from tests.support.catalogs import catalog_of
 
 MARKETS: Final = 1_000
 _OURS: Final = "product, from SQLite"
@@ -66,7 +67,7 @@ def written_lists(runner: Runner, path: Path) -> Path:
     """A file with every list: its name, its generation, and its encoded items as texts."""
     settings = loader.load(runner.root / "config.yaml", overrides=[f"source.url={databases.url(path)}"], environ={})
     with open_reader(settings, Quarantine()) as reader:
-        item_lists = artifacts.lists(reader.catalog(AS_OF), ())
+        item_lists = artifacts.lists(catalog_of(reader, AS_OF), ())
     lists = [
         {"name": found.name, "generation": Generation(found).name, "items": [item.decode() for item in found.items]}
         for found in item_lists

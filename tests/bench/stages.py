@@ -24,17 +24,19 @@ from generator.config import loader
 from generator.config.settings import Config
 from generator.markets import detail
 from generator.markets.quarantine import Quarantine
+from generator.source.queries import EVERYTHING
 from generator.source.reader import open_reader
 from generator.tree import staging
 from generator.tree.folder import Output, locked
 from generator.tree.generation import ItemList
 from generator.tree.pages import LIMITS, page_count
+from tests.support.catalogs import catalog_of
 
 
 def lists(settings: Config, as_of: datetime) -> int:
     """Read the catalog, stage every list page in forked workers, move all into place, and return their number."""
     with open_reader(settings, Quarantine()) as reader:
-        catalog = reader.catalog(as_of)
+        catalog = catalog_of(reader, as_of)
     items = artifacts.lists(catalog, ())
     pages = 0
     with locked(settings.output) as folder:
@@ -57,12 +59,13 @@ def _move(folder: Output, staged: staging.StagedList) -> None:
 
 
 def details(settings: Config, as_of: datetime) -> Iterator[bytes]:
-    """The detail of every market, encoded; first an empty body, once the catalog is read."""
+    """The detail of every market, encoded; first an empty body, once the markets are read."""
     quarantine = Quarantine()
     with open_reader(settings, quarantine) as reader:
-        catalog = reader.catalog(as_of)
+        survey = reader.survey()
+        found = reader.read(EVERYTHING, survey.facts, as_of)
         yield b""
-        for shown in reader.details(catalog.by_id()):
+        for shown in reader.details(found, dict(found.public()), EVERYTHING):
             yield detail.from_rows(shown, settings, quarantine).body()
 
 

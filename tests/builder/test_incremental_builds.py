@@ -12,10 +12,10 @@ from typing import Any, Final
 import pytest
 
 from generator.api import keys
-from generator.builder import detail_workers, worker_pool
+from generator.builder import executors, worker_pool
 from generator.tree import blocklist, files
 from generator.tree.folder import Output, locked
-from tests.builder.test_detail_staging import EARLIER, MARKETS, Site, assert_as_fresh, edited_in_disguise
+from tests.builder.test_part_staging import EARLIER, MARKETS, Site, assert_as_fresh, edited_in_disguise
 from tests.support.builds import NOW, OTHER_BUILDS
 from tests.support.campaigns import rounds
 from tests.support.rows import insert_category, insert_fx_member, insert_order, insert_point, market_id
@@ -217,7 +217,7 @@ def test_any_sequence_of_changes_gives_the_bytes_of_a_full_build(
 ) -> None:
     monkeypatch.setattr("generator.builder.inspection.excerpts.EXCERPTS", 3)
     # Several ranges and workers that read them, or one of each.
-    monkeypatch.setattr(detail_workers, "LEAST", 2 if seed % 2 else 50)
+    monkeypatch.setattr(executors, "LEAST", 2 if seed % 2 else 50)
     monkeypatch.setattr(worker_pool, "available", lambda: 1 + seed % 2)
     history = History(Site(database, tmp_path), seed * len(SITES) + [*SITES].index(kind), monkeypatch)
     history.settings |= {**SITES[kind], "guards.max_invalid": 1, "guards.max_shrink": 1}

@@ -263,8 +263,14 @@ class Steps:
     def start(self, steps: int) -> None:
         self.expected = steps
 
+    def expect(self, steps: int) -> None:
+        self.expected += steps
+
     def advance(self) -> None:
         self.done += 1
+
+    def describe(self, doing: str) -> None:
+        pass
 
 
 @pytest.mark.parametrize("settings", [{}, {"variant": "extended", "search": "title"}])

@@ -28,6 +28,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
     assert defaults.pop("source.url").get_secret_value() == "sqlite:///demo.db"
     assert defaults == {
         "base_url": "http://127.0.0.1:8000",
+        "cluster": None,
         "source.schema": None,
         "source.audit": 0.01,
         "output": Path("output"),

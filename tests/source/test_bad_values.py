@@ -15,6 +15,7 @@ from generator.source.reader import open_reader
 from generator.source.relations import RELATIONS
 from tests.source.native import Postgres, detail
 from tests.support.builds import AS_OF, build_now, make_config
+from tests.support.catalogs import catalog_of
 from tests.support.rows import (
     fill_id,
     insert_fill,
@@ -156,7 +157,7 @@ def test_fills_of_24_hours_are_counted_in_whatever_form_sqlite_holds_their_times
     for number, time in enumerate(times):
         insert_fill(database, number, created_at=time)
     with open_reader(make_config(tmp_path), Quarantine()) as reader:
-        (market,) = reader.catalog(AS_OF).markets
+        (market,) = catalog_of(reader).markets
     wire = [row_validation.timestamp(time) for time in times]
     first, last = (row_validation.timestamp(moment.isoformat()) for moment in (edge, AS_OF))
     assert market.item.fills24h == sum(first < time <= last for time in wire) > 100

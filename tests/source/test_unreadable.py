@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.builder import detail_workers
+from generator.builder import executors
 from generator.errors import SourceError
 from tests.source.native import Postgres
 from tests.support.builds import build_now, make_config
@@ -99,7 +99,7 @@ def test_check_names_markets_alone_where_what_is_joined_with_them_cannot_be_know
 def test_a_build_names_the_relation(
     site: str, database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(detail_workers, "LEAST", 1)  # the message comes from a worker
+    monkeypatch.setattr(executors, "LEAST", 1)  # the message comes from a worker
     replace_by_view(database, "orders", "price", OVERFLOW)
     with pytest.raises(SourceError) as caught:
         build_now(make_config(tmp_path))

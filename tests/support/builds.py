@@ -50,8 +50,14 @@ class Silent:
     def start(self, steps: int) -> None:
         """Set the number of steps."""
 
+    def expect(self, steps: int) -> None:
+        """Expect more steps."""
+
     def advance(self) -> None:
         """Count a step as done."""
+
+    def describe(self, doing: str) -> None:
+        """Say what is being done."""
 
 
 def make_config(folder: Path, **settings: object) -> Config:

@@ -3,7 +3,7 @@
 Both are bounded, so that the page opens quickly with any catalog; the rest is in the published files.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
@@ -25,29 +25,22 @@ DESCRIPTION: Final = 400
 
 #: JSON values by name.
 Json: TypeAlias = Mapping[str, Any]
-#: A market's id and its excerpt, encoded.
-Excerpt: TypeAlias = tuple[str, bytes]
 
 
 class Excerpts:
-    """The excerpts of one build: `taken` makes them, also in workers, and `keep` collects them."""
+    """The excerpts of one build."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._markets = sorted(catalog.markets, key=_popularity)
-        self._wanted = {market.id for market in self._markets[:EXCERPTS]}
         self._kept: dict[str, bytes] = {}
 
-    def wants(self, market_id: str) -> bool:
-        """Whether the market is among the most popular."""
-        return market_id in self._wanted
+    def wanted(self) -> list[str]:
+        """The ids of the most popular markets, of whose details there are excerpts."""
+        return [market.id for market in self._markets[:EXCERPTS]]
 
-    def taken(self, market_id: str, body: bytes) -> list[Excerpt]:
-        """An excerpt of the body of the market's detail; nothing unless it is among the most popular."""
-        return [(market_id, contract.encode(excerpt(from_json(body))))] if self.wants(market_id) else []
-
-    def keep(self, excerpts: Iterable[Excerpt]) -> None:
-        """Add excerpts to the page."""
-        self._kept |= dict(excerpts)
+    def keep(self, market_id: str, body: bytes) -> None:
+        """Add an excerpt of the body of a market's detail."""
+        self._kept[market_id] = contract.encode(excerpt(from_json(body)))
 
     def encoded(self) -> bytes:
         """The data for the page's scripts, as JSON with every `<` escaped, so that no text can end an element.
@@ -57,7 +50,7 @@ class Excerpts:
         """
         items, fx = self._items(), [market.id for market in self._markets if market.fx]
         parts = b'{"items":[', b",".join(items), b'],"fx":', contract.encode(fx), b',"excerpts":['
-        kept = [self._kept[market.id] for market in self._markets[:EXCERPTS] if market.id in self._kept]
+        kept = [self._kept[market_id] for market_id in self.wanted() if market_id in self._kept]
         return b"".join([*parts, b",".join(kept), b"]}"]).replace(b"<", b"\\u003c")
 
     def _items(self) -> list[bytes]:

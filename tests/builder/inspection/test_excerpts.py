@@ -62,7 +62,7 @@ def test_members_of_fx_families_are_marked() -> None:
 def test_no_text_can_end_the_element_that_holds_the_data() -> None:
     text = "</script><!-- <b>"
     made = Excerpts(catalog(public_market(1, question=text)))
-    made.keep(made.taken(market_id(1), shown(1, question=text, description=text)))
+    made.keep(market_id(1), shown(1, question=text, description=text))
     assert b"<" not in made.encoded()
     assert held(made)["items"][0]["question"] == text
     assert held(made)["excerpts"][0]["description"] == text
@@ -79,7 +79,7 @@ def test_only_the_most_popular_have_excerpts() -> None:
     count = excerpts.EXCERPTS + 5
     made = Excerpts(catalog(*[public_market(number, trader_count=number) for number in range(count)]))
     for number in range(count):
-        made.keep(made.taken(market_id(number), shown(number)))
+        made.keep(market_id(number), shown(number))
     assert {excerpt["id"] for excerpt in held(made)["excerpts"]} == {market_id(number) for number in range(5, count)}
 
 

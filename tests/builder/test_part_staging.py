@@ -16,17 +16,16 @@ import pytest
 from generator.api import keys, times
 from generator.api.contract import Variant
 from generator.builder import last_details
-from generator.builder.detail_staging import DetailCounts
 from generator.builder.guards import BuildOverrides
-from generator.builder.last_details import LastDetails, Sample
+from generator.builder.last_details import LastDetails
 from generator.builder.notices import Topic
+from generator.builder.part_staging import DetailCounts
 from generator.builder.report import Report
 from generator.builder.run import Clock, build
 from generator.config.settings import Config
-from generator.errors import FalseVersionsError
 from generator.markets.fills import Window
 from generator.markets.quarantine import Quarantine
-from generator.source.fill_windows import FillWindows
+from generator.source.fill_windows import EarlierCounts, FillWindows
 from generator.source.queries import EVERYTHING, Chosen, Within
 from generator.source.reader import open_reader
 from generator.tree import files, fingerprints
@@ -373,10 +372,11 @@ def test_an_audit_counts_the_fills_of_its_sample_too(built: Site) -> None:
     built.tell(3)
     built.build()
     built.database.execute("DELETE FROM fills WHERE created_at = '2026-01-31 11:00:00.000000'")
-    earlier = LastDetails(Output(built.output, built.output), "", known=made(built.output)).counts(Sample(1, 0))
-    with open_reader(make_config(built.folder), Quarantine()) as reader, pytest.raises(FalseVersionsError) as found:
-        reader.catalog(AS_OF + timedelta(minutes=built.minutes), earlier)
-    assert found.value.markets == [market_id(3)]
+    counts = {key: (known.version, Window(known.fills24h, known.until)) for key, known in made(built.output).items()}
+    with open_reader(make_config(built.folder), Quarantine()) as reader:
+        facts, now = reader.survey().facts, AS_OF + timedelta(minutes=built.minutes)
+        found = reader.read(EVERYTHING, facts, now, EarlierCounts(counts, lambda _: True))
+    assert found.false_versions == [market_id(3)]
     assert [remark.key for remark in built.build(source__audit=1).remarks] == [market_id(3)]
     assert built.detail(3)["market"]["fills24h"] == 0
 

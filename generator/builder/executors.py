@@ -1,0 +1,128 @@
+"""Renders and stages the parts of one build: in this process, in forked workers, or on a cluster.
+
+The work is the same everywhere. A forked worker stages what it rendered, as it shares the disk; the workers of a
+cluster only render, and this process stages what they return.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Final
+
+from generator.builder import part_rendering, worker_pool
+from generator.builder.part_staging import PartWork, StagedPart
+from generator.builder.remote_part import RemotePart
+from generator.builder.worker_pool import QuitError
+from generator.cluster import engine
+from generator.errors import ConfigError, SourceError
+from generator.markets.quarantine import Quarantine
+from generator.progress import Progress
+from generator.source.reader import Reader, open_reader
+from generator.source.survey import Part
+from generator.wording import counted
+
+#: The most forked workers. Each has a connection of its own, besides the build's.
+WORKERS: Final = 8
+#: Markets that make a part worth a worker and a connection; and as many as a worker should hold in memory.
+LEAST: Final = 50
+MOST: Final = 1_000
+
+
+#: What is expected of a detail, in bytes, before any has been seen.
+_DETAIL_BYTES: Final = 8_000
+
+
+def staged(work: PartWork, reader: Reader, progress: Progress) -> Iterator[StagedPart]:
+    """Do all parts, on the cluster if there is one; in the order of completion."""
+    return remote(work, reader, progress, work.config.cluster) if work.config.cluster else local(work, reader, progress)
+
+
+def part_size(markets: int, workers: int) -> int:
+    """Markets per part: many more parts than workers, so that no worker waits long for the last one."""
+    return min(MOST, max(LEAST, -(-markets // (8 * workers))))
+
+
+def local(work: PartWork, reader: Reader, progress: Progress) -> Iterator[StagedPart]:
+    """Do all parts on this machine, in forked workers where these can see the same instant."""
+    workers = min(WORKERS, worker_pool.available())
+    parts = work.survey.parts(part_size(len(work.survey.keys), workers))
+    progress.start(len(parts))
+    instant = reader.instant() if len(parts) > 1 else None
+    if instant is None:
+        return alone(work, parts, reader)
+    progress.describe(f"{len(parts)} ranges, {counted(workers, 'worker')}")
+    return forked(work, parts, reader, instant)
+
+
+def remote(work: PartWork, reader: Reader, progress: Progress, address: str) -> Iterator[StagedPart]:
+    """Render all parts on a cluster, and stage them in this process."""
+    instant = _shared_instant(reader)
+    with engine.connected(address) as cluster:
+        threads = cluster.threads()
+        # Results of all threads may wait at once, and as many are on their way.
+        room = engine.WAITING_BYTES // (2 * threads * _DETAIL_BYTES)
+        size = min(part_size(len(work.survey.keys), threads), max(LEAST, room))
+        parts = work.survey.parts(size)
+        progress.start(len(parts))
+        progress.describe(f"{len(parts)} ranges, {counted(threads, 'worker')}")
+        tasks = ((part, work.task(part, is_remote=True)) for part in parts)
+        calls = (((part, task), RemotePart.of(task, instant)) for part, task in tasks)
+        for (part, task), rendered in cluster.results(calls, size * _DETAIL_BYTES):
+            yield work.stage(part, task, rendered, reader.reporting_to)
+
+
+def _shared_instant(reader: Reader) -> str:
+    if reader.is_file():
+        raise ConfigError(
+            "cluster needs PostgreSQL: workers on other machines cannot see one instant of an SQLite file; omit "
+            "`cluster`, or set source.url to a PostgreSQL database"
+        )
+    if (instant := reader.instant()) is None:
+        raise SourceError("cluster: this database cannot export a snapshot, so workers cannot read it; omit `cluster`")
+    return instant
+
+
+def alone(work: PartWork, parts: Collection[Part], reader: Reader) -> Iterator[StagedPart]:
+    """Do the parts in this process."""
+    for part in parts:
+        yield _done(work, part, reader)
+
+
+def _done(work: PartWork, part: Part, reader: Reader) -> StagedPart:
+    task = work.task(part)
+    return work.stage(part, task, part_rendering.render(task, reader.reporting_to), reader.reporting_to)
+
+
+def forked(work: PartWork, parts: Sequence[Part], reader: Reader, instant: str) -> Iterator[StagedPart]:
+    """Do the parts in forked workers; in this process those that remain if the database accepts no more connections."""
+    worker = _Worker(work, instant)
+    remaining = {*parts}
+    count = min(WORKERS, worker_pool.available())
+    with worker_pool.WorkerPool(worker.done, parts, lambda _: 1, count, worker.close) as pool:
+        for staged in pool.results():
+            remaining.remove(staged.part)
+            yield staged
+    yield from alone(work, sorted(remaining, key=lambda part: part.first), reader)
+
+
+class _Worker:
+    """Does parts in a forked process, with a connection that it opens for the first one."""
+
+    def __init__(self, work: PartWork, instant: str) -> None:
+        self._work = work
+        self._instant = instant
+        self._reader: Reader | None = None
+        self._opened = ExitStack()
+
+    def done(self, part: Part) -> StagedPart:
+        """Do a part. Raises QuitError if the database accepts no more connections."""
+        if self._reader is None:
+            try:
+                reader = open_reader(self._work.config, Quarantine(), self._instant)
+                self._reader = self._opened.enter_context(reader)
+            except SourceError as error:
+                raise QuitError from error
+        return _done(self._work, part, self._reader)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._opened.close()

@@ -1,0 +1,163 @@
+"""Renders one part of the markets from the database: their list items, and the details that changed.
+
+It knows no folder, so it runs in any process that reads the same instant, on any machine. What it makes depends on its
+task and the database alone: a task may run twice, or anywhere else after its worker died.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, NamedTuple, TypeAlias
+
+from generator.api import contract, keys
+from generator.builder import last_details, notices
+from generator.builder.last_details import Fate, Sample
+from generator.builder.notices import Remark
+from generator.config.settings import Config
+from generator.markets import detail
+from generator.markets.catalog import Market
+from generator.markets.fills import Window
+from generator.markets.quarantine import Quarantine
+from generator.source.fill_windows import EarlierCounts
+from generator.source.found import Found
+from generator.source.queries import Range, few_or_all
+from generator.source.reader import Reader
+from generator.source.survey import Facts
+from generator.tree import manifest
+from generator.tree.fingerprints import Made
+
+#: Returns a reader that reports bad rows to this quarantine.
+OpenReader: TypeAlias = Callable[[Quarantine], Reader]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to render, and what need not be rendered again.
+
+    `known` says what the details in place were made of, by market id; those whose files are not as the last build left
+    them have no `changed`. `digests` are those of details in place whose bytes need not be returned. `blocked` markets
+    (ids) get no detail.
+    """
+
+    config: Config
+    within: Range
+    facts: Facts
+    as_of: datetime
+    latest: str
+    sample: Sample
+    blocked: frozenset[str] = frozenset()
+    known: Mapping[str, Made] = field(default_factory=dict)
+    digests: Mapping[str, str] = field(default_factory=dict)
+
+    def earlier(self) -> EarlierCounts:
+        """The fills that were counted in the last build."""
+        windows = {key: (made.version, Window(made.fills24h, made.until)) for key, made in self.known.items()}
+        return EarlierCounts(windows, self.sample.has)
+
+    def without(self, market_ids: Collection[str]) -> "Task":
+        """The same task, but nothing is known of the details of these markets."""
+        known = {key: made for key, made in self.known.items() if key not in market_ids}
+        digests = {key: digest for key, digest in self.digests.items() if key not in market_ids}
+        return replace(self, known=known, digests=digests)
+
+
+class ReadDetail(NamedTuple):
+    """A detail that was read; `body` is None if it has the digest that the task named.
+
+    `is_audited`: it need not have been read. `has_findings`: rows of it were quarantined, or there are remarks on it.
+    """
+
+    market: Market
+    body: bytes | None
+    size: int
+    is_audited: bool
+    has_findings: bool
+
+
+class NewMarketObject(NamedTuple):
+    """A detail of which only the market object changed: this is the new one, encoded."""
+
+    market: Market
+    shown: bytes
+
+
+@dataclass
+class RenderedPart:
+    """The markets of a part, what is new in their details, and findings about rows.
+
+    `kept` are the markets whose details stay as they are; `false_versions` names markets (ids) with a count that
+    changed although their versions did not.
+    """
+
+    markets: list[Market] = field(default_factory=list)
+    details: list[ReadDetail] = field(default_factory=list)
+    updates: list[NewMarketObject] = field(default_factory=list)
+    kept: list[Market] = field(default_factory=list)
+    quarantine: Quarantine = field(default_factory=Quarantine)
+    remarks: list[Remark] = field(default_factory=list)
+    false_versions: list[str] = field(default_factory=list)
+
+
+def render(task: Task, open_reader: OpenReader) -> RenderedPart:
+    """Render a part."""
+    made = RenderedPart()
+    reader = open_reader(made.quarantine)
+    found = reader.read(task.within, task.facts, task.as_of, task.earlier())
+    made.markets = [market for market in found.markets if market is not None]
+    made.false_versions = found.false_versions
+    _Details(task, reader, found, made).add()
+    return made
+
+
+class _Details:
+    """Adds the details of the markets that were found."""
+
+    def __init__(self, task: Task, reader: Reader, found: Found, made: RenderedPart) -> None:
+        self._task = task
+        self._reader = reader
+        self._found = found
+        self._made = made
+        self._audited: set[str] = set()
+
+    def add(self) -> None:
+        """Decide what to do with each, and do it."""
+        fates: dict[Fate, dict[Any, Market]] = {fate: {} for fate in Fate}
+        for key, market in self._found.public():
+            if market.id not in self._task.blocked:
+                fates[self._fate(market)][key] = market
+        self._made.kept += fates[Fate.KEEP].values()
+        self._update(fates[Fate.UPDATE])
+        self._read(fates[Fate.READ])
+
+    def _fate(self, market: Market) -> Fate:
+        """What to do with a detail; a sample of those that should not have changed is read all the same."""
+        fate = last_details.fate(self._task.known.get(market.id), market.fingerprint)
+        if fate is not Fate.READ and self._task.sample.has(market.id):
+            self._audited.add(market.id)
+            return Fate.READ
+        return fate
+
+    def _update(self, markets: Mapping[Any, Market]) -> None:
+        for place, key in enumerate(self._found.keys if markets else ()):
+            if key in markets:
+                shown = contract.encode(self._found.market_object(place))
+                self._made.updates.append(NewMarketObject(markets[key], shown))
+
+    def _read(self, markets: Mapping[Any, Market]) -> None:
+        quarantine = Quarantine()
+        by_id = {market.id: market for market in markets.values()}
+        for within in few_or_all([*markets], len(self._made.markets), self._task.within):
+            for rows in self._reader.details(self._found, markets, within):
+                read = detail.from_rows(rows, self._task.config, quarantine)
+                remarks = [*notices.of_detail(read, self._task.latest)]
+                has_findings = bool(remarks) or quarantine.total() > 0
+                if has_findings:
+                    self._made.quarantine.add(quarantine)
+                    self._made.remarks += remarks
+                    quarantine = Quarantine()
+                self._made.details.append(self._detail(by_id[read.market.id], read.body(), has_findings=has_findings))
+
+    def _detail(self, market: Market, body: bytes, *, has_findings: bool) -> ReadDetail:
+        known = self._task.digests.get(market.id)
+        is_new = known is None or known != manifest.digest(keys.detail(market.id), body)
+        return ReadDetail(market, body if is_new else None, len(body), market.id in self._audited, has_findings)

@@ -1,0 +1,167 @@
+"""Stages what was rendered of one part: gives each task what the folder has, and writes the details that are new."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from generator.api import keys
+from generator.builder import last_details, part_rendering
+from generator.builder.last_details import LastDetails, Sample
+from generator.builder.notices import Remark
+from generator.builder.part_rendering import NewMarketObject, OpenReader, ReadDetail, RenderedPart, Task
+from generator.config.settings import Config
+from generator.markets import detail
+from generator.markets.catalog import Market
+from generator.markets.quarantine import Quarantine
+from generator.source.survey import Part, Survey
+from generator.tree.artifact import Artifact
+from generator.tree.fingerprints import Made
+from generator.tree.folder import Output
+from generator.tree.staging import Staged
+
+
+@dataclass
+class DetailCounts:
+    """How many details were read, how many got a new market object only, how many stayed as they are.
+
+    Of those read, `audited` need not have been: they were compared with what was in place.
+    """
+
+    read: int = 0
+    updated: int = 0
+    kept: int = 0
+    audited: int = 0
+
+    def add(self, other: "DetailCounts") -> None:
+        """Add the counts of another part."""
+        self.read += other.read
+        self.updated += other.updated
+        self.kept += other.kept
+        self.audited += other.audited
+
+
+@dataclass
+class StagedPart:
+    """The markets of a part, their staged details, and findings about rows.
+
+    `made` says what each detail is made of, if that is known; `kept` names the markets whose details stay as they are.
+    `false_versions` names those whose details changed although their versions did not.
+    """
+
+    part: Part
+    markets: list[Market]
+    staged: Staged = field(default_factory=Staged)
+    quarantine: Quarantine = field(default_factory=Quarantine)
+    remarks: list[Remark] = field(default_factory=list)
+    made: dict[str, Made] = field(default_factory=dict)
+    kept: list[str] = field(default_factory=list)
+    counts: DetailCounts = field(default_factory=DetailCounts)
+    false_versions: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, part: Part, rendered: RenderedPart) -> "StagedPart":
+        """Begin with what is not to be staged."""
+        kept = [market.id for market in rendered.kept]
+        return cls(
+            part, rendered.markets, quarantine=rendered.quarantine, remarks=rendered.remarks, kept=kept,
+            counts=DetailCounts(kept=len(kept)), false_versions=[*rendered.false_versions],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PartWork:
+    """Makes the tasks of one build and stages their results.
+
+    `latest` is the time after which a time counts as in the future.
+    """
+
+    config: Config
+    folder: Output
+    survey: Survey
+    last: LastDetails
+    sample: Sample
+    blocked: frozenset[str]
+    as_of: datetime
+    latest: str
+
+    def task(self, part: Part, *, is_remote: bool = False) -> Task:
+        """What to render of a part. Bytes that are in place already need not come back from another machine."""
+        facts = self.survey.facts_of(part)
+        market_ids = self.survey.ids(part)
+        slugs = {key.lower(): slug for key, slug in facts.slugs.items()}
+        wanted = {market_id: slugs.get(market_id) for market_id in market_ids}
+        return Task(
+            config=self.config,
+            within=part.within,
+            facts=facts,
+            as_of=self.as_of,
+            latest=self.latest,
+            sample=self.sample,
+            blocked=self.blocked.intersection(market_ids),
+            known=self.last.of(wanted),
+            digests=self.last.digests(wanted) if is_remote else {},
+        )
+
+    def stage(self, part: Part, task: Task, rendered: RenderedPart, open_reader: OpenReader) -> StagedPart:
+        """Stage what was rendered. Details that rely on files which turn out to be damaged are rendered again."""
+        before = {update.market.id: self.last.body(update.market.id) for update in rendered.updates}
+        damaged = {market_id for market_id, body in before.items() if body is None}
+        damaged |= {found.market.id for found in rendered.details if found.body is None and not self._is_same(found)}
+        if damaged:
+            again = task.without(damaged)
+            return self.stage(part, again, part_rendering.render(again, open_reader), open_reader)
+        work = _Staging(self.folder, self.last, StagedPart.of(part, rendered))
+        for found in rendered.details:
+            work.add(found)
+        for update in rendered.updates:
+            work.update(update, before[update.market.id] or b"")
+        return work.made
+
+    def _is_same(self, found: ReadDetail) -> bool:
+        names = keys.details(found.market.id, found.market.slug)
+        return all(self.folder.size_if_unchanged(key) == found.size for key in names)
+
+
+@dataclass(frozen=True)
+class _Staging:
+    """Adds details to a staged part."""
+
+    folder: Output
+    last: LastDetails
+    made: StagedPart
+
+    def add(self, found: ReadDetail) -> None:
+        """Stage a detail that was read, and compare an audited one with what is in place."""
+        self.made.counts.read += 1
+        if found.is_audited:
+            self._compare(found)
+        if found.body is None:
+            self.last.hold(found.market, found.size, self.made.staged)
+        else:
+            self._put(found.market, found.body)
+        if not found.has_findings:
+            self._remember(found.market, found.size)
+
+    def _compare(self, found: ReadDetail) -> None:
+        before = self.last.body(found.market.id) if found.body is not None else None
+        if found.body is not None and before is None:
+            return
+        self.made.counts.audited += 1
+        # A market with findings would not have been kept.
+        is_new = before is not None and detail.rest(found.body or b"") != detail.rest(before)
+        if found.has_findings or is_new:
+            self.made.false_versions.append(found.market.id)
+
+    def update(self, found: NewMarketObject, before: bytes) -> None:
+        """Stage a detail with a new market object, and the rest as it was."""
+        body = detail.with_market(before, found.shown)
+        self._put(found.market, body)
+        self._remember(found.market, len(body))
+        self.made.counts.updated += 1
+
+    def _put(self, market: Market, body: bytes) -> None:
+        for key in keys.details(market.id, market.slug):
+            self.made.staged.put(self.folder, Artifact(key, body))
+
+    def _remember(self, market: Market, size: int) -> None:
+        if made := last_details.made_of(market, size):
+            self.made.made[market.id] = made

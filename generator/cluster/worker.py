@@ -1,0 +1,47 @@
+"""What a worker of the cluster runs, in a process that the operator started.
+
+Everything is returned as bytes of our own, errors too. A raised error would be logged with its arguments, and would
+pass the scheduler with its whole chain of causes, which may quote a connection's address.
+"""
+
+import pickle
+import traceback
+from dataclasses import dataclass
+from typing import Any, Final
+
+from generator.cluster.program import Program, this_program
+from generator.errors import ClusterError, PublicMarketsError, SourceError
+
+_INSTALL: Final = "install the same version of this program, with the same Python, on every worker"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a call has no result. `may_pass`: another attempt may succeed."""
+
+    error: PublicMarketsError
+    may_pass: bool = False
+
+
+def run(program: tuple[str, str], payload: bytes, worker: str) -> bytes:
+    """Run the pickled call for a coordinator that runs `program`; return its pickled result, or a Failure.
+
+    `worker` is the address of this worker.
+    """
+    try:
+        return pickle.dumps(_result(program, payload, worker), pickle.HIGHEST_PROTOCOL)
+    except SourceError as error:
+        return pickle.dumps(Failure(error, error.may_pass))
+    except PublicMarketsError as error:
+        return pickle.dumps(Failure(ClusterError(f"worker {worker}: {error}")))
+    except BaseException as error:  # noqa: BLE001 - an exit would end the worker, and the next one
+        traceback.print_exc()  # into the worker's own log: the text may be private
+        told = f"worker {worker}: {type(error).__name__}; this is a bug: please report it with the worker's log"
+        return pickle.dumps(Failure(ClusterError(told)))
+
+
+def _result(program: tuple[str, str], payload: bytes, worker: str) -> Any:
+    if program != this_program():
+        found = ClusterError(f"worker {worker} runs {this_program()}, but this is {Program(*program)}; {_INSTALL}")
+        return Failure(found)
+    return pickle.loads(payload)()  # noqa: S301 - a worker runs what its scheduler sends: see docs/cluster.md

@@ -1,0 +1,150 @@
+"""Several processes read details if all see one instant, otherwise one does; the result is the same."""
+
+import shutil
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator.api import keys
+from generator.builder import executors, worker_pool
+from generator.builder.last_details import LastDetails, Sample
+from generator.builder.part_staging import PartWork, StagedPart
+from generator.config.settings import Config
+from generator.errors import SourceError
+from generator.markets.quarantine import Quarantine
+from generator.source.reader import Reader, open_reader
+from generator.source.survey import Part
+from generator.tree.folder import locked
+from tests.support.builds import AS_OF, NOW, Silent, build_now, files, make_config
+from tests.support.rows import (
+    fill_id,
+    insert_fill,
+    insert_market,
+    insert_order,
+    insert_point,
+    market_id,  # fmt: skip
+)
+
+MARKETS = 130
+
+
+@pytest.fixture
+def site(database: sqlite3.Connection, tmp_path: Path) -> Path:
+    for number in range(MARKETS):
+        insert_market(database, number)
+        insert_order(database, market_id=market_id(number))
+        insert_fill(database, number, market_id=market_id(number))
+        insert_point(database, "2026-01-15 00:00:00.000000", market_id=market_id(number))
+    insert_fill(database, 1_000, market_id=market_id(3), amount=-1.0)
+    insert_fill(database, 1_001, market_id=market_id(120), amount=-1.0)
+    insert_market(database, 5_000, is_listed=0)
+    database.commit()
+    return tmp_path
+
+
+@contextmanager
+def working(config: Config) -> Iterator[tuple[PartWork, Reader]]:
+    with locked(config.output) as folder, open_reader(config, Quarantine()) as reader:
+        last = LastDetails(folder, "")
+        yield PartWork(config, folder, reader.survey(), last, Sample(0, 0), frozenset(), AS_OF, NOW), reader
+
+
+def all_keys(parts: Iterable[StagedPart]) -> list[str]:
+    return sorted(key for part in parts for key in part.staged.objects)
+
+
+KEYS = sorted(keys.detail(market_id(number)) for number in range(MARKETS))
+
+
+def test_parts_hold_every_market_once(site: Path) -> None:
+    with working(make_config(site)) as (work, reader):
+        parts = work.survey.parts(50)
+        assert [(part.first, part.last) for part in parts] == [(0, 50), (50, 100), (100, MARKETS)]
+        assert all_keys(executors.alone(work, parts, reader)) == KEYS
+
+
+@pytest.mark.parametrize("mode", ["delete", "truncate", "persist", "wal"])
+def test_workers_read_the_database_only_while_nobody_can_write(
+    site: Path, database: sqlite3.Connection, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.execute(f"PRAGMA journal_mode = {mode}")
+    forks = list[int]()
+    real = executors.forked
+
+    def forked(*arguments: Any) -> Iterator[StagedPart]:
+        forks.append(1)
+        return real(*arguments)
+
+    monkeypatch.setattr(executors, "forked", forked)
+    with working(make_config(site)) as (work, reader):
+        assert all_keys(executors.staged(work, reader, Silent())) == KEYS
+    assert bool(forks) == (mode != "wal")
+
+
+@pytest.mark.campaign(short=0)
+def test_a_build_in_one_process_and_one_in_several_are_the_same(site: Path, database: sqlite3.Connection) -> None:
+    build_now(make_config(site, output=site / "several"))
+    database.execute("PRAGMA journal_mode = wal")
+    report = build_now(make_config(site, output=site / "one"))
+    assert files(site / "one") == files(site / "several")
+    one, several = ((site / name / "index.html").read_bytes().partition(b'"excerpts":') for name in ("one", "several"))
+    assert one[2].partition(b"]}")[0] == several[2].partition(b"]}")[0] != b""
+    assert [row.key for row, _ in report.quarantine] == [fill_id(1_000), fill_id(1_001)]
+
+
+def test_a_few_markets_are_not_worth_a_process(
+    database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    insert_market(database)
+    database.commit()
+    monkeypatch.setattr(executors, "forked", None)
+    with working(make_config(tmp_path)) as (work, reader):
+        assert len([*executors.staged(work, reader, Silent())]) == 1
+
+
+def test_parts_that_workers_cannot_read_are_read_by_the_parent(site: Path) -> None:
+    with working(make_config(site)) as (work, reader):
+        (site / "markets.db").rename(site / "gone.db")
+        assert all_keys(executors.staged(work, reader, Silent())) == KEYS
+
+
+def test_a_worker_that_cannot_connect_leaves_the_parts_to_others(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    let_in = site / "let in"
+
+    def first_come(*arguments: Any) -> Any:
+        try:
+            let_in.touch(exist_ok=False)
+        except FileExistsError:
+            raise SourceError("too many connections") from None
+        return open_reader(*arguments)
+
+    monkeypatch.setattr(executors, "open_reader", first_come)
+    monkeypatch.setattr(worker_pool, "available", lambda: 3)
+    monkeypatch.setattr(executors, "LEAST", 2)
+    left, alone = list[Part](), executors.alone
+
+    def counted(work: PartWork, parts: list[Part], reader: Reader) -> Iterator[StagedPart]:
+        left.extend(parts)
+        return alone(work, parts, reader)
+
+    monkeypatch.setattr(executors, "alone", counted)
+    with working(make_config(site)) as (work, reader):
+        assert all_keys(executors.staged(work, reader, Silent())) == KEYS
+    assert len(left) == 2, "what the other two had taken"
+
+
+def test_workers_do_not_read_a_file_that_replaced_the_database(site: Path) -> None:
+    with working(make_config(site)) as (work, reader):
+        parts = [*work.survey.parts(50)]
+        (site / "markets.db").rename(site / "old.db")
+        shutil.copy(site / "old.db", site / "markets.db")
+        with closing(sqlite3.connect(site / "markets.db")) as later:
+            later.execute("UPDATE markets SET question = 'later'")
+            later.commit()
+        staged = [*executors.forked(work, parts, reader, reader.instant() or "")]
+        shown = {market.item.question for part in staged for market in part.markets}
+    assert shown == {f"Question {number}?" for number in range(MARKETS)}
