@@ -28,6 +28,8 @@ ATTEMPTS: Final = 3
 #: How long to wait for the first worker, and for another one when all are gone.
 PATIENCE_S: Final = 120.0
 _POLL_S: Final = 5.0
+#: What these log is told by our errors, in a sentence and without tracebacks.
+_LOGGERS: Final = ("distributed", "distributed.client", "tornado.application", "asyncio")
 _REMEDY: Final = "nothing was replaced; run again"
 
 
@@ -41,8 +43,8 @@ def connected(address: str) -> Iterator["Cluster"]:
         from distributed import Client  # noqa: PLC0415 - most sites need no cluster
     except ModuleNotFoundError as error:
         raise ConfigError("cluster is set but Dask is not installed; pip install 'public-markets[dask]'") from error
-    # What it logs is told by our errors, without tracebacks.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in _LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         connect: Any = Client  # which has no types
         asyncio.run(_probe(connect, address))
@@ -123,12 +125,16 @@ class Cluster:
         """
         executor = self._client.get_executor(pure=False)  # equal calls are different calls
         flow = _Flow[Key, Result](executor, iter(calls), expected_bytes, _AHEAD * self.threads())
-        while flow.fill():
-            done, _ = wait(flow.running, timeout=_POLL_S, return_when=FIRST_COMPLETED)
-            if not done:
-                self._require_workers(PATIENCE_S)
-            for future in done:
-                yield from flow.take(future, self._body(future))
+        try:
+            while flow.fill():
+                done, _ = wait(flow.running, timeout=_POLL_S, return_when=FIRST_COMPLETED)
+                if not done:
+                    self._require_workers(PATIENCE_S)
+                for future in done:
+                    yield from flow.take(future, self._body(future))
+        finally:
+            for future in flow.running:
+                future.cancel()
 
     def _body(self, future: "Future[bytes]") -> bytes:
         try:

@@ -31,7 +31,7 @@ def run(program: tuple[str, str], payload: bytes, worker: str) -> bytes:
     try:
         return pickle.dumps(_result(program, payload, worker), pickle.HIGHEST_PROTOCOL)
     except SourceError as error:
-        return pickle.dumps(Failure(error, error.may_pass))
+        return pickle.dumps(Failure(SourceError(f"worker {worker}: {error}"), error.may_pass))
     except PublicMarketsError as error:
         return pickle.dumps(Failure(ClusterError(f"worker {worker}: {error}")))
     except BaseException as error:  # noqa: BLE001 - an exit would end the worker, and the next one

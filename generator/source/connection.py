@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError, NoSuchTableError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from generator.config import passwords
-from generator.config.settings import Config
+from generator.config.settings import Config, variable
 from generator.errors import ReadError, SourceError
 from generator.source import address
 from generator.source.address import display_url, sqlite_path
@@ -124,12 +124,12 @@ def _share(connection: sa.Connection, instant: str) -> None:
         if getattr(error.orig, "sqlstate", None) not in _NO_SNAPSHOT:
             raise
         raise SourceError(
-            "the instant that this build reads is gone: its own connection to the database ended, or the source.url of "
-            f"a worker names another server (snapshot {snapshot}); nothing was replaced; run again"
+            "the instant that this build reads is gone: its own connection to the database ended, or "
+            f"{variable('source.url')} names another server here (snapshot {snapshot}); nothing was replaced; run again"
         ) from error
     if connection.exec_driver_sql(_SERVER).scalar_one() != server:
         raise SourceError(
-            "the source.url of a worker names another database or server than that of the build; set the same "
+            f"{variable('source.url')} names another database or server here than that of the build; set the same "
             "everywhere"
         )
 
