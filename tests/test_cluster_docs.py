@@ -4,6 +4,8 @@ import re
 import shlex
 import ssl
 import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final
@@ -47,11 +49,17 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@contextmanager
+def configured(environ: Mapping[str, str]) -> Iterator[None]:
+    """Have Dask, which reads its variables when it is imported, read these during the block."""
+    given = dask.config.collect_env({**environ})
+    with dask.config.set(dask.config.update(deepcopy(dask.config.global_config), given)):
+        yield
+
+
 def security(folder: Path, role: str) -> Any:
     """What Dask makes of the variables that the page sets for one part."""
-    given = dask.config.collect_env(environment(role, folder))
-    configured = dask.config.update(deepcopy(dask.config.global_config), given)
-    with dask.config.set(configured):
+    with configured(environment(role, folder)):
         return _SECURITY()
 
 

@@ -49,16 +49,24 @@ def connected(address: str) -> Iterator["Cluster"]:
         connect: Any = Client  # which has no types
         asyncio.run(_probe(connect, address))
         client = connect(address, set_as_default=False, name="public-markets")
-    except (OSError, ValueError, TypeError, TimeoutError) as error:
+    # TypeError is that there is no certificate, RuntimeError that Dask's configuration forbids plain text.
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
         reason = str(error) or "no answer"
         raise ClusterError(
-            f"cluster: {address}: no Dask scheduler can be reached ({reason}); start one there, or correct the setting"
+            f"cluster: {address}: no Dask scheduler can be reached ({reason}); {_advice(address)}"
         ) from error
     try:
         yield Cluster(client, address)
     finally:
         with suppress(OSError, TimeoutError, RuntimeError):
             client.close(timeout=_POLL_S)
+
+
+def _advice(address: str) -> str:
+    if address.startswith("tls:"):
+        names = " and ".join(f"DASK_DISTRIBUTED__COMM__TLS__{name}" for name in ("CA_FILE", "CLIENT__CERT"))
+        return f"start one there, or correct the setting or the certificates ({names}, see docs/cluster.md)"
+    return "start one there, or correct the setting; the address of one with TLS begins with tls://"
 
 
 async def _probe(client: Any, address: str) -> None:
@@ -68,8 +76,11 @@ async def _probe(client: Any, address: str) -> None:
     patience = dask.utils.parse_timedelta(dask.config.get("distributed.comm.timeouts.connect"))
 
     async def connect() -> None:
-        async with client(address, asynchronous=True, set_as_default=False, timeout=patience):
-            pass
+        probing = client(address, asynchronous=True, set_as_default=False, timeout=patience)
+        try:
+            await probing
+        finally:
+            await probing.close()  # which not every failure does by itself
 
     await asyncio.wait_for(connect(), patience + 1)
 
