@@ -9,6 +9,7 @@ import pytest
 import yaml
 from distributed.cli import dask_scheduler, dask_worker
 
+from generator.config.settings import variable
 from tests.support.builds import ROOT, all_commands
 from tests.support.pages import PAGES, PROGRAM
 
@@ -142,6 +143,11 @@ def test_every_volume_is_mounted_and_every_file_named_is_in_one() -> None:
             value for value in [*only["command"], *(entry["value"] for entry in only["env"])] if value.startswith("/")
         ]
         assert all(any(file.startswith(f"{folder}/") for folder in mounts.values()) for file in files)
+
+
+def test_our_variables_are_settings() -> None:
+    named = {*re.findall(r"\bPUBLIC_MARKETS_[A-Z_]+\b", re.sub(r"\w+_PORT\b", "", FILE.read_text("utf-8")))}
+    assert named == {variable("cluster"), variable("source.url")}
 
 
 def test_the_dask_variables_are_settings_of_dask() -> None:
