@@ -12,7 +12,10 @@ import pytest
 
 from generator.cluster import engine
 from generator.errors import ClusterError
-from tests.support.builds import ROOT
+from tests.source.native import Postgres, assert_same_files
+from tests.support import commands
+from tests.support.builds import NOW, ROOT
+from tests.support.postgres import Server
 from tests.support.servers import free_port, mortal
 from tests.support.waiting import wait_until
 from tests.test_cluster_docs import ROLES, configured, environment, make_certificates
@@ -92,3 +95,27 @@ def test_who_has_one_is_served(encrypted: Encrypted, monkeypatch: pytest.MonkeyP
         engine.connected(encrypted.address),
     ):
         pass
+
+
+@pytest.mark.campaign(short=0)
+def test_a_build_with_certificates_makes_the_same_files_as_one_without_a_cluster(
+    encrypted: Encrypted, postgres: Server, demo_folder: Path, tmp_path: Path
+) -> None:
+    rows = Postgres(postgres)
+    rows.copy(demo_folder / "markets.db")
+    rows.connection.close()
+    source = {"PUBLIC_MARKETS_SOURCE__URL": rows.url}
+    worker = {**encrypted.environ["worker"], **source}
+    (tmp_path / "config.yaml").touch()
+    with running("worker", encrypted.address, "--nthreads=1", "--no-nanny", environ=worker, folder=tmp_path):
+        for name, given in (
+            ("cluster", {"PUBLIC_MARKETS_CLUSTER": encrypted.address, **encrypted.environ["client"]}),
+            ("alone", {}),
+        ):
+            # In a process that has not loaded Dask yet, so that this reads its variables.
+            built = commands.run(
+                "build", "--as-of", NOW, "--set", f"output={name}", "--set", "layout=chunks",
+                cwd=tmp_path, **source, **given,
+            )  # fmt: skip
+            assert built.returncode == 0, built.stderr
+    assert_same_files(tmp_path / "cluster", tmp_path / "alone")
