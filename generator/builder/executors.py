@@ -55,7 +55,7 @@ def local(work: PartWork, reader: Reader, progress: Progress) -> Iterator[Staged
 
 def remote(work: PartWork, reader: Reader, progress: Progress, address: str) -> Iterator[StagedPart]:
     """Render all parts on a cluster, and stage them in this process."""
-    instant = _shared_instant(reader)
+    instant = shared_instant(reader)
     with engine.connected(address) as cluster:
         threads = cluster.threads()
         # Results of all threads may wait at once, and as many are on their way.
@@ -70,7 +70,8 @@ def remote(work: PartWork, reader: Reader, progress: Progress, address: str) -> 
             yield work.stage(part, task, rendered, reader.reporting_to)
 
 
-def _shared_instant(reader: Reader) -> str:
+def shared_instant(reader: Reader) -> str:
+    """What workers of a cluster need to see the same instant. Raises an error if that is impossible."""
     if reader.is_file():
         raise ConfigError(
             "cluster needs PostgreSQL: workers on other machines cannot see one instant of an SQLite file; omit "

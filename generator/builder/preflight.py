@@ -10,10 +10,12 @@ from typing import Final
 
 from generator import filesystem
 from generator.api.contract import API_VERSION, PRICE_MAX, PRICE_MIN
-from generator.builder import disk_space, guards, notices
+from generator.builder import disk_space, executors, guards, notices
 from generator.builder.disk_space import Need
 from generator.builder.dry_build import DryBuild, DryBuilder, LastBuild
 from generator.builder.notices import Remark
+from generator.builder.remote_part import RemoteCheck, shared
+from generator.cluster import engine
 from generator.config import demo
 from generator.config.settings import Config
 from generator.cost import prices
@@ -88,7 +90,24 @@ class BuildCheck:
                 if (clock := reader.clock()) is not None:
                     yield from clocks(name, "database", self._as_of - clock)
                 yield from _without_zone(reader.without_zone())
+                yield from self._cluster(reader)
                 yield from self._rows(reader)
+
+    def _cluster(self, reader: Reader) -> Iterator[Finding]:
+        """Whether the workers of the cluster, if there is one, can read what the build does."""
+        if (address := self._config.cluster) is None:
+            return
+        try:
+            call = RemoteCheck(shared(self._config), executors.shared_instant(reader))
+            with engine.connected(address) as cluster:
+                found = cluster.everywhere(call)
+        except PublicMarketsError as failure:
+            yield error(str(failure))
+            return
+        failures = [failure for failure in found.values() if failure]
+        yield from (error(str(failure)) for failure in failures)
+        if not failures:
+            yield fine(f"cluster: {counted(len(found), 'worker')} at {address} can read the database as it is now")
 
     def _failures(self, failure: ReadError) -> Iterator[Finding]:
         """Why a query failed; a failure that does not recur, such as a lost connection, is reported as it is."""

@@ -24,21 +24,37 @@ class RemotePart:
     @classmethod
     def of(cls, task: Task, instant: str) -> "RemotePart":
         """Leave out all settings but those that shape what is read."""
-        config = task.config
-        shared = Config(
-            variant=config.variant,
-            search=config.search,
-            fills_window_step=config.fills_window_step,
-            detail=config.detail,
-            source=Source(schema=config.source.schema_),
-        )
-        return cls(replace(task, config=shared), instant)
+        return cls(replace(task, config=shared(task.config)), instant)
 
     def __call__(self) -> RenderedPart:
         """Render it. A connection of its own ends with it, so no worker holds a transaction open."""
         config = _with_own_source(self.task.config)
         with open_reader(config, Quarantine(), self.instant) as reader:
             return part_rendering.render(replace(self.task, config=config), reader.reporting_to)
+
+
+@dataclass(frozen=True)
+class RemoteCheck:
+    """Fails where a part could not be rendered: a worker must see the same instant of the same database."""
+
+    config: Config
+    instant: str
+
+    def __call__(self) -> None:
+        """Open the database."""
+        with open_reader(_with_own_source(self.config), Quarantine(), self.instant):
+            pass
+
+
+def shared(config: Config) -> Config:
+    """The settings that shape what is read, and no other: none that names a credential."""
+    return Config(
+        variant=config.variant,
+        search=config.search,
+        fills_window_step=config.fills_window_step,
+        detail=config.detail,
+        source=Source(schema=config.source.schema_),
+    )
 
 
 def _with_own_source(config: Config) -> Config:

@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from generator.cluster.program import this_program
 from generator.cluster.worker import Failure
-from generator.errors import ClusterError, ConfigError
+from generator.errors import ClusterError, ConfigError, PublicMarketsError
 
 Key = TypeVar("Key")
 Result = TypeVar("Result")
@@ -85,16 +85,17 @@ async def _probe(client: Any, address: str) -> None:
     await asyncio.wait_for(connect(), patience + 1)
 
 
-def _entry() -> Callable[[tuple[str, str], bytes], bytes]:
+def _entry() -> Callable[..., bytes]:
     """What a worker calls. A function inside a function travels as code: one that is named must exist everywhere.
 
     The scheduler needs nothing of ours then, and a worker that has not installed us says so instead of dying.
     """
 
-    def run(program: tuple[str, str], payload: bytes) -> bytes:
+    # Dask passes its worker by this name when it runs a function on all of them.
+    def run(program: tuple[str, str], payload: bytes, dask_worker: Any = None) -> bytes:
         from distributed import get_worker  # noqa: PLC0415
 
-        address = get_worker().address
+        address = (dask_worker or get_worker()).address
         try:
             from generator.cluster import worker  # noqa: PLC0415
         except ImportError as error:
@@ -126,6 +127,14 @@ class Cluster:
         """How many calls run at once now."""
         threads: dict[str, int] = self._client.nthreads()
         return max(1, sum(threads.values()))
+
+    def everywhere(self, call: Callable[[], object]) -> dict[str, PublicMarketsError | None]:
+        """Run a call once on each worker; return its error, if any, by the worker's address."""
+        try:
+            found: dict[str, bytes] = self._client.run(_entry(), this_program()[:], _pickled(call))
+        except Exception as error:
+            raise ClusterError(f"cluster: {type(error).__name__}: {error}; look into the workers' logs") from error
+        return {address: _error(_unpickled(body)) for address, body in found.items()}
 
     def results(
         self, calls: Iterable[tuple[Key, Callable[[], Result]]], expected_bytes: int
@@ -180,6 +189,21 @@ def _python(versions: Any) -> str:
     return ".".join(str(versions["host"]["python"]).split(".")[:2])
 
 
+def _pickled(call: Callable[[], object]) -> bytes:
+    return pickle.dumps(call, pickle.HIGHEST_PROTOCOL)
+
+
+def _unpickled(body: bytes) -> Any:
+    """What a call returned, or its Failure."""
+    if not body.startswith(pickle.PROTO):  # see `_entry`
+        return Failure(ClusterError(f"{body.decode()}; install it there with the extra `dask`; {_REMEDY}"))
+    return pickle.loads(body)  # noqa: S301 - from our own workers
+
+
+def _error(result: Any) -> PublicMarketsError | None:
+    return result.error if isinstance(result, Failure) else None
+
+
 class _Flow(Generic[Key, Result]):
     """Calls on their way: as many at a time as keep the workers busy, and as leave room for all their results."""
 
@@ -206,17 +230,15 @@ class _Flow(Generic[Key, Result]):
         return min(self._most, max(1, WAITING_BYTES // self._largest))
 
     def _send(self, running: _Running[Key, Result]) -> None:
-        payload = pickle.dumps(running.call, pickle.HIGHEST_PROTOCOL)
-        self.running[self._executor.submit(self._entry, this_program()[:], payload)] = running
+        future = self._executor.submit(self._entry, this_program()[:], _pickled(running.call))
+        self.running[future] = running
 
     def take(self, future: "Future[bytes]", body: bytes) -> Iterator[tuple[Key, Result]]:
         """The result that has arrived; nothing if the call is to be tried again."""
         running = self.running.pop(future)
         # Late results are the size of late ones: a bound on the largest ever would slow down a build of small ones.
         self._largest = max(len(body), self._largest * 9 // 10, 1)
-        if not body.startswith(b"\x80"):
-            raise ClusterError(f"{body.decode()}; install it there with the extra `dask`; {_REMEDY}")
-        result = pickle.loads(body)  # noqa: S301 - from our own workers
+        result = _unpickled(body)
         if not isinstance(result, Failure):
             yield running.key, result
         elif result.may_pass and running.attempt < ATTEMPTS:
