@@ -24,6 +24,7 @@ pytest_plugins = [
     "tests.support.campaigns",
     "tests.support.disks",
     "tests.support.postgres",
+    "tests.support.cluster",  # which imports the one before
     "tests.support.publishing",
     "tests.support.s3.servers",
     "tests.support.searchable_site",

@@ -30,13 +30,22 @@ NATIVE: Final = {"id": "uuid", "text": "text", "integer": "integer", "boolean": 
 
 
 class Postgres:
-    """A database on the tests' server with the six relations in native types."""
+    """A database on the tests' server with the six relations in native types; or a new schema of one that is there."""
 
-    def __init__(self, server: Server, *, timestamp: str = "timestamptz", number: str = "numeric") -> None:
+    def __init__(
+        self,
+        server: Server,
+        *,
+        timestamp: str = "timestamptz",
+        number: str = "numeric",
+        database: str | None = None,
+        schema: str = "public",
+    ) -> None:
         self.types: dict[tuple[str, str], str] = {}
-        self.name = server.create_database()
+        self.name = database or server.create_database()
         self.url = server.url(self.name)
         self.connection = server.connect(self.name)
+        self.connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}; SET search_path = {schema}")
         self.connection.execute("SET TIME ZONE 'UTC'")
         for name, values in ENUMS.items():
             self.connection.execute(f"CREATE TYPE {name}_type AS ENUM {values}")

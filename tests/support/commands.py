@@ -11,6 +11,8 @@ import signal
 import subprocess
 import sys
 import traceback
+import warnings
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -39,6 +41,48 @@ def run(*arguments: str | Path, cwd: Path = ROOT, **environ: str) -> subprocess.
     server.stdin.flush()
     answer = json.loads(server.stdout.readline())
     return subprocess.CompletedProcess(arguments, answer["code"], answer["stdout"], answer["stderr"])
+
+
+@dataclass(frozen=True)
+class Running:
+    """A command in a process forked from this one; its outputs go to two files in memory."""
+
+    pid: int
+    outputs: tuple[int, int]
+
+    def wait(self) -> "subprocess.CompletedProcess[str]":
+        """What `run` returns, when the command has ended."""
+        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        stdout, stderr = (_content(output) for output in self.outputs)
+        return subprocess.CompletedProcess((), code, stdout, stderr)
+
+
+def begin(*arguments: str | Path, cwd: Path = ROOT, is_fresh: bool = False, **environ: str) -> Running:
+    """Begin a command with whatever the test has patched in this process, unless it `is_fresh`.
+
+    `environ` is added to this process's environment.
+    """
+    job = {
+        "arguments": [*map(str, arguments)],
+        "cwd": str(cwd),
+        "environ": {**os.environ, **environ},
+        "limits": pages.LIMITS,
+    }
+    outputs = os.memfd_create("stdout"), os.memfd_create("stderr")
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if is_fresh:
+                _enter(job, *outputs)
+                words = [*fresh(), *job["arguments"]]
+                os.execve(words[0], words, job["environ"] | {"PYTHONPATH": str(ROOT)})  # noqa: S606
+            # Pytest has its own.
+            sys.stdout, sys.stderr = (open(number, "w", closefd=False) for number in (1, 2))  # noqa: SIM115
+            warnings.resetwarnings()
+            os._exit(_carried_out(job, *outputs))
+        finally:
+            os._exit(1)
+    return Running(pid, outputs)
 
 
 def fresh() -> list[str]:
@@ -74,10 +118,7 @@ def _serve() -> None:
 
 def _carried_out(job: dict[str, Any], *outputs: int) -> int:
     """Run the command in this process, and return its exit code."""
-    signal.alarm(_TIMEOUT_S)
-    for stream, file in enumerate((os.open(os.devnull, os.O_RDONLY), *outputs)):
-        os.dup2(file, stream)
-    os.chdir(job["cwd"])
+    _enter(job, *outputs)
     os.environ.clear()
     os.environ.update(job["environ"])
     limits.prepare(job["limits"])
@@ -91,6 +132,14 @@ def _carried_out(job: dict[str, Any], *outputs: int) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     return code
+
+
+def _enter(job: dict[str, Any], *outputs: int) -> None:
+    """Have the files that a command begins with, its working directory, and its time."""
+    signal.alarm(_TIMEOUT_S)
+    for stream, file in enumerate((os.open(os.devnull, os.O_RDONLY), *outputs)):
+        os.dup2(file, stream)
+    os.chdir(job["cwd"])
 
 
 def _content(output: int) -> str:

@@ -1,0 +1,147 @@
+"""Sites in PostgreSQL that are built on a cluster or by forked workers, and held in the middle of it."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any, Final
+
+from tests.source.native import Postgres
+from tests.support import commands
+from tests.support.builds import NOW, files
+from tests.support.cluster import Cluster, Worker
+from tests.support.commands import Running
+from tests.support.postgres import Server
+from tests.support.waiting import wait_until
+
+#: The relation whose rows of one market can be held: workers read it last, and the coordinator never.
+HELD: Final = "orders"
+#: Files whose differences a failure shows.
+_SHOWN: Final = 3
+#: A file's time of modification, in ns.
+_WRITTEN: Final = re.compile(rb"\b1[0-9]{18}\b")
+_URL: Final = "PUBLIC_MARKETS_SOURCE__URL"
+_WAITING: Final = "FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock' AND wait_event = 'advisory'"
+
+
+class Site:
+    """A schema with markets, and builds of it into folders below `folder`."""
+
+    def __init__(self, server: Server, database: str, schema: str, folder: Path) -> None:
+        self.rows = Postgres(server, database=database, schema=schema)
+        self.folder = folder
+        self.schema = schema
+        self.settings: dict[str, str] = {}
+        self._lock = int(schema.rpartition("_")[2])
+        (folder / "config.yaml").touch()
+
+    def output(self, name: str) -> Path:
+        return self.folder / name / "output"
+
+    def words(self, cluster: str | None, name: str, as_of: str = NOW) -> list[str]:
+        """The command line of a build into the folder of this name."""
+        settings = {
+            "source.schema": self.schema,
+            "source.audit": "0",
+            "output": str(self.output(name)),
+            **self.settings,
+        }
+        if cluster:
+            settings["cluster"] = cluster
+        self.output(name).parent.mkdir(exist_ok=True)
+        pairs = (f"{key}={value}" for key, value in settings.items())
+        return ["build", "--as-of", as_of, *(word for pair in pairs for word in ("--set", pair))]
+
+    def begin(
+        self, cluster: str | None, name: str = "cluster", *, as_of: str = NOW, url: str = "", is_fresh: bool = False
+    ) -> Running:
+        """Begin a build; without a cluster, by forked workers."""
+        words = self.words(cluster, name, as_of)
+        return commands.begin(*words, cwd=self.folder, is_fresh=is_fresh, **{_URL: url or self.rows.url})
+
+    def build(self, cluster: str | None, name: str = "cluster", *, as_of: str = NOW) -> dict[str, bytes]:
+        """Build, which must succeed; return the whole output folder."""
+        ended = self.begin(cluster, name, as_of=as_of).wait()
+        assert ended.returncode == 0, ended.stderr
+        return everything(self.output(name))
+
+    def execute(self, statement: str, *values: Any) -> list[Any]:
+        cursor = self.rows.connection.execute(statement, values)
+        return cursor.fetchall() if cursor.description else []
+
+    # ── in the middle of a build ──────────────────────────────────────────────────────────────────────────────────
+
+    def has_gate(self) -> None:
+        """Have the last market with orders held while `gate` is closed."""
+        ((held,),) = self.execute(f"SELECT max(market_id::text) FROM {HELD}")
+        self.execute(f"ALTER TABLE {HELD} RENAME TO {HELD}_rows")
+        self.execute(
+            f"CREATE FUNCTION gate(market_id text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$ BEGIN "
+            f"IF market_id = '{held}' THEN PERFORM pg_advisory_xact_lock_shared({self._lock}); END IF; "
+            f"RETURN true; END $$"
+        )
+        self.execute(f"CREATE VIEW {HELD} AS SELECT * FROM {HELD}_rows WHERE gate(market_id::text)")
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Nobody gets past the gate until the end of the block."""
+        self.execute("SELECT pg_advisory_lock(%s)", self._lock)
+        try:
+            yield
+        finally:
+            self.execute("SELECT pg_advisory_unlock(%s)", self._lock)
+
+    def worker_at_gate(self, cluster: Cluster, running: Running) -> Worker:
+        """Wait until a worker is held in the middle of its range; return it."""
+        found: list[Worker] = []
+
+        def is_held() -> bool:
+            assert not has_ended(running), running.wait().stderr
+            ports = {port for (port,) in self.execute(f"SELECT client_port {_WAITING}", self.rows.name)}
+            found[:] = [worker for worker in cluster.workers if worker.is_alive() and ports & local_ports(worker.pid)]
+            return bool(found)
+
+        wait_until(is_held)
+        return found[0]
+
+    def cut_off(self, running: Running) -> None:
+        """End the connection of the build itself, which keeps the snapshot."""
+        ports = [*(local_ports(running.pid) - local_ports(os.getpid()))]  # which it has inherited
+        cut = self.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE client_port = ANY(%s)", ports)
+        assert cut == [(True,)]
+
+
+def has_ended(running: Running) -> bool:
+    """Whether the command has ended; it stays to be waited for."""
+    return os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def local_ports(pid: int) -> set[int]:
+    """The ports of this machine that a process has sockets of."""
+    own = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            own.add(link.readlink().name)
+    sockets = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return {int(found[1].partition(":")[2], 16) for found in sockets if f"socket:[{found[9]}]" in own}
+
+
+def everything(output: Path) -> dict[str, bytes]:
+    """Every file, but for the place of the folder, which nginx's configuration has, and when files were written."""
+    place = str(output).encode()
+    found = {key: body.replace(place, b"OUTPUT") for key, body in files(output, "").items() if key != ".lock"}
+    return {key: body if key.startswith("v1/") else _WRITTEN.sub(b"0", body) for key, body in found.items()}
+
+
+def assert_same(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> None:
+    differing = [key for key in {**one, **other} if one.get(key) != other.get(key)]
+    lines = (unified_diff(_lines(one.get(key)), _lines(other.get(key)), key, n=0) for key in differing[:_SHOWN])
+    assert not differing, "\n".join(
+        (f"{len(differing)} files differ:", *(f"{line:.500}" for diff in lines for line in diff))
+    )
+
+
+def _lines(body: bytes | None) -> list[str]:
+    return (body or b"").decode("utf-8", "replace").splitlines()

@@ -1,0 +1,196 @@
+"""What goes wrong on a cluster ends the build with one sentence and exit code 1, and changes nothing."""
+
+import re
+import shutil
+import socket
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+import dask
+import pytest
+
+from generator.cluster import engine
+from generator.cluster.program import this_program
+from generator.source.reader import Reader
+from tests.cluster.relay import relayed
+from tests.cluster.sites import Site, assert_same, everything
+from tests.support.builds import ROOT
+from tests.support.cluster import Cluster, running
+from tests.support.commands import Running
+from tests.support.postgres import PASSWORD, Server
+from tests.support.servers import free_port
+
+_URL: Final = "PUBLIC_MARKETS_SOURCE__URL"
+#: No part of a message's own words, nor of Dask's.
+CANARY: Final = "canary8f3a"
+
+
+@pytest.fixture(scope="module")
+def built(
+    postgres: Server, cluster_database: str, demo_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    """The demo, built by forked workers, and changed since; no test here changes the build."""
+    site = Site(postgres, cluster_database, "site_0", tmp_path_factory.mktemp("built"))
+    site.rows.copy(demo_folder / "markets.db")
+    site.has_gate()
+    site.build(None)
+    site.execute("UPDATE markets SET question = question || ' Changed'")
+    yield site
+    site.rows.connection.close()
+
+
+@pytest.fixture
+def unchanged(built: Site) -> Iterator[Site]:
+    """The same site; the output folder must be as before after the test."""
+    before = everything(built.output("cluster"))
+    yield built
+    assert_same(before, everything(built.output("cluster")))
+
+
+def sentence(begun: Running) -> str:
+    """The command must fail with one sentence."""
+    ended = begun.wait()
+    assert ended.returncode == 1, ended.stderr
+    (found,) = re.findall(r"^error: (.+)", ended.stderr, re.MULTILINE)
+    for unwanted in ("Traceback", "distributed", "bug", PASSWORD, quote(PASSWORD, safe=""), CANARY):
+        assert unwanted not in ended.stderr, ended.stderr
+    return str(found)
+
+
+# ── the scheduler ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_scheduler_that_is_not_there(unchanged: Site) -> None:
+    address = f"tcp://127.0.0.1:{free_port()}"
+    with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
+        found = sentence(unchanged.begin(address))
+    assert found.startswith(f"cluster: {address}: no Dask scheduler can be reached")
+
+
+def test_a_server_that_is_no_scheduler(unchanged: Site) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
+            found = sentence(unchanged.begin(address))
+    assert found.startswith(f"cluster: {address}: no Dask scheduler can be reached (no answer)")
+
+
+def test_a_scheduler_that_is_killed_while_workers_render(unchanged: Site, worker_environ: Mapping[str, str]) -> None:
+    with running(worker_environ, workers=1) as cluster, unchanged.held():
+        begun = unchanged.begin(cluster.address, is_fresh=True)
+        unchanged.worker_at_gate(cluster, begun)
+        cluster.scheduler.kill()
+        assert sentence(begun) == (
+            f"cluster: the scheduler {cluster.address} went away; nothing was replaced; run again"
+        )
+
+
+# ── workers ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_scheduler_without_workers(unchanged: Site, odd: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "PATIENCE_S", 0.2)
+    assert f"the scheduler {odd.address} has no worker" in sentence(unchanged.begin(odd.address))
+
+
+def test_workers_that_all_die(
+    unchanged: Site, odd: Cluster, worker_environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(engine, "_POLL_S", 0.2)
+    odd.joined(odd.begin(worker_environ))
+    with unchanged.held():
+        begun = unchanged.begin(odd.address)
+        unchanged.worker_at_gate(odd, begun).kill()
+        assert f"the scheduler {odd.address} has no worker" in sentence(begun)
+
+
+def test_a_worker_of_another_version(
+    unchanged: Site, odd: Cluster, worker_environ: Mapping[str, str], tmp_path: Path
+) -> None:
+    shutil.copytree(ROOT / "generator", tmp_path / "generator", ignore=shutil.ignore_patterns("__pycache__"))
+    with (tmp_path / "generator/wording.py").open("a") as file:
+        file.write("# another version\n")
+    worker = odd.joined(odd.begin(worker_environ, tmp_path))
+    found = sentence(unchanged.begin(odd.address))
+    digests = re.fullmatch(
+        rf"worker {worker.address} runs public-markets \S+ \(program (\w+)\), but this is public-markets \S+ "
+        r"\(program (\w+)\); install the same version of this program, with the same Python, on every worker",
+        found,
+    )
+    assert digests, found
+    assert digests[2] == this_program().digest != digests[1]
+
+
+def test_a_worker_that_has_no_program(
+    unchanged: Site, odd: Cluster, worker_environ: Mapping[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "generator").mkdir()
+    (tmp_path / "generator/__init__.py").touch()  # before any that is installed
+    worker = odd.joined(odd.begin(worker_environ, tmp_path))
+    assert f"worker {worker.address} cannot import public-markets" in sentence(unchanged.begin(odd.address))
+
+
+def test_a_worker_without_the_address_of_the_database(unchanged: Site, odd: Cluster) -> None:
+    worker = odd.joined(odd.begin({}))
+    assert sentence(unchanged.begin(odd.address)) == (
+        f"worker {worker.address}: {_URL} is not set; set it in the environment of every worker"
+    )
+
+
+def test_a_worker_that_names_another_database(unchanged: Site, odd: Cluster, postgres: Server) -> None:
+    worker = odd.joined(odd.begin({_URL: postgres.url(postgres.create_database())}))
+    found = sentence(unchanged.begin(odd.address))
+    assert worker.address in found
+    assert _URL in found
+
+
+# ── the database ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_transaction_that_exports_the_snapshot_is_ended_while_workers_render(
+    unchanged: Site, workers: Cluster
+) -> None:
+    with unchanged.held():
+        begun = unchanged.begin(workers.address)
+        unchanged.worker_at_gate(workers, begun)
+        unchanged.cut_off(begun)
+    assert sentence(begun).endswith("run again")
+
+
+def test_a_snapshot_of_a_transaction_that_has_ended(
+    unchanged: Site, workers: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with unchanged.rows.connection.transaction():
+        ((stale,),) = unchanged.execute("SELECT pg_export_snapshot()")
+    monkeypatch.setattr(Reader, "instant", lambda _: stale)
+    assert "snapshot" in sentence(unchanged.begin(workers.address))
+
+
+def test_sqlite(unchanged: Site, demo_folder: Path) -> None:
+    begun = unchanged.begin("tcp://127.0.0.1:1", url=f"sqlite:///{demo_folder / 'markets.db'}")
+    assert "cluster needs PostgreSQL" in sentence(begun)
+
+
+# ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_no_part_of_the_databases_address_reaches_the_scheduler(site: Site, workers: Cluster) -> None:
+    with relayed(workers.port) as relay:
+        site.build(relay.address)
+    assert relay.has_passed(site.schema), "settings pass, and can be read"
+    for secret in (PASSWORD, quote(PASSWORD, safe=""), "postgresql:"):
+        assert not relay.has_passed(secret)
+
+
+def test_the_password_of_a_worker_stays_there_when_the_database_refuses_it(
+    unchanged: Site, odd: Cluster, postgres: Server
+) -> None:
+    worker = odd.joined(odd.begin({_URL: postgres.url(unchanged.rows.name, password=CANARY)}))
+    with relayed(odd.port) as relay:
+        found = sentence(unchanged.begin(relay.address))
+    assert "password authentication failed" in found
+    assert not relay.has_passed(CANARY)
+    assert CANARY not in worker.text() + odd.scheduler.text()

@@ -1,0 +1,85 @@
+"""A build on a cluster leaves the same bytes as one with forked workers, whatever happens to the workers."""
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Any, Final
+
+import pytest
+
+from generator.cluster import engine
+from tests.cluster.sites import Site, assert_same, everything
+from tests.support.builds import EXTENDED
+from tests.support.cluster import Cluster
+
+LATER: Final = "2026-01-31T13:00:00.000Z"
+#: Every variant and layout, without versions of details and with them.
+KINDS: Final = [
+    pytest.param({**variant, "layout": layout}, has_versions, id=f"{name}-{layout}{'-versions' * has_versions}")
+    for has_versions, layout, (name, variant) in product(
+        (False, True), ("pages", "chunks"), (("core", {}), ("extended", EXTENDED))
+    )
+]
+
+
+def change(site: Site, *, has_versions: bool) -> None:
+    """Some trades, some hidden markets, an edit, a bad row of a market and a bad one of a fill."""
+    (*traded, edited, bad, worse), hidden = (
+        [market for (market,) in site.execute(f"SELECT id FROM markets WHERE approval = 'approved' ORDER BY {order}")]
+        for order in ("id LIMIT 8", "id DESC LIMIT 3")
+    )
+    told = ", detail_version = detail_version + 1" if has_versions else ""
+    for number, market in enumerate((*traded, worse)):
+        site.rows.insert(
+            "fills", id=f"{number:08}-0000-4000-9000-000000000000", market_id=market, price=0.5, shares=1,
+            amount=-1 if market == worse else number + 1, created_at="2026-01-31 12:30:00",
+        )  # fmt: skip
+        site.execute(f"UPDATE markets SET volume = volume + 1{told} WHERE id = %s", market)
+    site.execute("UPDATE markets SET question = 'Edited?' WHERE id = %s", edited)
+    site.execute("UPDATE markets SET prob = 7 WHERE id = %s", bad)
+    site.execute("UPDATE markets SET approval = 'pending' WHERE id = ANY(%s)", hidden)
+
+
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize(("settings", "has_versions"), KINDS)
+def test_bytes_equal_those_of_forked_workers_in_a_first_build_and_after_changes(
+    site: Site, workers: Cluster, settings: dict[str, str], *, has_versions: bool
+) -> None:
+    site.settings = settings
+    if has_versions:
+        site.execute("ALTER TABLE markets ADD COLUMN detail_version integer DEFAULT 1")
+    assert_same(site.build(workers.address), site.build(None, "forked"))
+    change(site, has_versions=has_versions)
+    later = site.build(workers.address, as_of=LATER)
+    assert_same(later, site.build(None, "forked", as_of=LATER))
+    assert b"Edited?" in later["report.json"] + later["index.html"]
+
+
+def test_a_worker_that_is_killed_in_the_middle_of_a_range_changes_no_byte(site: Site, workers: Cluster) -> None:
+    site.has_gate()
+    with site.held():
+        running = site.begin(workers.address)
+        victim = site.worker_at_gate(workers, running)
+        victim.kill()
+        other = site.worker_at_gate(workers, running)
+        assert other != victim
+    ended = running.wait()
+    assert ended.returncode == 0, ended.stderr
+    assert_same(everything(site.output("cluster")), site.build(None, "forked"))
+
+
+def test_a_range_that_runs_twice_changes_no_byte(site: Site, workers: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    once = engine.Cluster.results
+
+    def twice(cluster: engine.Cluster, calls: Iterable[tuple[Any, Any]], expected_bytes: int) -> Iterator[Any]:
+        """Run every call twice, and return the later result."""
+        seen = set()
+        doubled = (((number, key), call) for number, (key, call) in enumerate(calls) for _ in range(2))
+        for (number, key), result in once(cluster, doubled, expected_bytes):
+            if number in seen:
+                yield key, result
+            seen.add(number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.Cluster, "results", twice)
+        found = site.build(workers.address)
+    assert_same(found, site.build(None, "forked"))
