@@ -106,6 +106,11 @@ class Site:
         wait_until(is_held)
         return found[0]
 
+    def cut_off_held(self) -> bool:
+        """End the connections of the workers at the gate; return whether there were any."""
+        cut = self.execute(f"SELECT pg_terminate_backend(pid, 60000) {_WAITING}", self.rows.name)
+        return bool(cut)
+
     def cut_off(self, running: Running) -> None:
         """End the connection of the build itself, which keeps the snapshot."""
         ports = [*(local_ports(running.pid) - local_ports(os.getpid()))]  # which it has inherited

@@ -1,8 +1,11 @@
 """What goes wrong on a cluster ends the build with one sentence and exit code 1, and changes nothing."""
 
+import os
 import re
 import shutil
+import signal
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -85,6 +88,19 @@ def test_a_scheduler_that_is_killed_while_workers_render(unchanged: Site, worker
         assert sentence(begun) == (
             f"cluster: the scheduler {cluster.address} went away; nothing was replaced; run again"
         )
+
+
+def test_a_scheduler_that_is_killed_while_it_is_asked_for_its_workers(
+    unchanged: Site, worker_environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_POLL_S", 0.05)
+    with running(worker_environ, workers=1) as cluster, unchanged.held():
+        begun = unchanged.begin(cluster.address)
+        unchanged.worker_at_gate(cluster, begun)
+        os.kill(cluster.scheduler.pid, signal.SIGSTOP)
+        time.sleep(0.5)  # by when it has been asked; if not, this test passes
+        cluster.scheduler.kill()
+        assert f"the scheduler {cluster.address} went away" in sentence(begun)
 
 
 # ── workers ───────────────────────────────────────────────────────────────────────────────────────────────────────

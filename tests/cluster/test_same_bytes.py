@@ -67,6 +67,18 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_range_changes_no_byte(site: 
     assert_same(everything(site.output("cluster")), site.build(None, "forked"))
 
 
+def test_a_worker_that_loses_the_database_in_the_middle_of_a_range_tries_again(site: Site, workers: Cluster) -> None:
+    site.has_gate()
+    with site.held():
+        running = site.begin(workers.address)
+        for _ in range(engine.ATTEMPTS - 1):
+            site.worker_at_gate(workers, running)
+            assert site.cut_off_held()
+    ended = running.wait()
+    assert ended.returncode == 0, ended.stderr
+    assert_same(everything(site.output("cluster")), site.build(None, "forked"))
+
+
 def test_a_range_that_runs_twice_changes_no_byte(site: Site, workers: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     once = engine.Cluster.results
 

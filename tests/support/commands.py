@@ -62,20 +62,15 @@ def begin(*arguments: str | Path, cwd: Path = ROOT, is_fresh: bool = False, **en
 
     `environ` is added to this process's environment.
     """
-    job = {
-        "arguments": [*map(str, arguments)],
-        "cwd": str(cwd),
-        "environ": {**os.environ, **environ},
-        "limits": pages.LIMITS,
-    }
+    words, environment = [*map(str, arguments)], {**os.environ, **environ}
+    job = {"arguments": words, "cwd": str(cwd), "environ": environment, "limits": pages.LIMITS}
     outputs = os.memfd_create("stdout"), os.memfd_create("stderr")
     pid = os.fork()
     if pid == 0:
         try:
             if is_fresh:
                 _enter(job, *outputs)
-                words = [*fresh(), *job["arguments"]]
-                os.execve(words[0], words, job["environ"] | {"PYTHONPATH": str(ROOT)})  # noqa: S606
+                os.execve(sys.executable, [*fresh(), *words], {**environment, "PYTHONPATH": str(ROOT)})  # noqa: S606
             # Pytest has its own.
             sys.stdout, sys.stderr = (open(number, "w", closefd=False) for number in (1, 2))  # noqa: SIM115
             warnings.resetwarnings()
