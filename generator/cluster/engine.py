@@ -125,8 +125,24 @@ class Cluster:
 
     def threads(self) -> int:
         """How many calls run at once now."""
-        threads: dict[str, int] = self._client.nthreads()
-        return max(1, sum(threads.values()))
+        return max(1, sum(self._threads().values()))
+
+    def _threads(self) -> dict[str, int]:
+        """By worker."""
+        with self._asking():
+            threads: dict[str, int] = self._client.nthreads()
+        return threads
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Ask the scheduler, which may go away: its errors are an OSError, which would blame the disk, and others."""
+        try:
+            yield
+        except (OSError, RuntimeError) as error:
+            raise self._gone() from error
+
+    def _gone(self) -> ClusterError:
+        return ClusterError(f"cluster: the scheduler {self._address} went away; {_REMEDY}")
 
     def everywhere(self, call: Callable[[], object]) -> dict[str, PublicMarketsError | None]:
         """Run a call once on each worker; return its error, if any, by the worker's address."""
@@ -160,25 +176,27 @@ class Cluster:
         try:
             return future.result()
         except CancelledError as error:
-            raise ClusterError(f"cluster: the scheduler {self._address} went away; {_REMEDY}") from error
+            raise self._gone() from error
         except Exception as error:
             # Of Dask itself: those of calls come back as results.
             raise ClusterError(f"cluster: {type(error).__name__}: {error}; {_REMEDY}") from error
 
     def _require_workers(self, patience: float) -> None:
-        if self._client.nthreads():
+        if self._threads():
             return
-        try:
-            self._client.wait_for_workers(1, timeout=patience)
-        except TimeoutError as error:
-            raise ClusterError(
-                f"cluster: the scheduler {self._address} has no worker, and none came within {patience:g} s; start "
-                f"some, and look into the logs of those that ended; {_REMEDY}"
-            ) from error
+        with self._asking():
+            try:
+                self._client.wait_for_workers(1, timeout=patience)
+            except TimeoutError as error:
+                raise ClusterError(
+                    f"cluster: the scheduler {self._address} has no worker, and none came within {patience:g} s; start "
+                    f"some, and look into the logs of those that ended; {_REMEDY}"
+                ) from error
 
     def _require_python(self) -> None:
         """Refuse workers of another Python: they could not read what they are sent."""
-        versions = self._client.get_versions()
+        with self._asking():
+            versions = self._client.get_versions()
         here = _python(versions["client"])
         for address, found in versions["workers"].items():
             if _python(found) != here:
