@@ -20,22 +20,25 @@ _NUMBERS: Final = count(1)
 FEW: Final = 8
 
 
-@pytest.fixture(autouse=True)
-def _many_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Divide few markets into many ranges."""
-    monkeypatch.setattr("generator.builder.executors.LEAST", FEW)
-
-
-@pytest.fixture(autouse=True)
-def _no_durations(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have every build take no time, so that reports can be compared."""
+@contextmanager
+def _comparable() -> Iterator[None]:
+    """Have builds divide few markets into many ranges, and take no time, so that reports can be compared."""
 
     @contextmanager
     def stage(stopwatch: Stopwatch, name: str) -> Iterator[None]:
         yield
         stopwatch.spans[name] = Span(0.0, 0.0)
 
-    monkeypatch.setattr(Stopwatch, "stage", stage)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stopwatch, "stage", stage)
+        patch.setattr("generator.builder.executors.LEAST", FEW)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _all_comparable() -> Iterator[None]:
+    with _comparable():
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -77,7 +80,21 @@ def make_site(postgres: Server, cluster_database: str, tmp_path: Path) -> Iterat
         site.rows.connection.close()
 
 
+@pytest.fixture(scope="session")
+def demo(
+    postgres: Server, cluster_database: str, demo_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    """The demo with a gate, and a build of it by forked workers in the folder `forked`. Its rows stay as they are."""
+    site = Site(postgres, cluster_database, "demo_0", tmp_path_factory.mktemp("demo"))
+    site.rows.copy(demo_folder / "markets.db")
+    site.has_gate()
+    with _comparable():
+        site.build(None, "forked")
+    yield site
+    site.rows.connection.close()
+
+
 @pytest.fixture
 def site(make_site: Callable[[Path], Site], demo_folder: Path) -> Site:
-    """The demo."""
+    """The demo in a schema of its own, to be changed."""
     return make_site(demo_folder / "markets.db")

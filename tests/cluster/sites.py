@@ -103,7 +103,7 @@ class Site:
             found[:] = [worker for worker in cluster.workers if worker.is_alive() and ports & local_ports(worker.pid)]
             return bool(found)
 
-        wait_until(is_held)
+        wait_until(is_held, pause=0.05)
         return found[0]
 
     def cut_off_held(self) -> bool:

@@ -25,31 +25,25 @@ from tests.support.commands import Running
 from tests.support.postgres import PASSWORD, Server
 from tests.support.servers import free_port
 
+LATER: Final = "2026-01-31T13:00:00.000Z"
 _URL: Final = "PUBLIC_MARKETS_SOURCE__URL"
 #: No part of a message's own words, nor of Dask's.
 CANARY: Final = "canary8f3a"
 
 
-@pytest.fixture(scope="module")
-def built(
-    postgres: Server, cluster_database: str, demo_folder: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Site]:
-    """The demo, built by forked workers, and changed since; no test here changes the build."""
-    site = Site(postgres, cluster_database, "site_0", tmp_path_factory.mktemp("built"))
-    site.rows.copy(demo_folder / "markets.db")
-    site.has_gate()
-    site.build(None)
-    site.execute("UPDATE markets SET question = question || ' Changed'")
-    yield site
-    site.rows.connection.close()
-
-
 @pytest.fixture
-def unchanged(built: Site) -> Iterator[Site]:
-    """The same site; the output folder must be as before after the test."""
-    before = everything(built.output("cluster"))
-    yield built
-    assert_same(before, everything(built.output("cluster")))
+def unchanged(demo: Site) -> Iterator[Site]:
+    """The demo; the output folder `cluster`, which a build at another time would change, must be as before the test."""
+    output = demo.output("cluster")
+    if not output.exists():
+        shutil.copytree(demo.output("forked"), output)
+    before = everything(output)
+    yield demo
+    assert_same(before, everything(output))
+
+
+def begin(site: Site, cluster: str, *, url: str = "", is_fresh: bool = False) -> Running:
+    return site.begin(cluster, as_of=LATER, url=url, is_fresh=is_fresh)
 
 
 def sentence(begun: Running) -> str:
@@ -68,7 +62,7 @@ def sentence(begun: Running) -> str:
 def test_a_scheduler_that_is_not_there(unchanged: Site) -> None:
     address = f"tcp://127.0.0.1:{free_port()}"
     with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
-        found = sentence(unchanged.begin(address))
+        found = sentence(begin(unchanged, address))
     assert found.startswith(f"cluster: {address}: no Dask scheduler can be reached")
 
 
@@ -76,13 +70,13 @@ def test_a_server_that_is_no_scheduler(unchanged: Site) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
-            found = sentence(unchanged.begin(address))
+            found = sentence(begin(unchanged, address))
     assert found.startswith(f"cluster: {address}: no Dask scheduler can be reached (no answer)")
 
 
 def test_a_scheduler_that_is_killed_while_workers_render(unchanged: Site, worker_environ: Mapping[str, str]) -> None:
     with running(worker_environ, workers=1) as cluster, unchanged.held():
-        begun = unchanged.begin(cluster.address, is_fresh=True)
+        begun = begin(unchanged, cluster.address, is_fresh=True)
         unchanged.worker_at_gate(cluster, begun)
         cluster.scheduler.kill()
         assert sentence(begun) == (
@@ -90,12 +84,13 @@ def test_a_scheduler_that_is_killed_while_workers_render(unchanged: Site, worker
         )
 
 
+@pytest.mark.campaign(short=0)
 def test_a_scheduler_that_is_killed_while_it_is_asked_for_its_workers(
     unchanged: Site, worker_environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "_POLL_S", 0.05)
     with running(worker_environ, workers=1) as cluster, unchanged.held():
-        begun = unchanged.begin(cluster.address)
+        begun = begin(unchanged, cluster.address)
         unchanged.worker_at_gate(cluster, begun)
         os.kill(cluster.scheduler.pid, signal.SIGSTOP)
         time.sleep(0.5)  # by when it has been asked; if not, this test passes
@@ -108,9 +103,10 @@ def test_a_scheduler_that_is_killed_while_it_is_asked_for_its_workers(
 
 def test_a_scheduler_without_workers(unchanged: Site, odd: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "PATIENCE_S", 0.2)
-    assert f"the scheduler {odd.address} has no worker" in sentence(unchanged.begin(odd.address))
+    assert f"the scheduler {odd.address} has no worker" in sentence(begin(unchanged, odd.address))
 
 
+@pytest.mark.campaign(short=0)
 def test_workers_that_all_die(
     unchanged: Site, odd: Cluster, worker_environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,7 +114,7 @@ def test_workers_that_all_die(
     monkeypatch.setattr(engine, "_POLL_S", 0.2)
     odd.joined(odd.begin(worker_environ))
     with unchanged.held():
-        begun = unchanged.begin(odd.address)
+        begun = begin(unchanged, odd.address)
         unchanged.worker_at_gate(odd, begun).kill()
         assert f"the scheduler {odd.address} has no worker" in sentence(begun)
 
@@ -130,7 +126,7 @@ def test_a_worker_of_another_version(
     with (tmp_path / "generator/wording.py").open("a") as file:
         file.write("# another version\n")
     worker = odd.joined(odd.begin(worker_environ, tmp_path))
-    found = sentence(unchanged.begin(odd.address))
+    found = sentence(begin(unchanged, odd.address))
     digests = re.fullmatch(
         rf"worker {worker.address} runs public-markets \S+ \(program (\w+)\), but this is public-markets \S+ "
         r"\(program (\w+)\); install the same version of this program, with the same Python, on every worker",
@@ -140,25 +136,26 @@ def test_a_worker_of_another_version(
     assert digests[2] == this_program().digest != digests[1]
 
 
+@pytest.mark.campaign(short=0)
 def test_a_worker_that_has_no_program(
     unchanged: Site, odd: Cluster, worker_environ: Mapping[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / "generator").mkdir()
     (tmp_path / "generator/__init__.py").touch()  # before any that is installed
     worker = odd.joined(odd.begin(worker_environ, tmp_path))
-    assert f"worker {worker.address} cannot import public-markets" in sentence(unchanged.begin(odd.address))
+    assert f"worker {worker.address} cannot import public-markets" in sentence(begin(unchanged, odd.address))
 
 
 def test_a_worker_without_the_address_of_the_database(unchanged: Site, odd: Cluster) -> None:
     worker = odd.joined(odd.begin({}))
-    assert sentence(unchanged.begin(odd.address)) == (
+    assert sentence(begin(unchanged, odd.address)) == (
         f"worker {worker.address}: {_URL} is not set; set it in the environment of every worker"
     )
 
 
 def test_a_worker_that_names_another_database(unchanged: Site, odd: Cluster, postgres: Server) -> None:
     worker = odd.joined(odd.begin({_URL: postgres.url(postgres.create_database())}))
-    found = sentence(unchanged.begin(odd.address))
+    found = sentence(begin(unchanged, odd.address))
     assert worker.address in found
     assert _URL in found
 
@@ -170,7 +167,7 @@ def test_the_transaction_that_exports_the_snapshot_is_ended_while_workers_render
     unchanged: Site, workers: Cluster
 ) -> None:
     with unchanged.held():
-        begun = unchanged.begin(workers.address)
+        begun = begin(unchanged, workers.address)
         unchanged.worker_at_gate(workers, begun)
         unchanged.cut_off(begun)
     assert sentence(begun).endswith("run again")
@@ -182,31 +179,32 @@ def test_a_snapshot_of_a_transaction_that_has_ended(
     with unchanged.rows.connection.transaction():
         ((stale,),) = unchanged.execute("SELECT pg_export_snapshot()")
     monkeypatch.setattr(Reader, "instant", lambda _: stale)
-    assert "snapshot" in sentence(unchanged.begin(workers.address))
+    assert "snapshot" in sentence(begin(unchanged, workers.address))
 
 
 def test_sqlite(unchanged: Site, demo_folder: Path) -> None:
-    begun = unchanged.begin("tcp://127.0.0.1:1", url=f"sqlite:///{demo_folder / 'markets.db'}")
+    begun = begin(unchanged, "tcp://127.0.0.1:1", url=f"sqlite:///{demo_folder / 'markets.db'}")
     assert "cluster needs PostgreSQL" in sentence(begun)
 
 
 # ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_no_part_of_the_databases_address_reaches_the_scheduler(site: Site, workers: Cluster) -> None:
+def test_no_part_of_the_databases_address_reaches_the_scheduler(demo: Site, workers: Cluster) -> None:
     with relayed(workers.port) as relay:
-        site.build(relay.address)
-    assert relay.has_passed(site.schema), "settings pass, and can be read"
+        demo.build(relay.address, "relayed")
+    assert relay.has_passed(demo.schema), "settings pass, and can be read"
     for secret in (PASSWORD, quote(PASSWORD, safe=""), "postgresql:"):
         assert not relay.has_passed(secret)
 
 
+@pytest.mark.campaign(short=0)
 def test_the_password_of_a_worker_stays_there_when_the_database_refuses_it(
     unchanged: Site, odd: Cluster, postgres: Server
 ) -> None:
     worker = odd.joined(odd.begin({_URL: postgres.url(unchanged.rows.name, password=CANARY)}))
     with relayed(odd.port) as relay:
-        found = sentence(unchanged.begin(relay.address))
+        found = sentence(begin(unchanged, relay.address))
     assert "password authentication failed" in found
     assert not relay.has_passed(CANARY)
     assert CANARY not in worker.text() + odd.scheduler.text()

@@ -54,32 +54,35 @@ def test_bytes_equal_those_of_forked_workers_in_a_first_build_and_after_changes(
     assert b"Edited?" in later["report.json"] + later["index.html"]
 
 
-def test_a_worker_that_is_killed_in_the_middle_of_a_range_changes_no_byte(site: Site, workers: Cluster) -> None:
-    site.has_gate()
-    with site.held():
-        running = site.begin(workers.address)
-        victim = site.worker_at_gate(workers, running)
+def assert_like_forked(demo: Site, name: str) -> None:
+    assert_same(everything(demo.output(name)), everything(demo.output("forked")))
+
+
+def test_a_worker_that_is_killed_in_the_middle_of_a_range_changes_no_byte(demo: Site, workers: Cluster) -> None:
+    with demo.held():
+        running = demo.begin(workers.address, "killed")
+        victim = demo.worker_at_gate(workers, running)
         victim.kill()
-        other = site.worker_at_gate(workers, running)
-        assert other != victim
+        assert demo.worker_at_gate(workers, running) != victim
     ended = running.wait()
     assert ended.returncode == 0, ended.stderr
-    assert_same(everything(site.output("cluster")), site.build(None, "forked"))
+    assert_like_forked(demo, "killed")
 
 
-def test_a_worker_that_loses_the_database_in_the_middle_of_a_range_tries_again(site: Site, workers: Cluster) -> None:
-    site.has_gate()
-    with site.held():
-        running = site.begin(workers.address)
+@pytest.mark.campaign(short=0)
+def test_a_worker_that_loses_the_database_in_the_middle_of_a_range_tries_again(demo: Site, workers: Cluster) -> None:
+    with demo.held():
+        running = demo.begin(workers.address, "lost")
         for _ in range(engine.ATTEMPTS - 1):
-            site.worker_at_gate(workers, running)
-            assert site.cut_off_held()
+            demo.worker_at_gate(workers, running)
+            assert demo.cut_off_held()
+        demo.worker_at_gate(workers, running)
     ended = running.wait()
     assert ended.returncode == 0, ended.stderr
-    assert_same(everything(site.output("cluster")), site.build(None, "forked"))
+    assert_like_forked(demo, "lost")
 
 
-def test_a_range_that_runs_twice_changes_no_byte(site: Site, workers: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_range_that_runs_twice_changes_no_byte(demo: Site, workers: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     once = engine.Cluster.results
 
     def twice(cluster: engine.Cluster, calls: Iterable[tuple[Any, Any]], expected_bytes: int) -> Iterator[Any]:
@@ -91,7 +94,5 @@ def test_a_range_that_runs_twice_changes_no_byte(site: Site, workers: Cluster, m
                 yield key, result
             seen.add(number)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(engine.Cluster, "results", twice)
-        found = site.build(workers.address)
-    assert_same(found, site.build(None, "forked"))
+    monkeypatch.setattr(engine.Cluster, "results", twice)
+    assert_same(demo.build(workers.address, "twice"), everything(demo.output("forked")))

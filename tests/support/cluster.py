@@ -29,6 +29,8 @@ _LISTENS: Final = "Scheduler at:"
 _REGISTERED: Final = "Starting worker compute stream, "
 _REMOVED: Final = "Remove worker addr: "
 _NAME: Final = "Start worker at:"
+#: Between looks into logs, which take longer than a look at memory.
+_PAUSE_S: Final = 0.05
 #: How much of each log to show with a failure.
 _SHOWN: Final = 5_000
 
@@ -92,7 +94,7 @@ class Cluster:
 
     def joined(self, worker: Worker) -> Worker:
         """Wait until the scheduler gives tasks to the worker."""
-        wait_until(lambda: self._knows(worker) or not worker.is_alive())
+        wait_until(lambda: self._knows(worker) or not worker.is_alive(), pause=_PAUSE_S)
         assert worker.is_alive(), worker.text()
         return worker
 
@@ -100,7 +102,7 @@ class Cluster:
         """Kill a worker, and wait until the scheduler knows."""
         worker.kill()
         self.workers.remove(worker)
-        wait_until(lambda: not self._knows(worker))
+        wait_until(lambda: not self._knows(worker), pause=_PAUSE_S)
 
     def bury(self) -> None:
         """Remove the workers that have ended."""
@@ -128,7 +130,7 @@ def running(environ: Mapping[str, str], workers: int = WORKERS) -> Iterator[Clus
         cluster = _begun(Path(name))
         ended.callback(cluster.end)
         begun = [cluster.begin(environ) for _ in range(workers)]
-        wait_until(lambda: _LISTENS in cluster.scheduler.text() or not cluster.scheduler.is_alive())
+        wait_until(lambda: _LISTENS in cluster.scheduler.text() or not cluster.scheduler.is_alive(), pause=_PAUSE_S)
         assert cluster.scheduler.is_alive(), cluster.scheduler.text()
         for worker in begun:
             cluster.joined(worker)

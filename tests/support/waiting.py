@@ -8,10 +8,10 @@ from typing import Final
 PATIENCE_S: Final = 60
 
 
-def wait_until(done: Callable[[], bool], seconds: float = PATIENCE_S) -> float:
-    """Wait until `done`; returns the duration, and fails after `seconds`."""
+def wait_until(done: Callable[[], bool], seconds: float = PATIENCE_S, pause: float = 0.005) -> float:
+    """Wait until `done`, asking after each `pause`; returns the duration, and fails after `seconds`."""
     started = time.monotonic()
     while not done():
         assert time.monotonic() - started < seconds, f"not within {seconds} s"
-        time.sleep(0.005)
+        time.sleep(pause)
     return time.monotonic() - started
