@@ -10,13 +10,16 @@ from typing import Final
 
 import pytest
 
+from generator.demo.database import seed
 from generator.progress import Span, Stopwatch
 from tests.cluster.sites import Site
+from tests.support.builds import AS_OF
 from tests.support.cluster import Cluster, running
 from tests.support.postgres import Server
 
 _NUMBERS: Final = count(1)
-#: Markets per range, at the least: many ranges for the few markets of a test.
+MARKETS: Final = 75
+#: Markets per range, at the least: many ranges for so few markets.
 FEW: Final = 8
 
 
@@ -81,12 +84,20 @@ def make_site(postgres: Server, cluster_database: str, tmp_path: Path) -> Iterat
 
 
 @pytest.fixture(scope="session")
+def demo_rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's first markets in SQLite."""
+    path = tmp_path_factory.mktemp("rows") / "markets.db"
+    seed(path, as_of=AS_OF, markets=MARKETS)
+    return path
+
+
+@pytest.fixture(scope="session")
 def demo(
-    postgres: Server, cluster_database: str, demo_folder: Path, tmp_path_factory: pytest.TempPathFactory
+    postgres: Server, cluster_database: str, demo_rows: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
     """The demo with a gate, and a build of it by forked workers in the folder `forked`. Its rows stay as they are."""
     site = Site(postgres, cluster_database, "demo_0", tmp_path_factory.mktemp("demo"))
-    site.rows.copy(demo_folder / "markets.db")
+    site.rows.copy(demo_rows)
     site.has_gate()
     with _comparable():
         site.build(None, "forked")
@@ -95,6 +106,6 @@ def demo(
 
 
 @pytest.fixture
-def site(make_site: Callable[[Path], Site], demo_folder: Path) -> Site:
+def site(make_site: Callable[[Path], Site], demo_rows: Path) -> Site:
     """The demo in a schema of its own, to be changed."""
-    return make_site(demo_folder / "markets.db")
+    return make_site(demo_rows)

@@ -182,8 +182,8 @@ def test_a_snapshot_of_a_transaction_that_has_ended(
     assert "snapshot" in sentence(begin(unchanged, workers.address))
 
 
-def test_sqlite(unchanged: Site, demo_folder: Path) -> None:
-    begun = begin(unchanged, "tcp://127.0.0.1:1", url=f"sqlite:///{demo_folder / 'markets.db'}")
+def test_sqlite(unchanged: Site, demo_rows: Path) -> None:
+    begun = begin(unchanged, "tcp://127.0.0.1:1", url=f"sqlite:///{demo_rows}")
     assert "cluster needs PostgreSQL" in sentence(begun)
 
 

@@ -44,7 +44,7 @@ def change(site: Site, *, has_versions: bool) -> None:
 def test_bytes_equal_those_of_forked_workers_in_a_first_build_and_after_changes(
     site: Site, workers: Cluster, settings: dict[str, str], *, has_versions: bool
 ) -> None:
-    site.settings = settings
+    site.settings = {**settings, "guards.max_invalid": "0.1"}
     if has_versions:
         site.execute("ALTER TABLE markets ADD COLUMN detail_version integer DEFAULT 1")
     assert_same(site.build(workers.address), site.build(None, "forked"))
