@@ -4,9 +4,11 @@ Everything is returned as bytes of our own, errors too. A raised error would be 
 pass the scheduler with its whole chain of causes, which may quote a connection's address.
 """
 
+import gc
 import pickle
 import traceback
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from generator.cluster.program import Program, this_program
@@ -44,4 +46,13 @@ def _result(program: tuple[str, str], payload: bytes, worker: str) -> Any:
     if program != this_program():
         found = ClusterError(f"worker {worker} runs {this_program()}, but this is {Program(*program)}; {_INSTALL}")
         return Failure(found)
-    return pickle.loads(payload)()  # noqa: S301 - a worker runs what its scheduler sends: see docs/cluster.md
+    call = pickle.loads(payload)  # noqa: S301 - a worker runs what its scheduler sends: see docs/cluster.md
+    _settle()
+    return call()
+
+
+@cache
+def _settle() -> None:
+    """Search the objects of loaded modules for garbage once, and never again: it takes a tenth of the time."""
+    gc.collect()
+    gc.freeze()
