@@ -87,7 +87,7 @@ class PartWork:
         """What to render of a part. Bytes that are in place already need not come back from another machine."""
         facts = self.survey.facts_of(part)
         market_ids = self.survey.ids(part)
-        slugs = {key.lower(): slug for key, slug in facts.slugs.items()}
+        slugs = {str(key).lower(): slug for key, slug in facts.slugs.items()}
         wanted = {market_id: slugs.get(market_id) for market_id in market_ids}
         return Task(
             config=self.config,

@@ -213,8 +213,9 @@ class Transaction:
             for batch in self._batches(statement):
                 yield batch
                 done += len(batch)
-        except sqlite3.OperationalError as error:
-            if not str(error).startswith(_UNREADABLE):
+        except (sqlite3.OperationalError, sa.exc.OperationalError) as error:
+            # SQLAlchemy wraps the error of a statement's first row.
+            if not str(getattr(error, "orig", error)).startswith(_UNREADABLE):
                 raise
             # Invalid UTF-8 must cost one row, not the build: it becomes lone surrogates, which `row_validation`
             # rejects. Decoding this way doubles the time to read, so only on demand.

@@ -128,6 +128,28 @@ def test_untyped_columns_of_sqlite_cost_one_row_for_each_odd_value(
     assert reasons(report)["markets", market_id(30)].startswith("question: not valid Unicode")
 
 
+def test_bytes_that_are_no_text_cost_the_first_row_of_a_part_as_any_other(
+    tmp_path: Path, database: sqlite3.Connection
+) -> None:
+    for row in (1, 2):
+        insert_market(database, row)
+    database.execute("UPDATE markets SET question = CAST(x'66fc66' AS TEXT) WHERE id = ?", [market_id(1)])
+    report = build_now(make_config(tmp_path), invalid=True)
+    assert report.built == 1
+    assert reasons(report)["markets", market_id(1)].startswith("question: not valid Unicode")
+
+
+def test_a_slug_of_a_market_whose_id_is_no_text_costs_that_market_alone(
+    tmp_path: Path, database: sqlite3.Connection
+) -> None:
+    database.execute("DROP TABLE markets")
+    database.execute(f"CREATE TABLE markets ({', '.join(RELATIONS['markets'])})")
+    for row, key in enumerate((market_id(1), None, 5, market_id(3).encode())):
+        insert_market(database, row, id=key, slug=f"slug-{row}")
+    report = build_now(make_config(tmp_path, variant="extended"), invalid=True)
+    assert (report.built, report.quarantine.total("markets")) == (1, 3)
+
+
 def test_a_member_of_a_public_family_stays_out_of_lists_in_whatever_case_its_id_is_spelled(
     tmp_path: Path, database: sqlite3.Connection
 ) -> None:
