@@ -36,14 +36,15 @@ class Collector:
 
     def collect(self, parts: Iterable[StagedPart], as_of: str) -> Collected:
         """Collect parts that come in any order. Raises FalseVersionsError if an audit found false versions."""
-        one = dict[str, str]()
-        arrived = list[StagedPart]()
+        one, arrived = dict[str, str](), list[StagedPart]()
         for part in parts:
             part.markets = [catalog.sharing(market, one) for market in part.markets]
             arrived.append(part)
-        arrived.sort(key=lambda part: part.part.first)
-        staged, made, false_versions = Staged(), dict[str, Made](), list[str]()
-        for part in arrived:
+        arrived.sort(key=lambda part: part.part.first, reverse=True)
+        markets, staged, made, false_versions = list[Market](), Staged(), dict[str, Made](), list[str]()
+        while arrived:
+            part = arrived.pop()  # so that none stays in memory beside what all are together
+            markets += part.markets
             staged.add(part.staged)
             made |= part.made | self._kept(part, staged)
             false_versions += part.false_versions
@@ -52,7 +53,6 @@ class Collector:
             self.counts.add(part.counts)
         if false_versions:
             raise FalseVersionsError([*dict.fromkeys(false_versions)])
-        markets = (market for part in arrived for market in part.markets)
         return Collected(catalog_of(self.survey, markets, as_of), staged, self._fingerprints(made, as_of))
 
     def _kept(self, part: StagedPart, staged: Staged) -> dict[str, Made]:

@@ -74,10 +74,7 @@ def _attempt(run: "_Run") -> Report:
         is_demo = reader.is_demo()
         if not run.overrides.demo:
             demo.refuse(config, display_url(config), is_marked=is_demo)
-        with stopwatch.stage("read"):
-            survey = run.survey(reader)
-        with stopwatch.stage("render"):
-            collected = run.collect(survey, reader)
+        collected = run.collect(reader, stopwatch)
     found = collected.catalog
     catalog = found.without(run.blocked)
     run.guard(catalog)
@@ -129,23 +126,28 @@ class _Run:
             return LastDetails(self.folder, shape)
         return LastDetails.load(self.folder, self.previous, shape, times.instant(self.clock.as_of))
 
-    def survey(self, reader: Reader) -> Survey:
+    def collect(self, reader: Reader, stopwatch: Stopwatch) -> Collected:
+        """Read, render and stage every part: every market that the database shows, blocked ones included."""
+        with stopwatch.stage("read"):
+            survey = self._survey(reader)
+        with stopwatch.stage("render"), self.folder.written_ahead() as ahead:
+            last = self.last_details()
+            work = self._work(survey, last)
+            collector = Collector(survey, last, self.quarantine, self.remarks, self.details)
+            parts = executors.staged(work, reader, self.progress)
+            return collector.collect(self._watched(parts, ahead), times.instant(self.clock.as_of))
+
+    def _survey(self, reader: Reader) -> Survey:
         """What must be known before parts are read. Refuses a database that does not fit, and a disk without room."""
         reader.require_schema()
         survey = reader.survey()
         disk_space.require_details(self.config, survey, self.previous, self.folder.path(""))
         return survey
 
-    def collect(self, survey: Survey, reader: Reader) -> Collected:
-        """Read, render and stage every part: every market that the database shows, blocked ones included."""
-        as_of, last = times.instant(self.clock.as_of), self.last_details()
-        work = PartWork(
-            self.config, self.folder, survey, last, Sample.chosen(self.config.source.audit), self.blocked,
-            self.clock.as_of, notices.latest_time(as_of),
-        )  # fmt: skip
-        collector = Collector(survey, last, self.quarantine, self.remarks, self.details)
-        with self.folder.written_ahead() as ahead:
-            return collector.collect(self._watched(executors.staged(work, reader, self.progress), ahead), as_of)
+    def _work(self, survey: Survey, last: LastDetails) -> PartWork:
+        latest = notices.latest_time(times.instant(self.clock.as_of))
+        sample = Sample.chosen(self.config.source.audit)
+        return PartWork(self.config, self.folder, survey, last, sample, self.blocked, self.clock.as_of, latest)
 
     def _watched(self, parts: Iterable[StagedPart], ahead: WriteAhead) -> Iterator[StagedPart]:
         for part in parts:
