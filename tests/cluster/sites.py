@@ -71,6 +71,13 @@ class Site:
         cursor = self.rows.connection.execute(statement, values)
         return cursor.fetchall() if cursor.description else []
 
+    @contextmanager
+    def edited(self) -> Iterator[None]:
+        """During the block, every row that a range reads is another one."""
+        self.execute("UPDATE markets SET question = question || '!'; UPDATE fills SET amount = amount + 1")
+        yield
+        self.execute("UPDATE markets SET question = left(question, -1); UPDATE fills SET amount = amount - 1")
+
     # ── in the middle of a build ──────────────────────────────────────────────────────────────────────────────────
 
     def has_gate(self) -> None:

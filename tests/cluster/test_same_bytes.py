@@ -1,6 +1,7 @@
 """A build on a cluster leaves the same bytes as one with forked workers, whatever happens to the workers."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from itertools import product
 from typing import Any, Final
 
@@ -59,12 +60,14 @@ def assert_like_forked(demo: Site, name: str) -> None:
 
 
 def test_a_worker_that_is_killed_in_the_middle_of_a_range_changes_no_byte(demo: Site, workers: Cluster) -> None:
-    with demo.held():
-        running = demo.begin(workers.address, "killed")
-        victim = demo.worker_at_gate(workers, running)
-        victim.kill()
-        assert demo.worker_at_gate(workers, running) != victim
-    ended = running.wait()
+    with ExitStack() as later:
+        with demo.held():
+            running = demo.begin(workers.address, "killed")
+            victim = demo.worker_at_gate(workers, running)
+            later.enter_context(demo.edited())
+            victim.kill()
+            assert demo.worker_at_gate(workers, running) != victim
+        ended = running.wait()
     assert ended.returncode == 0, ended.stderr
     assert_like_forked(demo, "killed")
 
