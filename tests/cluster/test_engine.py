@@ -1,0 +1,110 @@
+"""How calls flow to the workers of a cluster, and their results back."""
+
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Event
+from typing import Any, Final
+
+import pytest
+
+from generator.cluster import engine
+from generator.cluster.engine import Cluster
+from generator.cluster.program import this_program
+from generator.cluster.worker import run
+from tests.support.waiting import PATIENCE_S
+
+SIZE: Final = 1_000
+CALLS: Final = 60
+THREADS: Final = 8
+_others_are_done: Final = Event()
+
+
+class Client(ThreadPoolExecutor):
+    """Stands for Dask: runs calls in threads of this process."""
+
+    def nthreads(self) -> dict[str, int]:
+        return {"tcp://worker": THREADS}
+
+    def get_versions(self) -> dict[str, Any]:
+        here = {"host": {"python": ".".join(map(str, sys.version_info[:3]))}}
+        return {"client": here, "workers": {"tcp://worker": here}}
+
+    def get_executor(self, *, pure: bool) -> Executor:
+        assert not pure, "or equal calls would run once"
+        return self
+
+    def submit(self, _: Callable[..., Any], /, *words: Any, **__: Any) -> Future[Any]:
+        program, payload = words
+        assert program == this_program()
+        return super().submit(run, program, payload, "tcp://worker")
+
+
+@dataclass(frozen=True)
+class Call:
+    """Returns so many bytes."""
+
+    size: int
+
+    def __call__(self) -> bytes:
+        return bytes(self.size)
+
+
+class Slow:
+    """Returns when the test has the results of the other calls."""
+
+    def __call__(self) -> bytes:
+        assert _others_are_done.wait(PATIENCE_S / 2)
+        return b""
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with Client(THREADS) as client:
+        yield Cluster(client, "tcp://scheduler")
+
+
+@pytest.mark.parametrize("expected_bytes", [SIZE, 2 * SIZE])
+def test_no_more_results_wait_than_there_is_room_for(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, expected_bytes: int
+) -> None:
+    monkeypatch.setattr(engine, "WAITING_BYTES", 5 * 2 * SIZE)
+    sent = 0
+
+    def calls() -> Iterator[tuple[int, Call]]:
+        nonlocal sent
+        for sent in range(1, CALLS + 1):
+            yield sent, Call(SIZE)
+
+    on_their_way = [sent - place for place, _ in enumerate(cluster.results(calls(), expected_bytes))]
+    assert len(on_their_way) == CALLS
+    assert max(on_their_way) * SIZE <= engine.WAITING_BYTES
+
+
+def test_results_that_are_greater_than_expected_leave_room_for_fewer(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "WAITING_BYTES", 3 * SIZE)
+    sent = 0
+
+    def calls() -> Iterator[tuple[int, Call]]:
+        nonlocal sent
+        for sent in range(1, CALLS + 1):
+            yield sent, Call(SIZE)
+
+    on_their_way = [sent - place for place, _ in enumerate(cluster.results(calls(), 1))]
+    assert max(on_their_way[CALLS // 2 :]) <= 3
+
+
+def test_a_slow_call_does_not_hold_up_the_others(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_POLL_S", PATIENCE_S)
+    _others_are_done.clear()
+    calls: list[tuple[int, Callable[[], bytes]]] = [(0, Slow()), *((number, Call(1)) for number in range(1, CALLS))]
+    order = []
+    for number, _ in cluster.results(calls, 1):
+        order.append(number)
+        if len(order) == CALLS - 1:
+            _others_are_done.set()
+    assert sorted(order) == [*range(CALLS)]
+    assert order[-1] == 0
