@@ -78,18 +78,21 @@ def _is_valid(name: Any) -> bool:
 
 def of_market(found: Iterable[Sequence[Any]], shown: Spellings, quarantine: Quarantine) -> list[str]:
     """A market's categories by position, then name, from its rows: market id, category, position."""
-    kept: dict[str, int] = {}
+    kept: dict[str, tuple[int, str]] = {}
     for market_id, category, position in found:
         if type(position) is not int or not _is_known(category):
             try:
-                row = CategoryRow.model_validate({"category": category, "position": position})
+                valid = CategoryRow.model_validate({"category": category, "position": position})
             except ValidationError as error:
                 quarantine.reject("market_categories", market_id, *faults.of(error))
                 continue
-            position = row.position  # noqa: PLW2901 - the same number, as an int
+            position = valid.position  # noqa: PLW2901 - the same number, as an int
         name = shown.get(category, category)
+        row = position, category
         if name in kept:
-            repeated = Fault("category", "the market has it already", printable(category))
+            # Whichever came first: databases return the rows of a market in any order.
+            row, (_, other) = sorted((kept[name], row))
+            repeated = Fault("category", "the market has it already", printable(other))
             quarantine.reject("market_categories", market_id, repeated)
-        kept[name] = min(position, kept.get(name, position))
-    return sorted(kept, key=lambda name: (kept[name], name))
+        kept[name] = row
+    return sorted(kept, key=lambda name: (kept[name][0], name))

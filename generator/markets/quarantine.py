@@ -1,5 +1,6 @@
 """The quarantined rows, each with the reason why it breaks the contract. Pure."""
 
+import heapq
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,8 +49,16 @@ class Rejection:
     title: str = ""
 
 
+def _rank(row: Rejection) -> tuple[bool, str, str, str, str]:
+    return row.relation != "markets", row.relation, row.key, row.reason, row.title
+
+
 class Quarantine:
-    """Collects rejections, counts equal ones, and groups them by fault."""
+    """Collects rejections, counts equal ones, and groups them by fault.
+
+    The first NAMED_AT_MOST by sort order are kept by name, those of markets before all others: the same ones in
+    whatever order, and in however many parts, rows are read.
+    """
 
     def __init__(self) -> None:
         self._rows: Counter[Rejection] = Counter()
@@ -62,16 +71,25 @@ class Quarantine:
         rejection = Rejection(relation, printable(key), "; ".join(map(str, faults)), printable(title))
         for column, rule, value in faults:
             self._faults.add(_Kind(relation, column, rule), Example(rejection.key, value or ""))
-        if rejection in self._rows or len(self._rows) < NAMED_AT_MOST:
-            self._rows[rejection] += 1
+        self._name(rejection, 1)
 
     def add(self, other: "Quarantine") -> None:
         """Add the rejections of another quarantine."""
         for rejection, count in other:
-            if rejection in self._rows or len(self._rows) < NAMED_AT_MOST:
-                self._rows[rejection] += count
+            self._name(rejection, count)
         self._totals.update(other._totals)  # noqa: SLF001 - of the same class
         self._faults.merge(other._faults)  # noqa: SLF001
+
+    def _name(self, rejection: Rejection, rows: int) -> None:
+        self._rows[rejection] += rows
+        if len(self._rows) >= 2 * NAMED_AT_MOST:
+            self._kept()
+
+    def _kept(self) -> Counter[Rejection]:
+        """Forget all but the first rejections; those that are forgotten would never be among them again."""
+        if len(self._rows) > NAMED_AT_MOST:
+            self._rows = Counter({row: self._rows[row] for row in heapq.nsmallest(NAMED_AT_MOST, self._rows, _rank)})
+        return self._rows
 
     def total(self, relation: str | None = None) -> int:
         """The number of quarantined rows, of one relation or of all."""
@@ -83,11 +101,11 @@ class Quarantine:
 
     def named(self, relation: str) -> list[Rejection]:
         """The rejections of one relation that are kept by name."""
-        return [rejection for rejection in sorted(self._rows) if rejection.relation == relation]
+        return [rejection for rejection in sorted(self._kept()) if rejection.relation == relation]
 
     def unnamed(self) -> int:
         """The number of quarantined rows that are not kept by name."""
-        return self.total() - self._rows.total()
+        return self.total() - self._kept().total()
 
     def lines(self, relation: str | None = None) -> Iterator[str]:
         """A line for every fault of one relation or of all, with an example and the remedy; the most frequent first."""
@@ -107,7 +125,7 @@ class Quarantine:
 
     def __iter__(self) -> Iterator[tuple[Rejection, int]]:
         """Each rejection kept by name and its number of rows, sorted."""
-        return iter(sorted(self._rows.items()))
+        return iter(sorted(self._kept().items()))
 
 
 def _sentence(kind: _Kind, rows: int, example: str) -> str:

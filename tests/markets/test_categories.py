@@ -38,11 +38,14 @@ def test_no_spelling_that_is_quarantined_is_shown() -> None:
     assert categories.spellings(rows(*bad, "fine")) == {}
 
 
-def test_a_market_has_a_category_once_however_it_is_spelled(quarantine: Quarantine) -> None:
-    found = [("m", "Sports", 3), ("m", "sports", 1), ("m", "news", 2)]
-    shown = categories.of_market(found, {"sports": "Sports"}, quarantine)
+@pytest.mark.parametrize("step", [1, -1], ids=["in order", "the other way round"])
+def test_a_market_has_a_category_once_however_it_is_spelled_and_whichever_row_comes_first(
+    quarantine: Quarantine, step: int
+) -> None:
+    found = [("m", "Sports", 3), ("m", "sports", 1), ("m", "news", 2), ("m", "SPORTS", 3)]
+    shown = categories.of_market(found[::step], {"sports": "Sports", "SPORTS": "Sports"}, quarantine)
     assert shown == ["Sports", "news"]
-    assert [row.reason for row, _ in quarantine] == ["category: the market has it already (sports)"]
+    assert [row.reason.partition("already ")[2] for row, _ in quarantine] == ["(SPORTS)", "(Sports)"]
 
 
 @pytest.mark.parametrize("name", ["sports--0123456789", "a-b--abcdef0123", slugs.of_category("Sports")])

@@ -48,6 +48,24 @@ def test_the_order_in_which_rows_came_does_not_show(quarantine: Quarantine) -> N
     assert [row.key for row, _ in quarantine] == ["a", "a", "a", "b"]
 
 
+def test_the_same_rows_are_named_in_whatever_order_and_parts_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("generator.markets.quarantine.NAMED_AT_MOST", 5)
+    rows = [(relation, key) for key in range(10, 30) for relation in ("fills", "markets")] * 2
+    collectors = list[Quarantine]()
+    for size, step in ((len(rows), 1), (len(rows), -1), (7, 1), (3, -1)):
+        ordered, whole = rows[::step], Quarantine()
+        for start in range(0, len(rows), size):
+            part = Quarantine()
+            for relation, key in ordered[start : start + size]:
+                part.reject(relation, key, FAULT)
+            whole.add(part)
+        collectors.append(whole)
+    first, *others = ([(row.relation, row.key, count) for row, count in whole] for whole in collectors)
+    assert first == [("markets", str(key), 2) for key in range(10, 15)], "markets before their rows"
+    assert others == [first] * 3
+    assert {whole.unnamed() for whole in collectors} == {len(rows) - 10}
+
+
 def test_ten_million_broken_rows_do_not_fill_the_memory(quarantine: Quarantine) -> None:
     extra = 5_000
     for number in range(NAMED_AT_MOST + extra):
