@@ -191,3 +191,15 @@ def test_workers_collect_their_garbage_although_the_build_does_not() -> None:
     with garbage.uncollected(), WorkerPool(collects, [1], cost, 1) as pool:
         assert ([*pool.results()], gc.isenabled()) == ([True], False)
     assert gc.isenabled()
+
+
+def test_workers_do_not_look_for_garbage_among_what_they_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen: list[bool] = []
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(gc.isenabled()))
+
+    def looks(_: int) -> list[bool]:
+        return frozen
+
+    with garbage.uncollected(), WorkerPool(looks, [1], cost, 1) as pool:
+        assert [*pool.results()] == [[False]]
+    assert frozen == []
