@@ -7,8 +7,8 @@ from generator.builder.last_details import LastDetails
 from generator.builder.notices import Remark
 from generator.builder.part_staging import DetailCounts, StagedPart
 from generator.errors import FalseVersionsError
-from generator.markets import catalog
 from generator.markets.catalog import Catalog, Market
+from generator.markets.columns import Columns
 from generator.markets.quarantine import Quarantine
 from generator.source.survey import Survey
 from generator.tree.fingerprints import Fingerprints, Made
@@ -36,17 +36,17 @@ class Collector:
 
     def collect(self, parts: Iterable[StagedPart], as_of: str) -> Collected:
         """Collect parts that come in any order. Raises FalseVersionsError if an audit found false versions."""
-        one, arrived = dict[str, str](), list[StagedPart]()
+        one, arrived = dict[str, str](), list[tuple[StagedPart, list[Market]]]()
         for part in parts:
-            part.markets = [catalog.sharing(market, one) for market in part.markets]
-            arrived.append(part)
-        arrived.sort(key=lambda part: part.part.first, reverse=True)
+            arrived.append((part, part.markets.markets(one)))
+            part.markets = Columns()
+        arrived.sort(key=lambda pair: pair[0].part.first, reverse=True)
         markets, staged, made, false_versions = list[Market](), Staged(), dict[str, Made](), list[str]()
         while arrived:
-            part = arrived.pop()  # so that none stays in memory beside what all are together
-            markets += part.markets
+            part, found = arrived.pop()  # so that none stays in memory beside what all are together
+            markets += found
             staged.add(part.staged)
-            made |= part.made | self._kept(part, staged)
+            made |= part.made | self._kept(part, found, staged)
             false_versions += part.false_versions
             self.quarantine.add(part.quarantine)
             self.remarks.extend(part.remarks)
@@ -55,9 +55,9 @@ class Collector:
             raise FalseVersionsError([*dict.fromkeys(false_versions)])
         return Collected(catalog_of(self.survey, markets, as_of), staged, self._fingerprints(made, as_of))
 
-    def _kept(self, part: StagedPart, staged: Staged) -> dict[str, Made]:
+    def _kept(self, part: StagedPart, markets: Iterable[Market], staged: Staged) -> dict[str, Made]:
         kept = {*part.kept}
-        return {market.id: self.last.keep(market, staged) for market in part.markets if market.id in kept}
+        return {market.id: self.last.keep(market, staged) for market in markets if market.id in kept}
 
     def _fingerprints(self, made: dict[str, Made], as_of: str) -> Fingerprints:
         return Fingerprints(as_of=as_of, shape=self.last.shape, details=dict(sorted(made.items())))

@@ -11,6 +11,7 @@ from generator.builder.part_rendering import NewMarketObject, OpenReader, ReadDe
 from generator.config.settings import Config
 from generator.markets import detail
 from generator.markets.catalog import Market
+from generator.markets.columns import Columns
 from generator.markets.quarantine import Quarantine
 from generator.source.survey import Part, Survey
 from generator.tree.artifact import Artifact
@@ -48,7 +49,7 @@ class StagedPart:
     """
 
     part: Part
-    markets: list[Market]
+    markets: Columns
     staged: Staged = field(default_factory=Staged)
     quarantine: Quarantine = field(default_factory=Quarantine)
     remarks: list[Remark] = field(default_factory=list)
@@ -62,7 +63,7 @@ class StagedPart:
         """Begin with what is not to be staged."""
         kept = [market.id for market in rendered.kept]
         return cls(
-            part, rendered.markets, quarantine=rendered.quarantine, remarks=rendered.remarks, kept=kept,
+            part, Columns.of(rendered.markets), quarantine=rendered.quarantine, remarks=rendered.remarks, kept=kept,
             counts=DetailCounts(kept=len(kept)), false_versions=[*rendered.false_versions],
         )  # fmt: skip
 

@@ -106,19 +106,6 @@ class Market(NamedTuple):
         return self.resolved_at or self.close_time
 
 
-def sharing(market: Market, one: dict[str, str]) -> Market:
-    """The same market, with one text for equal ones of all markets: its words and categories, those in `one`.
-
-    A market that came from another process has copies of its own.
-    """
-    return market._replace(
-        status=ONE[market.status],
-        resolution=ONE[market.resolution],
-        categories=tuple(map(one.setdefault, market.categories, market.categories)),
-        words=tuple(map(one.setdefault, market.words, market.words)),
-    )
-
-
 class SearchWords:
     """The words that searches find markets by, in the texts of these names: `title` or `description`."""
 

@@ -146,5 +146,5 @@ def test_workers_do_not_read_a_file_that_replaced_the_database(site: Path) -> No
             later.execute("UPDATE markets SET question = 'later'")
             later.commit()
         staged = [*executors.forked(work, parts, reader, reader.instant() or "")]
-        shown = {market.item.question for part in staged for market in part.markets}
+        shown = {market.item.question for part in staged for market in part.markets.markets({})}
     assert shown == {f"Question {number}?" for number in range(MARKETS)}
