@@ -8,7 +8,7 @@
     ├── OutputError        the output folder cannot be read or written
     ├── StoreError         the store does not exist, or refuses a request
     ├── CheckError         `check` found errors
-    ├── ClusterError       the cluster cannot be reached, or its workers do not fit
+    ├── ClusterError       the cluster cannot be reached, went away, or has unfit workers
     ├── PreviewError       the local server has nothing to serve, or cannot listen
     ├── GuardError         exit 3: a safety guard refused; nothing was replaced
     │   ├── CostError      publishing would exceed guards.max_monthly_cost
@@ -34,7 +34,7 @@ class ConfigError(PublicMarketsError):
 
 
 class SourceError(PublicMarketsError):
-    """The database cannot be read as configured. `may_pass`: a connection broke, so another attempt may succeed."""
+    """The database cannot be read as configured. `may_pass`: a connection failed, so another attempt may succeed."""
 
     may_pass = False
 
@@ -71,7 +71,7 @@ class CheckError(PublicMarketsError):
 
 
 class ClusterError(PublicMarketsError):
-    """The cluster cannot be reached, went away, or its workers do not fit."""
+    """The cluster cannot be reached, went away, or has unfit workers, such as those of another version."""
 
 
 class PreviewError(PublicMarketsError):

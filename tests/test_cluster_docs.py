@@ -1,4 +1,4 @@
-"""docs/cluster.md: the commands and the configuration that it shows work as written."""
+"""docs/cluster.md: the commands and configuration that it shows work as written."""
 
 import re
 import shlex
@@ -19,14 +19,14 @@ from tests.support.pages import PAGES, scripts
 from tests.support.programs import require
 
 PAGE: Final = PAGES["docs/cluster.md"]
-#: It has no types.
+#: Has no types.
 _SECURITY: Final[Any] = Security
 ROLES: Final = ("scheduler", "worker", "client")
 (CERTIFICATES,) = re.findall(r"^```sh\n(umask.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 
 def environment(role: str, folder: Path) -> dict[str, str]:
-    """The variables that the page sets for one part, whose files are in the folder."""
+    """The variables that the page sets for one role, whose files are in the folder."""
     (block,) = [
         block
         for block in re.findall(r"^```sh\n(export DASK.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
@@ -58,7 +58,7 @@ def configured(environ: Mapping[str, str]) -> Iterator[None]:
 
 
 def security(folder: Path, role: str) -> Any:
-    """What Dask makes of the variables that the page sets for one part."""
+    """What Dask makes of the variables that the page sets for one role."""
     with configured(environment(role, folder)):
         return _SECURITY()
 
@@ -86,7 +86,7 @@ def test_nobody_but_its_owner_can_read_a_key(certificates: Path) -> None:
 @pytest.mark.parametrize(
     ("listening", "connecting"), [("scheduler", "worker"), ("scheduler", "client"), ("worker", "scheduler")]
 )
-def test_the_parts_accept_each_other(certificates: Path, listening: str, connecting: str) -> None:
+def test_scheduler_worker_and_client_accept_each_other(certificates: Path, listening: str, connecting: str) -> None:
     here, there = (security(certificates, role) for role in (listening, connecting))
     assert here.require_encryption is there.require_encryption is True
     shake_hands(here.get_listen_args(listening)["ssl_context"], there.get_connection_args(connecting)["ssl_context"])

@@ -1,4 +1,4 @@
-"""The Kubernetes manifests of docs/ and templates/: valid, complete, and no part has more than it needs."""
+"""The Kubernetes manifests of docs/ and templates/: valid, complete, and no component has more than it needs."""
 
 import re
 from typing import Any, Final
@@ -54,13 +54,13 @@ PODS: Final = {
 }
 
 
-def container(part: str) -> Manifest:
-    (found,) = PODS[part]["spec"]["containers"]
+def container(component: str) -> Manifest:
+    (found,) = PODS[component]["spec"]["containers"]
     return dict(found)
 
 
-def variables(part: str) -> dict[str, str]:
-    return {entry["name"]: entry["value"] for entry in container(part).get("env", [])}
+def variables(component: str) -> dict[str, str]:
+    return {entry["name"]: entry["value"] for entry in container(component).get("env", [])}
 
 
 # ── the schema ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -99,33 +99,33 @@ def test_a_misspelled_field_of_every_kind_is_found(name: str, path: str) -> None
 # ── the commands ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def parsed(part: str) -> dict[str, Any]:
-    """The options that the part's command is given. The program's own parser refuses those that it does not know."""
-    program, name, *words = container(part)["command"]
+def parsed(component: str) -> dict[str, Any]:
+    """The options of the component's command. The program's own parser refuses those that it does not know."""
+    program, name, *words = container(component)["command"]
     known: dict[str, Any] = (
         all_commands() if program == PROGRAM else {"scheduler": dask_scheduler.main, "worker": dask_worker.main}
     )
     return dict(known[name].make_context(name, words).params)
 
 
-def test_every_part_runs_a_command_that_exists_in_one_image() -> None:
-    assert {container(part)["image"] for part in PODS} == {"registry.example.com/public-markets:0.1"}
-    scheduler, worker, job = (parsed(part) for part in ("scheduler", "worker", "coordinator"))
+def test_every_component_runs_a_command_that_exists_in_one_image() -> None:
+    assert {container(component)["image"] for component in PODS} == {"registry.example.com/public-markets:0.1"}
+    scheduler, worker, job = (parsed(component) for component in ("scheduler", "worker", "coordinator"))
     assert (worker["nthreads"], worker["nanny"], worker["memory_limit"]) == (1, False, "1GiB")
     assert container("worker")["resources"]["limits"]["memory"] == "1Gi"
     assert job["overrides"] == ("output=/output/site",)
     assert (scheduler["dashboard"], worker["dashboard"]) == (False, False)
 
 
-def test_the_parts_find_each_other() -> None:
+def test_the_components_find_each_other() -> None:
     service = CLUSTER["Service public-markets-scheduler"]
     (port,) = service["spec"]["ports"]
     address = f"tls://{service['metadata']['name']}:{port['port']}"
     assert {parsed("worker")["scheduler"], variables("coordinator")["PUBLIC_MARKETS_CLUSTER"]} == {address}
     ports = {
-        part: {entry["name"]: entry["containerPort"] for entry in container(part)["ports"]}
-        for part in PODS
-        if part != "coordinator"
+        component: {entry["name"]: entry["containerPort"] for entry in container(component)["ports"]}
+        for component in PODS
+        if component != "coordinator"
     }
     scheduler, worker = parsed("scheduler"), parsed("worker")
     assert ports["scheduler"] == {"tls": int(scheduler["port"]), "health": int(scheduler["dashboard_address"][1:])}
@@ -152,8 +152,8 @@ def test_our_variables_are_settings() -> None:
 
 def test_the_dask_variables_are_settings_of_dask() -> None:
     """Dask ignores a variable that it does not know, and goes on without encryption."""
-    for part, role in {"scheduler": "scheduler", "worker": "worker", "coordinator": "client"}.items():
-        given = dask.config.collect_env({name: value for name, value in variables(part).items() if "DASK" in name})
+    for component, role in {"scheduler": "scheduler", "worker": "worker", "coordinator": "client"}.items():
+        given = dask.config.collect_env({name: value for name, value in variables(component).items() if "DASK" in name})
         (comm,) = [value["comm"] for value in given.values()]
         assert comm["require_encryption"] is True
         assert comm["tls"] == {"ca_file": "/tls/ca.crt", role: {"cert": "/tls/tls.crt", "key": "/tls/tls.key"}}
@@ -163,19 +163,21 @@ def test_the_dask_variables_are_settings_of_dask() -> None:
         assert known["tls"][role].keys() == {"cert", "key"}
 
 
-# ── what each part may do ─────────────────────────────────────────────────────────────────────────────────────────
+# ── what each component may do ────────────────────────────────────────────────────────────────────────────────────
 
 
 def admitted(policy: str) -> dict[str, set[str]]:
-    """The parts that a policy lets in, by the part that it protects."""
+    """The components that a policy lets in, by the component that it protects."""
     spec = CLUSTER[f"NetworkPolicy {policy}"]["spec"]
     (rule,) = spec["ingress"]
     (source,) = rule["from"]
     wanted = {expression["key"]: {*expression["values"]} for expression in source["podSelector"]["matchExpressions"]}
-    labels = {part: template["metadata"]["labels"] for part, template in PODS.items()}
-    (protected,) = [part for part, own in labels.items() if own == spec["podSelector"]["matchLabels"]]
+    labels = {component: template["metadata"]["labels"] for component, template in PODS.items()}
+    (protected,) = [component for component, own in labels.items() if own == spec["podSelector"]["matchLabels"]]
     assert [entry["port"] for entry in rule["ports"]] == [container(protected)["ports"][0]["containerPort"]]
-    return {protected: {part for part, own in labels.items() if all(own[key] in wanted[key] for key in wanted)}}
+    return {
+        protected: {component for component, own in labels.items() if all(own[key] in wanted[key] for key in wanted)}
+    }
 
 
 def test_only_the_coordinator_and_workers_reach_the_scheduler() -> None:
@@ -183,32 +185,37 @@ def test_only_the_coordinator_and_workers_reach_the_scheduler() -> None:
     assert admitted("public-markets-worker") == {"worker": {"scheduler", "worker"}}
 
 
-def test_no_part_knows_a_secret_that_it_does_not_need() -> None:
-    given = {part: [entry["secretRef"]["name"] for entry in container(part).get("envFrom", [])] for part in PODS}
+def test_no_component_knows_a_secret_that_it_does_not_need() -> None:
+    given = {
+        component: [entry["secretRef"]["name"] for entry in container(component).get("envFrom", [])]
+        for component in PODS
+    }
     assert given == {
         "scheduler": [],
         "worker": ["public-markets-source"],
         "coordinator": ["public-markets-source", "public-markets"],
     }
     mounted = {
-        part: [volume["secret"]["secretName"] for volume in PODS[part]["spec"]["volumes"] if "secret" in volume]
-        for part in PODS
+        component: [
+            volume["secret"]["secretName"] for volume in PODS[component]["spec"]["volumes"] if "secret" in volume
+        ]
+        for component in PODS
     }
     assert mounted == {
-        part: [f"public-markets-{role}-tls"]
-        for part, role in {"scheduler": "scheduler", "worker": "worker", "coordinator": "client"}.items()
+        component: [f"public-markets-{role}-tls"]
+        for component, role in {"scheduler": "scheduler", "worker": "worker", "coordinator": "client"}.items()
     }
 
 
-@pytest.mark.parametrize("part", ["scheduler", "worker", "coordinator"])
-def test_every_pod_is_confined(part: str) -> None:
-    spec = PODS[part]["spec"]
+@pytest.mark.parametrize("component", ["scheduler", "worker", "coordinator"])
+def test_every_pod_is_confined(component: str) -> None:
+    spec = PODS[component]["spec"]
     assert spec["automountServiceAccountToken"] is False
     assert spec["securityContext"]["runAsNonRoot"] is True
-    assert container(part)["securityContext"] == {
+    assert container(component)["securityContext"] == {
         "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}
     }  # fmt: skip
-    assert container(part)["resources"]["limits"].keys() == {"memory"}
+    assert container(component)["resources"]["limits"].keys() == {"memory"}
 
 
 def test_no_job_takes_the_variables_of_services_for_settings() -> None:

@@ -1,4 +1,4 @@
-"""Collects the staged parts of a build: the catalog, all staged details, and what these are made of."""
+"""Collects the staged parts of a build into its catalog, all staged details, and what these were made of."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from generator.tree.staging import Staged
 
 @dataclass(frozen=True)
 class Collected:
-    """All parts together. `catalog` has the blocked markets, too."""
+    """All parts together. `catalog` includes blocked markets."""
 
     catalog: Catalog
     staged: Staged
@@ -43,7 +43,7 @@ class Collector:
         arrived.sort(key=lambda pair: pair[0].part.first, reverse=True)
         markets, staged, made, false_versions = list[Market](), Staged(), dict[str, Made](), list[str]()
         while arrived:
-            part, found = arrived.pop()  # so that none stays in memory beside what all are together
+            part, found = arrived.pop()  # frees each part as it is merged
             markets += found
             staged.add(part.staged)
             made |= part.made | self._kept(part, found, staged)
@@ -64,7 +64,7 @@ class Collector:
 
 
 def catalog_of(survey: Survey, markets: Iterable[Market], as_of: str) -> Catalog:
-    """The catalog of these markets, which are all those of the survey that keep the contract."""
+    """The catalog of these markets: all those of the survey that keep the contract."""
     return Catalog(
         markets, as_of=as_of, hidden=survey.hidden, refused_slugs=survey.refused_slugs,
         spellings=survey.facts.spellings,

@@ -1,8 +1,9 @@
-"""Whether a disk has room for a build: for new details before these are written, for lists and index before those are.
+"""Whether a disk has room for a build: checked before new details are written, and again before lists and index are.
 
-The need is a lower bound, so that no build is refused that would fit: exact for the search index, and for the pages or
-new chunks of lists with a new generation; of details it counts those of new markets, and their rows in the manifest's
-shards. Objects that stay need nothing, retired generations among them; a replaced object exists twice for a moment.
+The need is a lower bound, so that no build is refused that would fit. It is exact for the search index, and for the
+pages or new chunks of lists with a new generation; of details it counts those of new markets, and their rows in the
+manifest's shards. Objects that stay, those of retired generations included, need nothing; a replaced object exists
+twice for a moment.
 """
 
 from collections.abc import Collection, Sequence
@@ -40,7 +41,7 @@ class Need:
     def lacking(self, folder: Path, taken: tuple[int, int] = (0, 0)) -> str | None:
         """What the folder's file system has too little of, as a sentence; None when there is room.
 
-        `taken` are the files and bytes of the need that are on the disk already.
+        `taken`: the files and bytes of the need that are on the disk already.
         """
         free = filesystem.room(folder)
         files, size = taken
@@ -65,7 +66,7 @@ class Need:
 class Plan:
     """What a build is going to make of a catalog: its lists, and an index of the categories `offered` (slugs).
 
-    Its `details` are staged already: they take their part of the need, and of the room.
+    Its `details` are staged already: they count towards both the need and the room.
     """
 
     config: Config
@@ -92,7 +93,7 @@ class Plan:
         return Change(names, names, 0, 0, index=index)
 
     def _new(self) -> Change:
-        """What it changes of them."""
+        """Exactly what the build changes of them."""
         change, names = changes.expected(self.before, self.catalog.as_of, self.config.layout, self.lists)
         if not self.config.can_search:
             return change
@@ -133,7 +134,7 @@ def needed(site: Site, change: Change, layout: str) -> Need:
 
 
 def _of_shards(site: Site, change: Change, layout: str) -> Need:
-    """The space that the shards of the manifest need, if the site is so large that it has some."""
+    """The space that the manifest's shards need, if the site is large enough to have some."""
     if not row_shards.are_worth_it(max((items.count for items in site.lists), default=0), is_split=False):
         return Need(0, 0)
     files, size = row_shards.at_least(change.objects)

@@ -92,7 +92,7 @@ class DryBuilder:
         self.progress.expect((len(lists) if previous else 0) + self.config.can_search)
         for artifact in self._documents(catalog, lists, categories):
             count.add(artifact)
-        # Names take the hashing of all lists, and matter only to what changed.
+        # Naming generations means hashing all lists, and matters only to what changed.
         change, names = None, dict.fromkeys((items.name for items in lists), "0" * cursors.GENERATION_LENGTH)
         if previous:
             change, names = changes.expected(previous, catalog.as_of, self.config.layout, self._advancing(lists))

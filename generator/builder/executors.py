@@ -1,7 +1,7 @@
 """Renders and stages the parts of one build: in this process, in forked workers, or on a cluster.
 
-The work is the same everywhere. A forked worker stages what it rendered, as it shares the disk; the workers of a
-cluster only render, and this process stages what they return.
+The work is the same everywhere. A forked worker stages what it rendered, because it shares the disk; a worker of a
+cluster only renders, and this process stages what it returns.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -22,27 +22,28 @@ from generator.wording import counted
 
 #: The most forked workers. Each has a connection of its own, besides the build's.
 WORKERS: Final = 8
-#: Markets that make a part worth a worker and a connection; and as many as a worker should hold in memory.
+#: Markets per part: enough to be worth a worker and a connection, and no more than a worker should hold in memory.
 LEAST: Final = 50
 MOST: Final = 1_000
-
-
-#: What is expected of a detail, in bytes, before any has been seen.
+#: The assumed size of a detail, in bytes, until results have arrived.
 _DETAIL_BYTES: Final = 8_000
 
 
 def staged(work: PartWork, reader: Reader, progress: Progress) -> Iterator[StagedPart]:
-    """Do all parts, on the cluster if there is one; in the order of completion."""
+    """Do all parts, on the cluster if one is set; yield them in the order of completion.
+
+    Raises ClusterError, ConfigError, OutputError or SourceError.
+    """
     return remote(work, reader, progress, work.config.cluster) if work.config.cluster else local(work, reader, progress)
 
 
 def part_size(markets: int, workers: int) -> int:
-    """Markets per part: many more parts than workers, so that no worker waits long for the last one."""
+    """Markets per part: small enough for eight parts per worker, so that none waits long for the last one."""
     return min(MOST, max(LEAST, -(-markets // (8 * workers))))
 
 
 def local(work: PartWork, reader: Reader, progress: Progress) -> Iterator[StagedPart]:
-    """Do all parts on this machine, in forked workers where these can see the same instant."""
+    """Do all parts on this machine, in forked workers if these can see the same instant."""
     workers = min(WORKERS, worker_pool.available())
     parts = work.survey.parts(part_size(len(work.survey.keys), workers))
     progress.start(len(parts))
@@ -58,7 +59,7 @@ def remote(work: PartWork, reader: Reader, progress: Progress, address: str) -> 
     instant = shared_instant(reader)
     with engine.connected(address) as cluster:
         threads = cluster.threads()
-        # Results of all threads may wait at once, and as many are on their way.
+        # While the results of all threads wait, as many are being made.
         room = engine.WAITING_BYTES // (2 * threads * _DETAIL_BYTES)
         size = min(part_size(len(work.survey.keys), threads), max(LEAST, room))
         parts = work.survey.parts(size)
@@ -71,14 +72,19 @@ def remote(work: PartWork, reader: Reader, progress: Progress, address: str) -> 
 
 
 def shared_instant(reader: Reader) -> str:
-    """What workers of a cluster need to see the same instant. Raises an error if that is impossible."""
+    """The token with which workers of a cluster see the same instant.
+
+    Raises ConfigError for SQLite, SourceError if the database cannot export a snapshot.
+    """
     if reader.is_file():
         raise ConfigError(
             "cluster needs PostgreSQL: workers on other machines cannot see one instant of an SQLite file; omit "
             "`cluster`, or set source.url to a PostgreSQL database"
         )
     if (instant := reader.instant()) is None:
-        raise SourceError("cluster: this database cannot export a snapshot, so workers cannot read it; omit `cluster`")
+        raise SourceError(
+            "cluster: this database cannot export a snapshot, which workers need to read one instant; omit `cluster`"
+        )
     return instant
 
 
@@ -94,7 +100,7 @@ def _done(work: PartWork, part: Part, reader: Reader) -> StagedPart:
 
 
 def forked(work: PartWork, parts: Sequence[Part], reader: Reader, instant: str) -> Iterator[StagedPart]:
-    """Do the parts in forked workers; in this process those that remain if the database accepts no more connections."""
+    """Do the parts in forked workers, and those that remain in this process if the database refuses connections."""
     worker = _Worker(work, instant)
     remaining = {*parts}
     count = min(WORKERS, worker_pool.available())
@@ -106,7 +112,7 @@ def forked(work: PartWork, parts: Sequence[Part], reader: Reader, instant: str) 
 
 
 class _Worker:
-    """Does parts in a forked process, with a connection that it opens for the first one."""
+    """Does parts in a forked process, over a connection that it opens for the first one."""
 
     def __init__(self, work: PartWork, instant: str) -> None:
         self._work = work
@@ -115,7 +121,7 @@ class _Worker:
         self._opened = ExitStack()
 
     def done(self, part: Part) -> StagedPart:
-        """Do a part. Raises QuitError if the database accepts no more connections."""
+        """Do a part. Raises QuitError if the database refuses a connection."""
         if self._reader is None:
             try:
                 reader = open_reader(self._work.config, Quarantine(), self._instant)

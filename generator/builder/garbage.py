@@ -27,7 +27,7 @@ def uncollected() -> Iterator[None]:
 def collect_own() -> None:
     """Collect garbage in this worker, which makes as many objects as the build, few of which stay.
 
-    What it inherited stays, so it is never searched again.
+    Objects that it inherited stay, so they are exempt.
     """
     gc.freeze()
     gc.set_threshold(_OBJECTS)

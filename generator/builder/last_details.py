@@ -94,7 +94,7 @@ class LastDetails:
         return cls(folder, shape, previous.objects, found.details)
 
     def of(self, wanted: Mapping[str, str | None]) -> dict[str, Made]:
-        """What is known of these markets (ids), of which slugs are given too; `changed` only where nothing changed."""
+        """What is known of these markets, given as slugs by id; `changed` is empty where a file was touched."""
         known = ((market_id, slug, self.known.get(market_id)) for market_id, slug in wanted.items())
         return {
             market_id: made if self._is_in_place(market_id, slug, made) else made._replace(changed=())
@@ -109,7 +109,7 @@ class LastDetails:
         return is_named and made.changed != () and made.changed == fingerprints.stamps(self.folder, found, made)
 
     def digests(self, wanted: Mapping[str, str | None]) -> dict[str, str]:
-        """The digests of the details of these markets (ids, slugs) whose files nobody touched since the last build."""
+        """The digests of details whose files are untouched since the last build; markets are given as slugs by id."""
         found = ((market_id, keys.details(market_id, slug)) for market_id, slug in wanted.items())
         return {market_id: self.objects[names[0]] for market_id, names in found if all(map(self._is_untouched, names))}
 

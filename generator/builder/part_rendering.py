@@ -1,7 +1,7 @@
 """Renders one part of the markets from the database: their list items, and the details that changed.
 
-It knows no folder, so it runs in any process that reads the same instant, on any machine. What it makes depends on its
-task and the database alone: a task may run twice, or anywhere else after its worker died.
+It needs no folder, so it runs in any process that sees the same instant, on any machine. The result depends only on the
+task and the database, so a task may run twice, or again elsewhere after its worker died.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -34,9 +34,9 @@ OpenReader: TypeAlias = Callable[[Quarantine], Reader]
 class Task:
     """What to render, and what need not be rendered again.
 
-    `known` says what the details in place were made of, by market id; those whose files are not as the last build left
-    them have no `changed`. `digests` are those of details in place whose bytes need not be returned. `blocked` markets
-    (ids) get no detail.
+    `known` says what the details in place were made of, by market id; `changed` is empty for those whose files are not
+    as the last build left them. A detail with the digest that `digests` has for its market (id) is in place already, so
+    its bytes are not returned. `blocked` markets (ids) get no detail. Times after `latest` count as in the future.
     """
 
     config: Config
@@ -62,9 +62,9 @@ class Task:
 
 
 class ReadDetail(NamedTuple):
-    """A detail that was read; `body` is None if it has the digest that the task named.
+    """A detail that was read, of `size` bytes; `body` is None if it has the digest that the task named.
 
-    `is_audited`: it need not have been read. `has_findings`: rows of it were quarantined, or there are remarks on it.
+    `is_audited`: read only to check its version. `has_findings`: it has quarantined rows or remarks.
     """
 
     market: Market
@@ -75,7 +75,7 @@ class ReadDetail(NamedTuple):
 
 
 class NewMarketObject(NamedTuple):
-    """A detail of which only the market object changed: this is the new one, encoded."""
+    """A detail of which only the market object changed; `shown` is the new one, encoded."""
 
     market: Market
     shown: bytes
@@ -85,8 +85,8 @@ class NewMarketObject(NamedTuple):
 class RenderedPart:
     """The markets of a part, what is new in their details, and findings about rows.
 
-    `kept` are the markets whose details stay as they are; `false_versions` names markets (ids) with a count that
-    changed although their versions did not.
+    `kept` are the markets whose details stay as they are; `false_versions` names the markets
+    (ids) whose count of fills changed although their version did not.
     """
 
     markets: list[Market] = field(default_factory=list)
@@ -99,7 +99,7 @@ class RenderedPart:
 
 
 def render(task: Task, open_reader: OpenReader) -> RenderedPart:
-    """Render a part."""
+    """Render a part. Raises SourceError if the database cannot be read."""
     made = RenderedPart()
     reader = open_reader(made.quarantine)
     found = reader.read(task.within, task.facts, task.as_of, task.earlier())
@@ -120,7 +120,7 @@ class _Details:
         self._audited: set[str] = set()
 
     def add(self) -> None:
-        """Decide what to do with each, and do it."""
+        """Keep, update or read each."""
         fates: dict[Fate, dict[Any, Market]] = {fate: {} for fate in Fate}
         for key, market in self._found.public():
             if market.id not in self._task.blocked:

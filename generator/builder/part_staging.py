@@ -1,4 +1,4 @@
-"""Stages what was rendered of one part: gives each task what the folder has, and writes the details that are new."""
+"""Makes the task of each part from what the folder has, and stages what was rendered: the details that are new."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,9 +22,9 @@ from generator.tree.staging import Staged
 
 @dataclass
 class DetailCounts:
-    """How many details were read, how many got a new market object only, how many stayed as they are.
+    """How many details were read in full, got only a new market object, or stayed as they are.
 
-    Of those read, `audited` need not have been: they were compared with what was in place.
+    The `audited` are among those `read`: although their version had not changed, they were compared with their files.
     """
 
     read: int = 0
@@ -60,7 +60,7 @@ class StagedPart:
 
     @classmethod
     def of(cls, part: Part, rendered: RenderedPart) -> "StagedPart":
-        """Begin with what is not to be staged."""
+        """Begin with everything that is not staged."""
         kept = [market.id for market in rendered.kept]
         return cls(
             part, Columns.of(rendered.markets), quarantine=rendered.quarantine, remarks=rendered.remarks, kept=kept,
@@ -72,7 +72,7 @@ class StagedPart:
 class PartWork:
     """Makes the tasks of one build and stages their results.
 
-    `latest` is the time after which a time counts as in the future.
+    Times after `latest` count as in the future.
     """
 
     config: Config
@@ -85,7 +85,7 @@ class PartWork:
     latest: str
 
     def task(self, part: Part, *, is_remote: bool = False) -> Task:
-        """What to render of a part. Bytes that are in place already need not come back from another machine."""
+        """What to render of a part. A remote task names digests, so that bytes already in place are not sent back."""
         facts = self.survey.facts_of(part)
         market_ids = self.survey.ids(part)
         slugs = {str(key).lower(): slug for key, slug in facts.slugs.items()}
@@ -103,7 +103,7 @@ class PartWork:
         )
 
     def stage(self, part: Part, task: Task, rendered: RenderedPart, open_reader: OpenReader) -> StagedPart:
-        """Stage what was rendered. Details that rely on files which turn out to be damaged are rendered again."""
+        """Stage what was rendered; render details again if the files that they rely on turn out to be damaged."""
         before = {update.market.id: self.last.body(update.market.id) for update in rendered.updates}
         damaged = {market_id for market_id, body in before.items() if body is None}
         damaged |= {found.market.id for found in rendered.details if found.body is None and not self._is_same(found)}
@@ -131,7 +131,7 @@ class _Staging:
     made: StagedPart
 
     def add(self, found: ReadDetail) -> None:
-        """Stage a detail that was read, and compare an audited one with what is in place."""
+        """Stage a detail that was read; compare an audited one with its file."""
         self.made.counts.read += 1
         if found.is_audited:
             self._compare(found)
@@ -153,7 +153,7 @@ class _Staging:
             self.made.false_versions.append(found.market.id)
 
     def update(self, found: NewMarketObject, before: bytes) -> None:
-        """Stage a detail with a new market object, and the rest as it was."""
+        """Stage the detail `before` with a new market object."""
         body = detail.with_market(before, found.shown)
         self._put(found.market, body)
         self._remember(found.market, len(body))

@@ -94,7 +94,7 @@ class BuildCheck:
                 yield from self._rows(reader)
 
     def _cluster(self, reader: Reader) -> Iterator[Finding]:
-        """Whether the workers of the cluster, if there is one, can read what the build does."""
+        """Whether the workers of the cluster, if one is set, can read the same snapshot as the build."""
         if (address := self._config.cluster) is None:
             return
         try:

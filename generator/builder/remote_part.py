@@ -1,4 +1,4 @@
-"""The rendering of a part as a call that can be sent to another machine, without the build's credentials."""
+"""The rendering of a part as a call that can be sent to another machine; it holds no credentials."""
 
 import os
 from dataclasses import dataclass, replace
@@ -16,18 +16,18 @@ _URL = "source.url"
 
 @dataclass(frozen=True)
 class RemotePart:
-    """Renders a part, as the build's database shows it at `instant`. The address of that is the worker's own."""
+    """Renders a part as the database shows it at `instant`; the worker's environment has the database's address."""
 
     task: Task
     instant: str
 
     @classmethod
     def of(cls, task: Task, instant: str) -> "RemotePart":
-        """Leave out all settings but those that shape what is read."""
+        """Make the call, with only those settings that shape what is read."""
         return cls(replace(task, config=shared(task.config)), instant)
 
     def __call__(self) -> RenderedPart:
-        """Render it. A connection of its own ends with it, so no worker holds a transaction open."""
+        """Render it over a connection of its own, so that no worker holds a transaction open afterwards."""
         config = _with_own_source(self.task.config)
         with open_reader(config, Quarantine(), self.instant) as reader:
             return part_rendering.render(replace(self.task, config=config), reader.reporting_to)
@@ -35,19 +35,19 @@ class RemotePart:
 
 @dataclass(frozen=True)
 class RemoteCheck:
-    """Fails where a part could not be rendered: a worker must see the same instant of the same database."""
+    """Fails on a worker that cannot see the same instant of the same database."""
 
     config: Config
     instant: str
 
     def __call__(self) -> None:
-        """Open the database."""
+        """Open the database. Raises ConfigError or SourceError."""
         with open_reader(_with_own_source(self.config), Quarantine(), self.instant):
             pass
 
 
 def shared(config: Config) -> Config:
-    """The settings that shape what is read, and no other: none that names a credential."""
+    """Only those settings that shape what is read, none of which is a credential."""
     return Config(
         variant=config.variant,
         search=config.search,

@@ -58,7 +58,7 @@ class Renderer:
             disk_space.Plan(self.config, catalog, lists, categories, self.previous, staged).require(
                 self.folder.path("")
             )
-            # Before the workers are forked: then every object of the catalog that is touched is copied with its page.
+            # Before the workers are forked: from then on, touching an object of the catalog copies its memory page.
             documents = [*artifacts.documents(catalog, self.config)]
             self.progress.expect(len(lists) + self.config.can_search)
             self.progress.describe("lists")

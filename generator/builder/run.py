@@ -55,7 +55,7 @@ def build_into(
 ) -> Report:
     """Build in a folder that is locked already."""
     with garbage.uncollected():
-        # Without versions every detail is compared with its file, so no digest is needed.
+        # Only versions and clusters need digests of details: otherwise every detail is compared with its file.
         is_light = not folder.has(files.FINGERPRINTS) and config.cluster is None
         previous = folder.manifest(is_light=is_light)
         run = _Run(config, clock, folder, previous, blocklist.load(folder).ids(), overrides, progress)
@@ -127,7 +127,7 @@ class _Run:
         return LastDetails.load(self.folder, self.previous, shape, times.instant(self.clock.as_of))
 
     def collect(self, reader: Reader, stopwatch: Stopwatch) -> Collected:
-        """Read, render and stage every part: every market that the database shows, blocked ones included."""
+        """Read, render and stage all parts: every market that the database shows; blocked ones get no detail."""
         with stopwatch.stage("read"):
             survey = self._survey(reader)
         with stopwatch.stage("render"), self.folder.written_ahead() as ahead:
@@ -138,7 +138,7 @@ class _Run:
             return collector.collect(self._watched(parts, ahead), times.instant(self.clock.as_of))
 
     def _survey(self, reader: Reader) -> Survey:
-        """What must be known before parts are read. Refuses a database that does not fit, and a disk without room."""
+        """What must be known before parts are read. Raises SourceError for a bad schema, OutputError without room."""
         reader.require_schema()
         survey = reader.survey()
         disk_space.require_details(self.config, survey, self.previous, self.folder.path(""))

@@ -30,7 +30,7 @@ def available() -> int:
 
 
 class QuitError(Exception):
-    """Raised by the work on a unit when this worker cannot do any; the unit is left to the caller."""
+    """Raised by the work when this worker cannot do any unit; the one that it had taken is left to the caller."""
 
 
 class WorkerPool(Generic[Unit, Result]):

@@ -32,7 +32,7 @@ class Bar:
             self._bar.length += steps
 
     def describe(self, doing: str) -> None:
-        """Show what is being done beside the label."""
+        """Show what is being done, after the label."""
         if self._bar:
             self._bar.label = f"{self._label}: {doing}"
 

@@ -1,4 +1,5 @@
-"""Runs calls on a Dask cluster. It knows nothing of markets, and imports no package.
+"""Runs calls on a Dask cluster. It knows nothing about markets, and imports only the leaves at the root.
 
-A call is any object without arguments that can be pickled; it may run more than once. Start with `engine`.
+A call is any picklable object that is called without arguments; it must be idempotent, as it may run more than once.
+Start with `engine`.
 """

@@ -1,6 +1,6 @@
-"""Runs calls on the workers of a Dask scheduler, with a bound on the results that wait. The only owner of the library.
+"""Runs calls on the workers of a Dask scheduler, with a bound on the results in flight. Only this module uses Dask.
 
-Dask runs a call again elsewhere if its worker dies, three more times unless the scheduler is set otherwise.
+If a worker dies, Dask runs its call on another one: up to three times, unless the scheduler is configured otherwise.
 """
 
 import asyncio
@@ -19,25 +19,25 @@ from generator.errors import ClusterError, ConfigError, PublicMarketsError
 Key = TypeVar("Key")
 Result = TypeVar("Result")
 
-#: The most bytes of results that may wait here and in the scheduler.
+#: The most bytes of results in flight: expected by, or waiting in, the scheduler and this process.
 WAITING_BYTES: Final = 64_000_000
-#: Calls per thread that are sent ahead, so that no worker waits for the next one.
+#: Calls in flight per thread of the workers, so that none waits for its next one.
 _AHEAD: Final = 3
-#: How often a call is tried that failed for a reason that may pass.
+#: How often a call is tried whose failures are transient.
 ATTEMPTS: Final = 3
-#: How long to wait for the first worker, and for another one when all are gone.
+#: How long to wait for a worker when there is none, at the start or later.
 PATIENCE_S: Final = 120.0
 _POLL_S: Final = 5.0
-#: What these log is told by our errors, in a sentence and without tracebacks.
+#: Silenced: our errors say the same in one sentence, without tracebacks.
 _LOGGERS: Final = ("distributed", "distributed.client", "tornado.application", "asyncio")
 _REMEDY: Final = "nothing was replaced; run again"
 
 
 @contextmanager
 def connected(address: str) -> Iterator["Cluster"]:
-    """Connect to a scheduler, whose address begins with `tcp://` or `tls://`, and which has a worker.
+    """Connect to a scheduler, at an address that begins with `tcp://` or `tls://`, and wait until it has a worker.
 
-    Raises ClusterError, or ConfigError if Dask is not installed.
+    Raises ClusterError if either is impossible, ConfigError if Dask is not installed.
     """
     try:
         from distributed import Client  # noqa: PLC0415 - most sites need no cluster
@@ -46,10 +46,10 @@ def connected(address: str) -> Iterator["Cluster"]:
     for name in _LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
-        connect: Any = Client  # which has no types
+        connect: Any = Client  # has no types
         asyncio.run(_probe(connect, address))
         client = connect(address, set_as_default=False, name="public-markets")
-    # TypeError is that there is no certificate, RuntimeError that Dask's configuration forbids plain text.
+    # TypeError: there is no certificate. RuntimeError: Dask's configuration forbids plain text.
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         reason = str(error) or "no answer"
         raise ClusterError(
@@ -66,11 +66,11 @@ def _advice(address: str) -> str:
     if address.startswith("tls:"):
         names = " and ".join(f"DASK_DISTRIBUTED__COMM__TLS__{name}" for name in ("CA_FILE", "CLIENT__CERT"))
         return f"start one there, or correct the setting or the certificates ({names}, see docs/cluster.md)"
-    return "start one there, or correct the setting; the address of one with TLS begins with tls://"
+    return "start one there, or correct the setting; with TLS, its address begins with tls://"
 
 
 async def _probe(client: Any, address: str) -> None:
-    """Connect once with a bound: against a server that is no scheduler, a client would wait for ever."""
+    """Connect once, with a timeout: to a server that is not a scheduler, a client would wait forever."""
     import dask  # noqa: PLC0415
 
     patience = dask.utils.parse_timedelta(dask.config.get("distributed.comm.timeouts.connect"))
@@ -80,18 +80,18 @@ async def _probe(client: Any, address: str) -> None:
         try:
             await probing
         finally:
-            await probing.close()  # which not every failure does by itself
+            await probing.close()  # not every failure does so
 
     await asyncio.wait_for(connect(), patience + 1)
 
 
 def _entry() -> Callable[..., bytes]:
-    """What a worker calls. A function inside a function travels as code: one that is named must exist everywhere.
+    """What a worker calls: a nested function, which is pickled as code, not as a name that must be importable.
 
-    The scheduler needs nothing of ours then, and a worker that has not installed us says so instead of dying.
+    So the scheduler needs no installation of this program, and a worker without one reports that instead of dying.
     """
 
-    # Dask passes its worker by this name when it runs a function on all of them.
+    # Dask passes the worker under this name when it runs a function on all of them.
     def run(program: tuple[str, str], payload: bytes, dask_worker: Any = None) -> bytes:
         from distributed import get_worker  # noqa: PLC0415
 
@@ -124,18 +124,18 @@ class Cluster:
         self._require_python()
 
     def threads(self) -> int:
-        """How many calls run at once now."""
+        """How many calls the workers can run at once now; at least 1."""
         return max(1, sum(self._threads().values()))
 
     def _threads(self) -> dict[str, int]:
-        """By worker."""
+        """The number of threads of each worker, by its address."""
         with self._asking():
             threads: dict[str, int] = self._client.nthreads()
         return threads
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
-        """Ask the scheduler, which may go away: its errors are an OSError, which would blame the disk, and others."""
+        """Turn the errors of asking a scheduler that has gone into ours; as an OSError, they would blame the disk."""
         try:
             yield
         except (OSError, RuntimeError) as error:
@@ -145,21 +145,22 @@ class Cluster:
         return ClusterError(f"cluster: the scheduler {self._address} went away; {_REMEDY}")
 
     def everywhere(self, call: Callable[[], object]) -> dict[str, PublicMarketsError | None]:
-        """Run a call once on each worker; return its error, if any, by the worker's address."""
+        """Run a call once on each worker; return its error, or None, by the worker's address. Raises ClusterError."""
         try:
             found: dict[str, bytes] = self._client.run(_entry(), this_program()[:], _pickled(call))
         except Exception as error:
-            raise ClusterError(f"cluster: {type(error).__name__}: {error}; look into the workers' logs") from error
+            raise ClusterError(f"cluster: {type(error).__name__}: {error}; check the workers' logs") from error
         return {address: _error(_unpickled(body)) for address, body in found.items()}
 
     def results(
         self, calls: Iterable[tuple[Key, Callable[[], Result]]], expected_bytes: int
     ) -> Iterator[tuple[Key, Result]]:
-        """Run calls, each with a key; yield key and result in the order of completion.
+        """Run calls, each with a key; yield keys and results in the order of completion.
 
-        `expected_bytes` of a result are assumed until some have arrived. Raises the error of a call, or ClusterError.
+        `expected_bytes` is the assumed size of a result until some have arrived. Raises the error of a call, or
+        ClusterError.
         """
-        executor = self._client.get_executor(pure=False)  # equal calls are different calls
+        executor = self._client.get_executor(pure=False)  # or equal calls would run once
         flow = _Flow[Key, Result](executor, iter(calls), expected_bytes, _AHEAD * self.threads())
         try:
             while flow.fill():
@@ -178,7 +179,7 @@ class Cluster:
         except CancelledError as error:
             raise self._gone() from error
         except Exception as error:
-            # Of Dask itself: those of calls come back as results.
+            # An error of Dask itself: those of calls are returned as results.
             raise ClusterError(f"cluster: {type(error).__name__}: {error}; {_REMEDY}") from error
 
     def _require_workers(self, patience: float) -> None:
@@ -189,18 +190,21 @@ class Cluster:
                 self._client.wait_for_workers(1, timeout=patience)
             except TimeoutError as error:
                 raise ClusterError(
-                    f"cluster: the scheduler {self._address} has no worker, and none came within {patience:g} s; start "
-                    f"some, and look into the logs of those that ended; {_REMEDY}"
+                    f"cluster: the scheduler {self._address} has no worker, and none joined within {patience:g} s; "
+                    f"start some, and check the logs of those that exited; {_REMEDY}"
                 ) from error
 
     def _require_python(self) -> None:
-        """Refuse workers of another Python: they could not read what they are sent."""
+        """Refuse workers on another version of Python, which could not unpickle the calls. Raises ClusterError."""
         with self._asking():
             versions = self._client.get_versions()
         here = _python(versions["client"])
         for address, found in versions["workers"].items():
             if _python(found) != here:
-                raise ClusterError(f"worker {address} runs Python {_python(found)}, this is {here}; install the same")
+                raise ClusterError(
+                    f"worker {address} runs Python {_python(found)}, but the coordinator runs {here}; install the same "
+                    "version on both"
+                )
 
 
 def _python(versions: Any) -> str:
@@ -212,7 +216,7 @@ def _pickled(call: Callable[[], object]) -> bytes:
 
 
 def _unpickled(body: bytes) -> Any:
-    """What a call returned, or its Failure."""
+    """What a call returned, or a Failure."""
     if not body.startswith(pickle.PROTO):  # see `_entry`
         return Failure(ClusterError(f"{body.decode()}; install it there with the extra `dask`; {_REMEDY}"))
     return pickle.loads(body)  # noqa: S301 - from our own workers
@@ -223,7 +227,7 @@ def _error(result: Any) -> PublicMarketsError | None:
 
 
 class _Flow(Generic[Key, Result]):
-    """Calls on their way: as many at a time as keep the workers busy, and as leave room for all their results."""
+    """Calls in flight: enough to keep the workers busy, and few enough that there is room for all their results."""
 
     def __init__(
         self, executor: Executor, calls: Iterator[tuple[Key, Callable[[], Result]]], expected_bytes: int, most: int
@@ -236,7 +240,7 @@ class _Flow(Generic[Key, Result]):
         self._entry = _entry()
 
     def fill(self) -> bool:
-        """Send calls while there is room; return whether any are running."""
+        """Send calls while there is room; return whether any are in flight."""
         while len(self.running) < self._room():
             following = next(self._calls, None)
             if following is None:
@@ -252,9 +256,9 @@ class _Flow(Generic[Key, Result]):
         self.running[future] = running
 
     def take(self, future: "Future[bytes]", body: bytes) -> Iterator[tuple[Key, Result]]:
-        """The result that has arrived; nothing if the call is to be tried again."""
+        """Yield the result that has arrived; nothing if the call is tried again. Raises the call's error."""
         running = self.running.pop(future)
-        # Late results are the size of late ones: a bound on the largest ever would slow down a build of small ones.
+        # Decays, because sizes change in the course of a build: one large result must not slow down all later ones.
         self._largest = max(len(body), self._largest * 9 // 10, 1)
         result = _unpickled(body)
         if not isinstance(result, Failure):

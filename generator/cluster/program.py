@@ -1,4 +1,4 @@
-"""What program runs here: processes that work together must run the same one, or their bytes may differ."""
+"""Identifies the program of this process: processes that build together must run the same one, or bytes may differ."""
 
 import hashlib
 import platform
@@ -15,7 +15,7 @@ _DIGITS: Final = 12
 
 
 class Program(NamedTuple):
-    """A program; `digest` is that of its source files and of the versions of what encodes for it."""
+    """A program; `digest` covers its source files, and the versions of Python and of the JSON encoder."""
 
     version: str
     digest: str

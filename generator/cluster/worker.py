@@ -1,7 +1,7 @@
 """What a worker of the cluster runs, in a process that the operator started.
 
-Everything is returned as bytes of our own, errors too. A raised error would be logged with its arguments, and would
-pass the scheduler with its whole chain of causes, which may quote a connection's address.
+Results and errors are both returned as bytes that we pickled. Dask would log a raised error with its arguments, and
+send it through the scheduler with its whole chain of causes, which may quote the address of the database.
 """
 
 import gc
@@ -28,7 +28,7 @@ class Failure:
 def run(program: tuple[str, str], payload: bytes, worker: str) -> bytes:
     """Run the pickled call for a coordinator that runs `program`; return its pickled result, or a Failure.
 
-    `worker` is the address of this worker.
+    `worker` is the address of this worker. Raises nothing.
     """
     try:
         return pickle.dumps(_result(program, payload, worker), pickle.HIGHEST_PROTOCOL)
@@ -36,7 +36,7 @@ def run(program: tuple[str, str], payload: bytes, worker: str) -> bytes:
         return pickle.dumps(Failure(SourceError(f"worker {worker}: {error}"), error.may_pass))
     except PublicMarketsError as error:
         return pickle.dumps(Failure(ClusterError(f"worker {worker}: {error}")))
-    except BaseException as error:  # noqa: BLE001 - an exit would end the worker, and the next one
+    except BaseException as error:  # noqa: BLE001 - SystemExit would end this worker, then the next one
         traceback.print_exc()  # into the worker's own log: the text may be private
         told = f"worker {worker}: {type(error).__name__}; this is a bug: please report it with the worker's log"
         return pickle.dumps(Failure(ClusterError(told)))
@@ -44,8 +44,8 @@ def run(program: tuple[str, str], payload: bytes, worker: str) -> bytes:
 
 def _result(program: tuple[str, str], payload: bytes, worker: str) -> Any:
     if program != this_program():
-        found = ClusterError(f"worker {worker} runs {this_program()}, but this is {Program(*program)}; {_INSTALL}")
-        return Failure(found)
+        programs = f"worker {worker} runs {this_program()}, but the coordinator runs {Program(*program)}"
+        return Failure(ClusterError(f"{programs}; {_INSTALL}"))
     call = pickle.loads(payload)  # noqa: S301 - a worker runs what its scheduler sends: see docs/cluster.md
     _settle()
     return call()
@@ -53,6 +53,6 @@ def _result(program: tuple[str, str], payload: bytes, worker: str) -> Any:
 
 @cache
 def _settle() -> None:
-    """Search the objects of loaded modules for garbage once, and never again: it takes a tenth of the time."""
+    """Exempt the objects of loaded modules from garbage collection: searching them takes a tenth of the time."""
     gc.collect()
     gc.freeze()

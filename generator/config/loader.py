@@ -30,7 +30,7 @@ def load(path: Path, *, overrides: Sequence[str] = (), environ: Mapping[str, str
 
 
 def from_environment(key: str, environ: Mapping[str, str]) -> str | None:
-    """The text that the environment has for one setting; raise ConfigError if it is no valid value."""
+    """The text of one setting in the environment, or None; raise ConfigError if it is not a valid value."""
     found = next((value for name, value in environ.items() if name.upper() == variable(key)), None)
     if found is not None and (mistakes := _check(_Setting(variable(key), key, found, "environment"))):
         raise ConfigError(mistakes[0])

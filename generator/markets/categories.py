@@ -90,7 +90,7 @@ def of_market(found: Iterable[Sequence[Any]], shown: Spellings, quarantine: Quar
         name = shown.get(category, category)
         row = position, category
         if name in kept:
-            # Whichever came first: databases return the rows of a market in any order.
+            # Independent of which came first: databases return the rows of a market in any order.
             row, (_, other) = sorted((kept[name], row))
             repeated = Fault("category", "the market has it already", printable(other))
             quarantine.reject("market_categories", market_id, repeated)

@@ -1,4 +1,4 @@
-"""Markets by column, which pass from one process to another in a fraction of the time. Pure."""
+"""Markets by column, which pass between processes in a fraction of the time. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _NAMES: Final = tuple(name for name in Market._fields if name != "fingerprint")
 
 @dataclass(frozen=True)
 class Columns:
-    """Markets without their fingerprints: the values of each of the other fields; none at all without markets."""
+    """Markets without their fingerprints: `values` has a sequence per other field, and is empty without markets."""
 
     values: Sequence[Sequence[Any]] = ()
 
@@ -24,9 +24,9 @@ class Columns:
         return cls([found[name] for name in _NAMES] if markets else ())
 
     def markets(self, one: dict[str, str]) -> list[Market]:
-        """The markets, with one text for equal ones of all markets: their words and categories, those in `one`.
+        """The markets, sharing equal words and categories with all others through `one`, which it fills.
 
-        What came from another process has copies of its own.
+        Markets unpickled from another process have copies of their own.
         """
         if not self.values:
             return []
@@ -36,5 +36,5 @@ class Columns:
             found[name] = map(ONE.__getitem__, found[name])
         for name in ("categories", "words"):
             found[name] = (tuple(map(one.setdefault, texts, texts)) for texts in found[name])
-        # In a quarter of the time that Market(...) takes.
+        # Takes a quarter of the time of Market(...).
         return [*map(partial(tuple.__new__, Market), zip(*(found[name] for name in Market._fields), strict=True))]

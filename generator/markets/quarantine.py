@@ -56,8 +56,8 @@ def _rank(row: Rejection) -> tuple[bool, str, str, str, str]:
 class Quarantine:
     """Collects rejections, counts equal ones, and groups them by fault.
 
-    The first NAMED_AT_MOST by sort order are kept by name, those of markets before all others: the same ones in
-    whatever order, and in however many parts, rows are read.
+    The first NAMED_AT_MOST in sort order are kept by name, those of `markets` before all others: the same ones,
+    whatever the order or number of parts in which rows are read.
     """
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class Quarantine:
             self._kept()
 
     def _kept(self) -> Counter[Rejection]:
-        """Forget all but the first rejections; those that are forgotten would never be among them again."""
+        """Forget all but the first rejections; a forgotten one could never be among the first again."""
         if len(self._rows) > NAMED_AT_MOST:
             self._rows = Counter({row: self._rows[row] for row in heapq.nsmallest(NAMED_AT_MOST, self._rows, _rank)})
         return self._rows

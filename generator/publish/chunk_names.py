@@ -108,7 +108,7 @@ def _names_in(index: bytes, pair: Pair) -> tuple[str, ...]:
 
 
 def _of_work(record: Published, names: Callable[[str, Current], tuple[str, ...]]) -> Published:
-    """The record with other names of chunks in the generations that publishers put or delete."""
+    """The record with other chunk names in the generations that publishers put or delete."""
 
     def changed(entries: Iterable[Retired]) -> tuple[Retired, ...]:
         return tuple(entry.with_chunks(names(entry.list, entry)) for entry in entries)

@@ -176,7 +176,7 @@ class Lease:
         self.published = wanted.model_copy(update={"work": root.work, "sequence": root.sequence})
 
     def _put_root(self, root: Published, touched: tuple[str, ...] | None) -> Published:
-        """Put the record's root, once all shards that it names are stored; returns it as it was put.
+        """Put the record's root, once all shards that it names are stored; return it as it was put.
 
         It gets the next sequence number, and a deadline that counts from now: putting the shards may have taken long.
         """
@@ -201,10 +201,10 @@ class Lease:
 
 
 class PretendedLease(Lease):
-    """The lease of a dry run, which takes none: `published` becomes what the record would say. It never ends."""
+    """The lease of a dry run: it is never taken and never expires. `published` becomes what the record would say."""
 
     def hold(self, wanted: Published, touched: tuple[str, ...]) -> None:
-        """Pretend to put `wanted`; making its shards would take longer than the rest of the dry run."""
+        """Pretend to put `wanted`, without its shards: making them would take longer than the rest of the dry run."""
         self.published = wanted.model_copy(update={"work": self._work(touched)})
 
     def require_valid(self) -> None:

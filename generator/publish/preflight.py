@@ -96,7 +96,7 @@ class _StoreCheck:
             )
 
     def shards(self) -> Iterator[Finding]:
-        """Whether the record's shards, and the indexes that say what it leaves out, are whole: reads all of them."""
+        """Whether the record's shards are whole, and the indexes that say what it leaves out; reads all of them."""
         if self._shards:
             Lease(self._store, self._config.publish.lease).read()
             yield fine(f"{self._store.name}: all {counted(self._shards, 'shard', ',')} of the record are whole")

@@ -289,7 +289,7 @@ class Rehearsal(Publisher):
         self._applier.sweep(self._carry_out(plan))
 
     def _commit(self, plan: Plan, before: Published, put: Mapping[str, str]) -> None:
-        """Leave the record alone; its new ETags would take reading the old ones."""
+        """Leave the record alone: computing its new ETags would mean reading all the old ones."""
 
     def _blocked_since(self, plan: Plan) -> frozenset[str]:  # noqa: ARG002 - the publisher's
         """None: a dry run takes nothing out."""

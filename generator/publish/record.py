@@ -99,7 +99,7 @@ class Published(StoredModel):
         return self.model_dump_json(by_alias=True).encode() + b"\n"
 
     def named_shards(self) -> frozenset[str]:
-        """The names of all shards that a root names."""
+        """The names of all shards that this root names."""
         return frozenset((*self.built.shard_names, *self.retirements)) - {""}
 
     def due_generations(self) -> dict[tuple[str, str], Current]:

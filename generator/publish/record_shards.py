@@ -72,7 +72,7 @@ class StoredShards:
         #: Shards that the record no longer names, and that are still to be deleted.
         self._stale: frozenset[str] = frozenset()
         self._last: Published | None = None
-        #: The record that was just announced, and how it differs from the stored shards.
+        #: The record that `intent` compared last, and how it differs from the stored shards.
         self._compared: tuple[Published, _After] | None = None
 
     @property

@@ -31,9 +31,9 @@ _LOCK_TIMEOUT_S: Final = 30
 #: How sqlite3's message for invalid UTF-8 begins; the error carries no code.
 _UNREADABLE: Final = "Could not decode to UTF-8"
 
-#: Tells one database of one running server from any other.
+#: Identifies one database of one running server.
 _SERVER: Final = "SELECT extract(epoch FROM pg_postmaster_start_time())::text || '/' || current_database()"
-#: The codes with which PostgreSQL refuses a snapshot: 22023 up to version 16, 42704 since; 0A000 of another database.
+#: SQLSTATEs of a refused snapshot: 22023 (PostgreSQL up to 16) or 42704 if unknown, 0A000 if another database's.
 _NO_SNAPSHOT: Final = frozenset(("22023", "42704", "0A000"))
 
 Row: TypeAlias = Sequence[Any]
@@ -111,12 +111,12 @@ def _begin(connection: sa.Connection, instant: str | None) -> None:
     connection.exec_driver_sql("SET LOCAL TIME ZONE 'UTC'")
     connection.exec_driver_sql("SET LOCAL datestyle = 'ISO'")
     connection.exec_driver_sql("SET LOCAL extra_float_digits = 3")
-    # The connection that exported its snapshot stays idle while the workers read.
+    # The connection that exported its snapshot is idle while the workers read.
     connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
 
 
 def _share(connection: sa.Connection, instant: str) -> None:
-    """See the instant that another process exported, which must be the first statement of the transaction."""
+    """Import the snapshot that another process exported. Must run first in the transaction. Raises SourceError."""
     snapshot, _, server = instant.partition(" ")
     try:
         connection.exec_driver_sql(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
@@ -124,12 +124,12 @@ def _share(connection: sa.Connection, instant: str) -> None:
         if getattr(error.orig, "sqlstate", None) not in _NO_SNAPSHOT:
             raise
         raise SourceError(
-            "the instant that this build reads is gone: its own connection to the database ended, or "
+            "the snapshot that this build reads is gone: the coordinator's connection to the database ended, or "
             f"{variable('source.url')} names another server here (snapshot {snapshot}); nothing was replaced; run again"
         ) from error
     if connection.exec_driver_sql(_SERVER).scalar_one() != server:
         raise SourceError(
-            f"{variable('source.url')} names another database or server here than that of the build; set the same "
+            f"{variable('source.url')} names another server or database here than the coordinator reads; set the same "
             "everywhere"
         )
 

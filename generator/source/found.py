@@ -13,7 +13,8 @@ from generator.markets.detail_market import DetailMarket
 class Found:
     """The rows of a range by id as the database spells it (`keys`), in its order, and what was made of each.
 
-    `markets` has None for a row that was quarantined. `rest` are the values of the `columns` that only details show.
+    `markets` has None for a row that was quarantined. `rest` has each row's values of `columns`, which only details
+    show.
     `false_versions` names the markets (ids) whose count of fills changed although their version did not.
     """
 
@@ -24,11 +25,11 @@ class Found:
     false_versions: list[str]
 
     def public(self) -> Iterator[tuple[Any, Market]]:
-        """Each public market, after its id as the database spells it."""
+        """Each public market, with its id as the database spells it."""
         return ((key, market) for key, market in zip(self.keys, self.markets, strict=True) if market is not None)
 
     def market_object(self, place: int) -> DetailMarket:
-        """What the detail of a public market shows of its row."""
+        """What a detail shows of the row at a place. Raises ValueError if it was quarantined."""
         market = self.markets[place]
         if market is None:
             raise ValueError(f"row {place} was quarantined")

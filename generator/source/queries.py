@@ -34,7 +34,7 @@ _RIGHTS: Final = """
 class Range:
     """The markets from `start` up to but not including `end`, ids as the database spells and sorts them.
 
-    None means unbounded. `has_null`: markets whose id is NULL belong to it, too.
+    None means unbounded. `has_null`: it includes markets whose id is NULL.
     """
 
     start: str | None = None

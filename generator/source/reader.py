@@ -41,7 +41,7 @@ from generator.source.relations import OPTIONAL, RELATIONS, Kind
 from generator.source.rights import MissingRights
 from generator.source.survey import Facts, Survey
 
-#: Everything is counted.
+#: Nothing was counted before, so all fills are.
 NO_COUNTS: Final = EarlierCounts()
 _FX: Final = ("title", "instrument", "source", "week_start", "week_end", "threshold_value", "direction")
 _ORDERS: Final = ("side", "price", "amount")
@@ -152,7 +152,7 @@ class Reader:
         return MissingRights.of(self._transaction.rows(self._statements.rights(), "pg_class"))
 
     def survey(self) -> Survey:
-        """What must be known before `read` reads the markets part by part."""
+        """What must be known before `read` reads the markets part by part. Raises ReadError."""
         # First, so that a failure of `markets` is not reported as one of a relation that is joined with it.
         in_all = self._transaction.number(self._statements.count_markets(), "markets")
         fx = self._fx_members()
@@ -166,7 +166,7 @@ class Reader:
         return Survey(keys, in_all - len(keys), facts, known.refused)
 
     def read(self, within: Range, facts: Facts, as_of: datetime, earlier: EarlierCounts = NO_COUNTS) -> Found:
-        """Read the visible markets of a range; those that break the contract are quarantined."""
+        """Read the visible markets of a range; quarantine those that break the contract. Raises ReadError."""
         names = (*self._market_columns, *facts.columns)
         rows = [*self._transaction.rows(self._statements.markets(*names, within=within), "markets")]
         columns = dict(zip(names, zip(*rows, strict=True) if rows else ((),) * len(names), strict=True))

@@ -1,4 +1,4 @@
-"""What a build must know of the database before it reads ranges of markets, each by itself. It opens no connection."""
+"""What a build must know of all markets before it reads ranges of them independently. It opens no connection."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from generator.source.queries import EVERYTHING, Range
 
 
 class Part(NamedTuple):
-    """A range of markets, and its place among all visible markets in the database's order, from `first` to `last`."""
+    """A range, and its place among all visible markets in the database's order: from `first` to before `last`."""
 
     within: Range
     first: int
@@ -23,9 +23,8 @@ class Part(NamedTuple):
 class Facts:
     """What the rows of a part do not tell about its markets.
 
-    `columns` are those of OPTIONAL that the database has. Markets have `slugs` by id as the database spells it, and
-    `fx` memberships by id in lower case; `repeated` says how often an id, in lower case, occurs if it does more than
-    once.
+    `columns` are those of OPTIONAL that the database has. `slugs` are by market id as the database spells it, `fx`
+    memberships by id in lower case. `repeated` counts the occurrences of every id, in lower case, that is not unique.
     """
 
     columns: tuple[str, ...] = ()
@@ -39,7 +38,7 @@ class Facts:
 class Survey:
     """All visible markets, by id as the database spells and sorts them, and what is known of them together.
 
-    `hidden` is the number of hidden markets. `facts` are about all markets.
+    `hidden` is the number of hidden markets.
     """
 
     keys: Sequence[Any]
@@ -52,14 +51,14 @@ class Survey:
         starts = [*self._starts(size)]
         if not starts:
             return [Part(EVERYTHING, 0, len(self.keys))]
-        # No comparison is true of NULL.
+        # No comparison is true of NULL, so one part asks for it by name.
         first = Range(None, self.keys[starts[0]], has_null=None in self.keys)
         bounds = zip(starts, [*starts[1:], len(self.keys)], strict=True)
         later = (Part(Range(self.keys[start], self._end(end)), start, end) for start, end in bounds)
         return [Part(first, 0, starts[0]), *later]
 
     def _starts(self, size: int) -> Iterator[int]:
-        """Where parts begin, but for the first: at ids in the usual form, which can be asked for in any database."""
+        """Where all parts but the first begin: at ids in the usual form, which any database can compare with."""
         start = size
         while start < len(self.keys):
             if _is_usual(self.keys[start]):
@@ -72,7 +71,7 @@ class Survey:
         return self.keys[place] if place < len(self.keys) else None
 
     def ids(self, part: Part) -> list[str]:
-        """The ids of a part's markets, in lower case; bad ones among them."""
+        """The ids of a part's markets, in lower case, malformed ones included."""
         return [str(key).lower() for key in self.keys[part.first : part.last]]
 
     def facts_of(self, part: Part) -> Facts:
@@ -88,7 +87,7 @@ def _of(mapping: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
 
 
 def repeated(keys: Sequence[Any]) -> dict[str, int]:
-    """How often each id occurs that occurs more than once, in any case."""
+    """How often each id occurs that is not unique, by the id in lower case; spellings that differ in case are equal."""
     found = [str(key).lower() for key in keys]
     return {key: count for key, count in Counter(found).items() if count > 1} if len({*found}) < len(found) else {}
 

@@ -8,7 +8,7 @@ SHARDS: Final = "shards/"
 REPORT: Final = "report.json"
 #: What the details were made of: digests of what the database says of each, which are not public either.
 FINGERPRINTS: Final = "details.json"
-#: What a large one says of single markets.
+#: The shards of a large one.
 FINGERPRINT_SHARDS: Final = "details/"
 #: The blocked list, which a store holds under the same name.
 BLOCKED: Final = "blocked.json"

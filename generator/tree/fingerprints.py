@@ -1,8 +1,8 @@
 """What the details in the output folder were made of, so that a build need not read again what did not change.
 
 The file is saved after the details have moved into place and before the manifest is complete. So it never says more
-than the disk holds, if the manifest is complete and of the same build. What a large one says of markets lies in shards
-named by their content, so that a build writes only those of what changed; without one of them, nothing is known.
+than the disk holds, if the manifest is complete and of the same build. A large one keeps what it says of markets in
+shards named by their content, so that a build writes only those that changed; if one is missing, nothing is known.
 """
 
 import operator
@@ -75,7 +75,7 @@ def parsed(content: bytes | None) -> Fingerprints | None:
 
 
 def load(folder: Output) -> Fingerprints | None:
-    """What a folder says of its details; None if anything of it is missing, damaged or of another version."""
+    """What a folder says of its details; None if the file or a shard is missing, damaged or of another version."""
     found = parsed(folder.read(files.FINGERPRINTS))
     if found is None or not found.shards:
         return found
@@ -92,7 +92,7 @@ def load(folder: Output) -> Fingerprints | None:
 
 
 def save(folder: Output, made: Fingerprints) -> None:
-    """Replace what the folder says of its details, as far as it changed."""
+    """Save what the details were made of; write only what changed, and delete stale shards."""
     names = tuple(_put_shards(folder, made.details)) if _is_large(folder, made) else ()
     content = made.model_copy(update={"details": {}, "shards": names}).encoded() if names else made.encoded()
     if not made.details:
@@ -111,8 +111,8 @@ def _is_large(folder: Output, made: Fingerprints) -> bool:
 
 
 def _put_shards(folder: Output, details: Mapping[str, Made]) -> Iterator[str]:
-    """Put the shards that are not in place; yields the names of all."""
-    # They are not flushed to the disk: one that a crash damages has another digest, and then nothing is known.
+    """Put the shards that are not in place; yield the names of all."""
+    # Not flushed to the disk: a shard that a crash damages no longer matches its name, and then nothing is known.
     for ids in row_shards.grouped(sorted(details)):
         body = to_json({"ids": ids, "made": [*zip(*(details[market_id] for market_id in ids), strict=True)]})
         name = row_shards.name_of(body)

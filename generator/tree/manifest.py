@@ -43,7 +43,7 @@ class Current(StoredModel):
     is_index: bool = Field(default=False, exclude_if=operator.not_)
 
     def with_chunks(self, names: tuple[str, ...]) -> Self:
-        """The same generation with these names of chunks."""
+        """The same generation with these chunk names."""
         return self if self.chunks == names else self.model_copy(update={"chunks": names})
 
     def as_current(self) -> "Current":
@@ -148,7 +148,7 @@ class Manifest(StoredModel):
         return retired | self.current()
 
     def with_chunks(self, names: Callable[[str, Current], tuple[str, ...]]) -> "Manifest":
-        """The manifest with other names of chunks: those of each generation by `names`, from its list and itself."""
+        """The manifest with other chunk names: for each generation, what `names` returns for its list and itself."""
         update = {
             "lists": {name: current.with_chunks(names(name, current)) for name, current in self.lists.items()},
             "search": self.search and self.search.with_chunks(names(keys.SEARCH, self.search)),

@@ -59,7 +59,7 @@ def decoded(folder: Path, content: bytes) -> Manifest:
 
 
 def shards_named(content: bytes) -> RowShards:
-    """The shards that a manifest names; `content` is that of a file that was read before, and is not checked again."""
+    """The shards that a manifest names; `content` is that of a file that was decoded before; it is not validated."""
     return _Root.model_validate_json(content).row_shards or RowShards()
 
 

@@ -1,4 +1,4 @@
-"""Which lists a market is in: its memberships, and the lists that they stand for. Pure."""
+"""Memberships, which say in which lists a market is, and the names of those lists. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache, lru_cache
@@ -16,7 +16,7 @@ Memberships: TypeAlias = Mapping[str, tuple[Membership, ...]]
 
 
 def memberships_of(state: MarketStatus, categories: Iterable[str]) -> tuple[Membership, ...]:
-    """The memberships of a market that lists show; `categories` are its categories that have lists, as slugs."""
+    """The memberships of a market that lists show; `categories` (slugs) are those of its categories that have lists."""
     return _memberships_of(state, tuple(sorted(categories)))
 
 
@@ -49,7 +49,7 @@ def in_lists(memberships: Iterable[Membership], lists: Collection[str]) -> tuple
 
 
 def union(before: Mapping[str, Iterable[str]], now: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
-    """The values of both by key, all in order."""
+    """The values of both, by key; keys and values are sorted."""
     found = {key: _merged((), tuple(values)) for key, values in now.items()}
     for key, values in before.items():
         found[key] = _merged(found.get(key, ()), tuple(values))

@@ -1,4 +1,4 @@
-"""What in an output folder is this program's: beyond links and among files of others it neither writes nor deletes."""
+"""What in an output folder is this program's own: it neither follows links nor touches the files of others."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ ELSEWHERE: Final = "choose another folder with --set output=…"
 
 
 class Ownership:
-    """Tells the paths in the folder at `root` that are ours; remembers the folders that it has looked at."""
+    """Checks that paths in the folder at `root` are ours; remembers the folders that it has checked."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -21,7 +21,7 @@ class Ownership:
         self._owned: set[str] = set()
 
     def require_manifest(self) -> None:
-        """Raise OutputError if the folder, which has no manifest, has what this program would replace."""
+        """Raise OutputError if the folder, which has no manifest, holds objects that a build would replace."""
         if (self._root / API_VERSION).exists():
             raise OutputError(
                 f"{self._root / API_VERSION} exists but {self._root / files.MANIFEST} does not, so this program did "
@@ -33,7 +33,7 @@ class Ownership:
         for place in (self._root / files.SHARDS, self._root / files.FINGERPRINT_SHARDS):
             if place.exists() and not place.is_dir():
                 raise OutputError(
-                    f"{place}: is not a folder, but this program keeps one of that name there; move it away, or "
+                    f"{place}: is not a folder, but this program needs a folder of that name; move it away, or "
                     f"{ELSEWHERE}"
                 )
 
@@ -52,7 +52,7 @@ class Ownership:
         return path
 
     def path_of(self, key: str) -> str:
-        """The same for the path of an object, for very many: a Path would take as long as the file system."""
+        """The same for an object's key, as text: for very many, a Path would take as long as the file system."""
         folder = key.rpartition("/")[0]
         if folder not in self._owned:
             self.path(self._root / key)

@@ -21,7 +21,7 @@ from generator.tree.manifest import Current, Manifest, RowShards
 
 #: One name in so many begins a shard: a compromise between what a change writes, about 10 KB, and the number of files.
 _MEAN: Final = 128
-#: What a market or object takes in a shard at least: an id, a digest, and the place of its memberships.
+#: The least that a market takes in a shard: an id, a digest, and the place of its memberships.
 _ROW_BYTES: Final = len('"00000000-0000-4000-8000-000000000000",') + len(f'"{"0" * 32}",') + len("0,")
 #: Hexadecimal digits of a shard's name.
 _NAME_LENGTH: Final = 24
@@ -34,7 +34,7 @@ def are_worth_it(markets: int, *, is_split: bool) -> bool:
 
 
 def at_least(rows: int) -> tuple[int, int]:
-    """At least how many shards so many new or changed rows take, and how many bytes."""
+    """Lower bounds of the shards that so many new or changed rows take, and of their bytes."""
     return rows // (2 * _MEAN), rows * _ROW_BYTES
 
 
@@ -80,7 +80,7 @@ def _others(built: Manifest, details: int) -> Collection[str]:
 
 
 def grouped(names: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Sorted names in groups: one that comes or goes changes one group or two, however many there are."""
+    """Sorted names in groups: adding or removing a name changes one group or two, however many there are."""
     return (names[first:last] for first, last in _groups(names))
 
 

@@ -71,7 +71,7 @@ def split(built: Manifest, shards: int) -> list[Rows]:
     """The rows of the manifest, by shard."""
     found: list[Rows] = [{} for _ in range(shards + 1)]
     objects, markets, slugs = built.objects, built.markets, built.slugs
-    # Nearly all objects are details of these; by their ids, none of the keys has to be taken apart.
+    # Nearly all objects are details of these: made from ids, their keys need no parsing.
     market_ids = markets.keys() | slugs.keys()
     details = {keys.detail(market_id): market_id for market_id in market_ids}
     for key, market_id in details.items():

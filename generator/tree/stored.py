@@ -1,4 +1,4 @@
-"""Stored JSON: what all its models have in common, and what is wrong with a file that cannot be read. Pure."""
+"""Stored JSON: the base of its models, and messages about files that cannot be read. Pure."""
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
@@ -33,7 +33,7 @@ def require_format(content: bytes, known: int) -> None:
 
 
 def fault(error: ValueError, remedy: str) -> str:
-    """What is wrong with a file that cannot be read, and what to do; `remedy` makes it readable for this program."""
+    """What is wrong with a file that cannot be read, and what to do; `remedy` is what replaces or restores it."""
     if not isinstance(error, ValidationError):
         return f"{error}; upgrade this program"
     if unknown := _unknown_fields(error):

@@ -173,10 +173,10 @@ BEGIN
 END
 $$;
 
--- A build opens up to nine connections: its own, and one for each process that reads details (one per processor and per
+-- A build opens up to nine connections: its own, and one for each process that reads markets (one per processor and per
 -- 50 markets, at most eight). The tenth is for `check`. CONNECTION LIMIT is the bound: with a lower one, processes that
--- are refused leave their part to the others, so a build is slower and the same. It needs one. A build on a cluster
--- (docs/cluster.md) needs one for each thread of each worker, and its own.
+-- are refused leave their work to the others, so a build is slower, with the same result. One is enough. A build on a
+-- cluster (docs/cluster.md) opens its own, and one for each thread of each worker.
 ALTER ROLE public_markets_reader LOGIN NOINHERIT NOCREATEDB NOCREATEROLE CONNECTION LIMIT 10;
 
 -- Defaults, not protection: the role can change them for a session. The privileges below protect.

@@ -306,7 +306,7 @@ def test_the_benchmark_of_the_record_publishes_to_its_store(tmp_path: Path) -> N
 # ── builds with a cluster ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_seconds_in_which_no_worker_works_are_the_coordinators_alone() -> None:
+def test_seconds_in_which_all_workers_are_idle_count_as_the_coordinators_alone() -> None:
     def at(second: float, coordinator: float, worker: float, database: float) -> processes.Sample:
         used = {million.COORDINATOR: coordinator, "worker 1": worker, "worker 2": 0.0, million.DATABASE: database}
         return processes.Sample(second, {local_cluster.SCHEDULER: 0.0, **used})

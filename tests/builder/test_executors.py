@@ -1,4 +1,4 @@
-"""Several processes read details if all see one instant, otherwise one does; the result is the same."""
+"""Several processes read parts if all see one instant, otherwise one does; the result is the same."""
 
 import shutil
 import sqlite3
@@ -112,7 +112,7 @@ def test_parts_that_workers_cannot_read_are_read_by_the_parent(site: Path) -> No
         assert all_keys(executors.staged(work, reader, Silent())) == KEYS
 
 
-def test_a_worker_that_cannot_connect_leaves_the_parts_to_others(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_cannot_connect_leaves_its_part_to_others(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     let_in = site / "let in"
 
     def first_come(*arguments: Any) -> Any:

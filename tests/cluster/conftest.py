@@ -1,4 +1,4 @@
-"""Sites for the tests with a cluster. All are in one database, as the workers know only that."""
+"""Sites for the tests with a cluster. All are in one database, the only one that the workers know."""
 
 import importlib
 import sys
@@ -19,7 +19,7 @@ from tests.support.postgres import Server
 
 _NUMBERS: Final = count(1)
 MARKETS: Final = 75
-#: Markets per range, at the least: many ranges for so few markets.
+#: The least markets per range: so that a few markets make many ranges.
 FEW: Final = 8
 
 
@@ -46,7 +46,7 @@ def _all_comparable() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _loaded() -> None:
-    """Load once what every build on a cluster loads."""
+    """Import once what every build on a cluster imports."""
     importlib.import_module("distributed")
 
 
@@ -59,7 +59,7 @@ def lonely() -> Iterator[Cluster]:
 
 @pytest.fixture
 def odd(lonely: Cluster) -> Iterator[Cluster]:
-    """The same; a failed test shows the logs."""
+    """`lonely`; a failed test shows its logs."""
     yield lonely
     sys.stdout.write(lonely.logs())
     for worker in [*lonely.workers]:

@@ -1,4 +1,4 @@
-"""What goes wrong on a cluster ends the build with one sentence and exit code 1, and changes nothing."""
+"""A failure of a cluster ends the build with one sentence and exit code 1, and changes nothing."""
 
 import os
 import re
@@ -27,7 +27,7 @@ from tests.support.servers import free_port
 
 LATER: Final = "2026-01-31T13:00:00.000Z"
 _URL: Final = "PUBLIC_MARKETS_SOURCE__URL"
-#: No part of a message's own words, nor of Dask's.
+#: In no message of ours or of Dask's.
 CANARY: Final = "canary8f3a"
 
 
@@ -59,14 +59,14 @@ def sentence(begun: Running) -> str:
 # ── the scheduler ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_scheduler_that_is_not_there(unchanged: Site) -> None:
+def test_an_address_where_nothing_listens(unchanged: Site) -> None:
     address = f"tcp://127.0.0.1:{free_port()}"
     with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
         found = sentence(begin(unchanged, address))
     assert found.startswith(f"cluster: {address}: no Dask scheduler can be reached")
 
 
-def test_a_server_that_is_no_scheduler(unchanged: Site) -> None:
+def test_a_server_that_is_not_a_scheduler(unchanged: Site) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
@@ -128,8 +128,9 @@ def test_a_worker_of_another_version(
     worker = odd.joined(odd.begin(worker_environ, tmp_path))
     found = sentence(begin(unchanged, odd.address))
     digests = re.fullmatch(
-        rf"worker {worker.address} runs public-markets \S+ \(program (\w+)\), but this is public-markets \S+ "
-        r"\(program (\w+)\); install the same version of this program, with the same Python, on every worker",
+        rf"worker {worker.address} runs public-markets \S+ \(program (\w+)\), but the coordinator runs "
+        r"public-markets \S+ \(program (\w+)\); install the same version of this program, with the same Python, on "
+        r"every worker",
         found,
     )
     assert digests, found
@@ -137,7 +138,7 @@ def test_a_worker_of_another_version(
 
 
 @pytest.mark.campaign(short=0)
-def test_a_worker_that_has_no_program(
+def test_a_worker_without_an_installation(
     unchanged: Site, odd: Cluster, worker_environ: Mapping[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / "generator").mkdir()
@@ -190,7 +191,7 @@ def test_sqlite(unchanged: Site, demo_rows: Path) -> None:
 # ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_no_part_of_the_databases_address_reaches_the_scheduler(demo: Site, workers: Cluster) -> None:
+def test_nothing_of_the_databases_address_reaches_the_scheduler(demo: Site, workers: Cluster) -> None:
     with relayed(workers.port) as relay:
         demo.build(relay.address, "relayed")
     assert relay.has_passed(demo.schema), "settings pass, and can be read"

@@ -1,4 +1,4 @@
-"""A scheduler with TLS, configured as docs/cluster.md says, serves whoever has a certificate of it, and nobody else."""
+"""A scheduler with TLS, configured as in docs/cluster.md, serves only clients with a certificate of the cluster."""
 
 import gc
 import subprocess
@@ -26,7 +26,7 @@ REQUIRED: Environment = {"DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "true"}
 
 @dataclass(frozen=True)
 class Encrypted:
-    """A scheduler with TLS and without workers, and the variables of each part.
+    """A scheduler with TLS and without workers, and the variables of each role.
 
     A `stranger` trusts the cluster, and has a certificate of another authority.
     """
@@ -49,10 +49,12 @@ def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Encrypted]:
 
 
 @contextmanager
-def running(part: str, *words: str, environ: Environment, folder: Path) -> Iterator[Path]:
-    """Run a part of Dask; yield its log."""
+def running(program: str, *words: str, environ: Environment, folder: Path) -> Iterator[Path]:
+    """Run a program of Dask, `scheduler` or `worker`; yield its log."""
     log = folder / "log"
-    command = mortal(sys.executable, "-m", f"distributed.cli.dask_{part}", *words, "--dashboard-address", "127.0.0.1:0")
+    command = mortal(
+        sys.executable, "-m", f"distributed.cli.dask_{program}", *words, "--dashboard-address", "127.0.0.1:0"
+    )
     environ = {"DASK_CONFIG": str(folder), "PYTHONPATH": str(ROOT), **environ}
     with (
         log.open("wb") as output,
@@ -73,7 +75,7 @@ def running(part: str, *words: str, environ: Environment, folder: Path) -> Itera
         ("tcp", "required", "encryption required.*begins with tls://"),
     ],
 )
-def test_who_has_no_certificate_of_the_cluster_is_refused_and_told_what_to_correct(
+def test_a_client_without_a_certificate_of_the_cluster_is_refused_and_told_what_to_correct(
     encrypted: Encrypted, scheme: str, given: str, told: str
 ) -> None:
     environ = {"nothing": {}, "required": REQUIRED, **encrypted.environ}[given]
@@ -87,7 +89,7 @@ def test_who_has_no_certificate_of_the_cluster_is_refused_and_told_what_to_corre
     gc.collect()  # a client that was not closed would warn
 
 
-def test_who_has_one_is_served(encrypted: Encrypted, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_with_a_certificate_is_served(encrypted: Encrypted, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "PATIENCE_S", 0.1)
     with (
         configured(encrypted.environ["client"]),

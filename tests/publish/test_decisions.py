@@ -129,7 +129,7 @@ def test_a_slug_cannot_be_undone_and_the_error_says_where_the_id_is(site: Site) 
     assert site.refused(1, "takedown", "--undo", "slug-of-1-").endswith("; `public-markets takedown` lists the ids")
 
 
-def test_a_slug_that_no_market_has_is_called_one_where_slugs_are_published() -> None:
+def test_an_unknown_slug_is_called_a_slug_where_slugs_are_published() -> None:
     extended = Manifest(
         complete=True, as_of=SINCE, version="1", variant="extended", layout="pages", lists={}, retired=(), objects={},
         markets={market_id(1): ("open",)}, slugs={market_id(1): ("rain",)},

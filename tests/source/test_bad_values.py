@@ -128,7 +128,7 @@ def test_untyped_columns_of_sqlite_cost_one_row_for_each_odd_value(
     assert reasons(report)["markets", market_id(30)].startswith("question: not valid Unicode")
 
 
-def test_bytes_that_are_no_text_cost_the_first_row_of_a_part_as_any_other(
+def test_invalid_utf_8_costs_one_row_even_if_it_is_the_first_of_a_part(
     tmp_path: Path, database: sqlite3.Connection
 ) -> None:
     for row in (1, 2):
@@ -139,7 +139,7 @@ def test_bytes_that_are_no_text_cost_the_first_row_of_a_part_as_any_other(
     assert reasons(report)["markets", market_id(1)].startswith("question: not valid Unicode")
 
 
-def test_a_slug_of_a_market_whose_id_is_no_text_costs_that_market_alone(
+def test_a_slug_beside_an_id_that_is_not_text_costs_only_that_market(
     tmp_path: Path, database: sqlite3.Connection
 ) -> None:
     database.execute("DROP TABLE markets")

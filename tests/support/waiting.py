@@ -9,7 +9,7 @@ PATIENCE_S: Final = 60
 
 
 def wait_until(done: Callable[[], bool], seconds: float = PATIENCE_S, pause: float = 0.005) -> float:
-    """Wait until `done`, asking after each `pause`; returns the duration, and fails after `seconds`."""
+    """Wait until `done`, asking after each `pause`; return how long it took, in seconds. Fail after `seconds`."""
     started = time.monotonic()
     while not done():
         assert time.monotonic() - started < seconds, f"not within {seconds} s"

@@ -35,11 +35,11 @@ class Excerpts:
         self._kept: dict[str, bytes] = {}
 
     def wanted(self) -> list[str]:
-        """The ids of the most popular markets, of whose details there are excerpts."""
+        """The ids of the most popular markets, whose details are to be excerpted."""
         return [market.id for market in self._markets[:EXCERPTS]]
 
     def keep(self, market_id: str, body: bytes) -> None:
-        """Add an excerpt of the body of a market's detail."""
+        """Keep an excerpt of a market's detail, given its encoded body."""
         self._kept[market_id] = contract.encode(excerpt(from_json(body)))
 
     def encoded(self) -> bytes:

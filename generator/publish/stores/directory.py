@@ -31,7 +31,7 @@ from generator.tree import files
 _LOCK: Final = ".lock-publish"
 #: How the names of temporary files for atomic replacement begin; each writing thread has its own.
 _TEMPORARY: Final = ".aside-publish"
-#: The most threads that put at a time, if the file system is slow.
+#: How many threads may put at a time if the file system is slow.
 _PARALLEL: Final = 8
 #: Bytes to put before having the disk write them.
 _FLUSHED_AT_ONCE: Final = 32 << 20
@@ -174,7 +174,7 @@ class Directory:
     def together(self) -> Iterator[None]:
         """A block in which this thread takes the lock once, and looks once whether links lead to a folder.
 
-        It must not be within another: a thread may have to wait for its turn.
+        Do not nest these blocks: a thread would wait for a turn that it holds itself.
         """
         own = self._own
         with self._turns.taken(), ExitStack() as lock:

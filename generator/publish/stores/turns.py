@@ -1,7 +1,7 @@
-"""Turns: how many threads work at a time. One, unless most of its time goes by in waiting for the disk or a network.
+"""Turns: how many threads work at a time. One, unless it spends most of its time waiting for a disk or network.
 
-Python runs one thread at a time, and a call to the file system lets another one go on. If such calls return at once,
-threads spend more time on taking over from one another than on their work.
+Python runs one thread at a time, and switches threads at each call to the file system. Where such calls return at once,
+threads spend more time on switching than on their work.
 """
 
 import time
@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from threading import Semaphore
 from typing import Final
 
-#: Turns tell nothing before they took this long together.
+#: How long turns must have taken in total before they are judged.
 _LEAST_S: Final = 0.2
-#: Time that turns took by their CPU time, from which on more threads take turns. Work without waiting has 1.1 on an
-#: idle machine, and may have 2 on a busy one.
+#: The ratio of elapsed to CPU time above which threads count as waiting. Without any waiting it is 1.1 on an idle
+#: machine, and may be 2 on a busy one.
 _WAITING: Final = 2.5
 
 
 class Turns:
-    """Lets one thread work at a time, or `most` of them from when one was seen to be waiting more than working."""
+    """Lets one thread work at a time; `most` of them once one was seen to spend more time waiting than working."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -39,7 +39,7 @@ def work_at_once(turn: Callable[[], AbstractContextManager[None]]) -> bool:
         pytest.param(0.1, 0.01, False, id="too short to tell"),
     ],
 )
-def test_threads_take_turns_unless_the_disk_lets_them_wait(
+def test_threads_take_turns_unless_they_wait_for_the_disk(
     elapsed_s: float, cpu_s: float, *, at_once: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turns = Turns(THREADS)
