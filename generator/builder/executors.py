@@ -24,7 +24,7 @@ from generator.wording import counted
 WORKERS: Final = 8
 #: Markets per part: enough to be worth a worker and a connection, and no more than a worker should hold in memory.
 LEAST: Final = 50
-MOST: Final = 1_000
+MOST: Final = 2_000
 #: The assumed size of a detail, in bytes, until results have arrived.
 _DETAIL_BYTES: Final = 8_000
 
