@@ -1,8 +1,8 @@
 """Builds with a Dask cluster on this machine, compared with forked workers: `python -m tests.bench.cluster`.
 
 Both read the same PostgreSQL database, with `detail_version` and `fills_window_step`, in `chunks`: a first build, and a
-rebuild five minutes later, after some trades. CPU time is that of the build, its workers and the scheduler; that of the
-database server is shown beside it. With `--million URL` a large database is built instead: see `million`.
+rebuild five minutes later, after some trades. CPU time is that of the build, its workers and the scheduler; the
+database server's is shown separately. With `--million URL`, a large database is built instead: see `million`.
 """
 
 import random
@@ -33,18 +33,18 @@ _MOST: Final = 1.2
 
 @dataclass(frozen=True)
 class Build:
-    """A build, and the CPU seconds of the database server meanwhile."""
+    """A build, and the CPU seconds that the database server took meanwhile."""
 
     taken: Measured
     database_s: float
 
 
-#: The builds of every round, by what was built and in which way.
+#: The builds of all rounds, by what was built and how.
 Builds = Mapping[tuple[str, str], list[Build]]
 
 
 def run(runner: Runner) -> Iterator[str]:
-    """Compare both ways, or build the large database that was named."""
+    """Compare forked workers with a cluster, or build the large database that was named."""
     if runner.options.million:
         yield from million.run(runner, runner.options.million)
         return
@@ -67,14 +67,14 @@ def run(runner: Runner) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Race:
-    """Both ways to build one database."""
+    """Both ways of building one database."""
 
     runner: Runner
     url: str
     cluster: LocalCluster
 
     def builds(self) -> Builds:
-        """The same builds in every round, in both ways in turn, in random order."""
+        """Each build in both ways, in random order, in every round."""
         found: dict[tuple[str, str], list[Build]] = {(name, way): [] for name in _BUILDS for way in _WAYS}
         rounds = self.runner.options.rounds
         for number in range(1, rounds + 1):

@@ -141,13 +141,13 @@ def trade(path: Path, share: float, seed: int = 1) -> int:
 
 
 def add_postgresql_versions(url: str) -> None:
-    """Let a PostgreSQL database tell which markets changed, by `trade_on_postgresql`."""
+    """Add `detail_version` to a PostgreSQL database; `trade_on_postgresql` keeps it up to date."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("ALTER TABLE markets ADD COLUMN detail_version bigint NOT NULL DEFAULT 1")
 
 
 def trade_on_postgresql(url: str, markets: int, seed: int = 1) -> int:
-    """Trade once in that many open markets, at most in all, and return their number."""
+    """Trade once in up to that many open markets; return their number."""
     moment = AS_OF - timedelta(seconds=1)
     with psycopg.connect(url) as connection:
         found = connection.execute(
@@ -169,7 +169,7 @@ def trade_on_postgresql(url: str, markets: int, seed: int = 1) -> int:
 
 
 def server_process(url: str) -> int | None:
-    """The process id of a PostgreSQL server on this machine; None if the server runs on another."""
+    """The process id of a PostgreSQL server; None if it runs on another machine."""
     with psycopg.connect(url) as connection:
         backend = connection.info.backend_pid
         try:

@@ -21,7 +21,7 @@ from tests.support.waiting import PATIENCE_S
 WORKERS: Final = 2
 SCHEDULER: Final = "scheduler"
 NANNY: Final = "nanny"
-#: As docs/cluster.md says: a worker's profiler takes a seventh of its CPU time.
+#: As in docs/cluster.md: a worker's profiler takes a seventh of its CPU time.
 _RECOMMENDED: Final = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
 
 
@@ -39,7 +39,7 @@ class LocalCluster:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop all processes during the block: idle ones take a tenth of a processor."""
+        """Stop all processes during the block: while idle, they take a tenth of a processor."""
         for pid in self.pids.values():
             os.kill(pid, signal.SIGSTOP)
         try:
@@ -49,7 +49,7 @@ class LocalCluster:
                 os.kill(pid, signal.SIGCONT)
 
     def forget_peaks(self) -> None:
-        """Let the peak memory of all processes begin anew."""
+        """Reset the peak memory of all processes."""
         for pid in self.pids.values():
             processes.forget_peak(pid)
 
@@ -58,13 +58,13 @@ class LocalCluster:
         return max(map(processes.peak_mib, self.pids.values()))
 
     def cpu_s(self) -> float:
-        """CPU seconds of all its processes until now."""
+        """CPU seconds that all its processes have used."""
         return processes.cpu_s(self.pids.values())
 
 
 @contextmanager
 def running(url: str, folder: Path, workers: int = WORKERS) -> Iterator[LocalCluster]:
-    """Run a cluster during the block, whose workers read the database `url`; files go to `folder`."""
+    """Run a cluster, whose workers read the database at `url`, during the block; its files go to `folder`."""
     address = f"tcp://127.0.0.1:{free_port()}"
     common = ["--no-dashboard"]
     started = []
@@ -91,7 +91,7 @@ def _start(folder: Path, url: str, module: str, *arguments: str | Path) -> subpr
 
 
 def _worker_pids(address: str, workers: int) -> list[int]:
-    """The ids of the workers' processes, once all have come."""
+    """The process ids of the workers, once all have joined."""
     distributed: Any = import_module("distributed")  # untyped; only here, as other benchmarks need no Dask
     with distributed.Client(address, timeout=PATIENCE_S, set_as_default=False) as client:
         client.wait_for_workers(workers, timeout=PATIENCE_S)

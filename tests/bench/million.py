@@ -2,8 +2,8 @@
 
     make bench ONLY=cluster OPTIONS='--million postgresql://…'
 
-While a worker works, the coordinator works beside it; otherwise it works alone. From these parts follows how long a
-build with more workers would take: by the clock, and by CPU time, as other programs slow down the former.
+The coordinator works alone, or while workers do. From the two shares we calculate how long a build with more workers
+would take: by elapsed time and, because other programs slow that down, by CPU time.
 """
 
 import json
@@ -31,7 +31,7 @@ START: Final = "start"
 END: Final = "end"
 #: The numbers of workers for which the duration is calculated.
 _CALCULATED: Final = (2, 8, 32)
-#: A worker that uses less of a processor, in so many seconds, is idle, and only tells the scheduler so.
+#: A worker that uses less than this share of a processor, over this many seconds, is idle: it only sends heartbeats.
 _IDLE: Final = 0.08
 _WINDOW_S: Final = 2.0
 _MOST_SERIAL_S: Final = 120
@@ -40,7 +40,7 @@ _MOST_MIB: Final = 2048
 
 @dataclass
 class Part:
-    """Seconds of a stage: by the clock, those in which the coordinator worked alone, and of CPU, by process.
+    """Seconds of a stage: elapsed, elapsed while the coordinator worked alone, and of CPU by process.
 
     `beside_s` is the coordinator's CPU time while workers worked, `database_beside_s` that of the server.
     """
@@ -59,12 +59,12 @@ class Part:
 
     @property
     def clock(self) -> "Model":
-        """The parts by the clock."""
+        """The shares by elapsed time."""
         return self._model(self.alone_s)
 
     @property
     def cpu(self) -> "Model":
-        """The parts by CPU time: what the coordinator takes alone, and the server for it."""
+        """The shares by CPU time: the coordinator's while alone includes the server's on its behalf."""
         own, server = self.coordinator_s - self.beside_s, self.database_s - self.database_beside_s
         return self._model(own + server)
 
@@ -74,7 +74,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Model:
-    """Seconds of the coordinator alone and beside workers, of the scheduler, and of ranges.
+    """Seconds of the coordinator alone and while workers work, of the scheduler, and of ranges.
 
     Ranges take the CPU time of workers and of the server, for which workers wait.
     """
@@ -90,7 +90,7 @@ class Model:
         return self.alone_s + self.beside_s
 
     def calculated_s(self, workers: int) -> float:
-        """The duration with so many workers, if each process has a processor."""
+        """The duration in seconds with so many workers, if each process has a processor to itself."""
         return self.alone_s + max(self.beside_s, self.scheduler_s, self.ranges_s / workers)
 
 
@@ -152,14 +152,14 @@ def _lines(file: Path) -> list[Any]:
 
 
 def ends(log: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """When stages ended, by the build's log; START ends where the first of them began."""
+    """When stages ended, according to the build's log; START ends where the first of them began."""
     found = {line["stage"]: datetime.fromisoformat(line["time"]).timestamp() for line in log if "stage" in line}
     first = next(line for line in log if "stage" in line)
     return {START: found[first["stage"]] - first["duration_ms"] / 1000, **found}
 
 
 def parts(samples: Sequence[Sample], ends: Mapping[str, float], workers: Sequence[str]) -> dict[str, Part]:
-    """What happened in each stage, by samples of all processes."""
+    """The seconds of each stage, from samples of all processes."""
     found = {name: Part() for name in (*ends, END)}
     for span in pairwise(samples):
         stage = next((name for name, end in ends.items() if _middle(span) < end), END)
@@ -170,7 +170,7 @@ def parts(samples: Sequence[Sample], ends: Mapping[str, float], workers: Sequenc
 
 
 def _around(samples: Sequence[Sample], moment: float) -> tuple[Sample, Sample]:
-    """The samples before and after a moment that are a window apart."""
+    """The samples before and after a moment, a window apart."""
     first = bisect_right(samples, moment - _WINDOW_S / 2, key=_time)
     last = bisect_left(samples, moment + _WINDOW_S / 2, key=_time)
     return samples[max(first - 1, 0)], samples[min(last, len(samples) - 1)]

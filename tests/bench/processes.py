@@ -1,4 +1,4 @@
-"""CPU time and peak memory of processes that run on while others are measured, from /proc (Linux)."""
+"""CPU time and peak memory of processes that outlive a measurement, from /proc (Linux)."""
 
 import os
 import threading
@@ -15,7 +15,7 @@ _INTERVAL_S: Final = 0.2
 #: What resets a process's peak memory if written to its `clear_refs`.
 _PEAK: Final = "5"
 
-#: CPU seconds by the name of a process or of a group of them.
+#: CPU seconds, by the name of a process or a group of processes.
 Cpu = Mapping[str, float]
 
 
@@ -36,7 +36,7 @@ class Watch:
 
 
 def family(root: int) -> list[int]:
-    """A process that runs and its descendants; empty if it has ended."""
+    """The ids of a running process and its descendants; empty if it has ended."""
     children: dict[int, list[int]] = {}
     for entry in _PROC.iterdir():
         if entry.name.isdigit() and (fields := _stat(int(entry.name))):
@@ -48,17 +48,17 @@ def family(root: int) -> list[int]:
 
 
 def parent(pid: int) -> int:
-    """The process that started this one."""
+    """The id of the process's parent."""
     return int(_stat(pid)[1])
 
 
 def cpu_s(pids: Iterable[int]) -> float:
-    """CPU seconds of processes, and of their children that have ended; 0 for a process that has ended itself."""
+    """CPU seconds of processes and of their children that have ended; 0 for a process that has itself ended."""
     return sum(int(ticks) for pid in pids for ticks in _stat(pid)[11:15]) / _TICKS
 
 
 def peak_mib(pid: int) -> float:
-    """The most memory that a process ever had; 0 if it has ended."""
+    """The peak memory of a process in MiB; 0 if it has ended."""
     with suppress(OSError):
         for line in (_PROC / str(pid) / "status").read_text("utf-8").splitlines():
             if line.startswith("VmHWM:"):
@@ -67,7 +67,7 @@ def peak_mib(pid: int) -> float:
 
 
 def forget_peak(pid: int) -> None:
-    """Let the peak memory of a process begin with what it has now."""
+    """Reset the peak memory of a process to what it has now."""
     with suppress(OSError):
         (_PROC / str(pid) / "clear_refs").write_text(_PEAK, "utf-8")
 
@@ -113,7 +113,7 @@ def _sample(watch: Watch, roots: Mapping[str, int], families: frozenset[str]) ->
     found = {}
     for name, root in roots.items():
         pids = family(root) if name in families else [root]
-        # What has ended, and was waited for, has no time any more.
+        # A process that has ended and was waited for reports no time.
         found[name] = max(cpu_s(pids), watch.samples[-1].cpu_s[name] if watch.samples else 0.0)
         watch.peaks[name] = max([watch.peaks.get(name, 0.0), *map(peak_mib, pids)])
     watch.samples.append(Sample(time.time(), found))

@@ -1,4 +1,4 @@
-"""A listener before a scheduler that passes on everything, and keeps a copy of it."""
+"""A proxy in front of a scheduler that keeps a copy of everything."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""Sites in PostgreSQL that are built on a cluster or by forked workers, and held in the middle of it."""
+"""Sites in PostgreSQL, built on a cluster or by forked workers, whose builds can be held half-way."""
 
 import os
 import re
@@ -17,9 +17,9 @@ from tests.support.commands import Running
 from tests.support.postgres import Server
 from tests.support.waiting import wait_until
 
-#: The relation whose rows of one market can be held: workers read it last, and the coordinator never.
+#: The relation whose rows of one market can be held: workers read it last, the coordinator never.
 HELD: Final = "orders"
-#: Files whose differences a failure shows.
+#: The number of files whose differences a failure shows.
 _SHOWN: Final = 3
 #: A file's time of modification, in ns.
 _WRITTEN: Final = re.compile(rb"\b1[0-9]{18}\b")
@@ -75,7 +75,7 @@ class Site:
 
     @contextmanager
     def edited(self) -> Iterator[None]:
-        """During the block, every row that a range reads is another one."""
+        """Change every row that a range reads during the block."""
         self.execute("UPDATE markets SET question = question || '!'; UPDATE fills SET amount = amount + 1")
         yield
         self.execute("UPDATE markets SET question = left(question, -1); UPDATE fills SET amount = amount - 1")
@@ -83,7 +83,7 @@ class Site:
     # ── in the middle of a build ──────────────────────────────────────────────────────────────────────────────────
 
     def has_gate(self) -> None:
-        """Have the last market with orders held while `gate` is closed."""
+        """Have the last market with orders held while the gate is closed."""
         ((held,),) = self.execute(f"SELECT max(market_id::text) FROM {HELD}")
         self.execute(f"ALTER TABLE {HELD} RENAME TO {HELD}_rows")
         self.execute(
@@ -95,7 +95,7 @@ class Site:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Nobody gets past the gate until the end of the block."""
+        """Close the gate during the block."""
         self.execute("SELECT pg_advisory_lock(%s)", self._lock)
         try:
             yield
@@ -103,7 +103,7 @@ class Site:
             self.execute("SELECT pg_advisory_unlock(%s)", self._lock)
 
     def worker_at_gate(self, cluster: Cluster, running: Running) -> Worker:
-        """Wait until a worker is held in the middle of its range; return it."""
+        """Wait until a worker is held half-way through its range; return it."""
         found: list[Worker] = []
 
         def is_held() -> bool:
@@ -121,19 +121,19 @@ class Site:
         return bool(cut)
 
     def cut_off(self, running: Running) -> None:
-        """End the connection of the build itself, which keeps the snapshot."""
+        """End the coordinator's connection, which keeps the snapshot."""
         ports = [*(local_ports(running.pid) - local_ports(os.getpid()))]  # which it has inherited
         cut = self.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE client_port = ANY(%s)", ports)
         assert cut == [(True,)]
 
 
 def has_ended(running: Running) -> bool:
-    """Whether the command has ended; it stays to be waited for."""
+    """Whether the command has ended; it must still be waited for."""
     return os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def local_ports(pid: int) -> set[int]:
-    """The ports of this machine that a process has sockets of."""
+    """The local ports of a process's sockets."""
     own = set()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(OSError):

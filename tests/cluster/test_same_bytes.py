@@ -23,7 +23,7 @@ KINDS: Final = [
 
 
 def change(site: Site, *, has_versions: bool) -> None:
-    """Some trades, some hidden markets, an edit, a bad row of a market and a bad one of a fill."""
+    """Make some trades, hide and edit markets, and add a bad market and a bad fill."""
     (*traded, edited, bad, worse), hidden = (
         [market for (market,) in site.execute(f"SELECT id FROM markets WHERE approval = 'approved' ORDER BY {order}")]
         for order in ("id LIMIT 8", "id DESC LIMIT 3")

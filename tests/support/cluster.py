@@ -1,6 +1,6 @@
 """A Dask scheduler and workers, each in a process of its own, reachable from this machine only.
 
-A pytest plugin: `workers` is a cluster of two, shared by the tests of a process, and whole again for every test.
+A pytest plugin: `workers` is a cluster of two, shared by the tests of a process and restored for every test.
 """
 
 import os
@@ -21,15 +21,15 @@ from tests.support.postgres import Server
 from tests.support.servers import free_port, mortal
 from tests.support.waiting import wait_until
 
-#: The workers that every test of `workers` finds.
+#: The number of workers in `workers`.
 WORKERS: Final = 2
-#: All that a worker's environment has of ours, besides what a test gives it.
+#: The only variables of ours in a worker's environment, besides those that a test gives it.
 _KEPT: Final = ("HOME", "LANG", "PATH", "TMPDIR", "USER")
 _LISTENS: Final = "Scheduler at:"
 _REGISTERED: Final = "Starting worker compute stream, "
 _REMOVED: Final = "Remove worker addr: "
 _NAME: Final = "Start worker at:"
-#: Between looks into logs, which take longer than a look at memory.
+#: The pause between looks into a log.
 _PAUSE_S: Final = 0.05
 #: How much of each log to show with a failure.
 _SHOWN: Final = 5_000
@@ -84,7 +84,7 @@ class Cluster:
         return f"tcp://127.0.0.1:{self.port}"
 
     def begin(self, environ: Mapping[str, str], program: Path = ROOT) -> Worker:
-        """Start a worker with nothing of ours in its environment but `environ`; it imports the program in a folder."""
+        """Start a worker with hardly any variables but `environ`; it imports the program from a folder."""
         name = f"worker-{next(self._numbers)}"
         options = ["--nthreads", "1", "--no-nanny", "--memory-limit", "0"]
         log = self.folder / f"{name}.log"
@@ -139,7 +139,7 @@ def running(environ: Mapping[str, str], workers: int = WORKERS) -> Iterator[Clus
 
 @pytest.fixture(scope="session")
 def cluster_database(postgres: Server) -> str:
-    """The database that the workers read, which must outlive them; each test has a schema of its own in it."""
+    """The database that the workers read, which must outlive them; each test has its own schema in it."""
     return postgres.create_database()
 
 
