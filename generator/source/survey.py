@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from generator.api import ids
 from generator.markets.categories import Spellings
 from generator.markets.quarantine import Fault
 from generator.source.queries import EVERYTHING, Range
@@ -58,10 +57,10 @@ class Survey:
         return [Part(first, 0, starts[0]), *later]
 
     def _starts(self, size: int) -> Iterator[int]:
-        """Where all parts but the first begin: at ids in the usual form, which any database can compare with."""
+        """Where all parts but the first begin: at ids that any database can compare with."""
         start = size
         while start < len(self.keys):
-            if _is_usual(self.keys[start]):
+            if _can_be_asked_for(self.keys[start]):
                 yield start
                 start += size
             else:
@@ -92,8 +91,6 @@ def repeated(keys: Sequence[Any]) -> dict[str, int]:
     return {key: count for key, count in Counter(found).items() if count > 1} if len({*found}) < len(found) else {}
 
 
-def _is_usual(key: Any) -> bool:
-    try:
-        return isinstance(key, str) and bool(ids.uuid(key))
-    except ValueError:
-        return False
+def _can_be_asked_for(key: Any) -> bool:
+    """Whether this is a plain text. One that is no UUID will be quarantined, but a million must not be one part."""
+    return isinstance(key, str) and key.isprintable()  # which neither NUL nor invalid UTF-8 is

@@ -67,6 +67,16 @@ def test_parts_hold_every_market_once(site: Path) -> None:
         assert all_keys(executors.alone(work, parts, reader)) == KEYS
 
 
+def test_ids_that_are_no_uuids_are_divided_too(database: sqlite3.Connection, tmp_path: Path) -> None:
+    for number in range(20):
+        insert_market(database, number, id=f"market {number:02}")
+    with working(make_config(tmp_path)) as (work, reader):
+        parts = work.survey.parts(5)
+        assert len(parts) == 4, "a million of them at once would not fit into memory"
+        staged = [*executors.alone(work, parts, reader)]
+        assert [part.quarantine.total("markets") for part in staged] == [5, 5, 5, 5]
+
+
 @pytest.mark.parametrize("mode", ["delete", "truncate", "persist", "wal"])
 def test_workers_read_the_database_only_while_nobody_can_write(
     site: Path, database: sqlite3.Connection, mode: str, monkeypatch: pytest.MonkeyPatch
