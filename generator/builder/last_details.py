@@ -74,7 +74,8 @@ def shape_of(config: Config) -> str:
 class LastDetails:
     """What `previous` says of the details in a folder, and what they were made of, by market id.
 
-    `shape` is that of the details to be built (see `shape_of`); details of another shape in the folder are not known.
+    `shape` is that of the details to be built (see `shape_of`); details of another shape in the folder are not known,
+    though they are in place.
     """
 
     folder: Output
@@ -84,13 +85,16 @@ class LastDetails:
 
     @classmethod
     def load(cls, folder: Output, previous: Manifest | None, shape: str, as_of: str) -> "LastDetails":
-        """Load what the last build left; nothing holds if that was killed, or had other settings or a later as-of."""
+        """Load what the last build left.
+
+        Nothing is known if that was killed, or had other settings or a later as-of, or the database tells no versions.
+        """
         # A later as-of may have made remarks about future times, which an earlier one must make again.
         if previous is None or not previous.complete or previous.as_of > as_of:
             return cls(folder, shape)
         found = fingerprints.load(folder)
         if found is None or (found.as_of, found.shape) != (previous.as_of, shape):
-            return cls(folder, shape)
+            return cls(folder, shape, previous.objects)
         return cls(folder, shape, previous.objects, found.details)
 
     def of(self, wanted: Mapping[str, str | None]) -> dict[str, Made]:

@@ -20,7 +20,7 @@ from generator.markets.fills import Window
 from generator.markets.quarantine import Quarantine
 from generator.source.fill_windows import EarlierCounts
 from generator.source.found import Found
-from generator.source.queries import Range, few_or_all
+from generator.source.queries import Chosen, Range, few_or_all
 from generator.source.reader import Reader
 from generator.source.survey import Facts
 from generator.tree import manifest
@@ -147,7 +147,8 @@ class _Details:
         quarantine = Quarantine()
         by_id = {market.id: market for market in markets.values()}
         for within in few_or_all([*markets], len(self._made.markets), self._task.within):
-            for rows in self._reader.details(self._found, markets, within):
+            wanted = frozenset(within.ids) if isinstance(within, Chosen) else markets
+            for rows in self._reader.details(self._found, wanted, within):
                 read = detail.from_rows(rows, self._task.config, quarantine)
                 remarks = [*notices.of_detail(read, self._task.latest)]
                 has_findings = bool(remarks) or quarantine.total() > 0

@@ -151,6 +151,15 @@ def test_with_a_step_fills_leave_the_window_together_at_the_full_hour(site: Site
     assert_as_fresh(site, **hourly)
 
 
+def test_details_that_are_asked_for_in_several_statements_are_read_once(
+    built: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("generator.source.queries.MANY", 1)
+    monkeypatch.setattr("generator.source.queries.CHOSEN_AT_MOST", 2)
+    assert built.build(full=True).details == DetailCounts(read=MARKETS)
+    assert_as_fresh(built)
+
+
 def test_another_step_counts_anew_and_reads_everything(site: Site) -> None:
     site.trade(3, created_at="2026-01-30 12:10:00.000000")
     site.build(later=30)
@@ -200,6 +209,17 @@ def test_without_the_column_everything_is_read_and_nothing_remembered(built: Sit
     built.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
     assert built.read() == MARKETS
     assert not (built.output / files.FINGERPRINTS).exists()
+
+
+def test_without_the_column_bytes_that_are_in_place_need_not_come_from_another_machine(built: Site) -> None:
+    built.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
+    built.build()
+    built.path(3).write_bytes(built.path(3).read_bytes())
+    with locked(built.output) as folder:
+        later = times.instant(AS_OF + timedelta(days=1))
+        last = LastDetails.load(folder, folder.manifest(), last_details.shape_of(built.config()), later)
+        found = last.digests({market_id(number): None for number in range(MARKETS)})
+    assert {*found} == {market_id(number) for number in range(MARKETS)} - {market_id(3)}, "somebody wrote that again"
 
 
 def test_a_full_build_and_other_settings_and_an_earlier_as_of_read_everything_and_the_next_build_nothing(
