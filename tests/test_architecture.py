@@ -28,7 +28,7 @@ MAY_IMPORT: Final[Mapping[str, set[str]]] = {
     "api": {"config"},
     "markets": {"search", "api", "config"},
     "tree": {"api"},
-    "source": {"markets", "api", "config"},
+    "source": {"markets", "config"},
     "demo": {"api"},
     "cost": {"tree", "api", "config"},
     "search": {"tree", "api"},
