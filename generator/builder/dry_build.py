@@ -118,7 +118,7 @@ class DryBuilder:
         """The catalog, without blocked markets; counts every detail, and adds what is found in it to `details`."""
         with stopwatch.stage("catalog"):
             survey = reader.survey()
-        markets, parts = list[Market](), survey.parts(executors.MOST)
+        markets, parts = list[Market](), executors.parts_of(survey, reader, executors.MOST)
         self.progress.start(len(parts))
         for part in parts:
             with stopwatch.stage("catalog"):

@@ -17,7 +17,7 @@ from generator.errors import ConfigError, SourceError
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
 from generator.source.reader import Reader, open_reader
-from generator.source.survey import Part
+from generator.source.survey import Part, Survey
 from generator.wording import counted
 
 #: The most forked workers. Each has a connection of its own, besides the build's.
@@ -25,6 +25,9 @@ WORKERS: Final = 8
 #: Markets per part: enough to be worth a worker and a connection, and no more than a worker should hold in memory.
 LEAST: Final = 50
 MOST: Final = 2_000
+#: Where each part reads whole tables: how many parts there should be at most, and yet at most how many markets in each.
+_FEW: Final = 8
+_MOST_SCANNED: Final = 20_000
 #: The assumed size of a detail, in bytes, until results have arrived.
 _DETAIL_BYTES: Final = 8_000
 
@@ -42,10 +45,18 @@ def part_size(markets: int, workers: int) -> int:
     return min(MOST, max(LEAST, -(-markets // (8 * workers))))
 
 
+def parts_of(survey: Survey, reader: Reader, size: int) -> list[Part]:
+    """Parts of about `size` markets, or as few as memory allows where the database reads whole tables for each."""
+    parts = survey.parts(size)
+    if len(parts) <= _FEW or reader.looks_up(parts[1].within):
+        return parts
+    return survey.parts(max(size, min(_MOST_SCANNED, -(-len(survey.keys) // _FEW))))
+
+
 def local(work: PartWork, reader: Reader, progress: Progress) -> Iterator[StagedPart]:
     """Do all parts on this machine, in forked workers if these can see the same instant."""
     workers = min(WORKERS, worker_pool.available())
-    parts = work.survey.parts(part_size(len(work.survey.keys), workers))
+    parts = parts_of(work.survey, reader, part_size(len(work.survey.keys), workers))
     progress.start(len(parts))
     instant = reader.instant() if len(parts) > 1 else None
     if instant is None:

@@ -257,6 +257,25 @@ class Transaction:
                 return None
         return {column["name"]: column["type"] for column in columns}
 
+    def looks_up(self, statement: sa.Select[Any]) -> bool:
+        """Whether the database can look up the range that the statement names in an index; True if it does not say."""
+        compiled = statement.compile(self._connection.engine)
+        names = compiled.positiontup
+        values: Any = compiled.params if names is None else tuple(compiled.params[name] for name in names)
+        attempt = self._connection.begin_nested()
+        try:
+            if self.dialect == "sqlite":
+                found = self._connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled}", values)
+                return any(">?" in row[-1] for row in found)
+            # Small tables are read whole even if there is an index.
+            self._connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+            found = self._connection.exec_driver_sql(f"EXPLAIN {compiled}", values)
+            return any("Index Cond" in row[0] and ">=" in row[0] for row in found)
+        except DBAPIError:
+            return True
+        finally:
+            attempt.rollback()
+
     def refusal(self, statement: sa.Select[Any]) -> str | None:
         """Why the database refuses to run the statement; None if it runs. The transaction survives."""
         try:

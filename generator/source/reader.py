@@ -165,6 +165,10 @@ class Reader:
         facts = Facts(columns, fx, known.usable, spelled, survey.repeated(keys))
         return Survey(keys, in_all - len(keys), facts, known.refused)
 
+    def looks_up(self, within: Range) -> bool:
+        """Whether the database can look up a range of markets in an index; if not, it reads whole tables for each."""
+        return self._transaction.looks_up(self._statements.of_visible("fills", *fill_windows.COLUMNS, within=within))
+
     def read(self, within: Range, facts: Facts, as_of: datetime, earlier: EarlierCounts = NO_COUNTS) -> Found:
         """Read the visible markets of a range; quarantine those that break the contract. Raises ReadError."""
         names = (*self._market_columns, *facts.columns)

@@ -1,0 +1,62 @@
+"""A range of markets is looked up in an index where there is one; where there is none, there are few ranges."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from generator.builder import executors
+from generator.markets.quarantine import Quarantine
+from generator.source.queries import Range
+from generator.source.reader import open_reader
+from tests.source.native import Postgres
+from tests.support.builds import make_config
+from tests.support.rows import insert_market, market_id
+
+SOME = Range(market_id(1), market_id(3))
+
+
+def test_sqlite_looks_up_ids_of_a_table_and_not_those_that_a_view_computes(
+    database: sqlite3.Connection, tmp_path: Path
+) -> None:
+    insert_market(database)
+    with open_reader(make_config(tmp_path), Quarantine()) as reader:
+        assert reader.looks_up(SOME)
+    compute_ids(database)
+    with open_reader(make_config(tmp_path), Quarantine()) as reader:
+        assert not reader.looks_up(SOME)
+
+
+def compute_ids(database: sqlite3.Connection) -> None:
+    columns = [name for _, name, *_ in database.execute("PRAGMA table_info(markets)")]
+    shown = ["lower(id) AS id" if name == "id" else name for name in columns]
+    database.executescript(
+        f"ALTER TABLE markets RENAME TO held; CREATE VIEW markets AS SELECT {', '.join(shown)} FROM held"
+    )
+
+
+@pytest.mark.parametrize(("is_indexed", "count"), [(True, 20), (False, 9)])
+def test_there_are_few_parts_where_each_reads_whole_tables(
+    database: sqlite3.Connection, tmp_path: Path, *, is_indexed: bool, count: int
+) -> None:
+    for number in range(40):
+        insert_market(database, number)
+    if not is_indexed:
+        compute_ids(database)
+    database.commit()
+    with open_reader(make_config(tmp_path), Quarantine()) as reader:
+        assert len(executors.parts_of(reader.survey(), reader, 2)) in {count - 1, count}
+
+
+def test_postgresql_looks_up_what_has_an_index_however_small_the_table(
+    make_postgres: Callable[..., Postgres], tmp_path: Path
+) -> None:
+    served = make_postgres()
+    config = make_config(tmp_path, source__url=served.url)
+    with open_reader(config, Quarantine()) as reader:
+        assert not reader.looks_up(SOME)
+    served.connection.execute("CREATE INDEX ON markets (id); CREATE INDEX ON fills (market_id)")
+    with open_reader(config, Quarantine()) as reader:
+        assert reader.looks_up(SOME)
+        assert reader.survey().keys == [], "the transaction goes on"
