@@ -64,11 +64,14 @@ class Task:
 class ReadDetail(NamedTuple):
     """A detail that was read, of `size` bytes; `body` is None if it has the digest that the task named.
 
+    `digest` is that of each of its objects, under its id and its slug.
+
     `is_audited`: read only to check its version. `has_findings`: it has quarantined rows or remarks.
     """
 
     market: Market
     body: bytes | None
+    digest: str
     size: int
     is_audited: bool
     has_findings: bool
@@ -159,6 +162,6 @@ class _Details:
                 self._made.details.append(self._detail(by_id[read.market.id], read.body(), has_findings=has_findings))
 
     def _detail(self, market: Market, body: bytes, *, has_findings: bool) -> ReadDetail:
-        known = self._task.digests.get(market.id)
-        is_new = known is None or known != manifest.digest(keys.detail(market.id), body)
-        return ReadDetail(market, body if is_new else None, len(body), market.id in self._audited, has_findings)
+        digest = manifest.digest(keys.detail(market.id), body)
+        sent = None if digest == self._task.digests.get(market.id) else body
+        return ReadDetail(market, sent, digest, len(body), market.id in self._audited, has_findings)

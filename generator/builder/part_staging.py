@@ -14,6 +14,7 @@ from generator.markets.catalog import Market
 from generator.markets.columns import Columns
 from generator.markets.quarantine import Quarantine
 from generator.source.survey import Part, Survey
+from generator.tree import manifest
 from generator.tree.artifact import Artifact
 from generator.tree.fingerprints import Made
 from generator.tree.folder import Output
@@ -138,7 +139,7 @@ class _Staging:
         if found.body is None:
             self.last.hold(found.market, found.size, self.made.staged)
         else:
-            self._put(found.market, found.body)
+            self._put(found.market, found.body, found.digest)
         if not found.has_findings:
             self._remember(found.market, found.size)
 
@@ -155,13 +156,13 @@ class _Staging:
     def update(self, found: NewMarketObject, before: bytes) -> None:
         """Stage the detail `before` with a new market object."""
         body = detail.with_market(before, found.shown)
-        self._put(found.market, body)
+        self._put(found.market, body, manifest.digest(keys.detail(found.market.id), body))
         self._remember(found.market, len(body))
         self.made.counts.updated += 1
 
-    def _put(self, market: Market, body: bytes) -> None:
+    def _put(self, market: Market, body: bytes, digest: str) -> None:
         for key in keys.details(market.id, market.slug):
-            self.made.staged.put(self.folder, Artifact(key, body))
+            self.made.staged.put(self.folder, Artifact(key, body), digest)
 
     def _remember(self, market: Market, size: int) -> None:
         if made := last_details.made_of(market, size):

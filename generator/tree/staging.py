@@ -27,9 +27,9 @@ class Staged:
     bytes: int = 0
     size: int = 0
 
-    def put(self, folder: Output, artifact: Artifact) -> None:
-        """Stage an object unless it is in place already."""
-        self.objects[artifact.key] = manifest.digest(artifact.key, artifact.body)
+    def put(self, folder: Output, artifact: Artifact, digest: str | None = None) -> None:
+        """Stage an object unless it is in place already; `digest` is its digest, if that is known."""
+        self.objects[artifact.key] = digest or manifest.digest(artifact.key, artifact.body)
         self.size += len(artifact.body)
         if folder.put(artifact.key, artifact.body):
             self.changed.append(artifact.key)
