@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from generator import garbage
 from generator.api import keys, times
-from generator.builder import changes, disk_space, executors, garbage, guards, last_details, notices
+from generator.builder import changes, disk_space, executors, guards, last_details, notices
 from generator.builder.collecting import Collected, Collector
 from generator.builder.guards import BuildOverrides
 from generator.builder.inspection import pages as inspection

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any, Final, Generic, TypeVar, cast
 
-from generator.builder import garbage
+from generator import garbage
 from generator.errors import OutputError
 
 Unit = TypeVar("Unit")

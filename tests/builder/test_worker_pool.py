@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.builder import garbage
+from generator import garbage
 from generator.builder.worker_pool import WorkerPool, available
 from generator.errors import OutputError, PublicMarketsError
 from tests.support.faults import children_of
