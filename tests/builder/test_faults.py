@@ -421,8 +421,7 @@ def test_files_torn_by_a_power_cut_are_not_trusted(world: World, builds: Builds,
         for path in builds.output.rglob("*.json")
         if path.relative_to(builds.output).as_posix() not in known and path.parent != builds.output
     ]
-    # The first list alone has a first page for each limit, and later pages.
-    assert len(torn) > len(pages.LIMITS)
+    assert torn  # the first flush may come when only details are staged
     for path in rng.sample(torn, min(500, len(torn))):
         os.truncate(path, rng.randrange(path.stat().st_size))
     reader.check(old)
