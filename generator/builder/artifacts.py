@@ -1,12 +1,12 @@
 """Everything a build makes, in publication order.
 
     1  generations      immutable pages or chunks; nothing leads to them yet
-    2  details          one per public market, under its id and its slug, if any
+    2  details          one per public market, under its id and its slug, if any: see `part_rendering`
     3  documents        snapshot, error bodies, OpenAPI document
     4  first pages      lead readers into the generations
     5  build.json       announces the build
 
-It turns a catalog into artifacts, and knows neither the database nor the disk.
+It turns a catalog into the other artifacts, and knows neither the database nor the disk.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +18,6 @@ from generator.api.openapi.schemas import BuildRecord, Category
 from generator.config.settings import Config
 from generator.markets.catalog import Catalog
 from generator.markets.categories import slug_of
-from generator.markets.detail import Detail
 from generator.tree.artifact import Artifact
 from generator.tree.generation import ItemList
 
@@ -38,13 +37,6 @@ def lists(catalog: Catalog, categories: Iterable[str]) -> list[ItemList]:
         ItemList(keys.list_name(status, sort, category), items)
         for category, status, sort, items in catalog.lists(categories)
     ]
-
-
-def market_detail(shown: Detail) -> Iterator[Artifact]:
-    """The detail of one market, under each of its keys."""
-    body = shown.body()
-    for key in keys.details(shown.market.id, shown.market.slug):
-        yield Artifact(key, body)
 
 
 def documents(catalog: Catalog, config: Config) -> Iterator[Artifact]:

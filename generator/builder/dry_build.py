@@ -5,14 +5,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from generator.api import cursors, times
-from generator.builder import artifacts, changes, collecting, executors, notices, search_index
+from generator.api import cursors, keys, times
+from generator.builder import artifacts, changes, collecting, executors, notices, part_rendering, search_index
 from generator.builder.notices import Remark
 from generator.config.settings import Config
 from generator.cost import estimate, sizes
 from generator.cost.estimate import Cost
 from generator.cost.sizes import Change, Site
-from generator.markets import detail
 from generator.markets.catalog import Catalog, Market
 from generator.markets.detail import Detail
 from generator.markets.quarantine import Quarantine
@@ -84,14 +83,14 @@ class DryBuilder:
         """Measure what a build would make of the database now."""
         stopwatch = Stopwatch()
         previous = self.last.manifest
-        count, details = _Count(previous.objects if previous else {}), _Details(self.config, as_of)
+        count, details = _Count(previous.objects if previous else {}), _Details(self.config)
         catalog = self._read(reader, as_of, count, details, stopwatch)
         remarks = [*notices.of(catalog, self.config), *details.remarks]
         categories = artifacts.offered(catalog, self.config)
         lists = artifacts.lists(catalog, categories)
         self.progress.expect((len(lists) if previous else 0) + self.config.can_search)
         for artifact in self._documents(catalog, lists, categories):
-            count.add(artifact)
+            count.add(artifact.body, artifact.key)
         # Naming generations means hashing all lists, and matters only to what changed.
         change, names = None, dict.fromkeys((items.name for items in lists), "0" * cursors.GENERATION_LENGTH)
         if previous:
@@ -118,6 +117,7 @@ class DryBuilder:
         """The catalog, without blocked markets; counts every detail, and adds what is found in it to `details`."""
         with stopwatch.stage("catalog"):
             survey = reader.survey()
+        latest = notices.latest_time(times.instant(as_of))
         markets, parts = list[Market](), executors.parts_of(survey, reader, executors.MOST)
         self.progress.start(len(parts))
         for part in parts:
@@ -126,11 +126,10 @@ class DryBuilder:
             public = {key: market for key, market in found.public() if market.id not in self.last.blocked}
             markets += public.values()
             with stopwatch.stage("details"):
-                for rows in reader.details(found, public, part.within):
-                    read = detail.from_rows(rows, self.config, self.quarantine)
-                    details.add(read)
-                    for artifact in artifacts.market_detail(read):
-                        count.add(artifact)
+                rows = reader.details(found, public, part.within)
+                for read, remarks in part_rendering.details(rows, self.config, latest, self.quarantine):
+                    details.add(read, remarks)
+                    count.add(read.body(), *keys.details(read.market.id, read.market.slug))
             self.progress.advance()
         return collecting.catalog_of(survey, markets, times.instant(as_of))
 
@@ -151,16 +150,15 @@ class DryBuilder:
 class _Details:
     """What details show: remarks, and the relations of which no row was seen."""
 
-    def __init__(self, config: Config, as_of: datetime) -> None:
+    def __init__(self, config: Config) -> None:
         self.remarks = list[Remark]()
-        self._latest = notices.latest_time(times.instant(as_of))
         shown = config.detail
         wanted = {"orders": shown.order_book, "fills": shown.recent_fills, "probabilities": shown.history_points}
         self.missing = [name for name, is_wanted in wanted.items() if is_wanted]
         self._prices = set[bool]()
 
-    def add(self, read: Detail) -> None:
-        self.remarks += notices.of_detail(read, self._latest)
+    def add(self, read: Detail, remarks: Iterable[Remark]) -> None:
+        self.remarks += remarks
         self._prices |= {fill.price is not None for fill in read.recent_fills}
         if self.missing:
             book = read.order_book
@@ -178,8 +176,9 @@ class _Count:
         self._known = known
         self.objects = self.bytes = self.changed = 0
 
-    def add(self, artifact: Artifact) -> None:
-        digest = manifest.digest(artifact.key, artifact.body)
-        self.objects += 1
-        self.bytes += len(artifact.body)
-        self.changed += self._known.get(artifact.key) != digest
+    def add(self, body: bytes, *object_keys: str) -> None:
+        """Add an object under each of these keys, which share its headers."""
+        digest = manifest.digest(object_keys[0], body)
+        self.objects += len(object_keys)
+        self.bytes += len(object_keys) * len(body)
+        self.changed += sum(self._known.get(key) != digest for key in object_keys)

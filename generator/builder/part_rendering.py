@@ -4,7 +4,7 @@ It needs no folder, so it runs in any process that sees the same instant, on any
 task and the database, so a task may run twice, or again elsewhere after its worker died.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
@@ -16,6 +16,7 @@ from generator.builder.notices import Remark
 from generator.config.settings import Config
 from generator.markets import detail
 from generator.markets.catalog import Market
+from generator.markets.detail import Detail, MarketRows
 from generator.markets.fills import Window
 from generator.markets.quarantine import Quarantine
 from generator.source.fill_windows import EarlierCounts
@@ -112,6 +113,15 @@ def render(task: Task, open_reader: OpenReader) -> RenderedPart:
     return made
 
 
+def details(
+    found: Iterable[MarketRows], config: Config, latest: str, quarantine: Quarantine
+) -> Iterator[tuple[Detail, list[Remark]]]:
+    """Make the details of these rows, each with the remarks about it; bad rows go to `quarantine`."""
+    for rows in found:
+        read = detail.from_rows(rows, config, quarantine)
+        yield read, [*notices.of_detail(read, latest)]
+
+
 class _Details:
     """Adds the details of the markets that were found."""
 
@@ -147,19 +157,16 @@ class _Details:
                 self._made.updates.append(NewMarketObject(markets[key], shown))
 
     def _read(self, markets: Mapping[Any, Market]) -> None:
-        quarantine = Quarantine()
+        task, made = self._task, self._made
         by_id = {market.id: market for market in markets.values()}
-        for within in few_or_all([*markets], len(self._made.markets), self._task.within):
+        for within in few_or_all([*markets], len(made.markets), task.within):
             wanted = frozenset(within.ids) if isinstance(within, Chosen) else markets
-            for rows in self._reader.details(self._found, wanted, within):
-                read = detail.from_rows(rows, self._task.config, quarantine)
-                remarks = [*notices.of_detail(read, self._task.latest)]
-                has_findings = bool(remarks) or quarantine.total() > 0
-                if has_findings:
-                    self._made.quarantine.add(quarantine)
-                    self._made.remarks += remarks
-                    quarantine = Quarantine()
-                self._made.details.append(self._detail(by_id[read.market.id], read.body(), has_findings=has_findings))
+            rows, quarantined = self._reader.details(self._found, wanted, within), made.quarantine.total()
+            for read, remarks in details(rows, task.config, task.latest, made.quarantine):
+                has_findings = bool(remarks) or made.quarantine.total() > quarantined
+                quarantined = made.quarantine.total()
+                made.remarks += remarks
+                made.details.append(self._detail(by_id[read.market.id], read.body(), has_findings=has_findings))
 
     def _detail(self, market: Market, body: bytes, *, has_findings: bool) -> ReadDetail:
         digest = manifest.digest(keys.detail(market.id), body)
