@@ -6,12 +6,9 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from pathlib import Path
 from typing import Final
 
-import pydantic_core
-
-from generator import __version__
+from generator import program
 from generator.api import contract, keys
 from generator.config.settings import Config, shaping
 from generator.markets.catalog import Market
@@ -54,20 +51,14 @@ class Sample:
 _CHANCES: Final = 2**32
 
 
-#: The program, and what of it reads rows, makes details of them and decides which stay. Its version alone would not do:
-#: a checkout keeps that for long.
-_PROGRAM: Final = Path(__file__).parent.parent
+#: The packages that read rows, make details of them and decide which stay.
 _MAKERS: Final = ("api", "builder", "markets", "source")
 
 
 def shape_of(config: Config) -> str:
-    """A digest of what shapes details besides rows: which database, the settings, and the programs that encode them."""
-    programs = [__version__, pydantic_core.__version__]
+    """A digest of what shapes details besides rows: which database, the settings, and the program that makes them."""
     settings = {**shaping(config), "source": address.identity(config)}
-    found = hashlib.sha256(contract.encode([programs, settings]))
-    for path in sorted(path for maker in _MAKERS for path in (_PROGRAM / maker).glob("*.py")):
-        found.update(path.read_bytes())
-    return found.hexdigest()
+    return hashlib.sha256(contract.encode([program.digest(*_MAKERS), settings])).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from generator.cluster.program import this_program
 from generator.cluster.worker import Failure
 from generator.errors import ClusterError, ConfigError, PublicMarketsError
+from generator.program import this_program
 
 Key = TypeVar("Key")
 Result = TypeVar("Result")

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any, Final
 
 from generator import garbage
-from generator.cluster.program import Program, this_program
 from generator.errors import ClusterError, PublicMarketsError, SourceError
+from generator.program import Program, this_program
 
 _INSTALL: Final = "install the same version of this program, with the same Python, on every worker"
 

@@ -31,7 +31,7 @@ from generator.source.reader import open_reader
 from generator.tree import files, fingerprints
 from generator.tree.fingerprints import Made
 from generator.tree.folder import Output, locked
-from tests.support.builds import AS_OF, VARIANTS, Silent, make_config
+from tests.support.builds import AS_OF, ROOT, VARIANTS, Silent, make_config
 from tests.support.builds import files as every_file
 from tests.support.rows import insert_fill, insert_market, insert_order, insert_point, market_id
 
@@ -240,20 +240,22 @@ def test_another_program_or_encoder_gives_details_another_shape(
     tmp_path: Path, which: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = shape(tmp_path)
-    monkeypatch.setattr(f"generator.builder.last_details.{which}", "0")
+    monkeypatch.setattr(f"generator.program.{which}", "0")
     assert shape(tmp_path) != before
 
 
 def test_an_updated_checkout_which_keeps_its_version_gives_details_another_shape(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = shutil.copytree(last_details._PROGRAM, tmp_path / "program")  # noqa: SLF001
-    monkeypatch.setattr("generator.builder.last_details._PROGRAM", program)
+    program = shutil.copytree(ROOT / "generator", tmp_path / "program")
+    monkeypatch.setattr("generator.program._ROOT", program)
     shapes = [shape(tmp_path)]
     for name in ("markets/detail.py", "source/queries.py", "builder/notices.py"):
         (program / name).write_text("# changed")
         shapes.append(shape(tmp_path))
     assert len({*shapes}) == len(shapes)
+    (program / "publish/run.py").write_text("# changed")
+    assert shape(tmp_path) == shapes[-1], "it makes no detail"
 
 
 def test_another_schema_or_server_counts_as_another_database_and_another_password_as_the_same(tmp_path: Path) -> None:

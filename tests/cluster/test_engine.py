@@ -11,8 +11,8 @@ import pytest
 
 from generator.cluster import engine
 from generator.cluster.engine import Cluster
-from generator.cluster.program import this_program
 from generator.cluster.worker import run
+from generator.program import this_program
 from tests.support.waiting import PATIENCE_S
 
 SIZE: Final = 1_000

@@ -15,7 +15,7 @@ import dask
 import pytest
 
 from generator.cluster import engine
-from generator.cluster.program import this_program
+from generator.program import this_program
 from generator.source.reader import Reader
 from tests.cluster.relay import relayed
 from tests.cluster.sites import Site, assert_same, everything

@@ -1,0 +1,42 @@
+"""Identifies the program of this process: what two programs make may differ, byte by byte."""
+
+import hashlib
+import platform
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pydantic_core
+
+from generator import __version__
+
+_ROOT: Final = Path(__file__).parent
+_DIGITS: Final = 12
+
+
+class Program(NamedTuple):
+    """A program, by its version and the `digest` of all its packages."""
+
+    version: str
+    digest: str
+
+    def __str__(self) -> str:
+        return f"public-markets {self.version} (program {self.digest})"
+
+
+@cache
+def this_program() -> Program:
+    """The program of this process."""
+    return Program(__version__, digest(".")[:_DIGITS])
+
+
+def digest(*packages: str) -> str:
+    """A digest of these packages with all below them, and of the versions of program, Python and JSON encoder.
+
+    The program's version alone would not do: a checkout keeps that for long.
+    """
+    versions = __version__, pydantic_core.__version__, platform.python_version_tuple()[:2]
+    found = hashlib.sha256(repr(versions).encode())
+    for path in sorted(path for package in packages for path in (_ROOT / package).rglob("*.py")):
+        found.update(f"\0{path.relative_to(_ROOT).as_posix()}\0".encode() + path.read_bytes())
+    return found.hexdigest()
