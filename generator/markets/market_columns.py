@@ -6,7 +6,6 @@ Nearly all rows are valid and in the usual form. `of_rows` gives the same result
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import repeat
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
@@ -16,7 +15,7 @@ from generator.markets import batch_validation, catalog, item_columns, row_valid
 from generator.markets.batch_validation import SlowPathError
 from generator.markets.catalog import Market, SearchWords
 from generator.markets.fills import Window
-from generator.markets.fingerprint import Fingerprint, version_digest
+from generator.markets.fingerprint import Fingerprint
 from generator.markets.row_validation import MAX_FLOAT, ExtendedFields, FxRow
 
 #: Rows per batch: enough to amortise a call per column, few enough to keep memory low.
@@ -30,26 +29,31 @@ Column: TypeAlias = Sequence[Any]
 
 
 class Given(NamedTuple):
-    """A row of `markets`, and what is shown besides: the row of `fx_members`, fills, fields of the extended variant."""
+    """A row of `markets`, and what is shown besides: the row of `fx_members`, fills, fields of the extended variant.
+
+    `version` is the digest of the row's version, if it has one.
+    """
 
     row: Mapping[str, Any]
     fx: Mapping[str, Any] | None
     window: Window
     extended: ExtendedFields | None
+    version: str | None = None
 
 
 class Batch(NamedTuple):
-    """Many such rows, by column; `detail_version` and the columns of the extended variant may be missing."""
+    """Many such rows, by column; the columns of the extended variant may be missing."""
 
     columns: Mapping[str, Column]
     fx: Sequence[Mapping[str, Any] | None]
     windows: Sequence[Window]
     extended: Sequence[ExtendedFields | None]
+    versions: Sequence[str | None]
 
     def part(self, rows: slice) -> "Batch":
         """Some of the rows."""
         columns = {name: column[rows] for name, column in self.columns.items()}
-        return Batch(columns, self.fx[rows], self.windows[rows], self.extended[rows])
+        return Batch(columns, self.fx[rows], self.windows[rows], self.extended[rows], self.versions[rows])
 
     def column(self, name: str) -> Column:
         """The values of a column; NULL if the database does not have it."""
@@ -58,7 +62,7 @@ class Batch(NamedTuple):
     def rows(self) -> Iterator[Given]:
         """The rows, one by one."""
         rows = (dict(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True))
-        return map(Given, rows, self.fx, self.windows, self.extended)
+        return map(Given, rows, self.fx, self.windows, self.extended, self.versions)
 
 
 def of_rows(batch: Batch, as_of: str, words: SearchWords = _WORDLESS) -> list[Market | ValidationError]:
@@ -74,7 +78,7 @@ def of_rows(batch: Batch, as_of: str, words: SearchWords = _WORDLESS) -> list[Ma
 
 
 def _one(given: Given, as_of: str, words: SearchWords) -> Market | ValidationError:
-    row, fx, window, extended = given
+    row, fx, window, extended, version = given
     try:
         found = row_validation.market(row, fx=fx, fills24h=window.number, as_of=as_of, extended=extended)
     except ValidationError as error:
@@ -83,7 +87,7 @@ def _one(given: Given, as_of: str, words: SearchWords) -> Market | ValidationErr
         found,
         has_early_outcome=row_validation.has_early_outcome(row),
         words=words.of(found.question, found.description),
-        version=version_digest(row.get("detail_version")),
+        version=version,
         until=window.until,
     )
 
@@ -114,17 +118,16 @@ def _at_once(batch: Batch, as_of: str, words: SearchWords) -> Iterator[Market]:
         "categories": map(catalog.slugs_of, values["categories"]),
         "has_early_outcome": is_early,
         "words": map(words.of, values["question"], values["description"]),
-        "fingerprint": _fingerprints(batch, values, bodies),
+        "fingerprint": _fingerprints(batch.versions, values, bodies),
         "until": [window.until for window in batch.windows],
     }
     return map(Market._make, zip(*(made[name] for name in Market._fields), strict=False))
 
 
-def _fingerprints(batch: Batch, values: Mapping[str, Column], bodies: Sequence[bytes]) -> Iterator[Fingerprint | None]:
-    if "detail_version" not in batch.columns:
-        return repeat(None)
+def _fingerprints(
+    versions: Sequence[str | None], values: Mapping[str, Column], bodies: Sequence[bytes]
+) -> Iterator[Fingerprint | None]:
     rest = zip(*(values[name] for name in catalog.REST), strict=True)
-    versions = map(version_digest, batch.columns["detail_version"])
     return (
         None if version is None else catalog.fingerprint(version, body, shown)
         for version, body, shown in zip(versions, bodies, rest, strict=True)

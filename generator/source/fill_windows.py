@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from generator.markets import fills, row_validation
 from generator.markets.fills import NO_FILLS, Window
-from generator.markets.fingerprint import version_digest
 from generator.source.connection import Transaction
 from generator.source.queries import Range, Statements, Within, few_or_all
 
@@ -25,10 +24,10 @@ class EarlierCounts:
     windows: Mapping[str, tuple[str, Window]] = field(default_factory=dict)
     is_audited: Callable[[str], bool] = lambda _: False
 
-    def holding(self, market_id: str, version: object, now: str) -> Window | None:
-        """The window of a market, if it is still the same."""
+    def holding(self, market_id: str, version: str | None, now: str) -> Window | None:
+        """The window of a market with the digest of this version, if it is still the same."""
         digest, window = self.windows.get(market_id, ("", NO_FILLS))
-        return window if digest and digest == version_digest(version) and window.holds_at(now) else None
+        return window if digest and digest == version and window.holds_at(now) else None
 
 
 class FillWindows:
@@ -44,11 +43,11 @@ class FillWindows:
         self.false_versions: list[str] = []
 
     def counted(
-        self, as_of: datetime, versions: Mapping[Any, object], earlier: EarlierCounts, within: Range
+        self, as_of: datetime, versions: Mapping[Any, str | None], earlier: EarlierCounts, within: Range
     ) -> dict[Any, Window]:
         """The window of every market of a range that has fills, by its id as the database spells it.
 
-        `versions` are those of the range's markets; their ids are in the same spelling.
+        `versions` are the digests of those of the range's markets, by id in the same spelling.
         """
         if not earlier.windows:
             return self._count(as_of, within)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
+from itertools import repeat
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -28,6 +29,7 @@ from generator.markets import (
 from generator.markets.catalog import Market, SearchWords
 from generator.markets.detail import MarketRows
 from generator.markets.fills import NO_FILLS, Window
+from generator.markets.fingerprint import version_digest
 from generator.markets.market_columns import Batch
 from generator.markets.quarantine import Fault, Quarantine
 from generator.source import connection, fill_windows, queries, schema_check, survey
@@ -175,14 +177,18 @@ class Reader:
         rows = [*self._transaction.rows(self._statements.markets(*names, within=within), "markets")]
         columns = dict(zip(names, zip(*rows, strict=True) if rows else ((),) * len(names), strict=True))
         keys = columns["id"]
-        windows, false_versions = self._windows(columns, as_of, earlier if facts.columns else NO_COUNTS, within)
+        versions = [*map(version_digest, columns.pop("detail_version", repeat(None, len(keys))))]
+        windows, false_versions = self._windows(
+            dict(zip(keys, versions, strict=True)), as_of, earlier if facts.columns else NO_COUNTS, within
+        )
         categorised = self._groups("market_categories", None, *_CATEGORIES, within=within, is_wanted=self._is_extended)
         extended = [self._extended(key, facts, categorised) for key in keys]
         categorised.finish()
         plain = [str(key).lower() for key in keys]
         batch = Batch(
-            columns, [facts.fx.get(key) for key in plain], [windows.get(key, NO_FILLS) for key in keys], extended
-        )
+            columns, [facts.fx.get(key) for key in plain], [windows.get(key, NO_FILLS) for key in keys], extended,
+            versions,
+        )  # fmt: skip
         markets = self._listed(batch, row_validation.timestamp(as_of.isoformat()), facts.repeated)
         shown = [columns[name] for name in self._detail_columns]
         return Found(keys, markets, self._detail_columns, [*zip(*shown, strict=True)], false_versions)
@@ -207,13 +213,11 @@ class Reader:
             stream.finish()
 
     def _windows(
-        self, columns: Mapping[str, Sequence[Any]], as_of: datetime, earlier: EarlierCounts, within: Range
+        self, versions: Mapping[Any, str | None], as_of: datetime, earlier: EarlierCounts, within: Range
     ) -> tuple[Mapping[Any, Window], list[str]]:
         """The windows of the range's markets, and the markets (ids) whose versions proved false."""
         counts = FillWindows(self._transaction, self._statements, self._window_step)
-        versions = columns.get("detail_version", ())
-        found = counts.counted(as_of, dict(zip(columns["id"], versions, strict=False)), earlier, within)
-        return found, counts.false_versions
+        return counts.counted(as_of, versions, earlier, within), counts.false_versions
 
     def _extended(self, key: Any, facts: Facts, categorised: Groups) -> row_validation.ExtendedFields | None:
         """What the extended variant shows of a market besides its row."""

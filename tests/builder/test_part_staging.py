@@ -23,6 +23,7 @@ from generator.builder.part_staging import DetailCounts
 from generator.builder.report import Report
 from generator.builder.run import Clock, build
 from generator.config.settings import Config
+from generator.markets import fingerprint
 from generator.markets.fills import Window
 from generator.markets.quarantine import Quarantine
 from generator.source.fill_windows import EarlierCounts, FillWindows
@@ -194,6 +195,19 @@ def test_any_other_version_counts_and_null_is_never_known(built: Site) -> None:
         built.database.execute(change, [market_id(number)])
     assert built.read() == len(versions)
     assert built.read() == 1, "still unknown"
+
+
+def test_a_build_digests_each_version_once(built: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    digested = list[bytes]()
+    real = fingerprint.digest
+
+    def digest(content: bytes) -> str:
+        digested.append(content)
+        return real(content)
+
+    monkeypatch.setattr(fingerprint, "digest", digest)
+    assert built.build().details == DetailCounts(kept=MARKETS)
+    assert digested == [b"int 1"] * MARKETS
 
 
 def test_an_id_that_is_no_text_or_invalid_utf_8_costs_its_row_and_not_the_build(built: Site) -> None:

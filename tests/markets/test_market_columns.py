@@ -13,7 +13,6 @@ from generator.api import contract
 from generator.markets import detail_market, faults, market_columns, row_validation
 from generator.markets.catalog import Market, SearchWords
 from generator.markets.fills import NO_FILLS, Window
-from generator.markets.fingerprint import version_digest
 from generator.markets.market_columns import Batch, Given
 from generator.markets.row_validation import ExtendedFields
 from tests.markets.test_batch_validation import IDS, NUMBERS, PLAIN_TIMES, TIMES
@@ -41,12 +40,12 @@ COLUMNS: Final[Mapping[str, st.SearchStrategy[Any]]] = {
     "trading_pause_reason": TEXTS,
     "creation_source": TEXTS,
     "sponsor": TEXTS,
-    "detail_version": st.sampled_from([None, 2, "2", 2.5]),
 }
 EXTENDED: Final = st.none() | st.builds(
     ExtendedFields, st.none() | st.just("a-slug"), st.lists(st.sampled_from(["Crypto", "Élection"]), unique=True)
 )
 WINDOWS: Final = [NO_FILLS, Window(5, "2026-01-31T12:00:00.000Z")]
+VERSIONS: Final = st.sampled_from([None, "a version", "another"])
 WORDS: Final = SearchWords(("title", "description"))
 FX: Final = st.none() | st.just(FX_MEMBER) | st.just({**FX_MEMBER, "direction": "up"})
 
@@ -55,15 +54,15 @@ FX: Final = st.none() | st.just(FX_MEMBER) | st.just({**FX_MEMBER, "direction": 
 def rows(draw: st.DrawFn) -> Given:
     """A valid row, but for a few of its columns."""
     chosen = draw(st.lists(st.sampled_from([*COLUMNS]), max_size=3, unique=True))
-    row = market_row(draw(st.integers(1, 9)), **{"detail_version": 1} | {name: draw(COLUMNS[name]) for name in chosen})
-    return Given(row, draw(FX), draw(st.sampled_from(WINDOWS)), draw(EXTENDED))
+    row = market_row(draw(st.integers(1, 9)), **{name: draw(COLUMNS[name]) for name in chosen})
+    return Given(row, draw(FX), draw(st.sampled_from(WINDOWS)), draw(EXTENDED), draw(VERSIONS))
 
 
 def batch(found: Sequence[Given]) -> Batch:
     """These rows by column."""
-    rows, fx, windows, extended = zip(*found, strict=True) if found else ((), (), (), ())
+    rows, fx, windows, extended, versions = zip(*found, strict=True) if found else ((),) * 5
     columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
-    return Batch(columns, fx, windows, extended)
+    return Batch(columns, fx, windows, extended, versions)
 
 
 def of_rows(found: Sequence[Given]) -> list[Market | ValidationError]:
@@ -91,7 +90,7 @@ def made_of(given: Given) -> Market | ValidationError:
         market,
         has_early_outcome=row_validation.has_early_outcome(given.row),
         words=WORDS.of(market.question, market.description),
-        version=version_digest(given.row.get("detail_version")),
+        version=given.version,
         until=given.window.until,
     )
 
@@ -144,8 +143,8 @@ def test_a_bad_row_is_the_only_one_refused_and_slows_few_others(monkeypatch: pyt
 
 
 def test_a_batch_of_long_descriptions_is_not_copied_as_a_whole() -> None:
-    rows = [market_row(number, description=f"{number}" * 100_000, detail_version=1) for number in range(10, 60)]
-    found = [Given(row, None, NO_FILLS, None) for row in rows]
+    rows = [market_row(number, description=f"{number}" * 100_000) for number in range(10, 60)]
+    found = [Given(row, None, NO_FILLS, None, "a version") for row in rows]
     tracemalloc.start()
     market_columns.of_rows(batch(found), NOW)
     _, most = tracemalloc.get_traced_memory()
