@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NamedTuple
 
 from generator import program
 from generator.api import contract, keys
@@ -27,6 +27,13 @@ class Fate(Enum):
     KEEP = auto()
     UPDATE = auto()
     READ = auto()
+
+
+class InPlace(NamedTuple):
+    """A detail in the folder: the digest and the size in bytes of each of its objects."""
+
+    digest: str
+    size: int
 
 
 @dataclass(frozen=True)
@@ -103,13 +110,25 @@ class LastDetails:
         is_named = all(key in self.objects for key in found)
         return is_named and made.changed != () and made.changed == fingerprints.stamps(self.folder, found, made)
 
-    def digests(self, wanted: Mapping[str, str | None]) -> dict[str, str]:
-        """The digests of details whose files are untouched since the last build; markets are given as slugs by id."""
-        found = ((market_id, keys.details(market_id, slug)) for market_id, slug in wanted.items())
-        return {market_id: self.objects[names[0]] for market_id, names in found if all(map(self._is_untouched, names))}
+    def in_place(self, wanted: Mapping[str, str | None], known: Mapping[str, Made]) -> dict[str, InPlace]:
+        """The details whose files are untouched since the last build, of markets given as slugs by id.
 
-    def _is_untouched(self, key: str) -> bool:
-        return key in self.objects and self.folder.size_if_unchanged(key) is not None
+        `known` is what `of` says of these markets: it has looked at the files of those already.
+        """
+        found = ((market_id, self._size(market_id, slug, known.get(market_id))) for market_id, slug in wanted.items())
+        return {
+            market_id: InPlace(self.objects[keys.detail(market_id)], size)
+            for market_id, size in found
+            if size is not None
+        }
+
+    def _size(self, market_id: str, slug: str | None, made: Made | None) -> int | None:
+        """The size of a detail whose files are untouched."""
+        if made is not None:
+            return made.size if made.changed else None
+        names = keys.details(market_id, slug)
+        sizes = {self.folder.size_if_unchanged(key) if key in self.objects else None for key in names}
+        return sizes.pop() if len(sizes) == 1 else None
 
     def body(self, market_id: str) -> bytes | None:
         """The bytes of a detail; None unless they are those that the last build wrote."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from generator.api import contract, keys
 from generator.builder import last_details, notices
-from generator.builder.last_details import Fate, Sample
+from generator.builder.last_details import Fate, InPlace, Sample
 from generator.builder.notices import Remark
 from generator.config.settings import Config
 from generator.markets import detail
@@ -36,8 +36,8 @@ class Task:
     """What to render, and what need not be rendered again.
 
     `known` says what the details in place were made of, by market id; `changed` is empty for those whose files are not
-    as the last build left them. A detail with the digest that `digests` has for its market (id) is in place already, so
-    its bytes are not returned. `blocked` markets (ids) get no detail. Times after `latest` count as in the future.
+    as the last build left them. `in_place` says what is in place, by market id: the bytes of such a detail are not
+    returned. `blocked` markets (ids) get no detail. Times after `latest` count as in the future.
     """
 
     config: Config
@@ -48,7 +48,7 @@ class Task:
     sample: Sample
     blocked: frozenset[str] = frozenset()
     known: Mapping[str, Made] = field(default_factory=dict)
-    digests: Mapping[str, str] = field(default_factory=dict)
+    in_place: Mapping[str, InPlace] = field(default_factory=dict)
 
     def earlier(self) -> EarlierCounts:
         """The fills that were counted in the last build."""
@@ -56,18 +56,17 @@ class Task:
         return EarlierCounts(windows, self.sample.has)
 
     def without(self, market_ids: Collection[str]) -> "Task":
-        """The same task, but nothing is known of the details of these markets."""
+        """The same task, but nothing is known of the details of these markets, and none is in place."""
         known = {key: made for key, made in self.known.items() if key not in market_ids}
-        digests = {key: digest for key, digest in self.digests.items() if key not in market_ids}
-        return replace(self, known=known, digests=digests)
+        in_place = {key: found for key, found in self.in_place.items() if key not in market_ids}
+        return replace(self, known=known, in_place=in_place)
 
 
 class ReadDetail(NamedTuple):
-    """A detail that was read, of `size` bytes; `body` is None if it has the digest that the task named.
+    """A detail that was read, of `size` bytes; `body` is None if it is in place already.
 
-    `digest` is that of each of its objects, under its id and its slug.
-
-    `is_audited`: read only to check its version. `has_findings`: it has quarantined rows or remarks.
+    `digest` is that of each of its objects, under its id and its slug. `is_audited`: read only to check its version.
+    `has_findings`: it has quarantined rows or remarks.
     """
 
     market: Market
@@ -169,6 +168,6 @@ class _Details:
                 made.details.append(self._detail(by_id[read.market.id], read.body(), has_findings=has_findings))
 
     def _detail(self, market: Market, body: bytes, *, has_findings: bool) -> ReadDetail:
-        digest = manifest.digest(keys.detail(market.id), body)
-        sent = None if digest == self._task.digests.get(market.id) else body
-        return ReadDetail(market, sent, digest, len(body), market.id in self._audited, has_findings)
+        made = InPlace(manifest.digest(keys.detail(market.id), body), len(body))
+        sent = None if made == self._task.in_place.get(market.id) else body
+        return ReadDetail(market, sent, *made, market.id in self._audited, has_findings)

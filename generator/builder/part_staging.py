@@ -86,11 +86,12 @@ class PartWork:
     latest: str
 
     def task(self, part: Part, *, is_remote: bool = False) -> Task:
-        """What to render of a part. A remote task names digests, so that bytes already in place are not sent back."""
+        """What to render of a part. A remote task says what is in place, so that those bytes are not sent back."""
         facts = self.survey.facts_of(part)
         market_ids = self.survey.ids(part)
         slugs = {str(key).lower(): slug for key, slug in facts.slugs.items()}
         wanted = {market_id: slugs.get(market_id) for market_id in market_ids}
+        known = self.last.of(wanted)
         return Task(
             config=self.config,
             within=part.within,
@@ -99,15 +100,14 @@ class PartWork:
             latest=self.latest,
             sample=self.sample,
             blocked=self.blocked.intersection(market_ids),
-            known=self.last.of(wanted),
-            digests=self.last.digests(wanted) if is_remote else {},
+            known=known,
+            in_place=self.last.in_place(wanted, known) if is_remote else {},
         )
 
     def stage(self, part: Part, task: Task, rendered: RenderedPart, open_reader: OpenReader) -> StagedPart:
-        """Stage what was rendered; render details again if the files that they rely on turn out to be damaged."""
+        """Stage what was rendered; render details again if the bytes that they rely on turn out to be damaged."""
         before = {update.market.id: self.last.body(update.market.id) for update in rendered.updates}
         damaged = {market_id for market_id, body in before.items() if body is None}
-        damaged |= {found.market.id for found in rendered.details if found.body is None and not self._is_same(found)}
         if damaged:
             again = task.without(damaged)
             return self.stage(part, again, part_rendering.render(again, open_reader), open_reader)
@@ -117,10 +117,6 @@ class PartWork:
         for update in rendered.updates:
             work.update(update, before[update.market.id] or b"")
         return work.made
-
-    def _is_same(self, found: ReadDetail) -> bool:
-        names = keys.details(found.market.id, found.market.slug)
-        return all(self.folder.size_if_unchanged(key) == found.size for key in names)
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,14 @@ from typing import Any, Final
 
 import pytest
 
+from generator import filesystem
 from generator.api import keys, times
 from generator.api.contract import Variant
-from generator.builder import last_details
+from generator.builder import last_details, part_rendering
 from generator.builder.guards import BuildOverrides
 from generator.builder.last_details import LastDetails
 from generator.builder.notices import Topic
-from generator.builder.part_staging import DetailCounts
+from generator.builder.part_staging import DetailCounts, PartWork, StagedPart
 from generator.builder.report import Report
 from generator.builder.run import Clock, build
 from generator.config.settings import Config
@@ -28,7 +29,8 @@ from generator.markets.fills import Window
 from generator.markets.quarantine import Quarantine
 from generator.source.fill_windows import EarlierCounts, FillWindows
 from generator.source.queries import EVERYTHING, Chosen, Within
-from generator.source.reader import open_reader
+from generator.source.reader import Reader, open_reader
+from generator.source.survey import Part
 from generator.tree import files, fingerprints
 from generator.tree.fingerprints import Made
 from generator.tree.folder import Output, locked
@@ -225,15 +227,67 @@ def test_without_the_column_everything_is_read_and_nothing_remembered(built: Sit
     assert not (built.output / files.FINGERPRINTS).exists()
 
 
-def test_without_the_column_bytes_that_are_in_place_need_not_come_from_another_machine(built: Site) -> None:
-    built.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
-    built.build()
-    built.path(3).write_bytes(built.path(3).read_bytes())
-    with locked(built.output) as folder:
-        later = times.instant(AS_OF + timedelta(days=1))
-        last = LastDetails.load(folder, folder.manifest(), last_details.shape_of(built.config()), later)
-        found = last.digests({market_id(number): None for number in range(MARKETS)})
-    assert {*found} == {market_id(number) for number in range(MARKETS)} - {market_id(3)}, "somebody wrote that again"
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Has parts rendered as if by another machine; becomes the numbers of the markets whose details come from there."""
+    numbers = {market_id(number): number for number in range(MARKETS)}
+    found = list[int]()
+
+    def done(work: PartWork, part: Part, reader: Reader) -> StagedPart:
+        task = work.task(part, is_remote=True)
+        rendered = part_rendering.render(task, reader.reporting_to)
+        found[:] = [numbers[read.market.id] for read in rendered.details if read.body is not None]
+        return work.stage(part, task, rendered, reader.reporting_to)
+
+    monkeypatch.setattr("generator.builder.executors._done", done)
+    return found
+
+
+@pytest.mark.parametrize("has_versions", [False, True])
+def test_bytes_that_are_in_place_do_not_come_from_another_machine_and_damaged_ones_do(
+    site: Site, sent: list[int], *, has_versions: bool
+) -> None:
+    if not has_versions:
+        site.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
+    site.build()
+    assert sent == [*range(MARKETS)]
+    for number, damage in enumerate(DAMAGES.values()):
+        damage(site.path(number))
+    site.build()
+    assert sent == [*range(len(DAMAGES))]
+    assert_as_fresh(site)
+    site.build()
+    assert sent == []
+
+
+def test_a_detail_that_a_power_cut_made_shorter_comes_from_another_machine_again(site: Site, sent: list[int]) -> None:
+    site.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
+    site.build()
+    os.truncate(site.path(3), 10)
+    os.utime(site.output / files.REPORT)  # as if that was written later
+    site.build()
+    assert sent == [3]
+    assert_as_fresh(site)
+
+
+@pytest.mark.parametrize("has_versions", [False, True])
+def test_each_file_is_looked_at_once_for_another_machine(
+    site: Site, sent: list[int], monkeypatch: pytest.MonkeyPatch, *, has_versions: bool
+) -> None:
+    if not has_versions:
+        site.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
+    site.build()
+    looked = list[str]()
+    real = filesystem._file  # noqa: SLF001 - how often it is asked cannot be seen from outside
+
+    def file(path: str) -> os.stat_result | None:
+        looked.append(path)
+        return real(path)
+
+    monkeypatch.setattr(filesystem, "_file", file)
+    site.build()
+    assert sorted(looked) == [str(site.path(number)) for number in range(MARKETS)]
+    assert sent == []
 
 
 def test_a_full_build_and_other_settings_and_an_earlier_as_of_read_everything_and_the_next_build_nothing(
