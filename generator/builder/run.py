@@ -7,8 +7,8 @@ from datetime import datetime
 
 from generator import garbage
 from generator.api import keys, times
-from generator.builder import changes, disk_space, executors, guards, last_details, notices
-from generator.builder.collecting import Collected, Collector
+from generator.builder import changes, collecting, disk_space, executors, guards, last_details, notices
+from generator.builder.collecting import Collected
 from generator.builder.guards import BuildOverrides
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.excerpts import Excerpts
@@ -133,10 +133,12 @@ class _Run:
             survey = self._survey(reader)
         with stopwatch.stage("render"), self.folder.written_ahead() as ahead:
             last = self.last_details()
-            work = self._work(survey, last)
-            collector = Collector(survey, last, self.quarantine, self.remarks, self.details)
-            parts = executors.staged(work, reader, self.progress)
-            return collector.collect(self._watched(parts, ahead), times.instant(self.clock.as_of))
+            parts = executors.staged(self._work(survey, last), reader, self.progress)
+            found = collecting.collect(self._watched(parts, ahead), survey, last, times.instant(self.clock.as_of))
+        self.quarantine.add(found.quarantine)
+        self.remarks.extend(found.remarks)
+        self.details.add(found.counts)
+        return found
 
     def _survey(self, reader: Reader) -> Survey:
         """What must be known before parts are read. Raises SourceError for a bad schema, OutputError without room."""

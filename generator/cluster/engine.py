@@ -120,7 +120,7 @@ class Cluster:
     def __init__(self, client: Any, address: str) -> None:
         self._client = client
         self._address = address
-        self._require_workers(PATIENCE_S)
+        self._require_workers()
         self._require_python()
 
     def threads(self) -> int:
@@ -166,7 +166,7 @@ class Cluster:
             while flow.fill():
                 done, _ = wait(flow.running, timeout=_POLL_S, return_when=FIRST_COMPLETED)
                 if not done:
-                    self._require_workers(PATIENCE_S)
+                    self._require_workers()
                 for future in done:
                     yield from flow.take(future, self._body(future))
         finally:
@@ -182,15 +182,15 @@ class Cluster:
             # An error of Dask itself: those of calls are returned as results.
             raise ClusterError(f"cluster: {type(error).__name__}: {error}; {_REMEDY}") from error
 
-    def _require_workers(self, patience: float) -> None:
+    def _require_workers(self) -> None:
         if self._threads():
             return
         with self._asking():
             try:
-                self._client.wait_for_workers(1, timeout=patience)
+                self._client.wait_for_workers(1, timeout=PATIENCE_S)
             except TimeoutError as error:
                 raise ClusterError(
-                    f"cluster: the scheduler {self._address} has no worker, and none joined within {patience:g} s; "
+                    f"cluster: the scheduler {self._address} has no worker, and none joined within {PATIENCE_S:g} s; "
                     f"start some, and check the logs of those that exited; {_REMEDY}"
                 ) from error
 

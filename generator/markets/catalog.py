@@ -20,7 +20,7 @@ from generator.api.contract import (
     Sort,
     StatusFilter,
 )
-from generator.markets.categories import ONE_SPELLING, Spellings
+from generator.markets.categories import Spellings
 from generator.markets.fingerprint import Fingerprint, digest
 from generator.markets.quarantine import Fault
 from generator.search.words import Vocabulary
@@ -164,7 +164,7 @@ _rest_values: Final = attrgetter(*REST)
 _kept_values: Final = attrgetter(*_KEPT)
 #: What these fields are called on the wire.
 _KEYS: Final = {name: field.alias or name for name, field in PublicMarketListItem.model_fields.items()}
-_NO_REFUSALS: Final[Mapping[str, Fault]] = MappingProxyType({})
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class Catalog:
@@ -180,8 +180,8 @@ class Catalog:
         *,
         as_of: str,
         hidden: int,
-        refused_slugs: Mapping[str, Fault] = _NO_REFUSALS,
-        spellings: Spellings = ONE_SPELLING,
+        refused_slugs: Mapping[str, Fault] = _NONE,
+        spellings: Spellings = _NONE,
     ) -> None:
         # Sorted by id once: later sorts are stable, so ties stay in this order.
         self.markets = sorted(markets, key=lambda market: market.id)

@@ -4,8 +4,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from types import MappingProxyType
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 
@@ -15,8 +14,6 @@ from generator.markets.quarantine import Fault, Quarantine, printable
 
 #: The spelling that is shown, for each other spelling of the same name.
 Spellings = Mapping[str, str]
-
-ONE_SPELLING: Final[Spellings] = MappingProxyType({})
 
 
 def _is_no_slug(name: str) -> str:

@@ -19,8 +19,8 @@ class Columns:
     @classmethod
     def of(cls, markets: Sequence[Market]) -> "Columns":
         """These markets by column."""
-        found = dict(zip(Market._fields, zip(*markets, strict=True), strict=False))
-        return cls([found[name] for name in _NAMES] if markets else ())
+        columns = zip(Market._fields, zip(*markets, strict=True), strict=False)
+        return cls([values for name, values in columns if name in _NAMES])
 
     def markets(self, one: dict[str, str]) -> list[Market]:
         """The markets, sharing equal words and categories with all others through `one`, which it fills.
