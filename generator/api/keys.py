@@ -2,6 +2,9 @@
 
     v1/openapi.json                                                     the OpenAPI document
     v1/build.json                                                       what readers see: as-of, counts, version
+    v1/index.json                                                       what `/v1/` answers: where everything is
+    v1/llms.txt                                                         the API in a page, for language models
+    v1/feeds/<name>.json, v1/feeds/<name>.atom                          new markets and resolved ones
     v1/errors/<status>.json                                             error bodies that edges return verbatim
     v1/public/markets/snapshot.json                                     landing page groups
     v1/public/markets/detail/<first two of id>/<id>.json                one market
@@ -20,14 +23,25 @@ In the layout `chunks`:
 
 The search index has the keys of a list `all/search` in the layout `chunks`, in either layout.
 
+The downloads, `dumps` and `changes`, have generations like a list in `chunks`; their files are named by their content:
+
+    v1/<download>/head.json                                             the pointer to the newest files
+    v1/<download>/<generation>/index.json                               immutable: the same when it was the newest
+    v1/dumps/markets/<digest>.ndjson.gz, .parquet                       immutable: all listed markets
+    v1/dumps/history/<partition>/<digest>.parquet, v1/dumps/fills/...   immutable: histories and recent fills
+    v1/changes/<digest>.ndjson.gz                                       immutable: a step of the change feed
+
 `<list>` is `<status>/<sort>`, or `<status>.<category>/<sort>` for a category, given by its slug. The `<digest>` of a
 slug is taken in lower case: slugs may be longer than file names, and file systems disagree on case. Keys are relative
 to the output folder and to the bucket's prefix.
 """
 
 import hashlib
+import re
+from collections.abc import Mapping
 from typing import Final
 
+from generator.api import cursors
 from generator.api.contract import API_VERSION, Sort, StatusFilter
 from generator.config.settings import Config
 
@@ -39,8 +53,19 @@ SNAPSHOT: Final = f"{MARKETS}/snapshot.json"
 OPENAPI: Final = f"{API_VERSION}/openapi.json"
 BUILD: Final = f"{API_VERSION}/build.json"
 ERRORS: Final = f"{API_VERSION}/errors"
+SITE_INDEX: Final = f"{API_VERSION}/index.json"
+LLMS: Final = f"{API_VERSION}/llms.txt"
+FEEDS: Final = f"{API_VERSION}/feeds"
 
 CONTENT_TYPE: Final = "application/json; charset=utf-8"
+#: The types of objects that are not JSON, by extension.
+CONTENT_TYPES: Final[Mapping[str, str]] = {
+    ".gz": "application/gzip",
+    ".parquet": "application/vnd.apache.parquet",
+    ".atom": "application/atom+xml; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8",
+}
+FEED_TYPE: Final = "application/feed+json; charset=utf-8"
 #: A generation never changes, so the CDN keeps it for a year. Browsers, which no invalidation reaches, keep it for a
 #: minute, so that a takedown takes effect.
 IMMUTABLE: Final = "public, max-age=60, s-maxage=31536000, immutable"
@@ -64,7 +89,20 @@ CATEGORY_SEPARATOR: Final = "."
 SLUG_DIGEST_LENGTH: Final = 32
 #: Under which the search index has its keys; no sort has this name.
 SEARCH: Final = "all/search"
+#: The names of the downloads, which have generations and keys like lists; no list has such a name.
+DUMPS: Final = "dumps"
+CHANGES: Final = "changes"
+DOWNLOADS: Final = (DUMPS, CHANGES)
+#: The first letter of their generations.
+DOWNLOAD_LETTER: Final = "d"
+#: Files of downloads are stored compressed: compressing them again gains nothing, and would end ranges.
+_UNTOUCHED: Final = ", no-transform"
 _LIST_PARTS: Final = 2
+_FOLDERS: Final = tuple(f"{API_VERSION}/{name}/" for name in DOWNLOADS)
+_DOWNLOAD_HEADS: Final = tuple(f"{folder}{HEAD}" for folder in _FOLDERS)
+_DOWNLOAD_GENERATION: Final = re.compile(
+    rf"{API_VERSION}/({'|'.join(DOWNLOADS)})/{DOWNLOAD_LETTER}[0-9a-f]{{{cursors.GENERATION_LENGTH - 1}}}", re.ASCII
+)
 
 
 def list_name(status: StatusFilter, sort: Sort, category: str | None = None) -> str:
@@ -73,13 +111,13 @@ def list_name(status: StatusFilter, sort: Sort, category: str | None = None) -> 
 
 
 def list_prefix(list_name: str) -> str:
-    """The folder of a list: its first pages and its generations."""
-    return f"{LISTS}/{list_name}"
+    """The folder of a list or a download: its first pages and its generations."""
+    return f"{API_VERSION}/{list_name}" if list_name in DOWNLOADS else f"{LISTS}/{list_name}"
 
 
 def generation_prefix(list_name: str, generation: str) -> str:
     """The folder of one generation; it exists completely or not at all."""
-    return f"{LISTS}/{list_name}/{generation}"
+    return f"{list_prefix(list_name)}/{generation}"
 
 
 def page_folder(limit: int, position: int) -> str:
@@ -108,7 +146,9 @@ def index(list_name: str, generation: str) -> str:
 
 
 def chunk(list_name: str, digest: str) -> str:
-    """The key of a chunk of the list, named by the digest of its content."""
+    """The key of a chunk of the list, named by the digest of its content, or of a file of a download, by its name."""
+    if list_name in DOWNLOADS:
+        return f"{list_prefix(list_name)}/{digest}"
     return f"{list_prefix(list_name)}/{CHUNKS}/{digest[:2]}/{digest}.json"
 
 
@@ -133,6 +173,11 @@ def is_detail(key: str) -> bool:
     return key.startswith((f"{DETAILS}/", f"{SLUGS}/"))
 
 
+def feed(name: str, extension: str) -> str:
+    """The key of a feed, `new` or `resolved`, as `json` or `atom`."""
+    return f"{FEEDS}/{name}.{extension}"
+
+
 def error(status: int) -> str:
     """The key of the error body for `status`."""
     return f"{ERRORS}/{status}.json"
@@ -140,11 +185,18 @@ def error(status: int) -> str:
 
 def is_immutable(key: str) -> bool:
     """Whether the object is part of a generation, which never changes."""
-    return key.startswith(f"{LISTS}/") and not is_first_page(key)
+    return key.startswith((f"{LISTS}/", *_FOLDERS)) and not is_first_page(key)
+
+
+def is_download(key: str) -> bool:
+    """Whether the object is a file to take away: part of a dump, or a step of the change feed."""
+    return key.startswith(_FOLDERS) and not key.endswith(".json")
 
 
 def is_generation(folder: str) -> bool:
     """Whether `folder` is that of a generation."""
+    if folder.startswith(_FOLDERS):
+        return _DOWNLOAD_GENERATION.fullmatch(folder) is not None
     parts = folder.removeprefix(f"{LISTS}/").split("/")
     return folder.startswith(f"{LISTS}/") and len(parts) == _LIST_PARTS + 1 and parts[-1] not in (FIRST, CHUNKS)
 
@@ -157,11 +209,20 @@ def immutable_control(config: Config) -> str:
 def headers(key: str, immutable: str = IMMUTABLE) -> dict[str, str]:
     """The HTTP headers stored with the object; `immutable` is the Cache-Control of immutable ones."""
     control = immutable if is_immutable(key) else ERROR if key.startswith(f"{ERRORS}/") else MUTABLE
-    return {"Content-Type": CONTENT_TYPE, "Cache-Control": control}
+    return {"Content-Type": content_type(key), "Cache-Control": control + (_UNTOUCHED if is_download(key) else "")}
+
+
+def content_type(key: str) -> str:
+    """The Content-Type of the object."""
+    if key.endswith(".json"):
+        return FEED_TYPE if key.startswith(f"{FEEDS}/") else CONTENT_TYPE
+    return CONTENT_TYPES[f".{key.rpartition('.')[2]}"]
 
 
 def is_first_page(key: str) -> bool:
-    """Whether walks begin at the object: a first page, or the head that first pages are cut from."""
+    """Whether readers begin at the object: a first page, or the head of a list or a download."""
+    if key.startswith(_FOLDERS):
+        return key in _DOWNLOAD_HEADS
     below = key.removeprefix(f"{LISTS}/").split("/")[_LIST_PARTS:]
     return key.startswith(f"{LISTS}/") and below[:1] in ([FIRST], [HEAD])
 

@@ -9,12 +9,14 @@ from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
 import pydantic
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, Field, SecretStr, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from generator.config import passwords, targets
+from generator.config.downloads import Changes, Dumps, Feeds
 from generator.config.lists import Categories, Networks
 from generator.config.scalars import Command, Duration, File, Line, Share, WebUrl
+from generator.config.section import Section
 
 ENVIRONMENT_PREFIX: Final = "PUBLIC_MARKETS_"
 DEMO_DATABASE: Final = "sqlite:///demo.db"
@@ -70,12 +72,6 @@ def _cluster(address: str | None) -> str | None:
 HistoryPoints = Annotated[
     int, Field(ge=0, le=10_000, json_schema_extra={"not": {"const": 1}}), AfterValidator(_history_points)
 ]
-
-
-class Section(BaseModel):
-    """Base of all settings: no unknown keys, no coercion, immutable, and no values in errors."""
-
-    model_config = ConfigDict(allow_inf_nan=False, extra="forbid", frozen=True, hide_input_in_errors=True, strict=True)
 
 
 class Source(Section):
@@ -218,6 +214,9 @@ class Config(Section):
     rate_limit: RateLimit = Field(default_factory=RateLimit)
     guards: Guards = Field(default_factory=Guards)
     publish: Publish = Field(default_factory=Publish)
+    dumps: Dumps = Field(default_factory=Dumps)
+    changes: Changes = Field(default_factory=Changes)
+    feeds: Feeds = Field(default_factory=Feeds)
     prices: File | None = Field(None, description="JSON price list; null: the built-in one.")
     cluster: Annotated[Line | None, AfterValidator(_cluster)] = Field(
         None,
@@ -235,6 +234,21 @@ class Config(Section):
     def can_search(self) -> bool:
         """Whether there is an index for `q`."""
         return bool(self.search_texts)
+
+    @property
+    def has_parquet(self) -> bool:
+        """Whether dumps have Parquet files."""
+        return self.dumps.parquet and self.dumps.ndjson
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether there is a change feed, whose followers begin with the dump."""
+        return self.changes.enabled and self.dumps.ndjson
+
+    @property
+    def files_url(self) -> str:
+        """The address below which files of dumps and change feed are served."""
+        return self.dumps.base_url or self.base_url
 
     @property
     def is_local(self) -> bool:

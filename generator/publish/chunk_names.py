@@ -10,7 +10,7 @@ from typing import Final
 
 from pydantic_core import from_json
 
-from generator.api import keys
+from generator.api import downloads, keys
 from generator.publish.record import DamagedShardError, Published
 from generator.publish.stores.requests import with_retries
 from generator.publish.stores.store import Store
@@ -24,6 +24,12 @@ Names = Mapping[Pair, tuple[str, ...]]
 #: Reads the chunk names of the first generations, in order; None for one whose index is missing, if it is among the
 #: second ones, whose index may be.
 Read = Callable[[Sequence[Pair], Collection[Pair]], Iterable[tuple[str, ...] | None]]
+
+#: How the names are read in an index, except for those of lists.
+_READERS: Final[Mapping[str, Callable[[bytes], Sequence[str]]]] = {
+    keys.SEARCH: search_index.object_names,
+    **dict.fromkeys(keys.DOWNLOADS, downloads.names),
+}
 
 #: Between the first and the last position of chunks that the current generation has, too.
 _TO: Final = "-"
@@ -99,8 +105,7 @@ def of_index(store: Store, pair: Pair, *, may_be_gone: bool = False) -> tuple[st
 
 def _names_in(index: bytes, pair: Pair) -> tuple[str, ...]:
     """The chunk names in the index of this generation; raise ValueError if it is another's, or none."""
-    read: Callable[[bytes], Sequence[str]] = search_index.object_names if pair[0] == keys.SEARCH else chunks.names
-    names = tuple(read(index))
+    names = tuple(_READERS.get(pair[0], chunks.names)(index))
     entry = Current(generation=pair[1], count=from_json(index).get("count", 0), bytes=0, chunks=names)
     if not layouts.is_intact(pair[0], entry, keys.index(*pair), index):
         raise ValueError("another generation's")

@@ -10,6 +10,8 @@ REPORT: Final = "report.json"
 FINGERPRINTS: Final = "details.json"
 #: The shards of a large one.
 FINGERPRINT_SHARDS: Final = "details/"
+#: Where the parts of the newest dump begin, so that the next one can copy those that did not change.
+DUMP_PARTS: Final = "dumps.json"
 #: The blocked list, which a store holds under the same name.
 BLOCKED: Final = "blocked.json"
 #: The inspection page and the API documentation.

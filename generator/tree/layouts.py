@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final, TypeAlias, TypeVar
 
-from generator.api import cursors, keys
+from generator.api import cursors, downloads, keys
 from generator.tree import chunks, former_chunks, pages
 from generator.tree.generation import SEARCH_LETTER, ItemList, Weight
 from generator.tree.manifest import Current
@@ -135,11 +135,13 @@ def is_intact(list_name: str, generation: Current, key: str, body: bytes) -> boo
     if not _is_chunked(generation.generation):
         return True
     if key == keys.index(list_name, generation.generation):
-        if generation.generation.startswith(SEARCH_LETTER):
-            return generation.generation == name_of_index(body)
+        if generation.generation.startswith((SEARCH_LETTER, keys.DOWNLOAD_LETTER)):
+            return generation.generation == name_of_index(body, generation.generation[0])
         if generation.generation == chunks.generation_name(list_name, body):
             return True
         return body == former_chunks.index(list_name, generation.count, generation.chunks)
+    if list_name in keys.DOWNLOADS:
+        return downloads.is_named_by(key, body)
     return key == keys.chunk(list_name, chunks.name(body))
 
 
@@ -147,10 +149,10 @@ def _chunk_keys(list_name: str, names: Iterable[str]) -> Iterator[str]:
     return (keys.chunk(list_name, name) for name in names)
 
 
-def name_of_index(root: bytes) -> str:
-    """The name of the generation of the search index with this root."""
-    return SEARCH_LETTER + hashlib.sha256(root).hexdigest()[: cursors.GENERATION_LENGTH - 1]
+def name_of_index(root: bytes, letter: str = SEARCH_LETTER) -> str:
+    """The name of the generation of the search index, or of a download, with this root."""
+    return letter + hashlib.sha256(root).hexdigest()[: cursors.GENERATION_LENGTH - 1]
 
 
 def _is_chunked(generation: str) -> bool:
-    return generation.startswith((chunks.LETTER, SEARCH_LETTER))
+    return generation.startswith((chunks.LETTER, SEARCH_LETTER, keys.DOWNLOAD_LETTER))

@@ -32,8 +32,8 @@ Slugs: TypeAlias = Mapping[str, tuple[str, ...]]
 class Current(StoredModel):
     """The generation that a list's first pages lead to: `count` items, `bytes` in its immutable objects.
 
-    `chunks` are the names of its chunks in order, in the layout that has them. `is_index`: it is of the search index,
-    current or retired, so that an older program refuses it and does not take it for a list of pages.
+    `chunks` are the names of its chunks in order, in the layout that has them. `is_index`: it is of the search index or
+    a download, current or retired, so that an older program refuses it and does not take it for a list of pages.
     """
 
     generation: str
@@ -93,7 +93,8 @@ class Manifest(StoredModel):
     """One state of the output folder. `complete` is false while a build replaces files.
 
     `settings` are those that shape what is published. `is_clock_set`: the operator chose `as_of`. `is_demo`: its
-    markets are made up. `search` is the current search index, if there is one. `objects` maps the key of every mutable
+    markets are made up. `search` is the current search index, if there is one, and `downloads` has the current dump and
+    change feed, by name. `objects` maps the key of every mutable
     object to a digest of its bytes and headers. `markets` maps the id of every public market to its memberships in all
     generations that exist, and so to the lists that may hold it.
 
@@ -112,6 +113,7 @@ class Manifest(StoredModel):
     settings: Mapping[str, str] = {}
     lists: Mapping[str, Current]
     search: Current | None = Field(default=None, exclude_if=operator.not_)
+    downloads: Mapping[str, Current] = Field(default_factory=dict, exclude_if=operator.not_)
     retired: tuple[Retired, ...]
     objects: Mapping[str, str]
     markets: Memberships
@@ -122,8 +124,8 @@ class Manifest(StoredModel):
 
     def emptied(self) -> "Manifest":
         """The manifest of a folder without a build, otherwise like this one."""
-        nothing = {"complete": False, "lists": {}, "search": None, "retired": (), "objects": {}, "markets": {}}
-        return self.model_copy(update={**nothing, "slugs": {}})
+        nothing = {"complete": False, "lists": {}, "search": None, "downloads": {}, "retired": ()}
+        return self.model_copy(update={**nothing, "objects": {}, "markets": {}, "slugs": {}})
 
     def details(self, market_id: str) -> Iterator[str]:
         """Every key of the market's detail."""
@@ -139,8 +141,8 @@ class Manifest(StoredModel):
         return {(name, current.generation): current for name, current in self.all_lists().items()}
 
     def all_lists(self) -> Lists:
-        """The current generation of every list, and of the search index, whose keys are those of a list."""
-        return {**self.lists, keys.SEARCH: self.search} if self.search else self.lists
+        """The current generation of every list, and of what has generations like a list: search index, downloads."""
+        return {**self.lists, **({keys.SEARCH: self.search} if self.search else {}), **self.downloads}
 
     def generations(self) -> dict[tuple[str, str], Current]:
         """Every generation that exists, by list and name."""
@@ -152,6 +154,7 @@ class Manifest(StoredModel):
         update = {
             "lists": {name: current.with_chunks(names(name, current)) for name, current in self.lists.items()},
             "search": self.search and self.search.with_chunks(names(keys.SEARCH, self.search)),
+            "downloads": {name: current.with_chunks(names(name, current)) for name, current in self.downloads.items()},
             "retired": tuple(entry.with_chunks(names(entry.list, entry)) for entry in self.retired),
         }
         return self.model_copy(update=update)

@@ -57,6 +57,12 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "publish.cloudfront_distribution": None,
         "publish.purge_command": None,
         "publish.cache_fill": timedelta(seconds=60),
+        "dumps.ndjson": True,
+        "dumps.parquet": False,
+        "dumps.base_url": None,
+        "changes.enabled": True,
+        "feeds.enabled": True,
+        "feeds.market_url": None,
         "prices": None,
         "metrics": None,
     }
