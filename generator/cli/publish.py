@@ -129,5 +129,7 @@ def withdraw_hidden(publication: Publication, refusal: PublicMarketsError) -> No
         # The run ends with the refusal; this comes on top.
         LOG.warning("hidden markets could not be withdrawn either: %s", error)
     else:
+        for warning in tally.warnings:
+            LOG.warning("%s", warning)
         if tally.deleted:
             LOG.warning("hidden markets were still withdrawn: %s deleted", counted(tally.deleted, "object"))

@@ -169,6 +169,11 @@ class Publish(Section):
     purge_command: Command | None = Field(
         None, description="Command that purges another CDN after a withdrawal; the address is appended; null: none."
     )
+    notify_command: Command | None = Field(
+        None,
+        description="Command to run after a publish with changes; the newest change step and the feed's address are "
+        "appended; null: none.",
+    )
     cache_fill: Duration = Field(
         timedelta(seconds=60),
         ge=timedelta(0),
@@ -268,7 +273,9 @@ def _fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Fie
 #: Every setting by its dotted key; a FieldInfo knows its default and description.
 KEYS: Final[Mapping[str, FieldInfo]] = dict(_fields(Config))
 #: The keys whose value may be a list.
-LISTS: Final = frozenset({"categories", "publish.purge_command", "rate_limit.trusted_proxies"})
+LISTS: Final = frozenset(
+    {"categories", "publish.notify_command", "publish.purge_command", "rate_limit.trusted_proxies"}
+)
 #: The keys that hold other keys.
 SECTIONS: Final = frozenset(key.partition(".")[0] for key in KEYS if "." in key)
 

@@ -1,27 +1,21 @@
 """Invalidates the CDN after a withdrawal: through CloudFront's API, or by a command the operator configured."""
 
-import os
 import secrets
-import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Final
 
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
 from generator.errors import StoreError
+from generator.publish.commands import CommandError, Runner
 
 #: CloudFront caches by the rewritten path, which may have a prefix; one wildcard counts as one path.
 _EVERYTHING: Final = "/*"
 #: The longest wait for CloudFront or the command, and how often the lease is looked at meanwhile.
 _PATIENCE_S: Final = 15 * 60
 _STEP_S: Final = 1.0
-#: What the purge command inherits: where things are, locale, proxies, and its own secrets. Never those of the database
-#: and the store, which a program that talks to a CDN has no use for.
-_INHERITED: Final = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR")
-_INHERITED_PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
-_INHERITED_PREFIXES: Final = ("LC_", "PURGE_")
 
 
 def is_configured(config: Config) -> bool:
@@ -121,48 +115,11 @@ class _CloudFront:
 
 
 def _run(command: list[str], keep_lease: Callable[[], object]) -> None:
+    runner = Runner("PURGE_", _PATIENCE_S, _STEP_S, keep_lease)
     try:
-        with subprocess.Popen(  # noqa: S603 - the operator's own
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            errors="replace", env=_environment(),
-        ) as process:  # fmt: skip
-            output = _awaited(process, command, keep_lease)
-    except OSError as error:
-        raise _failed(command, f": {(error.strerror or str(error)).lower()}") from error
-    if process.returncode:
-        last = output.strip().splitlines()[-1:] or ["no output"]
-        raise _failed(command, f" ended with {process.returncode} ({last[0]})")
-
-
-def _awaited(process: subprocess.Popen[str], command: list[str], keep_lease: Callable[[], object]) -> str:
-    """The errors that the process wrote, or else its output; it is killed if it takes too long or the lease is lost."""
-    try:
-        return _output(process, command, keep_lease)
-    except BaseException:
-        process.kill()
-        raise
-
-
-def _output(process: subprocess.Popen[str], command: list[str], keep_lease: Callable[[], object]) -> str:
-    until = time.monotonic() + _PATIENCE_S
-    while time.monotonic() <= until:
-        with suppress(subprocess.TimeoutExpired):
-            output, errors = process.communicate(timeout=_STEP_S)
-            return errors or output
-        keep_lease()
-    raise _failed(command, f" did not end within {_PATIENCE_S / 60:.0f} minutes")
-
-
-def _environment() -> dict[str, str]:
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name in _INHERITED or name.upper() in _INHERITED_PROXIES or name.startswith(_INHERITED_PREFIXES)
-    }
-
-
-def _failed(command: list[str], what: str) -> StoreError:
-    return StoreError(
-        f"publish.purge_command: {command[0]}{what}; copies of withdrawn markets may remain in the CDN; "
-        "fix the command, then run publish again"
-    )
+        runner.run(command)
+    except CommandError as error:
+        raise StoreError(
+            f"publish.purge_command: {error}; copies of withdrawn markets may remain in the CDN; fix the command, then "
+            "run publish again"
+        ) from error

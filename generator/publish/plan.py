@@ -112,6 +112,11 @@ class Plan:
         return bool(self.generations) or any(step.key != keys.BUILD for step in self.uploads)
 
     @property
+    def is_news(self) -> bool:
+        """Whether readers see more than another as-of afterwards."""
+        return bool(self.generations) or any(key != keys.BUILD for key in self.touched())
+
+    @property
     def steps(self) -> int:
         """The number of objects to upload or delete."""
         immutable = sum(step.objects for step in (*self.generations, *self.due))

@@ -7,6 +7,7 @@
     check     the blocked list again: a takedown may wait for the lease, or have been killed while it waited
     sweep     generations that are due are deleted, cached copies invalidated
     release   the record says that nobody is at work
+    notify    followers are told, by a command
 
 A run that ends anywhere leaves a record from which the next one finishes the work. Every put of the record or of a
 mutable object is conditional, so one of two concurrent publishers is refused.
@@ -20,9 +21,9 @@ from generator.api.times import instant
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError
 from generator.progress import Progress
-from generator.publish import blocklist, etags, invalidation, store_checks
+from generator.publish import blocklist, etags, invalidation, notification, store_checks
 from generator.publish import plan as planning
-from generator.publish.apply import Applier, Rehearsing, Tally
+from generator.publish.apply import Applier, Tally
 from generator.publish.audit import audit, late, stray_details, unreached
 from generator.publish.content import Content
 from generator.publish.copies import Copies
@@ -83,6 +84,8 @@ class Publisher:
         self._unreached: frozenset[tuple[str, str]] = frozenset()
         self._has_intended = False
         self._is_audited = False
+        #: Whether readers see something new, of which nobody was told.
+        self._is_news = False
         self.content = content
         self.tally = Tally()
         self._applier = self._applies(self._store, self._lease, content.folder, progress, self.tally)
@@ -150,11 +153,22 @@ class Publisher:
         """Carry out the plan, and those for what comes up in the meantime; then clean up and release the record."""
         if self._is_done(plan):
             return
+        # A run that was cut short after its commit told nobody.
+        self._is_news = self._record().work is not None
         self._progress.start(plan.steps)
         plan = self._carry_out(plan)
         while (amended := self._amended(plan)) is not None:
             plan = self._carry_out(amended)
-        self._finish(plan)
+        try:
+            self._finish(plan)
+        except PublicMarketsError:
+            self._notify()  # what failed came after the commit
+            raise
+        self._notify()
+
+    def _notify(self) -> None:
+        if self._is_news:
+            self.tally.warnings += notification.send(self._config, self._record().built)
 
     def _is_done(self, plan: Plan) -> bool:
         published = self._lease.published
@@ -221,6 +235,7 @@ class Publisher:
                 "are_versions_kept": plan.purges,
             }
         )
+        self._is_news |= plan.is_news
         has_shards = self._lease.is_sharded or self._may_find_shards or published.abandoned
         has_more = plan.due or plan.purges or has_shards
         if plan.shows_markets or has_more:
@@ -271,29 +286,6 @@ class Publisher:
         self._lease.release(swept)
         self.tally.warnings += copies.warnings
         copies.require_ended()
-
-
-class Rehearsal(Publisher):
-    """A dry run: carries out its plan on a store that only pretends to write, and leaves everything else alone."""
-
-    _applies = Rehearsing
-
-    def prepare(self) -> None:
-        """Probe nothing: that takes writes."""
-
-    def publish(self, plan: Plan) -> None:
-        """Count what the plan would do."""
-        if self._is_done(plan):
-            return
-        self._progress.start(plan.steps)
-        self._applier.sweep(self._carry_out(plan))
-
-    def _commit(self, plan: Plan, before: Published, put: Mapping[str, str]) -> None:
-        """Leave the record alone: computing its new ETags would mean reading all the old ones."""
-
-    def _blocked_since(self, plan: Plan) -> frozenset[str]:  # noqa: ARG002 - the publisher's
-        """None: a dry run takes nothing out."""
-        return frozenset()
 
 
 def _as_due(step: GenerationStep, now: str) -> Retired:

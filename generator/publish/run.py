@@ -15,7 +15,8 @@ from generator.publish.content import BuiltFolder, DryFolder
 from generator.publish.guards import LiftedGuards
 from generator.publish.lease import Lease, PretendedLease
 from generator.publish.plan import Plan
-from generator.publish.protocol import Extras, Publisher, Rehearsal, Target
+from generator.publish.protocol import Extras, Publisher, Target
+from generator.publish.rehearsal import Rehearsal
 from generator.publish.stores.requests import explaining_outage
 from generator.publish.stores.store import DryRun, Store
 from generator.tree import files, layouts

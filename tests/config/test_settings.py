@@ -56,6 +56,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "publish.lease": timedelta(minutes=5),
         "publish.cloudfront_distribution": None,
         "publish.purge_command": None,
+        "publish.notify_command": None,
         "publish.cache_fill": timedelta(seconds=60),
         "dumps.ndjson": True,
         "dumps.parquet": False,

@@ -209,7 +209,7 @@ def test_a_command_is_ended_when_the_lease_is_lost(tmp_path: Path, monkeypatch: 
 def test_a_command_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(invalidation, "_STEP_S", 0.02)
     monkeypatch.setattr(invalidation, "_PATIENCE_S", 0.1)
-    with pytest.raises(StoreError, match="purge_command: sh did not end within 0 minutes; copies of withdrawn"):
+    with pytest.raises(StoreError, match=r"purge_command: sh did not end within 0\.1 seconds; copies of withdrawn"):
         Cdn(make_config(tmp_path, publish__purge_command="sh -c 'exec sleep 30'"), nothing).invalidate()
 
 

@@ -1,0 +1,86 @@
+"""Runs the operator's commands: bounded in time, ended with all their children, and without secrets of others."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from generator.wording import counted
+
+#: What commands inherit: where things are, locale, proxies, and variables of their own. Never secrets of the database
+#: and the store, which a program that talks to a CDN or to followers has no use for.
+_INHERITED: Final = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR")
+_INHERITED_PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+_LOCALE: Final = "LC_"
+_MINUTE_S: Final = 60
+
+
+class CommandError(Exception):
+    """A command that failed; the message says which program, and how."""
+
+
+@dataclass(frozen=True)
+class Runner:
+    """How a command runs: for `patience` seconds at most, with the environment variables that begin with `prefix`.
+
+    `meanwhile` is called every `step` seconds; what it raises ends the command.
+    """
+
+    prefix: str
+    patience: float
+    step: float = 1.0
+    meanwhile: Callable[[], object] = lambda: None
+
+    def run(self, command: Sequence[str]) -> None:
+        """Run the program with its arguments; raise CommandError unless it ends with 0 in time."""
+        try:
+            with subprocess.Popen(  # noqa: S603 - the operator's own
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                errors="replace", env=self._environment(), start_new_session=True,
+            ) as process:  # fmt: skip
+                output = self._awaited(process, command)
+        except OSError as error:
+            raise CommandError(f"{command[0]}: {(error.strerror or str(error)).lower()}") from error
+        if process.returncode:
+            last = output.strip().splitlines()[-1:] or ["no output"]
+            raise CommandError(f"{command[0]} ended with {process.returncode} ({last[0]})")
+
+    def _awaited(self, process: subprocess.Popen[str], command: Sequence[str]) -> str:
+        """The errors that the process wrote, or else its output; killed if it takes too long or `meanwhile` raises."""
+        try:
+            return self._output(process, command)
+        except BaseException:
+            _kill(process)
+            raise
+
+    def _output(self, process: subprocess.Popen[str], command: Sequence[str]) -> str:
+        until = time.monotonic() + self.patience
+        while (left := until - time.monotonic()) > 0:
+            with suppress(subprocess.TimeoutExpired):
+                output, errors = process.communicate(timeout=min(self.step, left))
+                return errors or output
+            self.meanwhile()
+        raise CommandError(f"{command[0]} did not end within {_shown(self.patience)}")
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            name: value
+            for name, value in os.environ.items()
+            if name in _INHERITED or name.upper() in _INHERITED_PROXIES or name.startswith((_LOCALE, self.prefix))
+        }
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """Kill the process and its children: all have the session that it began."""
+    with suppress(ProcessLookupError, PermissionError):  # the latter on macOS, if all have ended
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _shown(seconds: float) -> str:
+    if seconds % _MINUTE_S:
+        return counted(seconds, "second", "g")
+    return counted(seconds / _MINUTE_S, "minute", "g")

@@ -1,0 +1,180 @@
+"""`publish.notify_command`: run after whatever readers can see, with the newest change step; never a reason to fail."""
+
+import json
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from generator.api import keys
+from generator.publish import notification
+from generator.publish.lease import Lease
+from generator.tree.manifest import Current, Manifest
+from tests.support.builds import make_config
+from tests.support.publishing import FIRST, FX, Site, hour
+from tests.support.rows import market_id
+
+FEED = "http://127.0.0.1:8000/v1/changes/head.json"
+COMPLETE = "the publish is complete, but followers may not know yet"
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """The file into which the command of `told` writes."""
+    return tmp_path / "notes"
+
+
+@pytest.fixture
+def command(notes: Path) -> str:
+    """A command that notes a line of JSON: its last two arguments."""
+    program = f"import json, sys; print(json.dumps(sys.argv[-2:]), file=open({str(notes)!r}, 'a'))"
+    return shlex.join([sys.executable, "-S", "-c", program, "told"])
+
+
+def told(notes: Path) -> list[list[str]]:
+    return [json.loads(line) for line in notes.read_text("utf-8").splitlines()] if notes.exists() else []
+
+
+def published(site: Site) -> list[str]:
+    """What the command must be told of what is published."""
+    feed = site.record().built.downloads.get(keys.CHANGES)
+    return ["", ""] if feed is None else [feed.chunks[-1] if feed.chunks else "", FEED]
+
+
+def test_followers_are_told_of_the_newest_step_and_of_where_the_feed_is(site: Site, command: str, notes: Path) -> None:
+    site.edit(1, question="Else?")
+    result = site.done("rebuild", "--as-of", hour(1), publish__notify_command=command)
+    assert told(notes) == [published(site)]
+    assert result.stderr == ""
+
+
+def test_nobody_is_told_when_nothing_changed(site: Site, command: str, notes: Path) -> None:
+    site.done("publish", publish__notify_command=command)
+    site.done("rebuild", "--as-of", hour(1), publish__notify_command=command)
+    assert told(notes) == [], "only build.json differs"
+    site.done("publish", "--purge-retired", publish__notify_command=command)
+    assert told(notes) == [], "only what was retired is gone"
+
+
+def test_a_dry_run_tells_nobody(site: Site, command: str, notes: Path) -> None:
+    site.edit(1, question="Else?")
+    site.done("rebuild", "--dry-run", "--as-of", hour(1), publish__notify_command=command)
+    assert told(notes) == []
+
+
+def test_a_takedown_tells_followers_of_the_new_session(site: Site, command: str, notes: Path) -> None:
+    site.edit(1, question="Else?")
+    site.done("rebuild", "--as-of", hour(1))
+    site.done("takedown", market_id(1), publish__notify_command=command)
+    assert told(notes) == [published(site)]
+    site.done("takedown", market_id(1), publish__notify_command=command)
+    assert len(told(notes)) == 1
+
+
+@pytest.mark.parametrize(
+    ("steps", "arguments"),
+    [
+        (("1" * 32 + ".ndjson.gz", "2" * 32 + ".ndjson.gz"), ["2" * 32 + ".ndjson.gz", FEED]),
+        ((), ["", FEED]),
+        (None, ["", ""]),
+    ],
+)
+def test_the_arguments_are_the_newest_step_and_the_feeds_address_as_far_as_there_are_any(
+    tmp_path: Path, command: str, notes: Path, steps: tuple[str, ...] | None, arguments: list[str]
+) -> None:
+    downloads = {} if steps is None else {keys.CHANGES: Current(generation="d" * 12, count=2, bytes=9, chunks=steps)}
+    published = Manifest(
+        complete=True, as_of=FIRST, version="1", variant="core", layout="pages", lists={}, downloads=downloads,
+        retired=(), objects={}, markets={},
+    )  # fmt: skip
+    assert notification.send(make_config(tmp_path, publish__notify_command=command), published) == []
+    assert told(notes) == [arguments]
+
+
+def test_the_command_runs_when_the_lease_is_released_and_the_cdn_invalidated(
+    site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    purged, seen = tmp_path / "purged", list[tuple[object, bool]]()
+
+    def send(*_: object) -> list[str]:
+        seen.append((site.record().work, purged.exists()))
+        return ["a warning"]
+
+    monkeypatch.setattr(notification, "send", send)
+    site.edit(FX, is_listed=0)
+    result = site.done("rebuild", "--as-of", hour(1), publish__purge_command=f"sh -c 'touch {purged}'")
+    assert seen == [(None, True)]
+    assert "WARNING: a warning" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("sh -c 'echo first; echo no route >&2; exit 7'", "sh ended with 7 (no route)"),
+        ("no-such-command --all", "no-such-command: no such file or directory"),
+    ],
+)
+def test_a_failure_is_a_warning_and_no_failure_of_the_publish(site: Site, line: str, reason: str) -> None:
+    site.edit(1, question="Else?")
+    result = site.done("rebuild", "--as-of", hour(1), publish__notify_command=line)
+    assert f"WARNING: publish.notify_command: {reason}; {COMPLETE}" in result.stderr
+    site.check()
+
+
+def test_a_command_that_hangs_is_killed_with_its_children(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notification, "_PATIENCE_S", 0.2)
+    late, child = tmp_path / "late", tmp_path / "child"
+    site.edit(1, question="Else?")
+    line = f"sh -c '(sleep 1; touch {late}) & echo $! > {child}; wait'"
+    begin = time.monotonic()
+    result = site.done("rebuild", "--as-of", hour(1), publish__notify_command=line)
+    assert f"WARNING: publish.notify_command: sh did not end within 0.2 seconds; {COMPLETE}" in result.stderr
+    number = int(child.read_text())
+    while Path(f"/proc/{number}").exists() and time.monotonic() < begin + 10:
+        time.sleep(0.01)  # an orphan stays until its new parent reaps it
+    assert not late.exists()
+
+
+def test_the_command_gets_no_secrets_but_its_own(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PGPASSWORD", "AWS_SECRET_ACCESS_KEY", "PURGE_TOKEN", "NOTIFY_TOKEN"):
+        monkeypatch.setenv(name, f"secret of {name}")
+    notes = tmp_path / "environment"
+    program = f"import os, json; json.dump(dict(os.environ), open({str(notes)!r}, 'w'))"
+    site.edit(1, question="Else?")
+    site.done("rebuild", "--as-of", hour(1), publish__notify_command=shlex.join([sys.executable, "-c", program]))
+    given = json.loads(notes.read_text("utf-8"))
+    assert [name for name, value in given.items() if "secret" in value] == ["NOTIFY_TOKEN"]
+    assert given["PATH"] == os.environ["PATH"]
+
+
+def test_the_publish_that_finishes_the_work_of_a_killed_one_tells_followers(
+    site: Site, command: str, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class KilledError(BaseException):
+        pass
+
+    def die(*_: object) -> None:
+        raise KilledError
+
+    site.edit(1, question="Else?")
+    with monkeypatch.context() as patch:
+        patch.setattr(Lease, "release", die)  # after the commit
+        with pytest.raises(KilledError):
+            site.run("rebuild", "--as-of", hour(1), publish__notify_command=command)
+    assert site.record().built.complete
+    assert told(notes) == []
+    monkeypatch.setattr("generator.publish.process_identity.has_ended", lambda _: True)
+    site.done("publish", publish__notify_command=command)
+    assert told(notes) == [published(site)]
+
+
+def test_followers_are_told_although_the_cdn_could_not_be_invalidated(site: Site, command: str, notes: Path) -> None:
+    site.edit(FX, is_listed=0)
+    result = site.run("rebuild", "--as-of", hour(1), publish__notify_command=command, publish__purge_command="false")
+    assert result.exit_code == 1
+    assert len(told(notes)) == 1
