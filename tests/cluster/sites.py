@@ -23,6 +23,8 @@ HELD: Final = "orders"
 _SHOWN: Final = 3
 #: A file's time of modification, in ns.
 _WRITTEN: Final = re.compile(rb"\b1[0-9]{18}\b")
+#: In a store's record, when a run last tried whether the store keeps its promises.
+_PROBED: Final = re.compile(rb'"probedAt":"[^"]+"')
 _DIGEST: Final = re.compile(rb"\b[0-9a-f]{24}\b")
 _URL: Final = "PUBLIC_MARKETS_SOURCE__URL"
 _WAITING: Final = "FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock' AND wait_event = 'advisory'"
@@ -42,25 +44,37 @@ class Site:
     def output(self, name: str) -> Path:
         return self.folder / name / "output"
 
-    def words(self, cluster: str | None, name: str, as_of: str = NOW) -> list[str]:
-        """The command line of a build into the folder of this name."""
+    def store(self, name: str) -> Path:
+        """Where rebuilds publish."""
+        return self.folder / name / "store"
+
+    def words(self, command: str, cluster: str | None, name: str, as_of: str = NOW) -> list[str]:
+        """The command line of a build, or a rebuild, into the folder of this name."""
         settings = {
             "source.schema": self.schema,
             "source.audit": "0",
             "output": str(self.output(name)),
+            "publish.target": str(self.store(name)),
             **self.settings,
         }
         if cluster:
             settings["cluster"] = cluster
         self.output(name).parent.mkdir(exist_ok=True)
         pairs = (f"{key}={value}" for key, value in settings.items())
-        return ["build", "--as-of", as_of, *(word for pair in pairs for word in ("--set", pair))]
+        return [command, "--as-of", as_of, *(word for pair in pairs for word in ("--set", pair))]
 
     def begin(
-        self, cluster: str | None, name: str = "cluster", *, as_of: str = NOW, url: str = "", is_fresh: bool = False
+        self,
+        cluster: str | None,
+        name: str = "cluster",
+        *,
+        command: str = "build",
+        as_of: str = NOW,
+        url: str = "",
+        is_fresh: bool = False,
     ) -> Running:
         """Begin a build; without a cluster, by forked workers."""
-        words = self.words(cluster, name, as_of)
+        words = self.words(command, cluster, name, as_of)
         return commands.begin(*words, cwd=self.folder, is_fresh=is_fresh, **{_URL: url or self.rows.url})
 
     def build(self, cluster: str | None, name: str = "cluster", *, as_of: str = NOW) -> dict[str, bytes]:
@@ -68,6 +82,12 @@ class Site:
         ended = self.begin(cluster, name, as_of=as_of).wait()
         assert ended.returncode == 0, ended.stderr
         return everything(self.output(name))
+
+    def rebuild(self, cluster: str | None, name: str) -> dict[str, bytes]:
+        """Rebuild, which must succeed; return the whole store."""
+        ended = self.begin(cluster, name, command="rebuild").wait()
+        assert ended.returncode == 0, ended.stderr
+        return {key: _PROBED.sub(b'"probedAt":""', body) for key, body in files(self.store(name), "").items()}
 
     def execute(self, statement: str, *values: Any) -> list[Any]:
         cursor = self.rows.connection.execute(statement, values)
@@ -138,8 +158,23 @@ def local_ports(pid: int) -> set[int]:
     for link in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(OSError):
             own.add(link.readlink().name)
-    sockets = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
-    return {int(found[1].partition(":")[2], 16) for found in sockets if f"socket:[{found[9]}]" in own}
+    return {_port(found[1]) for found in _sockets() if f"socket:[{found[9]}]" in own}
+
+
+def has_unread(port: int, running: Running) -> bool:
+    """Whether a command has sent something to a local port that nobody has read yet."""
+    own = local_ports(running.pid)
+    unread = ((found, int(found[4].partition(":")[2], 16)) for found in _sockets() if _port(found[1]) == port)
+    return any(size and _port(found[2]) in own for found, size in unread)
+
+
+def _sockets() -> Iterator[list[str]]:
+    """Every TCP socket of this machine: the words of its line in proc(5)."""
+    return (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+
+
+def _port(address: str) -> int:
+    return int(address.partition(":")[2], 16)
 
 
 def everything(output: Path) -> dict[str, bytes]:

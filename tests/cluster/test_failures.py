@@ -5,7 +5,6 @@ import re
 import shutil
 import signal
 import socket
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -17,13 +16,15 @@ import pytest
 from generator.cluster import engine
 from generator.program import this_program
 from generator.source.reader import Reader
+from generator.tree.folder import locked
 from tests.cluster.relay import relayed
-from tests.cluster.sites import Site, assert_same, everything
+from tests.cluster.sites import Site, assert_same, everything, has_unread
 from tests.support.builds import ROOT
 from tests.support.cluster import Cluster, running
 from tests.support.commands import Running
 from tests.support.postgres import PASSWORD, Server
 from tests.support.servers import free_port
+from tests.support.waiting import wait_until
 
 LATER: Final = "2026-01-31T13:00:00.000Z"
 _URL: Final = "PUBLIC_MARKETS_SOURCE__URL"
@@ -93,9 +94,21 @@ def test_a_scheduler_that_is_killed_while_it_is_asked_for_its_workers(
         begun = begin(unchanged, cluster.address)
         unchanged.worker_at_gate(cluster, begun)
         os.kill(cluster.scheduler.pid, signal.SIGSTOP)
-        time.sleep(0.5)  # by when it has been asked; if not, this test passes
+        wait_until(lambda: has_unread(cluster.port, begun))
         cluster.scheduler.kill()
         assert f"the scheduler {cluster.address} went away" in sentence(begun)
+
+
+def test_an_interrupt_while_workers_render(unchanged: Site, workers: Cluster) -> None:
+    with unchanged.held():
+        begun = begin(unchanged, workers.address, is_fresh=True)
+        unchanged.worker_at_gate(workers, begun)
+        os.kill(begun.pid, signal.SIGINT)
+        ended = begun.wait()
+    assert ended.returncode == 1
+    assert ended.stderr.split() == ["Aborted!"]
+    with locked(unchanged.output("cluster")):
+        pass  # nobody else has it
 
 
 # ── workers ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pytest
 
+from generator.api import keys
 from generator.cluster import engine
 from tests.cluster.sites import Site, assert_same, everything
 from tests.support.builds import EXTENDED
@@ -53,6 +54,15 @@ def test_bytes_equal_those_of_forked_workers_in_a_first_build_and_after_changes(
     later = site.build(workers.address, as_of=LATER)
     assert_same(later, site.build(None, "forked", as_of=LATER))
     assert b"Edited?" in later["report.json"] + later["index.html"]
+
+
+def test_a_rebuild_publishes_what_one_with_forked_workers_does(
+    demo: Site, workers: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(demo.settings, "layout", "chunks")  # which makes fewer objects
+    published = demo.rebuild(workers.address, "rebuilt")
+    assert keys.BUILD in published
+    assert_same(published, demo.rebuild(None, "rebuilt by forked"))
 
 
 def assert_like_forked(demo: Site, name: str) -> None:

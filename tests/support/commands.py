@@ -130,7 +130,8 @@ def _carried_out(job: dict[str, Any], *outputs: int) -> int:
 
 
 def _enter(job: dict[str, Any], *outputs: int) -> None:
-    """Have the files that a command begins with, its working directory, and its time."""
+    """Have the files that a command begins with, its working directory, and its time; an interrupt ends it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background ignores them
     signal.alarm(_TIMEOUT_S)
     for stream, file in enumerate((os.open(os.devnull, os.O_RDONLY), *outputs)):
         os.dup2(file, stream)
