@@ -34,6 +34,7 @@ MAY_IMPORT: Final[Mapping[str, set[str]]] = {
     "demo": {"api"},
     "cost": {"tree", "api", "config"},
     "search": {"tree", "api"},
+    "downloads": {"api"},
     "edge": {"search", "tree", "api", "config"},
     "cluster": set(),
     "builder": {"cluster", "search", "source", "markets", "edge", "cost", "tree", "api", "config"},
@@ -67,7 +68,7 @@ OWNERS: Final[Mapping[str, set[str]]] = {
 }  # fmt: skip
 #: Packages and modules that do no I/O and use neither clock nor randomness: results depend on arguments alone.
 PURE: Final = {
-    "api", "markets", "search", "errors", "findings", "wording",
+    "api", "downloads", "markets", "search", "errors", "findings", "wording",
     "builder.artifacts", "builder.guards", "builder.inspection.excerpts",
     "builder.notices", "builder.search_index", "cost.estimate", "demo.texts", "edge.cloudflare", "edge.cloudfront",
     "edge.nginx", "edge.responses", "publish.plan", "publish.record", "publish.reindex", "source.grouping",

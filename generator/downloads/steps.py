@@ -1,0 +1,168 @@
+"""Steps of the change feed: what changed from one dump to the next. Pure.
+
+    {"gone":"<SHA-256 digest of the id>"}       first the markets that are gone, by digest
+    {"id":"…","prob":0.5,"volume":12.5}         then the new and changed ones, ascending by id
+
+A changed market has its new values only, in the order of the dump and exactly as written there; a new one has all its
+properties. One whose property names changed is gone and then new. A step never says what a value was before.
+
+A market that is withdrawn is removed from all steps that are kept: a later one says that it is gone, which does not
+tell anybody its id who did not know it.
+"""
+
+import hashlib
+import zlib
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import takewhile
+from typing import Final, Protocol, TypeVar
+
+from generator.api import times
+from generator.downloads import market_lines, segments
+from generator.downloads.dump import Changed
+
+#: How long steps are kept at most.
+LIFETIME: Final = timedelta(days=7)
+_GONE: Final = b'{"gone":"'
+_GONE_END: Final = b'"}'
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenStep:
+    """A finished step: digest and size of the file, and its lines."""
+
+    sha256: str
+    size: int
+    count: int
+
+
+class _Kept(Protocol):
+    @property
+    def as_of(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+
+
+_KeptT = TypeVar("_KeptT", bound=_Kept)
+
+
+class StepWriter:
+    """Makes a step of changes that come ascending by id, and writes it when closed.
+
+    It holds what it made, compressed. A step of more than `limit` bytes is given up: give the size of the dump, since
+    a heavier step is not kept.
+    """
+
+    def __init__(self, write: Callable[[bytes], object], limit: int | None = None) -> None:
+        self._write = write
+        self._limit = limit
+        self._gone = list[bytes]()
+        self._compressing = segments.compressor()
+        self._pieces = list[bytes]()
+        self._size = self._count = 0
+        self.is_given_up = False
+
+    def add(self, change: Changed) -> None:
+        """Add a market's change."""
+        if self.is_given_up:
+            return
+        is_gone, line = _difference(change)
+        if is_gone:
+            self._gone.append(_gone_line(change.id))
+        if line is not None:
+            self._hold(self._compressing.compress(line + b"\n"))
+        self._count += is_gone + (line is not None)
+        self._give_up_beyond()
+
+    def close(self) -> WrittenStep | None:
+        """Write the step; None if nothing changed, or if it was given up."""
+        gone = b"".join([line + b"\n" for line in sorted(self._gone)])
+        first = segments.compress(gone) if gone else b""
+        self._hold(self._compressing.flush(zlib.Z_FULL_FLUSH))
+        self._give_up_beyond(len(first) + segments.FRAME_SIZE)
+        if not self._count or self.is_given_up:
+            return None
+        member = segments.Member(self._write)
+        member.part(first, gone)
+        for piece, text in segments.with_texts(self._pieces):
+            member.part(piece, text)
+        sha256, _ = member.close()
+        return WrittenStep(sha256, member.size, self._count)
+
+    def _give_up_beyond(self, more: int = 0) -> None:
+        if self._limit is not None and self._size + more > self._limit:
+            self.is_given_up = True
+            self._pieces.clear()
+
+    def _hold(self, piece: bytes) -> None:
+        if piece:
+            self._pieces.append(piece)
+            self._size += len(piece)
+
+
+def without(body: bytes, keep: Container[str]) -> bytes:
+    """The step without the lines of markets that `keep` lacks: the same bytes if it has none of them."""
+    found = [*segments.lines([body])]
+    kept = [line for line in found if line.startswith(_GONE) or market_lines.id_of(line) in keep]
+    if len(kept) == len(found):
+        return body
+    pieces = list[bytes]()
+    member = segments.Member(pieces.append)
+    text = b"".join([line + b"\n" for line in kept])
+    member.part(segments.compress(text), text)
+    member.close()
+    return b"".join(pieces)
+
+
+def retained(steps: Sequence[_KeptT], dump_size: int, as_of: str) -> list[_KeptT]:
+    """The newest of these steps, from the oldest to the newest: as many as together outweigh no dump of that size.
+
+    None is older than seven days at `as_of`.
+    """
+    oldest = times.instant(datetime.fromisoformat(as_of) - LIFETIME)
+    room = dump_size
+
+    def fits(step: _KeptT) -> bool:
+        nonlocal room
+        room -= step.size
+        return room >= 0 and step.as_of >= oldest
+
+    return [*takewhile(fits, reversed(steps))][::-1]
+
+
+def applied(lines: Mapping[str, bytes], step: bytes) -> dict[str, bytes]:
+    """The lines of a dump, by id and in order, after a step; raise ValueError if it is damaged."""
+    found = [*segments.lines([step])]
+    gone = {line for line in found if line.startswith(_GONE)}
+    result = {market_id: line for market_id, line in lines.items() if not gone or _gone_line(market_id) not in gone}
+    for line in found[len(gone) :]:
+        market_id = market_lines.id_of(line)
+        known = result.get(market_id)
+        result[market_id] = line if known is None else _merged(known, line)
+    return dict(sorted(result.items()))
+
+
+def _merged(known: bytes, line: bytes) -> bytes:
+    merged = market_lines.properties(known) | market_lines.properties(line)
+    return market_lines.of(merged.items())
+
+
+def _difference(change: Changed) -> tuple[bool, bytes | None]:
+    """Whether the market is gone, and its line in the step."""
+    if change.before is None or change.after is None:
+        return change.after is None, change.after
+    try:
+        before, after = market_lines.properties(change.before), market_lines.properties(change.after)
+    except ValueError:
+        return True, change.after
+    if [*before] != [*after]:
+        return True, change.after
+    values = zip(after.items(), before.values(), strict=True)
+    return False, market_lines.of(
+        found for found, former in values if found[1] != former or found[0] == market_lines.ID
+    )
+
+
+def _gone_line(market_id: str) -> bytes:
+    return _GONE + hashlib.sha256(market_id.encode()).hexdigest().encode() + _GONE_END

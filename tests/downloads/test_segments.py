@@ -1,0 +1,126 @@
+"""The gzip file in segments: others read it, and segments fit together."""
+
+import gzip
+import shutil
+import subprocess
+import zlib
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generator.downloads import segments
+from tests.downloads import states
+from tests.downloads.states import IDS, State
+from tests.support.campaigns import rounds
+
+#: Reads a gzip file from the standard input as browsers do, which refuse anything after the first member.
+_BROWSER = """
+const chunks = []; for await (const chunk of process.stdin) chunks.push(chunk);
+const stream = new Blob(chunks).stream().pipeThrough(new DecompressionStream("gzip"));
+process.stdout.write(Buffer.from(await new Response(stream).arrayBuffer()));
+"""
+_SEVERAL_GROUPS = states.state({market_id: [("prob", "0.5")] for market_id in IDS})
+
+
+@settings(max_examples=rounds(30, 400))
+@given(states.states)
+def test_the_file_is_one_member_of_gzip_with_all_lines(state: State) -> None:
+    made = states.make(state)
+    reading = zlib.decompressobj(31)
+    assert reading.decompress(made.body) == states.text(state)
+    assert (reading.eof, reading.unused_data) == (True, b"")
+    assert gzip.decompress(made.body) == states.text(state)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["gzip", "-dc"], ["node", "--input-type=module", "-e", _BROWSER]],
+    ids=["gzip", "DecompressionStream"],
+)
+@pytest.mark.parametrize("state", [_SEVERAL_GROUPS, {}], ids=["groups", "empty"])
+def test_other_programs_read_it(command: list[str], state: State) -> None:
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"needs {command[0]}")
+    done = subprocess.run(command, input=states.make(state).body, capture_output=True, check=True)
+    assert done.stdout == states.text(state)
+
+
+def test_nothing_in_it_depends_on_when_or_where_it_was_made() -> None:
+    empty = states.make({})
+    assert empty.body.hex() == "1f8b08000000000000ff" + "0300" + "00" * 8
+    assert (empty.written.size, empty.written.count, empty.written.segments) == (20, 0, ())
+    assert states.make(_SEVERAL_GROUPS).body[:10].hex() == "1f8b08000000000000ff"
+
+
+def test_segments_are_what_the_file_consists_of() -> None:
+    made = states.make(_SEVERAL_GROUPS)
+    offset = len(segments.HEADER)
+    lines = list[bytes]()
+    for segment in made.written.segments:
+        text = segments.decompress(made.body[offset : offset + segment.size])
+        assert text.count(b"\n") == segment.lines
+        lines += text.splitlines()
+        offset += segment.size
+    assert len(made.written.segments) > 5
+    assert lines == [*_SEVERAL_GROUPS.values()]
+    assert made.body[offset:].startswith(segments.END)
+    assert len(made.body) - offset == segments.TRAILER_SIZE
+
+
+@settings(max_examples=rounds(30, 400))
+@given(st.sets(st.sampled_from(IDS)).map(sorted), st.sampled_from(IDS))
+def test_a_market_more_or_less_changes_one_group_or_two(ids: list[str], one: str) -> None:
+    other = sorted({*ids} ^ {one})
+    before, after = ({tuple(group) for group in segments.groups(some)} for some in (ids, other))
+    assert len(before ^ after) <= 3
+    assert [market_id for group in segments.groups(ids) for market_id in group] == ids
+
+
+def test_a_group_is_bounded_even_where_no_id_begins_one() -> None:
+    ids = [f"{number:036}" for number in range(40_000)]
+    ordinary = [one for one in ids if zlib.crc32(one.encode()) % segments.GROUP_SIZE]
+    sizes = [len(group) for group in segments.groups(ordinary)]
+    assert len(ordinary) > 10 * segments.MOST_LINES
+    assert max(sizes) == segments.MOST_LINES
+
+
+@pytest.mark.parametrize("ids", [[IDS[1], IDS[0]], [IDS[0], IDS[0]]])
+def test_ids_must_ascend(ids: list[str]) -> None:
+    with pytest.raises(ValueError, match="ascend"):
+        [*segments.groups(ids)]
+
+
+@settings(max_examples=rounds(30, 400))
+@given(states.states, st.integers(1, 400))
+def test_lines_come_from_pieces_of_any_size(state: State, size: int) -> None:
+    body = states.make(state).body
+    pieces = [body[start : start + size] for start in range(0, len(body), size)]
+    assert [*segments.lines(pieces)] == [*state.values()]
+
+
+def test_a_long_text_in_few_bytes_is_read_piece_by_piece() -> None:
+    text = (b"x" * 99 + b"\n") * 20_000
+    assert sum(1 for line in segments.lines([gzip.compress(text)]) if line == b"x" * 99) == 20_000
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda body: body[:-1],
+        lambda body: body[:-9],
+        lambda body: body + b"x",
+        lambda body: body + body,
+        lambda body: body[:-8] + bytes(4) + body[-4:],
+        lambda body: body[:20] + b"\xff" + body[21:],
+        lambda body: body[:0],
+        lambda body: gzip.compress(body[:3]),
+    ],
+    ids=["cut", "cut short", "longer", "twice", "sum", "content", "nothing", "line"],
+)
+def test_a_damaged_file_is_no_file(damage: Callable[[bytes], bytes]) -> None:
+    body = damage(states.make(_SEVERAL_GROUPS).body)
+    for pieces in ([body], [body[:30], body[30:]]):
+        with pytest.raises(ValueError, match=r"gzip|line"):
+            [*segments.lines(pieces)]
