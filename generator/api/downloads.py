@@ -1,6 +1,7 @@
 """The heads of the downloads: which files a dump consists of, and which steps lead to it. Pure."""
 
 import hashlib
+from datetime import timedelta
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, StringConstraints
@@ -12,6 +13,8 @@ from generator.api.forms import Count, Timestamp
 
 #: Part of every session: increase it when lines or steps get another form.
 FORMAT: Final = 1
+#: How long steps are kept at most, by their as-of.
+STEP_LIFETIME: Final = timedelta(days=7)
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 

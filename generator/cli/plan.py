@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 import click
 
@@ -26,7 +26,6 @@ from generator.publish.guards import refuse_costly
 from generator.source.address import display_url
 from generator.source.reader import open_reader
 from generator.tree import chunks, pages
-from generator.tree.generation import Weight
 from generator.tree.layouts import LAYOUTS
 from generator.wording import counted
 
@@ -37,10 +36,20 @@ _STEPS_H: Final = (1, 2, 3, 4, 6, 12, 24)
 _BUILDS_PER_STEP: Final = 4
 
 
+class Readers(NamedTuple):
+    """What readers do in a month, as far as it is to be estimated: reads, and downloads of the dump."""
+
+    reads: int | None
+    downloads: int | None
+
+
 @click.command(cls=Command, name="plan")
 @as_of_option
 @click.option("--reads", type=Amount(), default=None, metavar="N", help="Include the cost of N reads a month.")
-def plan_command(settings: Config, as_of: datetime | None, reads: int | None) -> None:
+@click.option(
+    "--downloads", type=Amount(), default=None, metavar="N", help="Include the cost of N downloads of the dump a month."
+)
+def plan_command(settings: Config, as_of: datetime | None, reads: int | None, downloads: int | None) -> None:
     """Estimate the cost of publishing, for every layout and store, without writing anything."""
     terms = Terms(settings.schedule, settings.cursor.lifetime, prices.load(settings))
     last, quarantine = LastBuild.within(settings.output), Quarantine()
@@ -54,9 +63,10 @@ def plan_command(settings: Config, as_of: datetime | None, reads: int | None) ->
         "was written"
     )
     logs.gap()
-    _show_table([*cost.layouts], [*_rows(measured, cost, terms), *_read_cost_rows(measured, terms, reads)])
+    readers = Readers(reads, downloads if measured.site.downloads.dump_bytes else None)
+    _show_table([*cost.layouts], [*_rows(measured, cost, terms), *_reader_rows(measured, terms, readers)])
     logs.gap()
-    for note in _notes(settings, measured, cost, terms.prices, reads):
+    for note in _notes(settings, measured, cost, terms.prices, readers):
         logs.result(note)
 
 
@@ -84,13 +94,15 @@ def _rows(measured: DryBuild, cost: Cost, terms: Terms) -> Iterator[tuple[str, .
     )
     layouts = cost.layouts.values()
     minutes = terms.lifetime.total_seconds() / 60
-    index, new = measured.site.index, measured.change.index
+    site, change = measured.site, measured.change
+    both = ("search index", site.index, change.index), ("dump and change feed", site.downloads.weight, change.downloads)
+    parts = [part for part in both if part[1].objects]
     yield ("objects of a build", *(f"{layout.objects:,}" for layout in layouts))
-    yield from _row_of_index("objects of its search index", index.objects, index)
+    yield from (_row_of_part(f"objects of its {name}", part.objects) for name, part, _ in parts)
     yield ("bytes of a build", *(f"{layout.bytes:,}" for layout in layouts))
-    yield from _row_of_index("bytes of its search index", index.bytes, index)
+    yield from (_row_of_part(f"bytes of its {name}", part.bytes) for name, part, _ in parts)
     yield (since, *(f"{changed[name]:,}" for name in cost.layouts))
-    yield from _row_of_index("of these, in the search index", new.objects, index)
+    yield from (_row_of_part(f"of these, in the {name}", new.objects) for name, _, new in parts)
     yield (
         f"objects in the store, retired ones kept for {counted(minutes, 'minute', 'g')}",
         *(f"{layout.stored_objects:,}" for layout in layouts),
@@ -105,10 +117,18 @@ def _rows(measured: DryBuild, cost: Cost, terms: Terms) -> Iterator[tuple[str, .
         yield (f"USD per month at {place.name}", *(f"{layout.usd_per_month[place.name]:,.2f}" for layout in layouts))
 
 
-def _row_of_index(name: str, figure: int, index: Weight) -> Iterator[tuple[str, ...]]:
-    """A row for the search index, if there is one: it is the same in every layout."""
-    if index.objects:
-        yield (name, *(f"{figure:,}" for _ in LAYOUTS))
+def _row_of_part(name: str, figure: int) -> tuple[str, ...]:
+    """A row for what is the same in every layout."""
+    return (name, *(f"{figure:,}" for _ in LAYOUTS))
+
+
+def _reader_rows(measured: DryBuild, terms: Terms, readers: Readers) -> Iterator[tuple[str, ...]]:
+    yield from _read_cost_rows(measured, terms, readers.reads)
+    for place in terms.prices.places if readers.downloads is not None else ():
+        for way, per_gb in place.egress.items():
+            usd = estimate.egress_cost(measured.site, readers.downloads or 0, per_gb)
+            name = f"plus {counted(readers.downloads or 0, 'download', ',')} at {place.name}, {way}"
+            yield (name, *(f"{usd:,.2f}" for _ in LAYOUTS))
 
 
 def _read_cost_rows(measured: DryBuild, terms: Terms, reads: int | None) -> Iterator[tuple[str, ...]]:
@@ -124,7 +144,7 @@ def _read_cost_rows(measured: DryBuild, terms: Terms, reads: int | None) -> Iter
             yield (name, *(f"{price:,.2f}" for price in most))
 
 
-def _notes(settings: Config, measured: DryBuild, cost: Cost, known: Prices, reads: int | None) -> Iterator[str]:
+def _notes(settings: Config, measured: DryBuild, cost: Cost, known: Prices, readers: Readers) -> Iterator[str]:
     basis = cost.basis
     if basis.builds:
         apart = counted(basis.minutes, "minute", "g")
@@ -134,9 +154,22 @@ def _notes(settings: Config, measured: DryBuild, cost: Cost, known: Prices, read
     yield f"prices as of {known.as_of}, without free tiers and taxes; check them: {_file(settings)}"
     for place in known.places:
         yield f"  {place.name}: {place.note}"
-    if reads is None:
-        yield "not included: the cost of reads (add --reads 10M) and of the publishing machine"
-    else:
+    yield from _notes_on_readers(measured, readers)
+    yield from _expiries(settings, measured.catalog)
+    yield _recommendation(settings, cost, known)
+    yield _verdict(settings, cost, known)
+
+
+def _notes_on_readers(measured: DryBuild, readers: Readers) -> Iterator[str]:
+    """What readers cost, or how to find out."""
+    dump_bytes, missing = measured.site.downloads.dump_bytes, list[str]()
+    if readers.reads is None:
+        missing.append("of reads (add --reads 10M)")
+    if readers.downloads is None and dump_bytes:
+        missing.append("of downloads (add --downloads 1k)")
+    if missing:
+        yield f"not included: the cost {', '.join(missing)} and of the publishing machine"
+    if readers.reads is not None:
         size = measured.site.page_bytes()
         yield f"a read counts as {counted(size, 'byte', ',')}, neither cached nor compressed; real reads cost less"
         if measured.searches:
@@ -144,9 +177,8 @@ def _notes(settings: Config, measured: DryBuild, cost: Cost, known: Prices, read
                 f"a search reads {counted(measured.searches.reads, 'object')} at most; CloudFront cannot search in "
                 f"layout {pages.LAYOUT}"
             )
-    yield from _expiries(settings, measured.catalog)
-    yield _recommendation(settings, cost, known)
-    yield _verdict(settings, cost, known)
+    if readers.downloads is not None:
+        yield f"a download counts as the whole dump, {counted(dump_bytes, 'byte', ',')}; the change feed needs less"
 
 
 def _recommendation(settings: Config, cost: Cost, known: Prices) -> str:

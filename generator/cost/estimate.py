@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from generator.api import keys
 from generator.api.contract import SORTS
+from generator.api.downloads import STEP_LIFETIME
 from generator.cost import sizes
 from generator.cost.prices import Place, Prices
 from generator.cost.sizes import Change, Site
@@ -36,11 +37,12 @@ _GB: Final = 1e9
 
 
 class Load(StoredModel):
-    """What one publish does to a store: PUT requests, and the objects and bytes it retires."""
+    """What one publish does to a store: PUT requests, the objects and bytes it retires, the bytes of its step."""
 
     puts: float
     retired_objects: float
     retired_bytes: float
+    step_bytes: float = 0.0
 
 
 class Basis(StoredModel):
@@ -90,6 +92,11 @@ class Terms:
         """The most publishes whose retired generations are in the store at once."""
         return int(self.lifetime.total_seconds() // 60 // self.schedule) + 1
 
+    @property
+    def most_steps(self) -> int:
+        """The most publishes whose steps the change feed retains."""
+        return int(STEP_LIFETIME.total_seconds() // 60 // self.schedule)
+
 
 def learned(before: Basis, site: Site, change: Change, schedule: int) -> Basis:
     """The basis after one more build: a running mean over about a day, because load varies with the time of day.
@@ -135,6 +142,11 @@ def reading_cost(site: Site, layout: str, reads: int, place: Place, objects_per_
     return usd + reads * site.page_bytes() / _GB * sum(prices.per_gb.values())
 
 
+def egress_cost(site: Site, downloads: int, per_gb: float) -> float:
+    """USD per month for `downloads` of the whole dump, at a price per GB; requests for them cost next to nothing."""
+    return downloads * site.downloads.dump_bytes / _GB * per_gb
+
+
 def changed_objects(site: Site, change: Change) -> dict[str, int]:
     """The number of objects a change replaces, by layout."""
     return {layout: round(_load(layout, site, change).puts - _record_puts(site, change)) for layout in LAYOUTS}
@@ -160,6 +172,7 @@ def _load(layout: str, site: Site, change: Change) -> Load:
         puts=new.objects + change.objects + _record_puts(site, change),
         retired_objects=new.immutable,
         retired_bytes=new.immutable_bytes,
+        step_bytes=change.step_bytes,
     )
 
 
@@ -169,6 +182,7 @@ def _mean(before: Load | None, seen: Load, weight: float) -> Load:
         puts=_moved(known.puts, seen.puts, weight),
         retired_objects=_moved(known.retired_objects, seen.retired_objects, weight),
         retired_bytes=_moved(known.retired_bytes, seen.retired_bytes, weight),
+        step_bytes=_moved(known.step_bytes, seen.step_bytes, weight),
     )
 
 
@@ -180,12 +194,13 @@ def _cost(layout: str, site: Site, basis: Basis, terms: Terms) -> LayoutCost:
     worst = _load(layout, site, sizes.everything(site))
     load = _expected(basis.loads.get(layout), worst, basis.minutes, terms.schedule)
     count, size = site.total(layout)
-    stored = size + load.retired_bytes * terms.kept
+    steps, steps_bytes = site.downloads.kept(load.step_bytes, terms.most_steps)
+    stored = size + load.retired_bytes * terms.kept + steps_bytes - site.downloads.steps_bytes
     puts = round(load.puts)
     return LayoutCost(
         objects=count,
         bytes=size,
-        stored_objects=round(count + load.retired_objects * terms.kept),
+        stored_objects=round(count + load.retired_objects * terms.kept + steps - site.downloads.steps),
         stored_bytes=round(stored),
         puts_per_publish=puts,
         puts_per_month=round(puts * terms.publishes_per_month),
@@ -202,6 +217,7 @@ def _expected(mean: Load | None, worst: Load, minutes: float, schedule: int) -> 
         puts=min(worst.puts, mean.puts * scale),
         retired_objects=min(worst.retired_objects, mean.retired_objects * scale),
         retired_bytes=min(worst.retired_bytes, mean.retired_bytes * scale),
+        step_bytes=mean.step_bytes * scale,
     )
 
 

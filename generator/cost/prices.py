@@ -38,7 +38,10 @@ class Reads(_Data):
 
 
 class Place(_Data):
-    """A store with the network in front of it. `hosts` are the domains of its endpoints."""
+    """A store with the network in front of it. `hosts` are the domains of its endpoints.
+
+    `egress` has the price of a GB sent, for each way in which large files can reach readers.
+    """
 
     name: str
     hosts: tuple[str, ...]
@@ -46,6 +49,7 @@ class Place(_Data):
     per_million_puts: Price
     per_gb_month: Price
     reads: Reads
+    egress: Mapping[str, Price] = {}
     sources: Mapping[str, str] = {}
 
 

@@ -1,7 +1,7 @@
 """How much there is to publish, and how much of it a build changes: objects and bytes, in either layout. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from generator.api.contract import LIMIT_DEFAULT
@@ -12,6 +12,8 @@ from generator.tree.generation import ItemList, Weight
 _ENVELOPE_BYTES: Final = 100
 #: What a site without search has of an index, and what a build changes of one that stays.
 NO_INDEX: Final = Weight(0, 0, 0, 0)
+#: The same of downloads.
+NO_DOWNLOADS: Final = Weight(0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +25,43 @@ class ListSize:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Downloads:
+    """The dump and the change feed: all their objects, the bytes of one dump, and the retained steps among them."""
+
+    weight: Weight = NO_DOWNLOADS
+    dump_bytes: int = 0
+    steps: int = 0
+    steps_bytes: int = 0
+
+    def without_steps(self) -> Weight:
+        """All objects but steps."""
+        every = self.weight
+        return replace(
+            every, immutable=every.immutable - self.steps, immutable_bytes=every.immutable_bytes - self.steps_bytes
+        )
+
+    def kept(self, step_bytes: float, builds: float) -> tuple[float, float]:
+        """How many steps will be retained once so many builds have made one of that size, and their bytes.
+
+        Together they never outweigh the dump.
+        """
+        steps = min(builds, self.dump_bytes // max(1.0, step_bytes)) if step_bytes else self.steps
+        return max(self.steps, steps), max(self.steps_bytes, steps * step_bytes)
+
+
 @dataclass(frozen=True)
 class Site:
-    """Everything that is published: the lists, the search index, and all other objects with their bytes.
+    """Everything that is published: the lists, the search index, the downloads, and all other objects with their bytes.
 
-    The index is about the same in both layouts.
+    Index and downloads are about the same in both layouts.
     """
 
     lists: tuple[ListSize, ...] = ()
     objects: int = 0
     bytes: int = 0
     index: Weight = NO_INDEX
+    downloads: Downloads = field(default_factory=Downloads)
 
     @classmethod
     def of(cls, lists: Iterable[ItemList], objects: int, size: int, index: Weight = NO_INDEX) -> "Site":
@@ -52,7 +80,7 @@ class Site:
 
     def total(self, layout: str) -> tuple[int, int]:
         """All objects and their bytes in a layout."""
-        parts = [*self.weights(layout).values(), self.index]
+        parts = [*self.weights(layout).values(), self.index, self.downloads.weight]
         return self.objects + sum(part.objects for part in parts), self.bytes + sum(part.bytes for part in parts)
 
 
@@ -60,8 +88,9 @@ class Site:
 class Change:
     """What a build replaced; lists are given by name.
 
-    `objects` counts new objects outside lists and index. `minutes` have passed since the previous build. `chunks` holds
-    the number of new chunks per list of `new_generations`, where known. `index` is the new part of the search index.
+    `objects` counts new objects outside lists, index and downloads. `minutes` have passed since the previous build.
+    `chunks` holds the number of new chunks per list of `new_generations`, where known. `index` is the new part of the
+    search index, `downloads` that of dump and change feed, with a step of `step_bytes`.
     """
 
     new_generations: frozenset[str]
@@ -70,23 +99,25 @@ class Change:
     minutes: float
     chunks: Mapping[str, int | None] = field(default_factory=dict)
     index: Weight = NO_INDEX
+    downloads: Weight = NO_DOWNLOADS
+    step_bytes: int = 0
 
 
 def everything(site: Site) -> Change:
-    """The change of a build that replaces everything."""
+    """The change of a build that replaces everything. Its step outweighs the dump, so there is none."""
     names = frozenset(size.name for size in site.lists)
-    return Change(names, names, site.objects, 0, index=site.index)
+    return Change(names, names, site.objects, 0, index=site.index, downloads=site.downloads.without_steps())
 
 
 def written(site: Site, change: Change, layout: str) -> tuple[int, int]:
-    """The objects a change writes and their bytes, taking all objects outside lists and index as equally long."""
+    """The objects a change writes and their bytes, taking all objects outside these as equally long."""
     new = new_part(site, change, layout)
     return new.objects + change.objects, new.bytes + site.bytes * change.objects // max(1, site.objects)
 
 
 def new_part(site: Site, change: Change, layout: str) -> Weight:
-    """What a change writes of lists and search index; generations may share chunks with earlier ones."""
-    immutable, mutable = [change.index], [change.index]
+    """What a change writes of lists, search index and downloads; generations may share chunks with earlier ones."""
+    immutable, mutable = [change.index, change.downloads], [change.index, change.downloads]
     for size in site.lists:
         if size.name in change.new_generations:
             new_chunks = change.chunks.get(size.name)

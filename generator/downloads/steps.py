@@ -14,16 +14,15 @@ import hashlib
 import zlib
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import takewhile
 from typing import Final, Protocol, TypeVar
 
 from generator.api import times
+from generator.api.downloads import STEP_LIFETIME
 from generator.downloads import market_lines, segments
 from generator.downloads.dump import Changed
 
-#: How long steps are kept at most.
-LIFETIME: Final = timedelta(days=7)
 _GONE: Final = b'{"gone":"'
 _GONE_END: Final = b'"}'
 
@@ -120,7 +119,7 @@ def retained(steps: Sequence[_KeptT], dump_size: int, as_of: str) -> list[_KeptT
 
     None is older than seven days at `as_of`.
     """
-    oldest = times.instant(datetime.fromisoformat(as_of) - LIFETIME)
+    oldest = times.instant(datetime.fromisoformat(as_of) - STEP_LIFETIME)
     room = dump_size
 
     def fits(step: _KeptT) -> bool:

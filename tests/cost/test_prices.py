@@ -35,6 +35,14 @@ def test_an_owner_can_have_other_prices(tmp_path: Path) -> None:
     assert known.places[0].per_million_puts == 1.25
 
 
+def test_prices_that_do_not_mention_egress_are_valid(tmp_path: Path) -> None:
+    changed = shipped()
+    assert all(place.pop("egress") for place in changed["places"])
+    (tmp_path / "mine.json").write_text(json.dumps(changed))
+    known = prices.load(make_config(tmp_path, prices=tmp_path / "mine.json"))
+    assert [place.egress for place in known.places] == [{}, {}]
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [

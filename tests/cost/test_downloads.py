@@ -1,0 +1,79 @@
+"""What dump and change feed cost: arithmetic, and estimates compared with real builds and publishes."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from generator.cost import estimate, prices, sizes
+from generator.cost.estimate import Basis, Terms
+from generator.cost.sizes import Change, Downloads, ListSize
+from generator.cost.sizes import Site as Sizes
+from generator.tree.generation import Weight
+from generator.tree.layouts import LAYOUTS
+from tests.support.builds import make_config
+
+SIZES = Sizes((ListSize("all/new", 250, 75_000),), objects=55, bytes=500_000)
+#: A dump of 20,000 bytes and its index, the index of the change feed and two steps of 1,000 bytes; two heads.
+DOWNLOADS = Downloads(Weight(5, 23_000, 2, 1_000), dump_bytes=20_000, steps=2, steps_bytes=2_000)
+OFFERED = replace(SIZES, downloads=DOWNLOADS)
+
+
+@pytest.fixture
+def terms(tmp_path: Path) -> Terms:
+    return Terms(60, timedelta(hours=6), prices.load(make_config(tmp_path)))
+
+
+def test_dump_and_change_feed_add_the_same_objects_and_bytes_to_both_layouts(terms: Terms) -> None:
+    without, with_downloads = (estimate.cost(site, Basis(), terms).layouts for site in (SIZES, OFFERED))
+    for layout in LAYOUTS:
+        assert with_downloads[layout].objects - without[layout].objects == 7
+        assert with_downloads[layout].bytes - without[layout].bytes == 24_000
+        # Where everything changes, a step would outweigh the dump, so none is made.
+        assert with_downloads[layout].puts_per_publish - without[layout].puts_per_publish == 5
+        # Every publish retires a dump, which is stored for the lifetime of cursors, as seven others are.
+        assert with_downloads[layout].stored_objects - without[layout].stored_objects == 7 + 7 * 3
+        assert with_downloads[layout].stored_bytes - without[layout].stored_bytes == 24_000 + 7 * 21_000
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_is_new_of_them_is_put_and_retired(layout: str) -> None:
+    change = Change(frozenset(), frozenset(), 2, 60, downloads=Weight(4, 21_600, 2, 1_000), step_bytes=600)
+    load = estimate.learned(Basis(), OFFERED, change, schedule=60).loads[layout]
+    assert (load.puts, load.retired_objects, load.retired_bytes) == (2 + 6 + 3, 4, 21_600)
+    assert load.step_bytes == 600
+    assert sizes.written(OFFERED, change, layout) == (2 + 6, 500_000 * 2 // 55 + 22_600)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "step_bytes", "steps", "steps_bytes"),
+    [
+        (60, 100, 168, 16_800),  # a week of them
+        (60, 600, 33, 19_800),  # until they outweigh the dump
+        (720, 100, 14, 2_000),  # fewer bytes than are retained already
+        (60, 30_000, 2, 2_000),  # a step that outweighs the dump is not kept
+        (60, 0, 2, 2_000),
+    ],
+)
+def test_the_change_feed_grows_until_its_steps_outweigh_the_dump_or_are_a_week_old(
+    terms: Terms, schedule: int, step_bytes: int, steps: int, steps_bytes: int
+) -> None:
+    terms = replace(terms, schedule=schedule)
+    change = Change(frozenset(), frozenset(), 0, schedule, downloads=Weight(4, 0, 2, 0), step_bytes=step_bytes)
+    basis = estimate.learned(Basis(), OFFERED, change, schedule)
+    made = estimate.cost(OFFERED, basis, terms).layouts["chunks"]
+    assert made.stored_objects == made.objects + terms.kept * 4 + steps - 2
+    assert made.stored_bytes == made.bytes + steps_bytes - 2_000
+
+
+def test_a_download_is_charged_by_the_bytes_of_the_dump() -> None:
+    assert estimate.egress_cost(OFFERED, 1_000_000, 0.085) == pytest.approx(20 * 0.085)
+    assert estimate.egress_cost(OFFERED, 1_000_000, 0.0) == 0
+    assert estimate.egress_cost(SIZES, 1_000_000, 0.085) == 0
+
+
+def test_the_shipped_prices_say_what_egress_costs(tmp_path: Path) -> None:
+    amazon, cloudflare = prices.load(make_config(tmp_path)).places
+    assert amazon.egress == {"through CloudFront": 0.085, "straight from S3": 0.09}
+    assert cloudflare.egress == {"through a custom domain": 0.0}
