@@ -31,7 +31,8 @@ USD per month at R2                                          10.58     0.37
 changes per publish: worst case, as if everything changed every time; no two builds were compared yet
 prices as of 2026-03-08, without free tiers and taxes; check them: `prices` in config.yaml names another file
   S3 + CloudFront: us-east-1, first tier, pay as you go; other regions may cost more. Free tiers are \
-ignored: 1 TB, 10 million requests and 2 million function calls a month with CloudFront.
+ignored: 1 TB, 10 million requests and 2 million function calls a month with CloudFront, 100 GB a month straight \
+from S3.
   R2: Standard storage, Workers Paid. Free tiers are ignored: 1 million class A and 10 million class B operations and \
 10 GB a month with R2, 10 million requests a month with Workers Paid.
 not included: the cost of reads (add --reads 10M) and of the publishing machine
