@@ -65,6 +65,7 @@ OWNERS: Final[Mapping[str, set[str]]] = {
     "obstore": {"publish.stores.s3_uploads"},
     "distributed": {"cluster.engine"},
     "dask": {"cluster.engine"},
+    "arro3": {"downloads.parquet"},
 }  # fmt: skip
 #: Packages and modules that do no I/O and use neither clock nor randomness: results depend on arguments alone.
 PURE: Final = {

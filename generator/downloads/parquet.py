@@ -1,0 +1,288 @@
+"""Parquet files of dumps: markets, histories and recent fills. Only this module uses arro3, which is an extra.
+
+Text of JSON lines goes in and file bytes come out, both piece by piece. Arrow's JSON reader and Parquet's writer, in
+Rust, do the rest, so no row becomes a Python object, and no more than a row group is in memory. Equal rows give equal
+bytes: a file has neither a time nor the version of this program in it.
+"""
+
+import hashlib
+import io
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from pydantic import BaseModel
+
+from generator.api import contract
+from generator.api.contract import Variant
+from generator.errors import ConfigError
+
+Write: TypeAlias = Callable[[bytes], object]
+
+#: The column that a file is sorted by, of markets and of what belongs to them.
+MARKET: Final = "id"
+OWNER: Final = "marketId"
+#: Rows of a row group: the least that a reader can skip by a file's statistics, and the most that is held in memory.
+MARKETS_PER_GROUP: Final = 10_000
+ROWS_PER_GROUP: Final = 100_000
+#: Rows decoded at a time.
+_BATCH: Final = 10_000
+_COMPRESSION: Final = "zstd(6)"
+#: In the form that readers take apart; with another, Java's ignore the statistics of texts. The program's own version
+#: would give every file a new name with every release.
+_CREATED_BY: Final = "public-markets version 1"
+_GREATEST: Final = b"%d" % (2**63 - 1)
+_UUID_LENGTH: Final = 36
+_DETAIL: Final = b'{"market":{"id":"'
+
+
+class Written(NamedTuple):
+    """A finished file: SHA-256 digest, bytes, rows."""
+
+    sha256: str
+    size: int
+    rows: int
+
+
+def require() -> None:
+    """Raise ConfigError unless the extra is installed."""
+    _libraries()
+
+
+def markets(write: Write, lines: Iterable[bytes], variant: Variant) -> Written:
+    """Write a file with a row for each market, of lines of a dump, which ascend by id.
+
+    Columns are named as on the wire; `fxFamilyMember`, always null in a dump, is left out. `write` is given the file's
+    bytes in pieces. Raises ValueError if a line is no market, ConfigError without the extra, and whatever `lines` and
+    `write` raise; the file is worthless then.
+    """
+    schema = _schema(contract.PublicMarketDetailMarket, contract.EXTENDED_PROPERTIES if variant == "core" else ())
+    return _written(write, (_fitting(line) + b"\n" for line in lines), schema, MARKETS_PER_GROUP)
+
+
+def history(write: Write, details: Iterable[bytes]) -> Written:
+    """Write a file with a row for each point of the histories of these details, which ascend by id.
+
+    Columns: marketId, timestamp, prob; sorted by marketId, then as in `probHistory`, by time. Errors as for `markets`.
+    """
+    return _written(write, map(_points, details), _schema(contract.ProbabilityPoint, owned=True), ROWS_PER_GROUP)
+
+
+def fills(write: Write, details: Iterable[bytes]) -> Written:
+    """Write a file with a row for each recent fill of these details, which ascend by id.
+
+    Columns: marketId, id, amount, shares, price, timestamp; sorted by marketId, then by time: `recentFills` in reverse.
+    Errors as for `markets`.
+    """
+    return _written(write, map(_fills, details), _schema(contract.PublicRecentFill, owned=True), ROWS_PER_GROUP)
+
+
+def without(write: Write, file: Path | bytes, ids: Collection[str]) -> Written | None:
+    """Write the file without the rows of these markets; None, and nothing is written, if it has none of them.
+
+    `file` is one that this module wrote; the bytes are those that it would have written without those markets. Raises
+    ValueError if `file` is not Parquet, ConfigError without the extra, OSError if it cannot be read.
+    """
+    reading = _opened(file)
+    column = reading.schema.names[0]
+    sought = sorted(ids)
+    if not any(_rows_of(sought, batch[column]) for batch in _batches(reading)):
+        return None
+    rest = _opened(file)
+    rows_per_group = MARKETS_PER_GROUP if column == MARKET else ROWS_PER_GROUP
+    return _written(write, _text_without(_batches(rest), column, sought), rest.schema, rows_per_group)
+
+
+def _libraries() -> tuple[ModuleType, ModuleType]:
+    try:
+        from arro3 import core  # noqa: PLC0415 - most sites need no Parquet
+        from arro3 import io as files  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            "dumps.parquet is set but arro3 is not installed; pip install 'public-markets[parquet]'"
+        ) from error
+    return core, files
+
+
+def _schema(model: type[BaseModel], leave_out: Collection[str] = (), *, owned: bool = False) -> Any:
+    """The columns for a resource of the contract; `owned` has the id of the market come first."""
+    core, _ = _libraries()
+    owner = [core.Field(OWNER, core.DataType.string(), nullable=False)] if owned else []
+    properties: Mapping[str, Mapping[str, Any]] = model.model_json_schema()["properties"]
+    columns = {name: _type(spec) for name, spec in properties.items() if name not in leave_out}
+    return core.Schema(
+        [
+            *owner,
+            *(core.Field(name, found[0], nullable=found[1]) for name, found in columns.items() if found),
+        ]
+    )
+
+
+def _type(spec: Mapping[str, Any]) -> tuple[Any, bool] | None:
+    """The type of a column and whether it can be null; None for objects."""
+    kinds = [kind for kind in spec.get("anyOf", [spec]) if kind.get("type") != "null"]
+    is_nullable = len(kinds) < len(spec.get("anyOf", [spec]))
+    found = _simple(kinds[0])
+    return found and (found, is_nullable)
+
+
+def _simple(spec: Mapping[str, Any]) -> Any:
+    core, _ = _libraries()
+    types = core.DataType
+    if spec.get("type") == "array":
+        return types.list(core.Field("element", _simple(spec["items"]), nullable=False))
+    if spec.get("format") == "date-time":
+        return types.timestamp("ms", tz="UTC")
+    by_name = {"string": types.string, "number": types.float64, "integer": types.int64, "boolean": types.bool}
+    return by_name[spec["type"]]() if "type" in spec else None
+
+
+#: Counts have no upper bound in the contract. In JSON texts a quote has a backslash before it, so only names match.
+_COUNT: Final = re.compile(rb'("(?:traderCount|fills24h)":)(\d{19,})')
+
+
+def _fitting(line: bytes) -> bytes:
+    """The line with counts that fit into 64 bits."""
+    return _COUNT.sub(lambda found: found[1] + (found[2] if int(found[2]) < 2**63 else _GREATEST), line)
+
+
+def _points(detail: bytes) -> bytes:
+    return _owned(detail, _elements(detail, b'"probHistory":['))
+
+
+def _fills(detail: bytes) -> bytes:
+    return _owned(detail, _elements(detail, b'"recentFills":[')[::-1])
+
+
+def _elements(detail: bytes, name: bytes) -> list[bytes]:
+    """The texts between braces of an array of flat objects of numbers, times and ids."""
+    start = detail.find(name)
+    end = detail.find(b"]", start)
+    if min(start, end) < 0:
+        raise ValueError(f"not the detail of a market: it has no {name.decode()}")
+    text = detail[start + len(name) + 1 : end - 1]
+    return text.split(b"},{") if text else []
+
+
+def _owned(detail: bytes, elements: Sequence[bytes]) -> bytes:
+    """A line for each element, with the id of the market first."""
+    if not detail.startswith(_DETAIL):
+        raise ValueError("not the detail of a market: it does not begin with its id")
+    market = detail[len(_DETAIL) : len(_DETAIL) + _UUID_LENGTH]
+    start = b'{"%s":"%s",' % (OWNER.encode(), market)
+    return start + (b"}\n" + start).join(elements) + b"}\n" if elements else b""
+
+
+class _Pipe:
+    """The text that is read and the file that is written, as Rust asks for them.
+
+    It would turn an exception into a text, or panic, so the first one is kept here, and the text just ends.
+    """
+
+    def __init__(self, texts: Iterable[bytes], write: Write) -> None:
+        self._texts, self._write = iter(texts), write
+        self._rest = b""
+        self._digest = hashlib.sha256()
+        self._size = self._rows = 0
+        self.failure: BaseException | None = None
+
+    def read(self, size: int) -> bytes:
+        pieces, length = [self._rest], len(self._rest)
+        try:
+            while length < size and not self.failure and (text := next(self._texts, None)) is not None:
+                pieces.append(text)
+                length += len(text)
+        except BaseException as failure:  # noqa: BLE001 - raised again by the caller of Rust
+            self.failure = failure
+        whole = b"".join(pieces)
+        given, self._rest = whole[:size], whole[size:]
+        self._rows += given.count(b"\n")
+        return given
+
+    def write(self, piece: bytes) -> int:
+        try:
+            if not self.failure:
+                self._write(piece)
+        except BaseException as failure:  # noqa: BLE001 - as above
+            self.failure = failure
+        self._digest.update(piece)
+        self._size += len(piece)
+        return len(piece)
+
+    def flush(self) -> None:
+        """There is nothing to flush."""
+
+    def seek(self, *_: int) -> int:
+        """Only its presence is asked for."""
+        raise io.UnsupportedOperation
+
+    def written(self) -> Written:
+        return Written(self._digest.hexdigest(), self._size, self._rows)
+
+
+def _written(write: Write, texts: Iterable[bytes], schema: Any, rows_per_group: int) -> Written:
+    """Write a file of JSON lines, which may come in any pieces."""
+    _, files = _libraries()
+    pipe = _Pipe(texts, write)
+    try:
+        files.write_parquet(
+            files.read_json(pipe, schema, batch_size=_BATCH),
+            pipe,
+            compression=_COMPRESSION,
+            created_by=_CREATED_BY,
+            max_row_group_size=rows_per_group,
+            skip_arrow_metadata=True,
+        )
+    except Exception as error:
+        if not pipe.failure:
+            raise ValueError(f"not what the columns of the file can hold: {error}") from error
+    if pipe.failure:
+        raise pipe.failure
+    return pipe.written()
+
+
+def _opened(file: Path | bytes) -> Any:
+    _, files = _libraries()
+    try:
+        return files.read_parquet(file if isinstance(file, Path) else io.BytesIO(file), batch_size=_BATCH)
+    except BaseException as error:
+        # A footer that cannot be read makes Rust panic, which is no Exception in Python.
+        if isinstance(error, OSError) or type(error).__name__ != "PanicException":
+            raise
+        raise ValueError(f"not a Parquet file: {error}") from error
+
+
+def _batches(reading: Any) -> Iterator[Any]:
+    try:
+        yield from reading
+    except Exception as error:
+        raise ValueError(f"damaged Parquet file: {error}") from error
+
+
+def _rows_of(ids: Sequence[str], column: Any) -> list[tuple[int, int]]:
+    """Where the rows of these ids, which ascend, begin and end in an ascending column of one batch."""
+    rows = range(len(column))
+    if not rows:
+        return []
+
+    def text(row: int) -> str:
+        return str(column[row].as_py())
+
+    among = ids[bisect_left(ids, text(0)) : bisect_right(ids, text(rows[-1]))]
+    found = [(bisect_left(rows, sought, key=text), bisect_right(rows, sought, key=text)) for sought in among]
+    return [(start, stop) for start, stop in found if start < stop]
+
+
+def _text_without(batches: Iterable[Any], column: str, ids: Sequence[str]) -> Iterator[bytes]:
+    """JSON lines of the rows that are not of these ids."""
+    _, files = _libraries()
+    for batch in batches:
+        position = 0
+        for start, stop in [*_rows_of(ids, batch[column]), (batch.num_rows, 0)]:
+            text = io.BytesIO()
+            files.write_ndjson(batch.slice(position, start - position), text)
+            yield text.getvalue()
+            position = stop

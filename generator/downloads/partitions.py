@@ -1,0 +1,63 @@
+"""Which file holds the history and the fills of a market, so that most files stay as they are. Pure."""
+
+import hashlib
+import zlib
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from generator.api.contract import MarketStatus
+
+#: Files for open markets, whose histories grow. RATIONALE.md says why so many; another number gives all new names.
+PARTS: Final = 16
+_MONTH: Final = len("2026-10")
+_DAY: Final = len("2026-10-31")
+_DIGEST_LENGTH: Final = 32
+
+
+class Member(NamedTuple):
+    """A market of a partition: its id and anything that stands for its detail's bytes."""
+
+    id: str
+    digest: str
+
+
+class Plan(NamedTuple):
+    """What becomes of the files of partitions, in order: written anew, kept unread, or no longer there."""
+
+    write: tuple[str, ...]
+    keep: tuple[str, ...]
+    drop: tuple[str, ...]
+
+
+def partition(status: MarketStatus, ended_at: str, market_id: str) -> str:
+    """The folder of a market's history: `state=archive/month=2026-10` once it has ended, else `state=open/part=07`.
+
+    `ended_at` is `resolvedAt`, or `closeTime` where that is null; a market that is `open` has not ended.
+    """
+    if status == "open":
+        return f"state=open/part={zlib.crc32(market_id.encode()) % PARTS:02}"
+    return f"state=archive/month={ended_at[:_MONTH]}"
+
+
+def digest(members: Iterable[Member]) -> str:
+    """What stands for all rows of a partition, in whatever order its members come."""
+    text = "\n".join(f"{member.id} {member.digest}" for member in sorted(members))
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_LENGTH]
+
+
+def plan(last: Mapping[str, str], now: Mapping[str, str]) -> Plan:
+    """What to do, by the digests of partitions of the last time, and of now.
+
+    A partition that lost a market since it was written has to be left out of `last`, or written anew at once.
+    """
+    keep = {name for name, found in now.items() if last.get(name) == found}
+    return Plan(_sorted(now.keys() - keep), _sorted(keep), _sorted(last.keys() - now.keys()))
+
+
+def is_due(last: str | None, as_of: str) -> bool:
+    """Whether a build is the first of its day, in UTC, by the instants of the last files and of this build."""
+    return last is None or as_of[:_DAY] > last[:_DAY]
+
+
+def _sorted(names: Collection[str]) -> tuple[str, ...]:
+    return tuple(sorted(names))

@@ -1,0 +1,310 @@
+"""Parquet files: what a dump's lines and details say, in the types people expect, and nothing else."""
+
+import io
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from arro3.io import read_parquet
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generator.api import contract
+from generator.api.contract import Variant
+from generator.downloads import parquet
+from generator.downloads.parquet import Written
+from generator.errors import ConfigError
+from tests.support.builds import VARIANTS
+from tests.support.rows import fill_id, market_id
+
+#: Columns of times, which are text on the wire.
+TIMES: Final = ("closeTime", "createdAt", "resolvedAt", "lastActivityAt", "timestamp")
+TEXTS: Final = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+NAMES: Final = st.lists(st.text(st.characters(categories=["L", "Zs"]), min_size=1).filter(str.strip), max_size=3)
+INSTANTS: Final = st.datetimes().map(
+    lambda at: f"{at.replace(microsecond=0).isoformat()}.{at.microsecond // 1000:03}Z"
+)
+AMOUNTS: Final = st.one_of(st.floats(0, allow_infinity=False), st.sampled_from([0.0, 1e-7, 5e-324, 1e300, 0.1 + 0.2]))
+PROBABILITIES: Final = st.floats(0, 1)
+EXTENDED: Final = {
+    "slug": st.none() | TEXTS,
+    "category": st.none() | TEXTS,
+    "categories": st.none() | NAMES,
+    "creation_source": st.none() | TEXTS,
+    "sponsor": st.none() | TEXTS,
+}
+
+
+def market_of(variant: Variant) -> st.SearchStrategy[dict[str, Any]]:
+    """The fields of any valid market that a dump can hold, but for its id."""
+    return st.fixed_dictionaries(
+        {
+            "question": TEXTS,
+            "status": st.sampled_from(contract.MARKET_STATUSES),
+            "prob": PROBABILITIES,
+            "volume": AMOUNTS,
+            "close_time": INSTANTS,
+            "resolution": st.none() | st.sampled_from(contract.RESOLUTIONS),
+            "created_at": INSTANTS,
+            "resolved_at": st.none() | INSTANTS,
+            "last_activity_at": INSTANTS,
+            "trader_count": st.integers(0, 2**63 - 1),
+            "fills24h": st.integers(0, 10),
+            "accepting_bets": st.booleans(),
+            "description": st.none() | TEXTS,
+            "pool_yes": AMOUNTS,
+            "pool_no": AMOUNTS,
+            "trading_pause_reason": st.none() | TEXTS,
+            "fx_family_member": st.none(),
+            **(EXTENDED if variant == "extended" else {}),
+        }
+    )
+
+
+HISTORY: Final = st.lists(st.fixed_dictionaries({"timestamp": INSTANTS, "prob": PROBABILITIES}), max_size=4)
+FILLS: Final = st.lists(
+    st.fixed_dictionaries(
+        {
+            "id": st.integers(0, 9).map(fill_id),
+            "amount": AMOUNTS,
+            "shares": AMOUNTS,
+            "price": st.none() | st.floats(contract.PRICE_MIN, contract.PRICE_MAX),
+            "timestamp": INSTANTS,
+        }
+    ),
+    max_size=4,
+)
+
+
+def detail_of(variant: Variant) -> st.SearchStrategy[dict[str, Any]]:
+    book = st.just({"bids": [{"price": 0.5, "amount": 1.0}], "asks": []})
+    return st.fixed_dictionaries({
+        "market": market_of(variant), "order_book": book, "recent_fills": FILLS, "prob_history": HISTORY
+    })  # fmt: skip
+
+
+def plain(number: int, **fields: Any) -> dict[str, Any]:
+    """A detail of the core variant without anything odd."""
+    at = "2026-01-31T12:00:00.000Z"
+    market = {
+        "id": market_id(number), "question": f"Question {number}?", "status": "open", "prob": 0.5, "volume": 1.0,
+        "close_time": at, "resolution": None, "created_at": at, "resolved_at": None, "last_activity_at": at,
+        "trader_count": 1, "fills24h": 0, "accepting_bets": True, "description": None, "pool_yes": 1.0,
+        "pool_no": 1.0, "trading_pause_reason": None, "fx_family_member": None,
+    }  # fmt: skip
+    return {
+        "market": market | fields,
+        "order_book": {"bids": [], "asks": []},
+        "recent_fills": [{"id": fill_id(number), "amount": 1.0, "shares": 2.0, "price": None, "timestamp": at}],
+        "prob_history": [{"timestamp": at, "prob": 0.5}],
+    }
+
+
+def line(detail: dict[str, Any]) -> bytes:
+    return contract.encode(contract.PublicMarketDetailMarket(**detail["market"]))
+
+
+def body(detail: dict[str, Any]) -> bytes:
+    return contract.encode(contract.PublicMarketDetail(**detail))
+
+
+def numbered(details: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**detail, "market": {"id": market_id(n), **detail["market"]}} for n, detail in enumerate(details)]
+
+
+def file_of(make: Any, *arguments: Any) -> tuple[bytes, Any]:
+    pieces: list[bytes] = []
+    written = make(pieces.append, *arguments)
+    return b"".join(pieces), written
+
+
+def rows(file: bytes) -> list[dict[str, Any]]:
+    return [row for batch in read_parquet(io.BytesIO(file)) for row in batch.to_struct_array().to_pylist()]
+
+
+def columns(file: bytes) -> list[tuple[str, str, bool]]:
+    schema = read_parquet(io.BytesIO(file)).schema
+    return [
+        (field.name, repr(field.type).strip()[len("arro3.core.DataType<") : -1], field.nullable)
+        for field in map(schema.field, schema.names)
+    ]
+
+
+def on_the_wire(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """A row as a property of the wire each: times as text, absent for null where the wire leaves it out."""
+    text = {name: at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03}Z" for name, at in row.items()
+            if name in TIMES and at is not None}  # fmt: skip
+    assert all(row[name].utcoffset() == UTC.utcoffset(None) for name in text)
+    years = {name: f"{row[name].year:04}{value[value.index('-') :]}" for name, value in text.items()}
+    return {name: value for name, value in (row | years).items() if value is not None or name in names}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@settings(max_examples=12)
+@given(data=st.data())
+def test_a_row_says_what_its_line_says(variant: Variant, data: st.DataObject) -> None:
+    details = numbered(data.draw(st.lists(detail_of(variant), max_size=4)))
+    file, written = file_of(parquet.markets, [*map(line, details)], variant)
+    found = rows(file)
+    for row, detail in zip(found, details, strict=True):
+        market = contract.PublicMarketDetailMarket(**detail["market"]).model_dump(by_alias=True)
+        assert market.pop("fxFamilyMember") is None
+        assert on_the_wire(row, [*market]) == market
+    assert written.rows == len(details)
+
+
+@settings(max_examples=12)
+@given(st.lists(detail_of("core"), max_size=4).map(numbered))
+def test_histories_and_fills_are_those_of_the_details_in_order_of_time(details: list[dict[str, Any]]) -> None:
+    bodies = [*map(body, details)]
+    for make, name, turn in ((parquet.history, "prob_history", 1), (parquet.fills, "recent_fills", -1)):
+        file, written = file_of(make, bodies)
+        expected = [
+            {"marketId": detail["market"]["id"], **element} for detail in details for element in detail[name][::turn]
+        ]
+        assert [on_the_wire(row, ["price"]) if turn < 0 else on_the_wire(row, []) for row in rows(file)] == expected
+        assert written.rows == len(expected)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@settings(max_examples=10)
+@given(data=st.data())
+def test_a_file_without_some_markets_is_the_one_that_never_held_them(variant: Variant, data: st.DataObject) -> None:
+    details = numbered(data.draw(st.lists(detail_of(variant), max_size=5)))
+    gone = {market_id(number) for number in data.draw(st.sets(st.integers(0, 7)))}
+    rest = [detail for detail in details if detail["market"]["id"] not in gone]
+    kinds = [(partial(parquet.markets, variant=variant), line), (parquet.history, body), (parquet.fills, body)]
+    for make, text in kinds:
+        file, written = file_of(make, [*map(text, details)])
+        expected, kept = file_of(make, [*map(text, rest)])
+        filtered, found = file_of(parquet.without, file, gone)
+        if written.rows == kept.rows:
+            assert (filtered, found) == (b"", None)
+        else:
+            assert (filtered, found) == (expected, kept)
+
+
+def test_the_rows_of_a_market_go_from_all_batches_and_row_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "_BATCH", 4)
+    monkeypatch.setattr(parquet, "ROWS_PER_GROUP", 7)
+    details = [plain(number) | {"prob_history": plain(0)["prob_history"] * 10} for number in range(3)]
+    file, _ = file_of(parquet.history, [*map(body, details)])
+    path = tmp_path / "history.parquet"
+    path.write_bytes(file)
+    filtered, _ = file_of(parquet.without, path, [market_id(1)])
+    assert filtered == file_of(parquet.history, [body(details[0]), body(details[2])])[0]
+    assert file_of(parquet.without, filtered, [market_id(1)])[1] is None
+
+
+def test_columns_have_the_types_people_expect() -> None:
+    file, _ = file_of(parquet.markets, [], "extended")
+    expected = {
+        "id": ("Utf8", False), "question": ("Utf8", False), "status": ("Utf8", False), "prob": ("Float64", False),
+        "volume": ("Float64", False), "closeTime": ('Timestamp(ms, "UTC")', False), "resolution": ("Utf8", True),
+        "createdAt": ('Timestamp(ms, "UTC")', False), "resolvedAt": ('Timestamp(ms, "UTC")', True),
+        "lastActivityAt": ('Timestamp(ms, "UTC")', False), "traderCount": ("Int64", False),
+        "fills24h": ("Int64", False), "acceptingBets": ("Boolean", False), "slug": ("Utf8", True),
+        "category": ("Utf8", True), "categories": ("List(non-null Utf8, field: 'element')", True),
+        "description": ("Utf8", True),
+        "poolYes": ("Float64", False), "poolNo": ("Float64", False), "tradingPauseReason": ("Utf8", True),
+        "creationSource": ("Utf8", True), "sponsor": ("Utf8", True),
+    }  # fmt: skip
+    assert columns(file) == [(name, *found) for name, found in expected.items()]
+    in_core = [name for name in expected if name not in contract.EXTENDED_PROPERTIES]
+    assert [name for name, *_ in columns(file_of(parquet.markets, [], "core")[0])] == in_core
+    assert [name for name, *_ in columns(file_of(parquet.history, [])[0])] == ["marketId", "timestamp", "prob"]
+    fills = ["marketId", "id", "amount", "shares", "price", "timestamp"]
+    assert [name for name, *_ in columns(file_of(parquet.fills, [])[0])] == fills
+
+
+def test_a_count_beyond_64_bits_is_the_greatest_that_fits() -> None:
+    counts = (2**63 - 1, 2**63, 10**300)
+    question = '"traderCount":99999999999999999999'
+    lines = [line(plain(number, trader_count=count, question=question)) for number, count in enumerate(counts)]
+    found = rows(file_of(parquet.markets, lines, "core")[0])
+    assert [(row["traderCount"], row["question"]) for row in found] == [(2**63 - 1, question)] * 3
+
+
+def test_a_dump_is_streamed_a_row_group_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "MARKETS_PER_GROUP", 50)
+    monkeypatch.setattr(parquet, "_BATCH", 10)
+    taken = 0
+
+    def lines() -> Iterator[bytes]:
+        nonlocal taken
+        for taken in range(500):
+            yield line(plain(taken, question=os.urandom(2000).hex()))
+
+    seen: list[int] = []
+    parquet.markets(lambda _: seen.append(taken), lines(), "core")
+    assert seen[0] < 70
+    assert len({*seen}) >= 9
+
+
+def test_a_file_names_its_writer_and_has_statistics_for_readers_to_skip_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(parquet, "MARKETS_PER_GROUP", 10)
+    file, _ = file_of(parquet.markets, [line(plain(number)) for number in range(25)], "core")
+    metadata = pyarrow.read_metadata(io.BytesIO(file))
+    ids = [metadata.row_group(group).column(0) for group in range(metadata.num_row_groups)]
+    assert [(column.statistics.min, column.statistics.max) for column in ids] == [
+        (market_id(0), market_id(9)), (market_id(10), market_id(19)), (market_id(20), market_id(24))
+    ]  # fmt: skip
+    assert all(column.has_column_index and column.has_offset_index for column in ids)
+    assert {column.compression for column in ids} == {"ZSTD"}
+    assert (metadata.created_by, metadata.metadata) == ("public-markets version 1", None)
+
+
+@pytest.mark.parametrize(
+    ("make", "wrong"),
+    [
+        (partial(parquet.markets, variant="core"), b'{"id":null}'),
+        (partial(parquet.markets, variant="core"), b'{"id":"a"'),
+        (parquet.history, b'{"market":{"id":"00000001-0000-4000-8000-000000000000"}}'),
+        (parquet.fills, line(plain(1))),
+        (parquet.history, b'{"probHistory":[{"timestamp":"2026-01-31T12:00:00.000Z","prob":1}]}'),
+    ],
+    ids=["null", "torn", "no history", "no detail", "no id"],
+)
+def test_what_is_no_market_is_an_error(make: Any, wrong: bytes) -> None:
+    with pytest.raises(ValueError, match="not "):
+        file_of(make, [wrong])
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda file: file[:-1], lambda file: file[:4] + bytes(300) + file[304:]], ids=["footer", "page"]
+)
+def test_a_damaged_file_is_an_error(damage: Any) -> None:
+    file, _ = file_of(parquet.markets, [line(plain(number)) for number in range(50)], "core")
+    with pytest.raises(ValueError, match="Parquet file"):
+        file_of(parquet.without, damage(file), [market_id(1)])
+
+
+@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=str)
+def test_a_failure_to_read_or_write_is_raised_as_it_is(
+    failure: BaseException, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> Any:
+        raise failure
+
+    lines = [line(plain(number)) for number in range(10)]
+    with pytest.raises(type(failure)) as written:
+        parquet.markets(fail, lines, "core")
+    with pytest.raises(type(failure)) as read:
+        parquet.markets(lambda _: None, map(fail, lines), "core")
+    assert written.value is read.value is failure
+    assert capfd.readouterr() == ("", "")
+
+
+def test_without_the_extra_an_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    parquet.require()
+    monkeypatch.setitem(sys.modules, "arro3", None)
+    with pytest.raises(ConfigError, match=r"pip install 'public-markets\[parquet\]'"):
+        parquet.require()
