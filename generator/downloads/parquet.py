@@ -10,9 +10,8 @@ import io
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
 from pydantic import BaseModel
 
@@ -80,15 +79,16 @@ def fills(write: Write, details: Iterable[bytes]) -> Written:
     return _written(write, map(_fills, details), _schema(contract.PublicRecentFill, owned=True), ROWS_PER_GROUP)
 
 
-def without(write: Write, file: Path | bytes, ids: Collection[str]) -> Written | None:
+def without(write: Write, file: BinaryIO, ids: Collection[str]) -> Written | None:
     """Write the file without the rows of these markets; None, and nothing is written, if it has none of them.
 
-    `file` is one that this module wrote; the bytes are those that it would have written without those markets. Raises
-    ValueError if `file` is not Parquet, ConfigError without the extra, OSError if it cannot be read.
+    `file` is one that this module wrote, and can seek. The result is what it would have written without those markets,
+    byte for byte. Raises ValueError if `file` is not Parquet, is damaged or cannot be read, ConfigError without the
+    extra, and whatever `write` raises.
     """
+    sought = sorted(ids)
     reading = _opened(file)
     column = reading.schema.names[0]
-    sought = sorted(ids)
     if not any(_rows_of(sought, batch[column]) for batch in _batches(reading)):
         return None
     rest = _opened(file)
@@ -244,13 +244,14 @@ def _written(write: Write, texts: Iterable[bytes], schema: Any, rows_per_group: 
     return pipe.written()
 
 
-def _opened(file: Path | bytes) -> Any:
+def _opened(file: BinaryIO) -> Any:
     _, files = _libraries()
+    file.seek(0)
     try:
-        return files.read_parquet(file if isinstance(file, Path) else io.BytesIO(file), batch_size=_BATCH)
+        return files.read_parquet(file, batch_size=_BATCH)
     except BaseException as error:
         # A footer that cannot be read makes Rust panic, which is no Exception in Python.
-        if isinstance(error, OSError) or type(error).__name__ != "PanicException":
+        if type(error).__name__ != "PanicException":
             raise
         raise ValueError(f"not a Parquet file: {error}") from error
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from generator.api import contract
 from generator.api.contract import Variant
 from generator.downloads import parquet
-from generator.downloads.parquet import Written
 from generator.errors import ConfigError
 from tests.support.builds import VARIANTS
 from tests.support.rows import fill_id, market_id
@@ -26,9 +25,7 @@ from tests.support.rows import fill_id, market_id
 TIMES: Final = ("closeTime", "createdAt", "resolvedAt", "lastActivityAt", "timestamp")
 TEXTS: Final = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 NAMES: Final = st.lists(st.text(st.characters(categories=["L", "Zs"]), min_size=1).filter(str.strip), max_size=3)
-INSTANTS: Final = st.datetimes().map(
-    lambda at: f"{at.replace(microsecond=0).isoformat()}.{at.microsecond // 1000:03}Z"
-)
+INSTANTS: Final = st.datetimes().map(lambda at: f"{at.replace(microsecond=0).isoformat()}.{at.microsecond // 1000:03}Z")
 AMOUNTS: Final = st.one_of(st.floats(0, allow_infinity=False), st.sampled_from([0.0, 1e-7, 5e-324, 1e300, 0.1 + 0.2]))
 PROBABILITIES: Final = st.floats(0, 1)
 EXTENDED: Final = {
@@ -182,7 +179,7 @@ def test_a_file_without_some_markets_is_the_one_that_never_held_them(variant: Va
     for make, text in kinds:
         file, written = file_of(make, [*map(text, details)])
         expected, kept = file_of(make, [*map(text, rest)])
-        filtered, found = file_of(parquet.without, file, gone)
+        filtered, found = file_of(parquet.without, io.BytesIO(file), gone)
         if written.rows == kept.rows:
             assert (filtered, found) == (b"", None)
         else:
@@ -198,9 +195,10 @@ def test_the_rows_of_a_market_go_from_all_batches_and_row_groups(
     file, _ = file_of(parquet.history, [*map(body, details)])
     path = tmp_path / "history.parquet"
     path.write_bytes(file)
-    filtered, _ = file_of(parquet.without, path, [market_id(1)])
+    with path.open("rb") as opened:
+        filtered, _ = file_of(parquet.without, opened, [market_id(1)])
     assert filtered == file_of(parquet.history, [body(details[0]), body(details[2])])[0]
-    assert file_of(parquet.without, filtered, [market_id(1)])[1] is None
+    assert file_of(parquet.without, io.BytesIO(filtered), [market_id(1)])[1] is None
 
 
 def test_columns_have_the_types_people_expect() -> None:
@@ -284,7 +282,7 @@ def test_what_is_no_market_is_an_error(make: Any, wrong: bytes) -> None:
 def test_a_damaged_file_is_an_error(damage: Any) -> None:
     file, _ = file_of(parquet.markets, [line(plain(number)) for number in range(50)], "core")
     with pytest.raises(ValueError, match="Parquet file"):
-        file_of(parquet.without, damage(file), [market_id(1)])
+        file_of(parquet.without, io.BytesIO(damage(file)), [market_id(1)])
 
 
 @pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=str)
