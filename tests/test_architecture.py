@@ -34,11 +34,11 @@ MAY_IMPORT: Final[Mapping[str, set[str]]] = {
     "demo": {"api"},
     "cost": {"tree", "api", "config"},
     "search": {"tree", "api"},
-    "downloads": {"api"},
+    "downloads": {"tree", "api"},
     "edge": {"search", "tree", "api", "config"},
     "cluster": set(),
-    "builder": {"cluster", "search", "source", "markets", "edge", "cost", "tree", "api", "config"},
-    "publish": {"search", "cost", "tree", "api", "config"},
+    "builder": {"downloads", "cluster", "search", "source", "markets", "edge", "cost", "tree", "api", "config"},
+    "publish": {"downloads", "search", "cost", "tree", "api", "config"},
     "cli": {"builder", "publish", "source", "demo", "markets", "edge", "cost", "tree", "api", "config"},
 }
 #: The only modules that may import each library.

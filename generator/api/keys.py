@@ -89,6 +89,10 @@ CATEGORY_SEPARATOR: Final = "."
 SLUG_DIGEST_LENGTH: Final = 32
 #: Under which the search index has its keys; no sort has this name.
 SEARCH: Final = "all/search"
+_BELOW_DETAILS: Final = f"{DETAILS}/"
+_EXTENSION_LENGTH: Final = len(".json")
+#: The characters of a detail's key from the market's id on.
+_DETAIL_END: Final = 36 + _EXTENSION_LENGTH
 #: The names of the downloads, which have generations and keys like lists; no list has such a name.
 DUMPS: Final = "dumps"
 CHANGES: Final = "changes"
@@ -155,6 +159,11 @@ def chunk(list_name: str, digest: str) -> str:
 def detail(market_id: str) -> str:
     """The key of one market's detail."""
     return f"{DETAILS}/{market_id[:2]}/{market_id}.json"
+
+
+def market_id(key: str) -> str | None:
+    """The id of the market whose detail, by its id, has this key; None for any other key."""
+    return key[-_DETAIL_END:-_EXTENSION_LENGTH] if key.startswith(_BELOW_DETAILS) else None
 
 
 def detail_by_slug(slug: str) -> str:

@@ -1,13 +1,15 @@
 """Renders lists, documents and index of a catalog, and stages what is not in place yet."""
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from generator import __version__
 from generator.api import keys
-from generator.builder import artifacts, disk_space, search_index, worker_pool
+from generator.builder import artifacts, disk_space, downloads, search_index, worker_pool
 from generator.builder.collecting import Collected
+from generator.builder.downloads import Listed, StagedDownloads
 from generator.builder.report_file import SearchCounts
 from generator.config.settings import Config
 from generator.cost.sizes import NO_INDEX, Site
@@ -60,9 +62,9 @@ class Renderer:
             )
             # Before the workers are forked: from then on, touching an object of the catalog copies its memory page.
             documents = [*artifacts.documents(catalog, self.config)]
-            self.progress.expect(len(lists) + self.config.can_search)
+            self.progress.expect(len(lists) + self.config.can_search + self.config.dumps.ndjson)
             self.progress.describe("lists")
-            staged_lists = self._stage(lists)
+            staged_lists, made = self._stage(lists, self._listed(catalog, staged))
             for artifact in documents:
                 staged.put(self.folder, artifact)
         index, search = None, None
@@ -70,30 +72,48 @@ class Renderer:
             with self.stopwatch.stage("index"):
                 index, search = self._advanced(self._index(catalog, categories, staged_lists))
         with self.stopwatch.stage("place"):
-            for part in (*staged_lists, *([index] if index else [])):
+            for part in (*staged_lists, *([index] if index else []), *made.lists):
                 staged.add(part.first_pages)
             counts = {staged_list.name: staged_list.current.count for staged_list in staged_lists}
             staged.put(self.folder, artifacts.build_json(catalog, self.config, counts, categories))
-            built = self._manifest(catalog, staged_lists, index, staged)
-            memberships = _memberships(catalog, categories)
-            rendered = Rendered(staged_lists, index, staged, built, memberships, collected.fingerprints)
+            built = self._manifest(catalog, staged_lists, index, staged, made)
+            rendered = Rendered(
+                staged_lists, index, staged, built, _memberships(catalog, categories), collected.fingerprints,
+                made.lists, made.side_file,
+            )  # fmt: skip
             return Rendering(rendered, _site(lists, rendered), search)
 
-    def _stage(self, lists: Sequence[ItemList]) -> list[StagedList]:
-        """Stage the lists in forked workers, the longest first."""
+    def _listed(self, catalog: Catalog, staged: Staged) -> Listed | None:
+        """What downloads are made from; None if there are none."""
+        if not self.config.dumps.ndjson:
+            return None
+        ids = [market.id for market in catalog.listed()]
+        if self.previous is None or not self.previous.complete:
+            return Listed(ids, frozenset(ids), catalog.as_of)
+        changed = frozenset(filter(None, map(keys.market_id, staged.changed)))
+        return Listed(ids, changed, catalog.as_of)
+
+    def _stage(self, lists: Sequence[ItemList], listed: Listed | None) -> tuple[list[StagedList], StagedDownloads]:
+        """Stage lists and downloads in forked workers, the longest first."""
         known = self.previous.generations() if self.previous else {}
 
-        def stage(items: ItemList) -> StagedList:
-            return staging.stage_list(self.folder, self.config.layout, known, items)
+        def stage(unit: ItemList | Listed) -> StagedList | StagedDownloads:
+            if isinstance(unit, Listed):
+                return downloads.stage(self.folder, self.config, unit, known)
+            return staging.stage_list(self.folder, self.config.layout, known, unit)
 
-        pool = worker_pool.WorkerPool(stage, lists, lambda items: len(items.items), worker_pool.available())
-        staged_lists = list[StagedList]()
+        units: list[ItemList | Listed] = [*lists, *([listed] if listed else [])]
+        pool = worker_pool.WorkerPool(stage, units, _work_of, worker_pool.available())
+        staged_lists, made = list[StagedList](), downloads.NONE
         with pool, self.folder.written_ahead() as ahead:
             for staged in map(self._advanced, pool.results()):
+                if isinstance(staged, StagedDownloads):
+                    made = staged
+                    continue
                 staged_lists.append(staged)
                 if staged.first_pages.changed:
                     ahead.begin()
-        return sorted(staged_lists, key=lambda staged: staged.name)
+        return sorted(staged_lists, key=lambda staged: staged.name), made
 
     def _advanced(self, result: Result) -> Result:
         self.progress.advance()
@@ -114,6 +134,7 @@ class Renderer:
         lists: list[StagedList],
         index: StagedList | None,
         staged: Staged,
+        made: StagedDownloads,
     ) -> Manifest:
         # Large mappings are set unvalidated: validation would copy them.
         objects = {key: staged.objects[key] for key in sorted(staged.objects)}
@@ -130,11 +151,17 @@ class Renderer:
             settings=shape(self.config),
             lists={staged_list.name: staged_list.current for staged_list in lists},
             search=index.current if index else None,
+            downloads={download.name: download.current for download in made.lists},
             retired=(),
             objects={},
             markets={},
         )
         return built.model_copy(update={"objects": objects, "slugs": slugs})
+
+
+def _work_of(unit: ItemList | Listed) -> float:
+    """A rough measure of how long a unit takes to stage: downloads take longer than any list."""
+    return math.inf if isinstance(unit, Listed) else len(unit.items)
 
 
 def _site(lists: Sequence[ItemList], rendered: Rendered) -> Site:

@@ -83,6 +83,11 @@ def with_market(body: bytes, market: bytes) -> bytes:
     return b"".join((_MARKET, market, _REST, rest(body)))
 
 
+def market_object(body: bytes) -> bytes:
+    """The market object in the body of a detail, encoded."""
+    return body.partition(_REST)[0].removeprefix(_MARKET)
+
+
 def rest(body: bytes) -> bytes:
     """What follows the market object in the body of a detail."""
     # No text can hold this: a quotation mark in a text is escaped.

@@ -51,9 +51,9 @@ def late(store: Store, published: Published, built: Manifest, folder: Output) ->
     found = altered | _existing(store, chunks) | _objects_of(store, gone)
     vanished = _vanished(store, published)
     broken = _broken_by(vanished, published.built)
-    # Only the folder of a build can put them again. A takedown's derives another index, or ends the search.
+    # Only the folder of a build can put them again. A takedown's derives others, or ends search and downloads.
     lost = {pair for pair in broken & published.built.current().keys() if not folder.has(keys.generation_prefix(*pair))}
-    heads = {keys.head(name) for name, _ in lost if name == keys.SEARCH}
+    heads = {keys.head(name) for name, _ in lost if name in (keys.SEARCH, *keys.DOWNLOADS)}
     return Doubts(frozenset(found | heads), frozenset(broken - lost), frozenset(vanished), show_withdrawn=bool(found))
 
 

@@ -20,6 +20,7 @@ from generator.publish import reindex
 from generator.publish.record import Published
 from generator.publish.stores.requests import etags_of, parallel_map, with_retries
 from generator.publish.stores.store import Store
+from generator.publish.withdrawn_downloads import WithdrawnDownloads
 from generator.search.generation import LISTS
 from generator.tree import files, list_reader, staging
 from generator.tree.artifact import Artifact
@@ -119,6 +120,13 @@ class _Withdrawal:
             staged.objects.pop(keys.head(keys.SEARCH), None)
         else:
             staged.add(index.first_pages)
+        is_doubted = any(keys.head(name) in self._doubted for name in keys.DOWNLOADS)
+        downloads = WithdrawnDownloads(folder, before, self._read, self._ids, is_doubted=is_doubted)
+        staged_downloads = downloads.staged()
+        for name in before.downloads.keys() - {download.name for download in staged_downloads}:
+            staged.objects.pop(keys.head(name), None)
+        for download in staged_downloads:
+            staged.add(download.first_pages)
         for artifact in self._documents({staged_list.name: staged_list.current.count for staged_list in lists}):
             staged.put(folder, artifact)
         # Whatever could not be read may show any of them.
@@ -128,12 +136,16 @@ class _Withdrawal:
             "complete": True,
             "lists": {staged_list.name: staged_list.current for staged_list in lists},
             "search": index.current if index else None,
+            "downloads": {download.name: download.current for download in staged_downloads},
             "retired": (),
             "objects": dict(sorted(staged.objects.items())),
             "markets": {},
             "slugs": {market_id: slugs for market_id, slugs in before.slugs.items() if market_id not in named},
         }
-        return Rendered(lists, index, staged, before.model_copy(update=update), markets)
+        return Rendered(
+            lists, index, staged, before.model_copy(update=update), markets, downloads=staged_downloads,
+            dump_parts=downloads.side_file,
+        )  # fmt: skip
 
     def _kept_objects(self) -> dict[str, str]:
         """The digests of the objects that stay as they are."""

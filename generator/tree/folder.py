@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from generator import filesystem
 from generator.api import keys
@@ -126,6 +126,12 @@ class Output:
             return filesystem.read(f"{self._staging}/{key}")
         return self.read(key)
 
+    def newest_body(self, key: str) -> bytes:
+        """The bytes of an object as it is staged, or in place; raise OutputError when it is neither."""
+        if (body := self.newest(key)) is None:
+            raise self._missing(key)
+        return body
+
     def path(self, key: str) -> Path:
         """The path of an object."""
         return self._root / key
@@ -133,8 +139,11 @@ class Output:
     def body(self, key: str) -> bytes:
         """The bytes of an object; raise OutputError when it is missing."""
         if (body := self.read(key)) is None:
-            raise OutputError(f"{self.path(key)}: missing; run `public-markets build` again")
+            raise self._missing(key)
         return body
+
+    def _missing(self, key: str) -> OutputError:
+        return OutputError(f"{self.path(key)}: missing; run `public-markets build` again")
 
     def scratch(self) -> Path:
         """A path for a temporary output folder, deleted when this one is unlocked."""
@@ -160,6 +169,19 @@ class Output:
         except FileNotFoundError:
             self._make(Path(path).parent)
             filesystem.create(path, body, mode=_mode(key))
+        return True
+
+    def scratch_file(self, name: str) -> BinaryIO:
+        """A new file, to be written piece by piece; `stage_file` gives it a key, else it is deleted at last."""
+        return open(f"{self._staging}/{name}", "xb", opener=filesystem.open_no_link)
+
+    def stage_file(self, name: str, key: str) -> bool:
+        """Stage such a file, whose content names it, unless it is in place; return whether it was staged."""
+        path = self._staging / name
+        if filesystem.changed_at(self._ours.path_of(key), path.stat().st_size) is not None:
+            return False
+        self._make((self._staging / key).parent)
+        path.replace(self._staging / key)
         return True
 
     def has(self, name: str) -> bool:

@@ -45,7 +45,7 @@ class Staged:
 
 @dataclass(frozen=True)
 class StagedList:
-    """One list, or the search index, as it was staged; `new` is None when the generation is in place already."""
+    """One list, search index or download, as it was staged; `new` is None when the generation is in place already."""
 
     name: str
     current: Current
@@ -67,8 +67,8 @@ class StagedList:
 class Rendered:
     """A rendered state: everything that was staged, and the manifest that will describe it.
 
-    `index` is the search index, if there is one; `lists` does not contain it. `fingerprints` is None if no detail was
-    made.
+    `index` is the search index, if there is one; `lists` contains neither it nor the `downloads`. `fingerprints` is
+    None if no detail was made. `dump_parts` is the file to save beside the dump; None leaves the one that is there.
     """
 
     lists: list[StagedList]
@@ -77,14 +77,17 @@ class Rendered:
     manifest: Manifest
     memberships: Memberships
     fingerprints: Fingerprints | None = None
+    downloads: tuple[StagedList, ...] = ()
+    dump_parts: bytes | None = None
 
     def new_lists(self) -> list[StagedList]:
         """The lists that get a new generation."""
         return [staged for staged in self.lists if staged.new]
 
     def new_parts(self) -> list[StagedList]:
-        """The same, and the search index if it gets one."""
-        return [*self.new_lists(), *([self.index] if self.index and self.index.new else [])]
+        """The same, and search index and downloads if they get one."""
+        others = [*([self.index] if self.index else []), *self.downloads]
+        return [*self.new_lists(), *(staged for staged in others if staged.new)]
 
     def new_generations(self) -> list[StagedGeneration]:
         """The generations that were staged."""
@@ -111,7 +114,7 @@ def stage_list(folder: Output, layout: str, known: Known, items: ItemList) -> St
 
 
 def stage_generation(folder: Output, known: Known, generation: Stageable) -> StagedList:
-    """Stage one generation, of a list or of the search index, unless it is in place, and what leads into it."""
+    """Stage one generation, of whatever has generations, unless it is in place, and what leads into it."""
     current = known.get((generation.list_name, generation.name))
     new = None
     # Somebody may have deleted files that the manifest names.
@@ -119,7 +122,7 @@ def stage_generation(folder: Output, known: Known, generation: Stageable) -> Sta
         new = generation.stage(folder)
         current = Current(
             generation=generation.name, count=generation.count, bytes=new.size, chunks=generation.chunks,
-            is_index=generation.list_name == keys.SEARCH,
+            is_index=generation.list_name in (keys.SEARCH, *keys.DOWNLOADS),
         )  # fmt: skip
     staged = Staged()
     for key, body in generation.first_pages():
@@ -167,6 +170,8 @@ def _move(folder: Output, rendered: Rendered, saving: Saving, intent: bytes) -> 
         for key in generation.places:
             folder.move(key)
     saving.move()
+    if rendered.dump_parts is not None and rendered.dump_parts != folder.read(files.DUMP_PARTS):
+        folder.save(files.DUMP_PARTS, rendered.dump_parts)
     folder.save(files.MANIFEST, intent)
     for key in rendered.staged.changed:
         folder.move(key)

@@ -1,0 +1,37 @@
+"""What a build keeps of its dump beside `v1/`, so that the next one copies what did not change. Pure."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from pydantic import ValidationError
+
+from generator.downloads.segments import Segment
+from generator.tree.stored import StoredModel
+
+#: Increase it when an older program could misread the file.
+FORMAT: Final = 1
+
+
+class SideFile(StoredModel):
+    """The segments of dumps, by the names of these: of the newest, and of the one that it replaced.
+
+    A build that is killed leaves either of them as the one that readers find. `is_doubted`: details in place may say
+    something else than the dump.
+    """
+
+    format: int = FORMAT
+    dumps: Mapping[str, tuple[Segment, ...]] = {}
+    is_doubted: bool = False
+
+    def encoded(self) -> bytes:
+        """The file's bytes."""
+        return self.model_dump_json(by_alias=True).encode() + b"\n"
+
+
+def decoded(content: bytes | None) -> SideFile:
+    """The file with these bytes; an empty one if there is none, or none that this program can read."""
+    try:
+        found = SideFile.model_validate_json(content or b"{}")
+    except ValidationError:
+        return SideFile()
+    return found if found.format == FORMAT else SideFile()

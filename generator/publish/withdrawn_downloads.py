@@ -1,0 +1,115 @@
+"""Withdraws markets from the downloads: the dump without them, and a change feed that begins again.
+
+No step is kept: each might show the markets, and what it says of others can be found in the dump. Followers see the new
+session, and start from the dump.
+"""
+
+from collections.abc import Collection
+from hashlib import sha256
+from typing import Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from generator.api import contract, downloads, keys
+from generator.api.downloads import ChangesHead, DownloadFile, DumpHead
+from generator.downloads import dump, side_file
+from generator.downloads.segments import Written
+from generator.downloads.side_file import SideFile
+from generator.tree import files, staging
+from generator.tree.download import Download
+from generator.tree.folder import Output
+from generator.tree.list_reader import Read
+from generator.tree.manifest import Manifest
+from generator.tree.staging import Staged, StagedList
+
+Head = TypeVar("Head", bound=BaseModel)
+_DUMP: Final = "dump"
+_SESSION_LENGTH: Final = 32
+
+
+class WithdrawnDownloads:
+    """The downloads of a state, without some markets (ids); `read` reads its objects, as readers find them.
+
+    `is_doubted`: a head may be another than the state's.
+    """
+
+    def __init__(self, folder: Output, before: Manifest, read: Read, ids: Collection[str], *, is_doubted: bool) -> None:
+        self._folder = folder
+        self._before = before
+        self._read = read
+        self._ids = ids
+        self._is_doubted = is_doubted
+        #: What to save beside the dump, if it is in the output folder.
+        self.side_file = b""
+
+    def staged(self) -> tuple[StagedList, ...]:
+        """Stage what changes; what cannot be read ends until the next build."""
+        if keys.DUMPS not in self._before.downloads:
+            return ()
+        if not self._ids and not self._is_doubted:
+            kept = self._before.downloads.items()
+            return tuple(StagedList(name, current, new=None, first_pages=Staged()) for name, current in kept)
+        head = self._head(keys.DUMPS, DumpHead)
+        written = self._write_dump(head) if head else None
+        if head is None or written is None:
+            return ()
+        new = self._dump_head(head, written)
+        found = [self._download(keys.DUMPS, new, new.count, new.files())]
+        feed = self._head(keys.CHANGES, ChangesHead)
+        if keys.CHANGES in self._before.downloads and feed is not None:
+            found.append(self._download(keys.CHANGES, _begun_again(feed, new), 0, ()))
+        known = self._before.generations()
+        return tuple(staging.stage_generation(self._folder, known, download) for download in found)
+
+    def _head(self, name: str, model: type[Head]) -> Head | None:
+        try:
+            return model.model_validate_json(self._read(keys.head(name)) or b"")
+        except ValidationError:
+            return None
+
+    def _write_dump(self, head: DumpHead) -> Written | None:
+        """Write the dump without the markets; None if it cannot be read."""
+        body = self._read(keys.chunk(keys.DUMPS, head.markets[0].name))
+        if body is None:
+            return None
+        try:
+            with self._folder.scratch_file(_DUMP) as file:
+                written = dump.without(file.write, dump.lines([body]), self._ids)
+        except ValueError:
+            return None
+        known = side_file.decoded(self._folder.read(files.DUMP_PARTS))
+        # A killed build leaves details that are newer than the dump.
+        is_doubted = known.is_doubted or not self._before.complete
+        self.side_file = SideFile(dumps={_name(written): written.segments}, is_doubted=is_doubted).encoded()
+        return written
+
+    def _dump_head(self, before: DumpHead, written: Written) -> DumpHead:
+        old, name = before.markets[0], _name(written)
+        url = old.url.removesuffix(old.name) + name
+        new = old.model_copy(update={"name": name, "url": url, "sha256": written.sha256, "size": written.size})
+        return DumpHead(as_of=before.as_of, count=written.count, state=written.state, markets=[new])
+
+    def _download(self, name: str, head: BaseModel, count: int, found: Collection[DownloadFile]) -> Download:
+        sizes = {file.name: file.size for file in found}
+        staged = [file.name for file in found if self._folder.stage_file(_DUMP, keys.chunk(name, file.name))]
+        return Download(name, contract.encode(head), count, sizes, staged)
+
+
+def _name(written: Written) -> str:
+    return downloads.name(written.sha256, downloads.NDJSON, downloads.MARKETS_FOLDER)
+
+
+def _begun_again(before: ChangesHead, dumped: DumpHead) -> ChangesHead:
+    """The head of a new session, which begins with this dump."""
+    if before.dump == dumped.markets[0] and not before.steps:
+        return before
+    content = contract.encode([before.session, before.serial, dumped.state])
+    return ChangesHead(
+        session=sha256(content).hexdigest()[:_SESSION_LENGTH],
+        serial=1,
+        as_of=before.as_of,
+        count=dumped.count,
+        state=dumped.state,
+        dump=dumped.markets[0],
+        steps=[],
+    )
