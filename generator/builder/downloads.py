@@ -47,11 +47,11 @@ class StagedDownloads(NamedTuple):
     """The downloads as they were staged, and the file to save beside `v1/`."""
 
     lists: tuple[StagedList, ...]
-    side_file: bytes
+    side_file: bytes | None
 
 
-#: Those of a site that has none: the file beside `v1/` is empty.
-NONE: Final = StagedDownloads((), SideFile().encoded())
+#: Those of a site that has none.
+NONE: Final = StagedDownloads((), None)
 
 
 def stage(folder: Output, config: Config, listed: Listed, known: Known) -> StagedDownloads:

@@ -40,7 +40,7 @@ class WithdrawnDownloads:
         self._ids = ids
         self._is_doubted = is_doubted
         #: What to save beside the dump, if it is in the output folder.
-        self.side_file = b""
+        self.side_file: bytes | None = None
 
     def staged(self) -> tuple[StagedList, ...]:
         """Stage what changes; what cannot be read ends until the next build."""

@@ -17,7 +17,7 @@ BLOCKED: Final = "blocked.json"
 #: The inspection page and the API documentation.
 INSPECTION: Final = "index.html"
 #: Files that name what is not public: only the user who builds or publishes may read them.
-PRIVATE: Final = frozenset({REPORT, INSPECTION, BLOCKED, FINGERPRINTS})
+PRIVATE: Final = frozenset({REPORT, INSPECTION, BLOCKED, FINGERPRINTS, DUMP_PARTS})
 DOCUMENTATION: Final = "api.html"
 #: A third-party program, unmodified; templates/vendor/rapidoc states its version and license.
 VENDOR: Final = "vendor/rapidoc"

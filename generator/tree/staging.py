@@ -68,7 +68,7 @@ class Rendered:
     """A rendered state: everything that was staged, and the manifest that will describe it.
 
     `index` is the search index, if there is one; `lists` contains neither it nor the `downloads`. `fingerprints` is
-    None if no detail was made. `dump_parts` is the file to save beside the dump; None leaves the one that is there.
+    None if no detail was made. `dump_parts` is the file to save beside the dump, if there is one.
     """
 
     lists: list[StagedList]
@@ -170,7 +170,9 @@ def _move(folder: Output, rendered: Rendered, saving: Saving, intent: bytes) -> 
         for key in generation.places:
             folder.move(key)
     saving.move()
-    if rendered.dump_parts is not None and rendered.dump_parts != folder.read(files.DUMP_PARTS):
+    if rendered.dump_parts is None:
+        folder.discard_key(files.DUMP_PARTS)
+    elif rendered.dump_parts != folder.read(files.DUMP_PARTS):
         folder.save(files.DUMP_PARTS, rendered.dump_parts)
     folder.save(files.MANIFEST, intent)
     for key in rendered.staged.changed:

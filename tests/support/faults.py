@@ -36,7 +36,7 @@ State = dict[str, list[Seen]]
 
 MARKETS: Final = 60
 #: The names in every output folder, and the one that a folder has if its database tells the versions of details.
-NAMES: Final = {".lock", "api.html", "edge", "index.html", "manifest.json", "report.json", "v1", "vendor"}
+NAMES: Final = {".lock", "api.html", "dumps.json", "edge", "index.html", "manifest.json", "report.json", "v1", "vendor"}
 OF_VERSIONS: Final = "details.json"
 STATUSES: Final = ("open", "open", "open", "closed", "resolved", "cancelled")
 LIST_NAMES: Final = tuple(keys.list_name(status, sort) for status in STATES_OF_FILTER for sort in SORTS)
