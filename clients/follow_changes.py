@@ -1,0 +1,378 @@
+#!/usr/bin/env python3
+"""Keep a file of all markets equal to a site's, by its change feed.
+
+    python follow_changes.py https://api.example.org/v1/changes/head.json markets.ndjson
+
+The file has one market per line. Run this as often as you like: each run reads the head of the feed, then the steps
+since the last run, and replaces the file in one go. The first run takes the whole dump, and so does one that finds it
+cannot go on from where it was; it says why. The digest of the result must equal the one in the head, so a run that
+succeeds leaves exactly the markets of the site.
+
+Beside the file is its position in the feed, `markets.ndjson.position`. Delete both to start again.
+
+Exit codes: 0 the file equals the site's; 1 it could not be brought up to date, and trying again will hardly help;
+2 wrong usage; 3 the site did not answer, try again later. Unless the code is 0, the file is as it was before.
+
+Needs Python 3.11 and nothing else. To write the same in another language, read `Merge`, `properties` and `follow`.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import Any, BinaryIO
+
+MOST_BYTES_OF_A_HEAD = 64 << 20
+PIECE = 1 << 18
+ABSENT = {404, 410}
+TEMPORARY = {408, 425, 429, 500, 502, 503, 504}
+#: What goes wrong when a line is not what it should be.
+MALFORMED = (ValueError, LookupError, TypeError, RecursionError)
+GZIP = 16 + zlib.MAX_WBITS
+DECODER = json.JSONDecoder()
+
+
+class FollowError(Exception):
+    """The file cannot be brought up to date."""
+
+    code = 1
+
+
+class UnavailableError(FollowError):
+    """The site did not answer."""
+
+    code = 3
+
+
+class StartAgainError(FollowError):
+    """The local file cannot be brought up to date by this head: take the dump, or a newer head."""
+
+
+# ── the site ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def checked(url: str) -> str:
+    """The URL, if it is one of HTTP."""
+    if not url.startswith(("http://", "https://")):
+        raise FollowError(f"{url} is no address of http or https")
+    return url
+
+
+def opener() -> urllib.request.OpenerDirector:
+    """What opens addresses of HTTP alone, also after a redirect."""
+    found = urllib.request.OpenerDirector()
+    for kind in (
+        urllib.request.ProxyHandler, urllib.request.HTTPHandler, urllib.request.HTTPSHandler,
+        urllib.request.HTTPDefaultErrorHandler, urllib.request.HTTPErrorProcessor,
+        urllib.request.HTTPRedirectHandler, urllib.request.UnknownHandler,
+    ):  # fmt: skip
+        found.add_handler(kind())
+    return found
+
+
+@contextmanager
+def opened(url: str, timeout: float) -> Iterator[HTTPResponse]:
+    """The answer to a GET."""
+    request = urllib.request.Request(checked(url), headers={"User-Agent": "follow_changes"})
+    try:
+        with opener().open(request, timeout=timeout) as answer:
+            yield answer
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code in TEMPORARY:
+            pause = error.headers.get("Retry-After")
+            when = f"in {pause} s" if pause else "later"
+            raise UnavailableError(f"{url} answers {error.code}: try again {when}") from None
+        if error.code in ABSENT:
+            raise StartAgainError(f"{url} answers {error.code}: there is no such file") from None
+        raise FollowError(f"{url} answers {error.code}") from None
+    except TimeoutError:
+        raise UnavailableError(f"{url} took more than {timeout:g} s: try again later") from None
+    except (OSError, HTTPException) as error:
+        raise UnavailableError(f"{url} cannot be read ({getattr(error, 'reason', error)!s}): try again later") from None
+
+
+def read_head(url: str, timeout: float) -> dict[str, Any]:
+    """The head of the feed."""
+    with opened(url, timeout) as answer:
+        body = answer.read(MOST_BYTES_OF_A_HEAD)
+    try:
+        head = json.loads(body)
+        for value, kind in [(head["session"], str), (head["serial"], int), (head["state"], str)]:
+            expect(value, kind)
+        for file in [head["dump"], *head["steps"]]:
+            expect(file["sha256"], str)
+            expect(file["size"], int)
+            # Addresses may be relative to the head's.
+            file["url"] = urllib.parse.urljoin(url, expect(file["url"], str))
+        for step in head["steps"]:
+            expect(step["from"], int)
+            expect(step["to"], int)
+    except (ValueError, KeyError, TypeError):
+        raise FollowError(f"{url} is not the head of a change feed") from None
+    return head  # type: ignore[no-any-return]
+
+
+def expect(value: Any, kind: type) -> Any:
+    """The value, if it is of that type."""
+    if not isinstance(value, kind):
+        raise TypeError
+    return value
+
+
+def lines_of(file: dict[str, Any], timeout: float) -> Iterator[bytes]:
+    """The lines of a dump or a step, with line feeds.
+
+    Raise `StartAgainError`, maybe at the end only, if the file is not what the head says, or not there.
+    """
+    digest, size = hashlib.sha256(), 0
+    decompressing = zlib.decompressobj(GZIP)
+    rest = b""
+    with opened(file["url"], timeout) as answer:
+        while piece := answer.read(PIECE):
+            digest.update(piece)
+            size += len(piece)
+            if size > file["size"]:
+                break
+            while text := decompressed(decompressing, piece, file):
+                *lines, rest = (rest + text).split(b"\n")
+                yield from (line + b"\n" for line in lines)
+                piece = decompressing.unconsumed_tail
+    if size != file["size"] or digest.hexdigest() != file["sha256"] or not decompressing.eof or rest:
+        raise StartAgainError(f"{file['url']} is not the file that the head names: its size or digest differs")
+
+
+def decompressed(decompressing: Any, piece: bytes, file: dict[str, Any]) -> bytes:
+    """Some text of a piece of a gzip file."""
+    try:
+        return decompressing.decompress(piece, PIECE)  # type: ignore[no-any-return]
+    except zlib.error as error:
+        raise StartAgainError(f"{file['url']} is damaged: {error}") from None
+
+
+# ── the rules of the feed ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def properties(line: bytes) -> dict[str, str]:
+    """The names and values of a market as they are written: '"prob"' and '0.50'. They must not be written anew."""
+    text, found, end = line.decode(), dict[str, str](), 0
+    while text[end] != "}":
+        start = end + 1
+        _, colon = DECODER.raw_decode(text, start)
+        _, end = DECODER.raw_decode(text, colon + 1)
+        found[text[start:colon]] = text[colon + 1 : end]
+    return found
+
+
+def line_of(properties: dict[str, str]) -> bytes:
+    """The line of a market."""
+    return ("{" + ",".join(f"{name}:{value}" for name, value in properties.items()) + "}\n").encode()
+
+
+def first_value(line: bytes) -> tuple[str, str]:
+    """The first property of a line: the id of a market, or the digest of one that is gone."""
+    text = line.decode()
+    name, colon = DECODER.raw_decode(text, 1)
+    value, _ = DECODER.raw_decode(text, colon + 1)
+    return expect(name, str), expect(value, str)
+
+
+def digest_of(market_id: str) -> str:
+    """What a step calls a market that is gone."""
+    return hashlib.sha256(market_id.encode()).hexdigest()
+
+
+class Merge:
+    """What some steps change in all, so that one pass over the file applies them."""
+
+    def __init__(self) -> None:
+        self.gone: set[str] = set()
+        self.changed: dict[str, dict[str, str]] = {}
+        self._ids: dict[str, str] = {}
+
+    def add(self, step: Iterable[bytes]) -> None:
+        """Add the next step: first what is gone, then markets that changed or are new."""
+        for line in step:
+            kind, value = first_value(line)
+            if kind == "gone":
+                self.gone.add(value)
+                # Also what an earlier step said of it.
+                self.changed.pop(self._ids.get(value, ""), None)
+            else:
+                self._ids[digest_of(value)] = value
+                # A property that is known keeps its place.
+                self.changed[value] = self.changed.get(value, {}) | properties(line)
+
+    def apply(self, old: Iterable[bytes]) -> Iterator[bytes]:
+        """The lines of the file after the steps: ascending by id, as before."""
+        waiting = sorted(self.changed, reverse=True)
+        for line in old:
+            _, market_id = first_value(line)
+            while waiting and waiting[-1] < market_id:
+                yield line_of(self.changed[waiting.pop()])
+            if self.gone and digest_of(market_id) in self.gone:
+                continue
+            if waiting and waiting[-1] == market_id:
+                yield line_of(properties(line) | self.changed[waiting.pop()])
+            else:
+                yield line
+        while waiting:
+            yield line_of(self.changed[waiting.pop()])
+
+
+def steps_since(position: dict[str, Any], head: dict[str, Any]) -> list[dict[str, Any]]:
+    """The steps that lead from a position to the newest state."""
+    if position["session"] != head["session"]:
+        raise StartAgainError("the site has begun a new session")
+    serial = position["serial"]
+    steps = [step for step in head["steps"] if step["from"] >= serial]
+    for step in steps:
+        if step["from"] != serial:
+            break
+        serial = step["to"]
+    if serial != head["serial"]:
+        raise StartAgainError(f"no steps lead from serial {position['serial']} to {head['serial']}")
+    return steps
+
+
+# ── the local file ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Copy:
+    """The local file, and its position in the feed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.beside = path.with_name(path.name + ".position")
+
+    def position(self) -> dict[str, Any]:
+        """The session and serial of the file."""
+        try:
+            found: dict[str, Any] = json.loads(self.beside.read_bytes())
+            for name, kind in [("session", str), ("serial", int)]:
+                expect(found[name], kind)
+        except FileNotFoundError:
+            raise StartAgainError("there is no copy yet") from None
+        except MALFORMED:
+            raise StartAgainError(f"{self.beside} is damaged") from None
+        return found
+
+    def lines(self) -> Iterator[bytes]:
+        """Its lines."""
+        try:
+            with self.path.open("rb") as file:
+                yield from file
+        except FileNotFoundError:
+            raise StartAgainError(f"{self.path} is gone") from None
+
+    def replace(self, lines: Iterable[bytes], head: dict[str, Any]) -> None:
+        """Replace the file by these lines; raise `StartAgainError` unless they are the state that the head names."""
+        digest = hashlib.sha256()
+        with replacing(self.path) as file:
+            for line in lines:
+                digest.update(line)
+                file.write(line)
+            if digest.hexdigest() != head["state"]:
+                raise StartAgainError("the result has another digest than the site's")
+        # If the computer fails before that, the next run gets another digest than the site's, and takes the dump.
+        with replacing(self.beside) as file:
+            file.write(json.dumps({name: head[name] for name in ("session", "serial")}).encode())
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of another once it is complete and on the disk."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            part.unlink()
+
+
+# ── one run ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def follow(url: str, copy: Copy, timeout: float) -> str:
+    """Bring the file up to date, and say in a sentence what was done."""
+    for take, otherwise in [
+        (take_steps, "starting from the dump"),
+        (take_dump, "trying once more, as the site may have changed meanwhile"),
+    ]:
+        head = read_head(url, timeout)
+        try:
+            return take(copy, head, timeout)
+        except StartAgainError as reason:
+            say(f"{reason}; {otherwise}")
+    return take_dump(copy, read_head(url, timeout), timeout)
+
+
+def take_steps(copy: Copy, head: dict[str, Any], timeout: float) -> str:
+    """Apply the steps since the last run."""
+    position = copy.position()
+    merge = Merge()
+    try:
+        for step in steps_since(position, head):
+            merge.add(lines_of(step, timeout))
+        if position["serial"] == head["serial"]:
+            return unchanged(copy, head)
+        copy.replace(merge.apply(copy.lines()), head)
+    except MALFORMED:
+        raise StartAgainError(f"{copy.path} or a step is damaged") from None
+    return f"serial {head['serial']}: {len(merge.changed)} markets new or changed, {len(merge.gone)} gone"
+
+
+def unchanged(copy: Copy, head: dict[str, Any]) -> str:
+    """Make sure that the file is still what it was."""
+    digest = hashlib.sha256()
+    for line in copy.lines():
+        digest.update(line)
+    if digest.hexdigest() != head["state"]:
+        raise StartAgainError(f"{copy.path} has changed or is damaged")
+    return f"serial {head['serial']}: nothing new"
+
+
+def take_dump(copy: Copy, head: dict[str, Any], timeout: float) -> str:
+    """Begin with all markets."""
+    copy.replace(lines_of(head["dump"], timeout), head)
+    return f"serial {head['serial']}: all markets"
+
+
+def say(sentence: str) -> None:
+    """Tell people what goes on."""
+    print(f"follow_changes: {sentence}", file=sys.stderr)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("head", metavar="URL", help="address of the head of the change feed")
+    parser.add_argument("file", metavar="FILE", type=Path, help="the file to keep up to date, one market per line")
+    parser.add_argument("--timeout", type=float, default=60, help="seconds to wait for the site (default: 60)")
+    options = parser.parse_args(arguments)
+    try:
+        say(follow(options.head, Copy(options.file), options.timeout))
+    except FollowError as error:
+        say(str(error))
+        return error.code
+    except OSError as error:
+        say(f"cannot write: {error}")
+        return FollowError.code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""A site that has a dump and a change feed only, over HTTP in this process: for programs that follow one."""
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final
+
+from tests.downloads import states
+from tests.downloads.states import Feed, State
+
+HEAD: Final = "/v1/changes/head.json"
+
+
+@dataclass
+class Answer:
+    body: bytes = b""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Site:
+    """What the server answers by path, and the paths it was asked for."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.answers = dict[str, Answer]()
+        self.asked = list[str]()
+        self.feed = Feed({})
+        self.head = dict[str, Any]()
+        self.serial = 0
+
+    def begin(self, state: State, session: str = "a" * 32) -> None:
+        """Publish a dump without steps."""
+        self.feed, self.serial, self.head = Feed(state), 1, {"session": session}
+        self._publish()
+
+    def move(self, state: State) -> None:
+        """Publish the next state, unless it is the same."""
+        if state != self.feed.state:
+            self.feed.move(state)
+            self.serial += 1
+            self._publish()
+
+    def put_head(self) -> None:
+        self.answers[HEAD] = Answer(json.dumps(self.head).encode())
+
+    def file(self, folder: str, body: bytes) -> dict[str, Any]:
+        """Put a file; return what a head says of it."""
+        sha256 = hashlib.sha256(body).hexdigest()
+        path = f"/v1/{folder}/{sha256[:32]}.ndjson.gz"
+        self.answers[path] = Answer(body)
+        return {"name": path.rpartition("/")[2], "url": self.url + path, "sha256": sha256, "size": len(body)}
+
+    def _publish(self) -> None:
+        state, first = self.feed.state, self.serial - len(self.feed.steps)
+        self.head |= {
+            "serial": self.serial,
+            "asOf": "2026-01-31T12:00:00.000Z",
+            "count": len(state),
+            "state": hashlib.sha256(states.text(state)).hexdigest(),
+            "dump": {"format": "ndjson"} | self.file("dumps/markets", states.make(state).body),
+            "steps": [
+                {"from": serial, "to": serial + 1, "asOf": "2026-01-31T12:00:00.000Z"} | self.file("changes", body)
+                for serial, (_, body) in enumerate(self.feed.steps, first)
+            ],
+        }
+        self.put_head()
+
+
+@contextmanager
+def serving() -> Iterator[Site]:
+    """A site that is served."""
+    site: Site
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            site.asked.append(self.path)
+            answer = site.answers.get(self.path, Answer(b"{}", 404))
+            self.send_response(answer.status)
+            for name, value in ({"Content-Length": str(len(answer.body))} | dict(answer.headers)).items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        site = Site(f"http://127.0.0.1:{server.server_port}")
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        yield site
+        server.shutdown()
