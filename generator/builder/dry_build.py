@@ -1,12 +1,22 @@
 """What a build would make, and what of it is new: rendered in memory, counted and discarded. Nothing is written."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
 from generator.api import cursors, keys, times
-from generator.builder import artifacts, changes, collecting, executors, notices, part_rendering, search_index
+from generator.builder import (
+    artifacts,
+    changes,
+    collecting,
+    dry_downloads,
+    executors,
+    notices,
+    part_rendering,
+    search_index,
+)
+from generator.builder.dry_downloads import LastDownloads, Meter
 from generator.builder.notices import Remark
 from generator.config.settings import Config
 from generator.cost import estimate, sizes
@@ -61,13 +71,15 @@ class LastBuild:
     manifest: Manifest | None = None
     blocked: frozenset[str] = frozenset()
     cost: Cost | None = None
+    downloads: LastDownloads = field(default_factory=LastDownloads)
 
     @classmethod
     def within(cls, root: Path) -> "LastBuild":
         """Read it from an output folder."""
         with read_only(root) as folder:
             cost = estimate.of_report(folder.read(files.REPORT))
-            return cls(folder.manifest(), blocklist.load(folder).ids(), cost)
+            downloads = LastDownloads.found_by(folder.read)
+            return cls(folder.manifest(), blocklist.load(folder).ids(), cost, downloads)
 
 
 @dataclass(frozen=True)
@@ -83,8 +95,9 @@ class DryBuilder:
         """Measure what a build would make of the database now."""
         stopwatch = Stopwatch()
         previous = self.last.manifest
-        count, details = _Count(previous.objects if previous else {}), _Details(self.config)
-        catalog = self._read(reader, as_of, count, details, stopwatch)
+        count = _Count(previous.objects if previous else {})
+        details = _Details(self.config, self.last, count)
+        catalog = self._read(reader, as_of, details, stopwatch)
         remarks = [*notices.of(catalog, self.config), *details.remarks]
         categories = artifacts.offered(catalog, self.config)
         lists = artifacts.lists(catalog, categories)
@@ -102,6 +115,9 @@ class DryBuilder:
             site, searches = replace(site, index=index.weight()), Searches(index.words, MOST_OBJECTS)
             change = change and replace(change, index=changes.expected_of_index(previous, index))
             self.progress.advance()
+        measured = details.downloads(catalog)
+        site = replace(site, downloads=measured.site)
+        change = change and replace(change, downloads=measured.new, step_bytes=measured.step_bytes)
         change = change or sizes.everything(site)
         missing = details.missing if catalog.markets else []
         unmatched = [name for name in missing if not self.quarantine.total(name) and reader.has_rows(name)]
@@ -111,10 +127,8 @@ class DryBuilder:
             reader.has_versions(),
         )  # fmt: skip
 
-    def _read(
-        self, reader: Reader, as_of: datetime, count: "_Count", details: "_Details", stopwatch: Stopwatch
-    ) -> Catalog:
-        """The catalog, without blocked markets; counts every detail, and adds what is found in it to `details`."""
+    def _read(self, reader: Reader, as_of: datetime, details: "_Details", stopwatch: Stopwatch) -> Catalog:
+        """The catalog, without blocked markets; adds every detail to `details`."""
         with stopwatch.stage("catalog"):
             survey = reader.survey()
         latest = notices.latest_time(times.instant(as_of))
@@ -129,7 +143,6 @@ class DryBuilder:
                 rows = reader.details(found, public, part.within)
                 for read, remarks in part_rendering.details(rows, self.config, latest, self.quarantine):
                     details.add(read, remarks)
-                    count.add(read.body(), *keys.details(read.market.id, read.market.slug))
             self.progress.advance()
         return collecting.catalog_of(survey, markets, times.instant(as_of))
 
@@ -148,9 +161,13 @@ class DryBuilder:
 
 
 class _Details:
-    """What details show: remarks, and the relations of which no row was seen."""
+    """What is made of details: objects to `count`, downloads, remarks; and the relations of which no row was seen."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, last: LastBuild, count: "_Count") -> None:
+        self._count = count
+        self._meter = Meter(config, last.downloads) if config.dumps.ndjson else None
+        #: The markets of the last build, by id; those in no list have no memberships.
+        self._before = last.manifest.markets if last.manifest else {}
         self.remarks = list[Remark]()
         shown = config.detail
         wanted = {"orders": shown.order_book, "fills": shown.recent_fills, "probabilities": shown.history_points}
@@ -158,12 +175,23 @@ class _Details:
         self._prices = set[bool]()
 
     def add(self, read: Detail, remarks: Iterable[Remark]) -> None:
+        market, body = read.market, read.body()
+        is_changed = self._count.add(body, *keys.details(market.id, market.slug))
+        if self._meter and market.fx_family_member is None:
+            self._meter.add(market.id, body, is_new=not self._before.get(market.id), is_changed=is_changed)
         self.remarks += remarks
         self._prices |= {fill.price is not None for fill in read.recent_fills}
         if self.missing:
             book = read.order_book
             seen = {"orders": book.bids or book.asks, "fills": read.recent_fills, "probabilities": read.points}
             self.missing = [name for name in self.missing if not seen[name]]
+
+    def downloads(self, catalog: Catalog) -> dry_downloads.Measured:
+        if self._meter is None:
+            return dry_downloads.NONE
+        listed = {market.id for market in catalog.listed()}
+        gone = (market_id for market_id, lists in self._before.items() if lists and market_id not in listed)
+        return self._meter.measured(gone, catalog.as_of)
 
     def is_unpriced(self) -> bool:
         return self._prices == {False}
@@ -176,9 +204,11 @@ class _Count:
         self._known = known
         self.objects = self.bytes = self.changed = 0
 
-    def add(self, body: bytes, *object_keys: str) -> None:
-        """Add an object under each of these keys, which share its headers."""
+    def add(self, body: bytes, *object_keys: str) -> bool:
+        """Add an object under each of these keys, which share its headers; return whether it is new or changed."""
         digest = manifest.digest(object_keys[0], body)
         self.objects += len(object_keys)
         self.bytes += len(object_keys) * len(body)
-        self.changed += sum(self._known.get(key) != digest for key in object_keys)
+        changed = sum(self._known.get(key) != digest for key in object_keys)
+        self.changed += changed
+        return changed > 0

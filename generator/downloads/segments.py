@@ -110,6 +110,11 @@ class GzipWriter:
         return Written(sha256, self._member.size, state, count, tuple(self._segments))
 
 
+def begins_group(market_id: str, before: int) -> bool:
+    """Whether a group begins with this market, if there are so many in the one before."""
+    return zlib.crc32(market_id.encode()) % GROUP_SIZE == 0 or before == MOST_LINES
+
+
 def groups(ids: Iterable[str]) -> Iterator[list[str]]:
     """Cut ids into groups; raise ValueError unless they ascend."""
     return grouped(ids, str)
@@ -123,7 +128,7 @@ def grouped(items: Iterable[_T], id_of: Callable[[_T], str]) -> Iterator[list[_T
         if market_id <= last:
             raise ValueError(f"the markets of a dump ascend by id, but {market_id} follows {last}")
         last = market_id
-        if group and (zlib.crc32(market_id.encode()) % GROUP_SIZE == 0 or len(group) == MOST_LINES):
+        if group and begins_group(market_id, len(group)):
             yield group
             group = []
         group.append(item)

@@ -86,6 +86,13 @@ class Weight:
     mutable: int
     mutable_bytes: int
 
+    def __add__(self, other: "Weight") -> "Weight":
+        """Both together."""
+        return Weight(
+            self.immutable + other.immutable, self.immutable_bytes + other.immutable_bytes,
+            self.mutable + other.mutable, self.mutable_bytes + other.mutable_bytes,
+        )  # fmt: skip
+
     @property
     def objects(self) -> int:
         """All objects."""
