@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 from generator.api import keys
-from generator.cost.sizes import NO_INDEX, Change
+from generator.cost.sizes import NO_DOWNLOADS, NO_INDEX, Change
 from generator.search.generation import Generation as Index
 from generator.tree import layouts, manifest
 from generator.tree.generation import ItemList, Weight
 from generator.tree.manifest import Manifest
-from generator.tree.staging import Rendered
+from generator.tree.staging import Rendered, StagedList
 
 
 def expected(
@@ -57,4 +57,13 @@ def made(previous: Manifest | None, rendered: Rendered) -> Change | None:
     # A new generation has a new index, which is not a chunk.
     chunks = {staged.name: staged.new.objects - 1 for staged in rendered.lists if staged.new and staged.current.chunks}
     index = rendered.index.written() if rendered.index else NO_INDEX
-    return Change(new_generations, new_first_pages, objects, minutes, chunks, index)
+    downloads = sum((download.written() for download in rendered.downloads), NO_DOWNLOADS)
+    return Change(
+        new_generations, new_first_pages, objects, minutes, chunks, index, downloads, _step_bytes(rendered.downloads)
+    )
+
+
+def _step_bytes(staged: Iterable[StagedList]) -> int:
+    """The bytes of the steps that were staged: all new files of the feed but its index, as long as its head."""
+    feeds = (feed for feed in staged if feed.name == keys.CHANGES and feed.new)
+    return sum(feed.written().immutable_bytes - feed.first_pages.size for feed in feeds)

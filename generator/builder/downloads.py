@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from generator.api import contract, downloads, keys
 from generator.api.downloads import ChangesHead, DownloadFile, DumpHead, MarketsFile
 from generator.builder.change_feed import ChangeFeed, NewState
+from generator.builder.report_file import DownloadCounts
 from generator.config.settings import Config
 from generator.downloads import dump, side_file
 from generator.downloads.dump import Changed, Markets, Previous
@@ -44,10 +45,15 @@ class Listed:
 
 
 class StagedDownloads(NamedTuple):
-    """The downloads as they were staged, and the file to save beside `v1/`."""
+    """The downloads as they were staged, the file to save beside `v1/`, and what there is to report.
+
+    `step_lines` are those of the step that was made.
+    """
 
     lists: tuple[StagedList, ...]
     side_file: bytes | None
+    counts: DownloadCounts | None = None
+    step_lines: int = 0
 
 
 #: Those of a site that has none.
@@ -58,12 +64,14 @@ def stage(folder: Output, config: Config, listed: Listed, known: Known) -> Stage
     """Stage what is new of the downloads, whose details are staged or in place; `known` are generations in place."""
     made = _Downloads(folder, config, listed).made()
     lists = tuple(staging.stage_generation(folder, known, download) for download in made.downloads)
-    return StagedDownloads(lists, made.side_file.encoded())
+    return StagedDownloads(lists, made.side_file.encoded(), made.counts, made.step_lines)
 
 
 class _Made(NamedTuple):
     downloads: list[Download]
     side_file: SideFile
+    counts: DownloadCounts
+    step_lines: int
 
 
 class _Changes:
@@ -100,6 +108,7 @@ class _Downloads:
         head = self._dump_head(made.written)
         ndjson = head.markets[0]
         found = [self._download(keys.DUMPS, head, head.count, head.files())]
+        counts, step_lines = DownloadCounts.of(head), 0
         if self._config.has_changes:
             name = self._name_before() if made.is_compared else ""
             state = NewState(
@@ -110,8 +119,11 @@ class _Downloads:
             feed = ChangeFeed(self._folder, self._config, state, self._staged)
             changes_head = feed.head(_read_head(self._folder, keys.CHANGES, ChangesHead))
             found.append(self._download(keys.CHANGES, changes_head, len(changes_head.steps), changes_head.steps))
+            counts = counts.with_changes(changes_head)
+            if step and [step.sha256] == [newest.sha256 for newest in changes_head.steps[-1:]]:
+                step_lines = step.count
         kept = {name: parts for name, parts in self._side_file.dumps.items() if name == self._name_before()}
-        return _Made(found, SideFile(dumps={**kept, ndjson.name: made.written.segments}))
+        return _Made(found, SideFile(dumps={**kept, ndjson.name: made.written.segments}), counts, step_lines)
 
     def _download(self, name: str, head: BaseModel, count: int, found: Iterable[DownloadFile]) -> Download:
         return Download(name, contract.encode(head), count, {file.name: file.size for file in found}, self._staged)

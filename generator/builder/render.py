@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from generator import __version__
@@ -10,9 +10,9 @@ from generator.api import keys
 from generator.builder import artifacts, disk_space, downloads, search_index, worker_pool
 from generator.builder.collecting import Collected
 from generator.builder.downloads import Listed, StagedDownloads
-from generator.builder.report_file import SearchCounts
+from generator.builder.report_file import DownloadCounts, SearchCounts
 from generator.config.settings import Config
-from generator.cost.sizes import NO_INDEX, Site
+from generator.cost.sizes import NO_DOWNLOADS, NO_INDEX, Downloads, Site
 from generator.markets.catalog import Catalog, Market
 from generator.progress import Progress, Stopwatch
 from generator.source.address import shape
@@ -28,11 +28,12 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Rendering:
-    """What was rendered, its size, and what its search index has, if there is one."""
+    """What was rendered, its size, what its search index has, if there is one, and its downloads."""
 
     state: Rendered
     site: Site
     search: SearchCounts | None
+    downloads: StagedDownloads
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Renderer:
                 staged_lists, index, staged, built, _memberships(catalog, categories), collected.fingerprints,
                 made.lists, made.side_file,
             )  # fmt: skip
-            return Rendering(rendered, _site(lists, rendered), search)
+            return Rendering(rendered, _site(lists, rendered, made), search, made)
 
     def _listed(self, catalog: Catalog, staged: Staged) -> Listed | None:
         """What downloads are made from; None if there are none."""
@@ -164,11 +165,15 @@ def _work_of(unit: ItemList | Listed) -> float:
     return math.inf if isinstance(unit, Listed) else len(unit.items)
 
 
-def _site(lists: Sequence[ItemList], rendered: Rendered) -> Site:
+def _site(lists: Sequence[ItemList], rendered: Rendered, made: StagedDownloads) -> Site:
     objects = sum(not keys.is_first_page(key) for key in rendered.staged.objects)
-    size = rendered.staged.size - sum(staged_list.first_pages.size for staged_list in rendered.lists)
     index = rendered.index.weight() if rendered.index else NO_INDEX
-    return Site.of(lists, objects, size - index.mutable_bytes, index)
+    weight = sum((download.weight() for download in made.lists), NO_DOWNLOADS)
+    first_pages = sum(staged_list.first_pages.size for staged_list in rendered.lists)
+    size = rendered.staged.size - first_pages - index.mutable_bytes - weight.mutable_bytes
+    counts = made.counts or DownloadCounts()
+    downloads = Downloads(weight, counts.ndjson_bytes, counts.steps, counts.steps_bytes)
+    return replace(Site.of(lists, objects, size, index), downloads=downloads)
 
 
 def _memberships(catalog: Catalog, offered: Collection[str]) -> Memberships:

@@ -12,6 +12,7 @@ from generator.builder import notices
 from generator.builder.notices import Remark, Topic
 from generator.builder.part_staging import DetailCounts
 from generator.builder.report_file import (
+    DownloadCounts,
     ListCounts,
     MarketCounts,
     QuarantinedRow,
@@ -70,6 +71,8 @@ class Report:
     taken_down: list[str] = field(default_factory=list)
     lists: Lists = field(default_factory=dict)
     search: SearchCounts | None = None
+    downloads: DownloadCounts | None = None
+    step_lines: int = 0
     cost: Cost | None = None
     retained: int = 0
     quarantine: Quarantine = field(default_factory=Quarantine)
@@ -95,6 +98,7 @@ class Report:
             taken_down=self.taken_down,
             lists={name: ListCounts.of(current) for name, current in self.lists.items()},
             search=self.search,
+            downloads=self.downloads,
             retained_generations=self.retained,
             quarantined=[
                 QuarantinedRow(relation=row.relation, key=row.key, title=row.title, reason=row.reason, rows=count)
@@ -113,6 +117,7 @@ class Report:
             unchanged=self.unchanged,
             deleted=self.deleted,
             new_lists=self.new_lists,
+            step_lines=self.step_lines,
             since=self.markets.since,
             added=self.markets.added,
             changed=self.markets.changed,
@@ -154,6 +159,14 @@ class Report:
             sample("markets", state="hidden"): self.hidden,
             sample("markets", state="quarantined"): self.quarantine.total("markets"),
             sample("objects"): self.written + self.unchanged,
+        }
+        made = self.downloads or DownloadCounts()
+        metrics |= {
+            sample("dump_bytes", format="ndjson"): made.ndjson_bytes,
+            sample("dump_bytes", format="parquet"): made.parquet_bytes + made.history_bytes,
+            sample("change_feed_serial"): made.serial,
+            sample("change_feed_steps"): made.steps,
+            sample("change_step_lines"): self.step_lines,
         }
         about = Counter(remark.kind.topic for remark in self.remarks)
         metrics |= {sample("remarks", topic=topic): about[topic] for topic in Topic}

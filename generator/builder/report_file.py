@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
+from generator.api.downloads import ChangesHead, DumpHead
 from generator.cost.estimate import Cost
 from generator.search.generation import Generation
 from generator.tree import layouts
@@ -64,6 +65,41 @@ class SearchCounts(StoredModel):
         )
 
 
+class DownloadCounts(StoredModel):
+    """Dump and change feed: the markets of the dump, the bytes of its files, and the retained steps.
+
+    `history_bytes` are those of histories and fills. Without a change feed, `session` is empty.
+    """
+
+    as_of: str = ""
+    markets: int = 0
+    ndjson_bytes: int = 0
+    parquet_bytes: int = 0
+    history_bytes: int = 0
+    session: str = ""
+    serial: int = 0
+    steps: int = 0
+    steps_bytes: int = 0
+
+    @classmethod
+    def of(cls, head: DumpHead) -> "DownloadCounts":
+        """Count a dump."""
+        by_format = {file.format: file.size for file in head.markets}
+        return cls(
+            as_of=head.as_of,
+            markets=head.count,
+            ndjson_bytes=by_format["ndjson"],
+            parquet_bytes=by_format.get("parquet", 0),
+            history_bytes=sum(file.size for file in (*(head.history or ()), *(head.fills or ()))),
+        )
+
+    def with_changes(self, head: ChangesHead) -> "DownloadCounts":
+        """Count its change feed, too."""
+        steps_bytes = sum(step.size for step in head.steps)
+        update = {"session": head.session, "serial": head.serial, "steps": len(head.steps), "steps_bytes": steps_bytes}
+        return self.model_copy(update=update)
+
+
 class QuarantinedRow(StoredModel):
     """A row that breaks the contract; `rows` counts the rows with the same key and reason."""
 
@@ -75,13 +111,17 @@ class QuarantinedRow(StoredModel):
 
 
 class RunReport(StoredModel):
-    """What the run did to the folder, and to which markets (ids); the only part that varies over the same data."""
+    """What the run did to the folder, and to which markets (ids); the only part that varies over the same data.
+
+    `step_lines` are those of the step of the change feed that the run made.
+    """
 
     written: int
     written_bytes: int
     unchanged: int
     deleted: int
     new_lists: list[str]
+    step_lines: int
     since: str
     added: list[str]
     changed: list[str]
@@ -101,6 +141,7 @@ class ReportFile(StoredModel):
     taken_down: list[str]
     lists: Mapping[str, ListCounts]
     search: SearchCounts | None
+    downloads: DownloadCounts | None
     retained_generations: int
     quarantined: list[QuarantinedRow]
     quarantined_unnamed: int

@@ -92,6 +92,7 @@ def _attempt(run: "_Run") -> Report:
         run.put_edge()
     report = run.report(found, catalog, rendering.state, placed)
     report.search = rendering.search
+    report.downloads, report.step_lines = rendering.downloads.counts, rendering.downloads.step_lines
     report.cost = run.estimate(rendering.site, rendering.state, terms)
     report.stages = stopwatch.spans
     run.save_report(report)

@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -52,15 +53,16 @@ def test_the_summary_line_is_all_that_a_build_prints(tmp_path: Path, database: s
     first = run("build", *arguments, cwd=tmp_path)
     assert (first.returncode, first.stderr) == (0, "")
     # A detail, the snapshot, 3 errors, a hundred first pages of thirty lists and build.json; no list has a second page.
+    # The dump, and an index and a head each for it and the change feed.
     assert re.fullmatch(
-        r"built 1 market as of 2026-01-31T12:00:00\.000Z: 3009 files written \([0-9]+ bytes\), "
+        r"built 1 market as of 2026-01-31T12:00:00\.000Z: 3014 files written \([0-9]+ bytes\), "
         r"0 unchanged, 0 deleted, 0 rows quarantined, [0-9]+\.[0-9] s\n",
         first.stdout,
     )
     second = run("build", *arguments, cwd=tmp_path)
     assert (second.returncode, second.stderr) == (0, "")
     assert re.fullmatch(
-        r"built 1 market as of 2026-01-31T12:00:00\.000Z: 0 files written \(0 bytes\), 3009 unchanged, 0 deleted, "
+        r"built 1 market as of 2026-01-31T12:00:00\.000Z: 0 files written \(0 bytes\), 3014 unchanged, 0 deleted, "
         r"0 rows quarantined, [0-9]+\.[0-9] s\n",
         second.stdout,
     )
@@ -173,10 +175,45 @@ def test_a_build_reports_its_counts_and_every_bad_row(tmp_path: Path, database: 
         name: int(name.split("/")[0] in ("open", "all")) for name in content["lists"]
     }
     assert len(content["lists"]) == 30
-    assert content["run"]["written"] == 3_009
+    assert content["run"]["written"] == 3_014
     published = [path for path in (tmp_path / "output" / "v1").rglob("*") if path.is_file()]
     assert content["run"]["writtenBytes"] == sum(path.stat().st_size for path in published)
-    assert len(published) == 3_009
+    assert len(published) == 3_014
+
+
+def test_a_build_reports_dump_and_change_feed_and_the_step_that_it_made(
+    tmp_path: Path, database: sqlite3.Connection
+) -> None:
+    config = make_config(tmp_path)
+    for number in range(3):
+        insert_market(database, number)
+    first = build_now(config).content()
+    assert (first["run"]["stepLines"], first["downloads"]["serial"], first["downloads"]["steps"]) == (0, 1, 0)
+    database.execute("UPDATE markets SET volume = volume + 1 WHERE id <> ?", [market_id(0)])
+    made = build_now(config, AS_OF + timedelta(hours=1))
+    stored = {keys.DUMPS: 0, keys.CHANGES: 0}
+    for key, body in built_files(tmp_path / "output").items():
+        if key.endswith(".gz"):
+            stored[key.split("/")[1]] += len(body)
+    assert made.content()["downloads"] == {
+        "asOf": "2026-01-31T13:00:00.000Z",
+        "markets": 3,
+        "ndjsonBytes": stored[keys.DUMPS] - first["downloads"]["ndjsonBytes"],
+        "parquetBytes": 0,
+        "historyBytes": 0,
+        "session": first["downloads"]["session"],
+        "serial": 2,
+        "steps": 1,
+        "stepsBytes": stored[keys.CHANGES],
+    }
+    assert made.content()["run"]["stepLines"] == 2
+    samples = made.samples()
+    assert samples[sample("dump_bytes", format="ndjson")] == made.content()["downloads"]["ndjsonBytes"]
+    assert [samples[sample(f"change_{name}")] for name in ("feed_serial", "feed_steps", "step_lines")] == [2, 1, 2]
+    database.execute("UPDATE markets SET volume = volume + 1")
+    without = build_now(make_config(tmp_path, dumps__ndjson=False), AS_OF + timedelta(hours=2))
+    assert without.content()["downloads"] is None
+    assert without.samples()[sample("dump_bytes", format="ndjson")] == 0
 
 
 def test_a_withdrawn_market_is_named(tmp_path: Path, database: sqlite3.Connection) -> None:
@@ -286,4 +323,4 @@ def test_progress_ends_when_the_work_is_done(
         build(config, Clock(AS_OF, is_set=True), overrides=BuildOverrides(shrink=False, invalid=False), progress=built)
         seen += [(dry.expected, dry.done), (built.expected, built.done)]
     assert [expected for expected, _ in seen] == [done for _, done in seen]
-    assert seen[1][0] == 1 + 30 + bool(settings), "a market, thirty lists, and perhaps an index"
+    assert seen[1][0] == 1 + 30 + 1 + bool(settings), "a market, thirty lists, downloads, and perhaps an index"

@@ -18,15 +18,18 @@ PLAN = """\
 sqlite:///markets.db as of 2024-02-01T01:00:00.000Z: 11 markets in 30 lists, 0 rows quarantined; nothing was written
 
                                                              pages   chunks
-objects of a build                                           3,219      109
+objects of a build                                           3,224      114
+objects of its dump and change feed                              5        5
+bytes
 bytes
 objects changed since 2024-01-31T12:00:00.000Z                   1        1
-objects in the store, retired ones kept for 360 minutes      4,619      529
+of these, in the dump and change feed                            0        0
+objects in the store, retired ones kept for 360 minutes      4,645      555
 bytes
-PUT requests per publish                                     3,222      112
-PUT requests per month, with a publish every 60 minutes  2,352,060   81,760
-USD per month at S3 + CloudFront                             11.76     0.41
-USD per month at R2                                          10.58     0.37
+PUT requests per publish                                     3,227      117
+PUT requests per month, with a publish every 60 minutes  2,355,710   85,410
+USD per month at S3 + CloudFront                             11.78     0.43
+USD per month at R2                                          10.60     0.38
 
 changes per publish: worst case, as if everything changed every time; no two builds were compared yet
 prices as of 2026-03-08, without free tiers and taxes; check them: `prices` in config.yaml names another file
@@ -35,7 +38,7 @@ ignored: 1 TB, 10 million requests and 2 million function calls a month with Clo
 from S3.
   R2: Standard storage, Workers Paid. Free tiers are ignored: 1 million class A and 10 million class B operations and \
 10 GB a month with R2, 10 million requests a month with Workers Paid.
-not included: the cost of reads (add --reads 10M) and of the publishing machine
+not included: the cost of reads (add --reads 10M), of downloads (add --downloads 1k) and of the publishing machine
 recommended: layout chunks, which saves 11.35 USD a month at S3 + CloudFront; its edge must read objects
 publish.target is not set, so nothing is published and nothing is paid"""
 
@@ -117,6 +120,25 @@ def test_readers_are_estimated_when_asked_for(site: Site, text: str, shown: str)
     assert "the cost of reads" not in output
 
 
+def test_downloads_are_estimated_when_asked_for_by_the_ways_that_files_can_take(site: Site) -> None:
+    lines = plan("--downloads", "100M").stdout.splitlines()
+    (note,) = [line for line in lines if line.startswith("a download counts as the whole dump")]
+    (head,) = [key for key in site.built() if key == "v1/dumps/head.json"]
+    size = json.loads(site.built()[head])["markets"][0]["size"]
+    assert f", {size} bytes;" in note
+    figures = {line.rpartition("  ")[0].split("  ")[0]: line.split()[-2:] for line in lines if "downloads at" in line}
+    assert figures == {
+        "plus 100,000,000 downloads at S3 + CloudFront, through CloudFront": [f"{size / 10 * 0.085:,.2f}"] * 2,
+        "plus 100,000,000 downloads at S3 + CloudFront, straight from S3": [f"{size / 10 * 0.09:,.2f}"] * 2,
+        "plus 100,000,000 downloads at R2, through a custom domain": ["0.00"] * 2,
+    }
+    assert not [line for line in lines if "of downloads (add" in line]
+
+
+def test_downloads_of_a_site_without_a_dump_cost_nothing(site: Site) -> None:
+    assert "download" not in plan("--downloads", "1k", "--set", "dumps.ndjson=false").stdout
+
+
 @pytest.mark.parametrize("text", ["", "M", "ten", "1.5M", "-1", "10T", "٣"])
 def test_an_invalid_number_of_reads_is_a_usage_error(site: Site, text: str) -> None:
     result = CliRunner().invoke(main, ["plan", "--reads", text])
@@ -160,9 +182,9 @@ def test_plan_says_what_is_missing_in_the_database(site: Site) -> None:
 def test_what_costs_too_much_is_not_published(charged: Site) -> None:
     refusal = charged.refused(3, "publish", guards__max_monthly_cost="10")
     assert refusal == (
-        "3,222 PUT requests every 60 minutes would cost about 11.76 USD a month at S3 + CloudFront (prices of "
+        "3,227 PUT requests every 60 minutes would cost about 11.78 USD a month at S3 + CloudFront (prices of "
         "2026-03-08), more than guards.max_monthly_cost (10) allows; nothing was uploaded. set schedule: 120 "
-        "(5.88 USD) or layout: chunks (0.41 USD), or pass --allow-cost"
+        "(5.89 USD) or layout: chunks (0.43 USD), or pass --allow-cost"
     )
 
 

@@ -13,6 +13,7 @@ from generator.cost.sizes import Site as Sizes
 from generator.tree.generation import Weight
 from generator.tree.layouts import LAYOUTS
 from tests.support.builds import make_config
+from tests.support.publishing import FIRST, PREFIX, Site, hour
 
 SIZES = Sizes((ListSize("all/new", 250, 75_000),), objects=55, bytes=500_000)
 #: A dump of 20,000 bytes and its index, the index of the change feed and two steps of 1,000 bytes; two heads.
@@ -77,3 +78,41 @@ def test_the_shipped_prices_say_what_egress_costs(tmp_path: Path) -> None:
     amazon, cloudflare = prices.load(make_config(tmp_path)).places
     assert amazon.egress == {"through CloudFront": 0.085, "straight from S3": 0.09}
     assert cloudflare.egress == {"through a custom domain": 0.0}
+
+
+# ── against real builds and publishes ─────────────────────────────────────────────────────────────────────────────
+
+
+def figure(lines: list[str], start: str) -> int:
+    """A figure of `plan`."""
+    (line,) = [line for line in lines if line.startswith(start)]
+    return int(line.split()[-1].replace(",", ""))
+
+
+def of_downloads(site: Site) -> list[str]:
+    """The keys of dump and change feed that the last command uploaded."""
+    puts = [entry.key.removeprefix(PREFIX) for entry in site.server.log if entry.operation == "PutObject"]
+    return [key for key in puts if key.startswith(("v1/dumps/", "v1/changes/"))]
+
+
+def test_plan_predicts_which_downloads_the_next_publish_puts_and_their_bytes(site: Site) -> None:
+    assert figure(site.done("plan", "--as-of", FIRST).stdout.splitlines(), "of these, in the dump and change feed") == 0
+    site.edit(1, question="Else?")
+    site.edit(2, is_listed=0)
+    lines = site.done("plan", "--as-of", hour(1)).stdout.splitlines()
+    site.server.log.clear()
+    site.done("rebuild", "--as-of", hour(1))
+    puts, stored = of_downloads(site), site.built()
+    assert figure(lines, "of these, in the dump and change feed") == len(puts) == 6
+    retired = {key for key in stored if key.startswith("v1/dumps/")} - {*puts}
+    made = [body for key, body in stored.items() if key.startswith(("v1/dumps/", "v1/changes/")) and key not in retired]
+    assert figure(lines, "bytes of its dump and change feed") == sum(map(len, made))
+
+
+def test_a_build_learns_how_large_steps_are(site: Site) -> None:
+    site.edit(1, question="Else?")
+    site.done("build", "--as-of", hour(1))
+    (step,) = [body for key, body in site.built().items() if key.startswith("v1/changes/") and key.endswith(".gz")]
+    found = estimate.of_report((site.folder / "output" / "report.json").read_bytes())
+    assert found
+    assert {load.step_bytes for load in found.basis.loads.values()} == {len(step)}
