@@ -1,0 +1,64 @@
+"""JSON Feed 1.1 (jsonfeed.org) as it is published; an Atom feed has the same content."""
+
+from typing import Annotated, Final, Literal, TypeAlias, get_args
+
+from pydantic import ConfigDict, Field, StringConstraints
+
+from generator.api.contract import Closed
+from generator.api.forms import Timestamp
+
+#: The feeds: markets by creation, and by resolution, latest first.
+FeedName: TypeAlias = Literal["new", "resolved"]
+FEED_NAMES: Final[tuple[FeedName, ...]] = get_args(FeedName)
+#: Entries of a feed at most.
+MOST_ENTRIES: Final = 50
+VERSION: Final = "https://jsonfeed.org/version/1.1"
+_URN: Final = "urn:uuid:"
+
+EntryId = Annotated[
+    str, StringConstraints(pattern=rf"^{_URN}[0-9a-f]{{8}}-[0-9a-f]{{4}}-[0-9a-f]{{4}}-[0-9a-f]{{4}}-[0-9a-f]{{12}}$")
+]
+
+
+class FeedAuthor(Closed):
+    """Who publishes a feed."""
+
+    name: str
+
+
+class FeedEntry(Closed):
+    """A market in a feed: only what seldom changes."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+    id: EntryId
+    url: str
+    title: str
+    content_text: str
+    date_published: Timestamp
+    date_modified: Timestamp
+    tags: Annotated[list[str], Field(default_factory=list, exclude_if=lambda tags: not tags)]
+
+    @property
+    def market_id(self) -> str:
+        """The id of the market."""
+        return self.id.removeprefix(_URN)
+
+
+class Feed(Closed):
+    """A JSON Feed, latest entries first."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+    version: Literal["https://jsonfeed.org/version/1.1"] = VERSION
+    title: str
+    home_page_url: str
+    feed_url: str
+    description: str
+    authors: list[FeedAuthor]
+    items: Annotated[list[FeedEntry], Field(max_length=MOST_ENTRIES)]
+
+
+def entry_id(market_id: str) -> str:
+    """The id of a market's entry, the same in every feed."""
+    return f"{_URN}{market_id}"

@@ -1,0 +1,83 @@
+"""Makes JSON Feeds of the items of lists.
+
+An entry shows only what seldom changes of a market, no price and no volume, and no time of a build: a feed's bytes
+change only when its entries do.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from pydantic_core import from_json
+
+from generator.api import keys
+from generator.api.contract import API_VERSION
+from generator.api.feeds import MOST_ENTRIES, Feed, FeedAuthor, FeedEntry, FeedName, entry_id
+from generator.config.settings import Config
+
+#: The list that each feed shows the beginning of.
+SOURCES: Final[Mapping[FeedName, str]] = {
+    "new": keys.list_name("all", "new"),
+    "resolved": keys.list_name("resolved", "ended"),
+}
+_TITLES: Final[Mapping[FeedName, str]] = {"new": "New markets", "resolved": "Resolved markets"}
+_DESCRIPTIONS: Final[Mapping[FeedName, str]] = {
+    "new": "The markets created last, latest first.",
+    "resolved": "The markets resolved last, latest first.",
+}
+_DATE: Final = len("2026-01-31")
+_CLOCK: Final = slice(len("2026-01-31T"), len("2026-01-31T12:00"))
+
+
+def make(name: FeedName, items: Iterable[bytes], config: Config) -> Feed:
+    """The feed of the first of these items of its list, encoded as in lists."""
+    site = urlsplit(config.base_url).netloc
+    return Feed(
+        title=f"{_TITLES[name]} on {site}",
+        home_page_url=f"{config.base_url}/{API_VERSION}/",
+        feed_url=f"{config.base_url}/{keys.feed(name, 'json')}",
+        description=_DESCRIPTIONS[name],
+        authors=[FeedAuthor(name=site)],
+        items=[_entry(from_json(item), config) for item in islice(items, MOST_ENTRIES)],
+    )
+
+
+def without(feed: Feed, ids: Collection[str]) -> Feed:
+    """The feed without the entries of these markets."""
+    return feed.model_copy(update={"items": [entry for entry in feed.items if entry.market_id not in ids]})
+
+
+def _entry(item: Mapping[str, Any], config: Config) -> FeedEntry:
+    created, resolved = item["createdAt"], item["resolvedAt"]
+    return FeedEntry(
+        id=entry_id(item["id"]),
+        url=_url(item, config),
+        # A question may be blank, and readers need something to click on.
+        title=item["question"] if item["question"].strip() else item["id"],
+        content_text=" ".join(_sentences(item)),
+        date_published=created,
+        date_modified=max(created, resolved or created),
+        tags=item.get("categories", []),
+    )
+
+
+def _url(item: Mapping[str, Any], config: Config) -> str:
+    if config.feeds.market_url is None:
+        return f"{config.base_url}/{keys.MARKETS}/{item['id']}"
+    template: str = config.feeds.market_url
+    return template.format(id=item["id"], slug=item.get("slug", item["id"]))
+
+
+def _sentences(item: Mapping[str, Any]) -> Iterable[str]:
+    at = f" on {_shown(item['resolvedAt'])}" if item["resolvedAt"] else ""
+    if item["status"] == "resolved":
+        outcome = f" {item['resolution']}" if item["resolution"] else ""
+        yield f"Resolved{outcome}{at}."
+    elif item["status"] == "cancelled":
+        yield f"Cancelled{at}."
+    yield f"Closing time: {_shown(item['closeTime'])}."
+
+
+def _shown(time: str) -> str:
+    return f"{time[:_DATE]} {time[_CLOCK]} UTC"

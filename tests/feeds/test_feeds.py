@@ -1,0 +1,163 @@
+"""JSON Feed and Atom of new and of resolved markets: valid, stable, and made of each other."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import feedparser
+import pytest
+from jsonschema import Draft202012Validator, FormatChecker
+from lxml import etree
+
+from generator.api.contract import encode
+from generator.api.feeds import FEED_NAMES, Feed, FeedName
+from generator.config.settings import Config
+from generator.feeds import atom, json_feed
+from tests.support.builds import make_config
+from tests.support.rows import market_id, public_market
+
+HERE: Final = Path(__file__).parent
+ATOM: Final = etree.RelaxNG(etree.parse(HERE / "atom.rng"))
+JSON_FEED: Final = Draft202012Validator(
+    json.loads((HERE / "jsonfeed.json").read_text()), format_checker=FormatChecker(["date-time"])
+)
+#: Texts that are hard to write as XML: characters it lacks, markup, line ends, marks of other scripts.
+ODD: Final = (
+    "\x00\x08\x0b\x1f \x7f\x85 \ufffe\uffff", "a\r\nb\tc\u2028d", "<b>bold</b> &amp; ]]> <!-- \"'", "\U0001f600\u202e",
+    "İ\u0300 選挙 مرحبا", "", " \n ", "\ufeff",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Config:
+    return make_config(tmp_path_factory.mktemp("feeds"), base_url="https://api.example.org/x")
+
+
+def item(number: int = 1, categories: list[str] | None = None, **columns: Any) -> bytes:
+    found = json.loads(public_market(number, **columns).body)
+    return encode(found if categories is None else {**found, "categories": categories})
+
+
+def written(feed: Feed) -> tuple[Any, Any]:
+    """The JSON feed and the Atom feed of the same, parsed; both are valid."""
+    as_json, as_atom = json.loads(encode(feed)), atom.encode(feed)
+    JSON_FEED.validate(as_json)
+    ATOM.assertValid(etree.fromstring(as_atom))
+    parsed = feedparser.parse(as_atom)
+    assert not parsed.bozo, parsed.bozo_exception
+    assert parsed.version == "atom10"
+    return as_json, parsed
+
+
+def resolved(number: int, **columns: Any) -> bytes:
+    settled = {"status": "resolved", "resolution": "YES", "resolved_at": "2026-01-20 10:30:00.250000"}
+    return item(number, **(settled | columns))
+
+
+@pytest.mark.parametrize("name", FEED_NAMES)
+def test_a_feed_says_what_it_is_and_where(config: Config, name: FeedName) -> None:
+    as_json, parsed = written(json_feed.make(name, [item()], config))
+    assert as_json["feed_url"] == f"https://api.example.org/x/v1/feeds/{name}.json"
+    assert as_json["home_page_url"] == "https://api.example.org/x/v1/"
+    assert {link.rel: link.href for link in parsed.feed.links} == {
+        "self": f"https://api.example.org/x/v1/feeds/{name}.atom",
+        "alternate": "https://api.example.org/x/v1/",
+    }
+    assert parsed.feed.id == f"https://api.example.org/x/v1/feeds/{name}.atom"
+    assert parsed.feed.title == as_json["title"] == f"{name.capitalize()} markets on api.example.org"
+    assert parsed.feed.author == as_json["authors"][0]["name"] == "api.example.org"
+
+
+def test_an_entry_shows_what_seldom_changes_of_a_market(config: Config) -> None:
+    markets = [resolved(2, categories=["politics", "a & b"]), item(1)]
+    as_json, parsed = written(json_feed.make("new", markets, config))
+    assert as_json["items"] == [
+        {
+            "id": f"urn:uuid:{market_id(2)}",
+            "url": f"https://api.example.org/x/v1/public/markets/{market_id(2)}",
+            "title": "Question 2?",
+            "content_text": "Resolved YES on 2026-01-20 10:30 UTC. Closing time: 2026-06-30 23:59 UTC.",
+            "date_published": "2026-01-01T00:00:00.000Z",
+            "date_modified": "2026-01-20T10:30:00.250Z",
+            "tags": ["politics", "a & b"],
+        },
+        {
+            "id": f"urn:uuid:{market_id(1)}",
+            "url": f"https://api.example.org/x/v1/public/markets/{market_id(1)}",
+            "title": "Question 1?",
+            "content_text": "Closing time: 2026-06-30 23:59 UTC.",
+            "date_published": "2026-01-01T00:00:00.000Z",
+            "date_modified": "2026-01-01T00:00:00.000Z",
+        },
+    ]
+    for entry, same in zip(as_json["items"], parsed.entries, strict=True):
+        assert (same.id, same.link, same.title) == (entry["id"], entry["url"], entry["title"])
+        assert same.summary == entry["content_text"]
+        assert [tag.term for tag in same.get("tags", [])] == entry.get("tags", [])
+        assert same.published.replace("+00:00", "Z")[:19] == entry["date_published"][:19]
+        assert same.updated.replace("+00:00", "Z")[:19] == entry["date_modified"][:19]
+    assert parsed.feed.updated == "2026-01-20T10:30:00.250000+00:00"
+
+
+def test_trades_change_no_feed(config: Config) -> None:
+    """Nor does a betting end that passes."""
+    quiet = json_feed.make("new", [item()], config)
+    traded: dict[str, Any] = {"prob": 0.9, "volume": 9e9, "trader_count": 99, "fills24h": 7, "status": "closed"}
+    assert json_feed.make("new", [item(**traded)], config) == quiet
+
+
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [
+        ({"resolution": "NO"}, "Resolved NO on 2026-01-20 10:30 UTC."),
+        ({"resolution": None, "resolved_at": None}, "Resolved."),
+        ({"status": "cancelled", "resolution": None}, "Cancelled on 2026-01-20 10:30 UTC."),
+        ({"status": "cancelled", "resolution": "CANCEL", "resolved_at": None}, "Cancelled."),
+    ],
+)
+def test_an_entry_tells_how_a_market_ended(config: Config, columns: dict[str, Any], text: str) -> None:
+    (entry,) = json_feed.make("resolved", [resolved(1, **columns)], config).items
+    assert entry.content_text == f"{text} Closing time: 2026-06-30 23:59 UTC."
+
+
+def test_a_feed_has_the_first_fifty_of_its_list(config: Config) -> None:
+    feed = json_feed.make("new", [item(number) for number in range(60)], config)
+    assert [entry.market_id for entry in feed.items] == [market_id(number) for number in range(50)]
+    written(feed)
+
+
+def test_a_site_without_markets_has_feeds_that_never_change(config: Config) -> None:
+    as_json, parsed = written(json_feed.make("resolved", [], config))
+    assert as_json["items"] == parsed.entries == []
+    assert parsed.feed.updated == "1970-01-01T00:00:00+00:00"
+
+
+@pytest.mark.parametrize("question", ODD, ids=ascii)
+def test_any_question_is_valid_in_both_forms(config: Config, question: str) -> None:
+    as_json, parsed = written(json_feed.make("new", [item(question=question)], config))
+    title = as_json["items"][0]["title"]
+    assert title == question if question.strip() else title == market_id(1)
+    root = etree.fromstring(atom.encode(json_feed.make("new", [item(question=question)], config)))
+    shown = root.findtext("{*}entry/{*}title")
+    assert len(shown) == len(title.replace("\r\n", "\n"))
+    assert "\x00" not in shown
+    assert "<" not in question or shown == question, "markup is shown, not followed"
+    assert len(parsed.entries) == 1
+
+
+def test_an_entry_leads_to_the_page_that_the_settings_name(tmp_path: Path) -> None:
+    page = "https://example.org/{slug}?m={id}"
+    config = make_config(tmp_path, variant="extended", feeds__market_url=page)
+    with_slug, without = json_feed.make("new", [item(1, slug="snow"), item(2)], config).items
+    assert with_slug.url == f"https://example.org/snow?m={market_id(1)}"
+    assert without.url == f"https://example.org/{market_id(2)}?m={market_id(2)}", "the id stands for a slug"
+
+
+def test_both_forms_without_markets_can_be_made_of_the_published_one(config: Config) -> None:
+    """As a withdrawal does, which has no database."""
+    items = [item(1), resolved(2), item(3, question=ODD[0])]
+    published = Feed.model_validate_json(encode(json_feed.make("new", items, config)))
+    remaining = json_feed.without(published, {market_id(2), market_id(4)})
+    expected = json_feed.make("new", [items[0], items[2]], config)
+    assert (encode(remaining), atom.encode(remaining)) == (encode(expected), atom.encode(expected))
+    assert json_feed.without(published, set()) == published
