@@ -36,9 +36,10 @@ MAY_IMPORT: Final[Mapping[str, set[str]]] = {
     "search": {"tree", "api"},
     "downloads": {"tree", "api"},
     "edge": {"search", "tree", "api", "config"},
+    "feeds": {"api", "config"},
     "cluster": set(),
-    "builder": {"downloads", "cluster", "search", "source", "markets", "edge", "cost", "tree", "api", "config"},
-    "publish": {"downloads", "search", "cost", "tree", "api", "config"},
+    "builder": {"downloads", "feeds", "cluster", "search", "source", "markets", "edge", "cost", "tree", "api", "config"},
+    "publish": {"downloads", "feeds", "search", "cost", "tree", "api", "config"},
     "cli": {"builder", "publish", "source", "demo", "markets", "edge", "cost", "tree", "api", "config"},
 }
 #: The only modules that may import each library.
@@ -62,6 +63,7 @@ OWNERS: Final[Mapping[str, set[str]]] = {
         "publish.invalidation", "publish.stores.s3", "publish.stores.s3_connection", "publish.stores.s3_deletions",
         "publish.stores.s3_errors",
     },
+    "feedgenerator": {"feeds.atom"},
     "obstore": {"publish.stores.s3_uploads"},
     "distributed": {"cluster.engine"},
     "dask": {"cluster.engine"},
@@ -69,7 +71,7 @@ OWNERS: Final[Mapping[str, set[str]]] = {
 }  # fmt: skip
 #: Packages and modules that do no I/O and use neither clock nor randomness: results depend on arguments alone.
 PURE: Final = {
-    "api", "downloads", "markets", "search", "errors", "findings", "wording",
+    "api", "downloads", "feeds", "markets", "search", "errors", "findings", "wording",
     "builder.artifacts", "builder.guards", "builder.inspection.excerpts",
     "builder.notices", "builder.search_index", "cost.estimate", "demo.texts", "edge.cloudflare", "edge.cloudfront",
     "edge.nginx", "edge.responses", "publish.plan", "publish.record", "publish.reindex", "source.grouping",

@@ -2,20 +2,22 @@
 
     1  generations      immutable pages or chunks; nothing leads to them yet
     2  details          one per public market, under its id and its slug, if any: see `part_rendering`
-    3  documents        snapshot, error bodies, OpenAPI document
+    3  documents        snapshot, feeds, error bodies, OpenAPI document, index of the site
     4  first pages      lead readers into the generations
     5  build.json       announces the build
 
 It turns a catalog into the other artifacts, and knows neither the database nor the disk.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from generator import __version__
-from generator.api import contract, keys
+from generator.api import contract, keys, llms, site_index
+from generator.api.feeds import FEED_NAMES
 from generator.api.openapi import document as openapi
 from generator.api.openapi.schemas import BuildRecord, Category
 from generator.config.settings import Config
+from generator.feeds import atom, json_feed
 from generator.markets.catalog import Catalog
 from generator.markets.categories import slug_of
 from generator.tree.artifact import Artifact
@@ -39,12 +41,24 @@ def lists(catalog: Catalog, categories: Iterable[str]) -> list[ItemList]:
     ]
 
 
-def documents(catalog: Catalog, config: Config) -> Iterator[Artifact]:
-    """The objects outside markets and lists."""
+def documents(catalog: Catalog, lists: Sequence[ItemList], config: Config) -> Iterator[Artifact]:
+    """The objects outside markets and `lists`, which feeds show the beginning of."""
     yield Artifact(keys.SNAPSHOT, contract.encode(catalog.snapshot(config.snapshot.size)))
+    if config.feeds.enabled:
+        yield from _feeds(lists, config)
     for status, body in contract.FIXED_ERRORS.items():
         yield Artifact(keys.error(status), contract.encode(body))
     yield Artifact(keys.OPENAPI, contract.encode(openapi.document(config)))
+    yield Artifact(keys.SITE_INDEX, contract.encode(site_index.make(config)))
+    yield Artifact(keys.LLMS, llms.text(config).encode())
+
+
+def _feeds(lists: Sequence[ItemList], config: Config) -> Iterator[Artifact]:
+    items = {one.name: one.items for one in lists}
+    for name in FEED_NAMES:
+        feed = json_feed.make(name, items[json_feed.SOURCES[name]], config)
+        yield Artifact(keys.feed(name, "json"), contract.encode(feed))
+        yield Artifact(keys.feed(name, "atom"), atom.encode(feed))
 
 
 def build_json(catalog: Catalog, config: Config, counts: Mapping[str, int], categories: Mapping[str, str]) -> Artifact:

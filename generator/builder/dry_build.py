@@ -150,7 +150,7 @@ class DryBuilder:
         self, catalog: Catalog, lists: Sequence[ItemList], categories: Mapping[str, str]
     ) -> Iterator[Artifact]:
         """Every other object outside lists."""
-        yield from artifacts.documents(catalog, self.config)
+        yield from artifacts.documents(catalog, lists, self.config)
         counts = {items.name: len(items.items) for items in lists}
         yield artifacts.build_json(catalog, self.config, counts, categories)
 

@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic_core import from_json
 
-from generator.api import keys
-from generator.api.contract import API_VERSION
+from generator.api import keys, site_index
 from generator.api.feeds import MOST_ENTRIES, Feed, FeedAuthor, FeedEntry, FeedName, entry_id
 from generator.config.settings import Config
 
@@ -35,7 +34,7 @@ def make(name: FeedName, items: Iterable[bytes], config: Config) -> Feed:
     site = urlsplit(config.base_url).netloc
     return Feed(
         title=f"{_TITLES[name]} on {site}",
-        home_page_url=f"{config.base_url}/{API_VERSION}/",
+        home_page_url=site_index.address(config),
         feed_url=f"{config.base_url}/{keys.feed(name, 'json')}",
         description=_DESCRIPTIONS[name],
         authors=[FeedAuthor(name=site)],

@@ -4,18 +4,20 @@ Lists are read as readers walk them, from their first pages on, so they are righ
 only some of these.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter
 
 from generator.api import contract, keys
+from generator.api.feeds import FEED_NAMES, Feed, FeedName
 from generator.api.openapi.schemas import BuildRecord
 from generator.errors import OutputError
+from generator.feeds import atom, json_feed
 from generator.publish import reindex
 from generator.publish.record import Published
 from generator.publish.stores.requests import etags_of, parallel_map, with_retries
@@ -29,6 +31,8 @@ from generator.tree.generation import ItemList
 from generator.tree.list_reader import Read
 from generator.tree.manifest import Current, Manifest
 from generator.tree.staging import Rendered, Staged, StagedList
+
+Parsed = TypeVar("Parsed")
 
 _JSON: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 #: The lists that the search index leads into.
@@ -204,13 +208,16 @@ class _Withdrawal:
         return any(key.startswith(prefix) for key in self._doubted)
 
     def _documents(self, counts: dict[str, int]) -> Iterator[Artifact]:
-        if (groups := self._parsed(keys.SNAPSHOT)) is not None:
+        if (groups := self._parsed(keys.SNAPSHOT, _JSON.validate_json)) is not None:
             yield Artifact(keys.SNAPSHOT, self._snapshot(groups))
-        if (record := self._parsed(keys.BUILD)) is not None:
+        if (record := self._parsed(keys.BUILD, _JSON.validate_json)) is not None:
             remaining = sum(1 for market_id in self._before.markets if market_id not in self._ids)
             changed = BuildRecord.model_validate({**record, "markets": remaining, "lists": counts})
             yield Artifact(keys.BUILD, contract.encode(changed))
-        for key in sorted(self._doubted - self._gone() - {keys.SNAPSHOT, keys.BUILD}):
+        for name in FEED_NAMES:
+            yield from self._feed(name)
+        feeds = {keys.feed(name, extension) for name in FEED_NAMES for extension in ("json", "atom")}
+        for key in sorted(self._doubted - self._gone() - feeds - {keys.SNAPSHOT, keys.BUILD}):
             body = None if keys.is_first_page(key) else self._read(key)
             if body is not None:
                 yield Artifact(key, body)
@@ -219,12 +226,21 @@ class _Withdrawal:
         kept = {name: [item for item in group if item["id"] not in self._ids] for name, group in groups.items()}
         return contract.encode(contract.PublicMarketSnapshot.model_validate(kept))
 
-    def _parsed(self, key: str) -> dict[str, Any] | None:
+    def _feed(self, name: FeedName) -> Iterator[Artifact]:
+        """Both forms of a feed, if the state has it."""
+        key = keys.feed(name, "json")
+        is_recorded = key in self._before.objects
+        if not is_recorded and (key not in self._doubted or self._read(key) is None):
+            return
+        if (published := self._parsed(key, Feed.model_validate_json)) is not None:
+            feed = json_feed.without(published, self._ids)
+            yield Artifact(key, contract.encode(feed))
+            yield Artifact(keys.feed(name, "atom"), atom.encode(feed))
+
+    def _parsed(self, key: str, parse: Callable[[bytes], Parsed]) -> Parsed | None:
         """The document, or None if it cannot be read."""
-        body = self._read(key)
         try:
-            parsed: dict[str, Any] = _JSON.validate_json(body or b"")
+            return parse(self._read(key) or b"")
         except ValueError:
             self.problems.append(f"{key}: missing or damaged; `public-markets rebuild --verify` repairs it")
             return None
-        return parsed

@@ -15,6 +15,7 @@ from generator import __version__
 from generator.api import cursors, keys
 from generator.api.contract import MARKET_STATUSES, SORTS, STATUS_FILTERS
 from generator.builder import artifacts
+from generator.config.settings import Config
 from generator.markets.catalog import Catalog, Market
 from generator.tree.pages import LIMITS, Generation
 from tests.support.builds import NOW, make_config
@@ -118,23 +119,49 @@ def test_every_list_shares_the_items_encoded_once() -> None:
     assert lists["open/new"][0] is market.body
 
 
+def documents_of(made: Catalog, config: Config) -> dict[str, bytes]:
+    return {artifact.key: artifact.body for artifact in artifacts.documents(made, artifacts.lists(made, ()), config)}
+
+
 def test_an_empty_catalog_has_thirty_empty_lists_and_an_empty_snapshot(tmp_path: Path) -> None:
     made = catalog()
     assert [list(item_list.items) for item_list in artifacts.lists(made, ())] == [[]] * 30
-    documents = {artifact.key: artifact.body for artifact in artifacts.documents(made, make_config(tmp_path))}
+    documents = documents_of(made, make_config(tmp_path))
     assert documents[keys.SNAPSHOT] == b'{"freshMarkets":[],"closingSoonMarkets":[]}'
 
 
-def test_the_documents_are_the_snapshot_the_errors_and_the_interface_description(tmp_path: Path) -> None:
+def test_the_documents_are_those_of_markets_the_errors_and_those_that_describe_the_site(tmp_path: Path) -> None:
     made = catalog(public_market(1), public_market(2, fx=FX_MEMBER))
-    documents = {
-        artifact.key: json.loads(artifact.body)
-        for artifact in artifacts.documents(made, make_config(tmp_path, snapshot__size=1))
-    }
+    documents = documents_of(made, make_config(tmp_path, snapshot__size=1))
     errors = [keys.error(status) for status in (400, 404, 405, 429, 503)]
-    assert list(documents) == [keys.SNAPSHOT, *errors, keys.OPENAPI]
-    groups = {name: [market["id"] for market in group] for name, group in documents[keys.SNAPSHOT].items()}
-    assert groups == {"freshMarkets": [market_id(1)], "closingSoonMarkets": [market_id(1)]}
+    feeds = [keys.feed(name, extension) for name in ("new", "resolved") for extension in ("json", "atom")]
+    assert list(documents) == [keys.SNAPSHOT, *feeds, *errors, keys.OPENAPI, keys.SITE_INDEX, keys.LLMS]
+    groups = json.loads(documents[keys.SNAPSHOT])
+    assert {name: [market["id"] for market in group] for name, group in groups.items()} == {
+        "freshMarkets": [market_id(1)],
+        "closingSoonMarkets": [market_id(1)],
+    }
+
+
+def test_feeds_begin_like_their_lists_without_members_of_fx_families(tmp_path: Path) -> None:
+    settled = {"status": "resolved", "resolution": "YES"}
+    made = catalog(
+        public_market(1, **settled, created_at="2026-01-01T00:00:00Z", resolved_at="2026-01-09T00:00:00Z"),
+        public_market(2, **settled, created_at="2026-01-02T00:00:00Z", resolved_at="2026-01-08T00:00:00Z"),
+        public_market(3, created_at="2026-01-03T00:00:00Z"),
+        public_market(4, fx=FX_MEMBER, created_at="2026-01-04T00:00:00Z"),
+    )
+    documents = documents_of(made, make_config(tmp_path))
+    for name, expected in (("new", [3, 2, 1]), ("resolved", [1, 2])):
+        feed = json.loads(documents[keys.feed(name, "json")])
+        assert [entry["id"] for entry in feed["items"]] == [f"urn:uuid:{market_id(number)}" for number in expected]
+        assert documents[keys.feed(name, "atom")].count(b"<entry>") == len(expected)
+
+
+def test_feeds_can_be_left_out(tmp_path: Path) -> None:
+    documents = documents_of(catalog(public_market(1)), make_config(tmp_path, feeds__enabled=False))
+    assert not [key for key in documents if key.startswith(f"{keys.FEEDS}/")]
+    assert b"/feeds/" not in documents[keys.SITE_INDEX] + documents[keys.LLMS]
 
 
 @pytest.mark.every_limit

@@ -1,6 +1,7 @@
 """Takedown: nothing under v1/ shows the market afterwards, and it stays away."""
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -30,6 +31,7 @@ from tests.support.rows import market_id
 from tests.support.s3.behaviour import SLOW_DOWN
 
 UNKNOWN = market_id(4_711)
+QUESTION = re.compile(rb"Question \d+\?")
 
 
 def retire(site: Site, number: int = 1) -> None:
@@ -182,6 +184,18 @@ def test_a_market_disappears_from_the_snapshot(site: Site) -> None:
         name: [market["id"] for market in group if market["id"] != market_id(number)] for name, group in shown.items()
     }
     assert site.traces(number) == []
+
+
+def test_a_market_disappears_from_the_feeds_and_their_other_entries_stay(site: Site) -> None:
+    before = {key: body for key, body in site.objects().items() if key.startswith(f"{keys.FEEDS}/")}
+    assert len([key for key, body in before.items() if b"Question 1?" in body]) == 2, "as JSON Feed and as Atom"
+    site.done("takedown", market_id(1))
+    after = site.objects()
+    for key, body in before.items():
+        is_changed = b"Question 1?" in body
+        assert (after[key] != body) == is_changed
+        assert len(QUESTION.findall(after[key])) == len(QUESTION.findall(body)) - is_changed
+    assert site.traces(1) == []
 
 
 def test_guards_do_not_apply(site: Site) -> None:
@@ -447,7 +461,11 @@ def test_without_a_record_nothing_of_an_unblocked_market_is_deleted(site: Site) 
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
-    "key", [keys.first_page("cancelled/new", 100), keys.first_page("open/new", 100), keys.SNAPSHOT]
+    "key",
+    [
+        *(keys.first_page("cancelled/new", 100), keys.first_page("open/new", 100)),
+        *(keys.SNAPSHOT, keys.feed("new", "json")),
+    ],
 )
 def test_what_can_be_read_is_cleared_even_if_something_else_cannot(site: Site, key: str) -> None:
     retire(site)
@@ -456,7 +474,7 @@ def test_what_can_be_read_is_cleared_even_if_something_else_cannot(site: Site, k
     assert result.exit_code == 1
     assert "`public-markets rebuild --verify` repairs it" in result.stderr
     assert "s3://markets/api: holds no blocked markets" not in result.stderr
-    unread = key.rsplit("/", 2)[0] if key != keys.SNAPSHOT else key
+    unread = {keys.SNAPSHOT: key, keys.feed("new", "json"): keys.FEEDS}.get(key, key.rsplit("/", 2)[0])
     assert [trace for trace in site.traces(1) if unread not in trace] == [], "the folder included"
     published = site.record()
     assert published.work is None

@@ -95,13 +95,14 @@ def test_the_remains_of_a_killed_build_are_searched_too(site: Site) -> None:
 
 
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
-@pytest.mark.parametrize("what", ["first page", "page", "build record"])
+@pytest.mark.parametrize("what", ["first page", "page", "build record", "feed"])
 def test_unreadable_lists_are_an_error(site: Site, harm: str, what: str) -> None:
     made = json.loads(Path("output/manifest.json").read_bytes())
     key = {
         "first page": keys.first_page("open/new", 100),
         "page": keys.first_page("closed/new", 100),
         "build record": keys.BUILD,
+        "feed": keys.feed("new", "json"),
     }[what]
     assert made["complete"]
     if harm == "missing":

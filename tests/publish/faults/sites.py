@@ -112,7 +112,8 @@ def rendered(folder: Output, catalog: Catalog, config: Config, names: tuple[str,
     """Stage the details, the documents, the named lists, and the index where the settings want one."""
     before = folder.manifest()
     known = before.generations() if before else {}
-    chosen = [items for items in artifacts.lists(catalog, ()) if items.name in names]
+    every = artifacts.lists(catalog, ())
+    chosen = [items for items in every if items.name in names]
     lists = [_with_few_limits(staging.stage_list(folder, config.layout, known, items)) for items in chosen]
     index = None
     if config.can_search:
@@ -122,7 +123,7 @@ def rendered(folder: Output, catalog: Catalog, config: Config, names: tuple[str,
     staged = Staged()
     for market in catalog.markets:
         staged.put(folder, Artifact(keys.detail(market.item.id), market.body))
-    for artifact in artifacts.documents(catalog, config):
+    for artifact in artifacts.documents(catalog, every, config):
         staged.put(folder, artifact)
     for staged_list in (*lists, *([index] if index else [])):
         staged.add(staged_list.first_pages)

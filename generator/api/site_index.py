@@ -1,0 +1,56 @@
+"""The index of the site, which `/v1/` answers: the address of everything that is not found through something else."""
+
+from typing import Annotated
+
+from generator.api import feeds, keys
+from generator.api.contract import API_VERSION, Closed, IfPresent
+from generator.config.settings import Config
+
+
+class FeedAddresses(Closed):
+    """A feed in both of its forms."""
+
+    name: feeds.FeedName
+    json_feed: str
+    atom: str
+
+
+class SiteIndex(Closed):
+    """Where everything is; what this site does not publish is absent."""
+
+    markets: str
+    snapshot: str
+    build: str
+    openapi: str
+    llms: str
+    dumps: Annotated[str | None, IfPresent] = None
+    changes: Annotated[str | None, IfPresent] = None
+    feeds: Annotated[list[FeedAddresses] | None, IfPresent] = None
+
+
+def make(config: Config) -> SiteIndex:
+    """The index of a site with these settings."""
+    return SiteIndex(
+        markets=_url(config, keys.MARKETS),
+        snapshot=_url(config, keys.SNAPSHOT.removesuffix(".json")),
+        build=_url(config, keys.BUILD),
+        openapi=_url(config, keys.OPENAPI),
+        llms=_url(config, keys.LLMS),
+        dumps=_url(config, keys.head(keys.DUMPS)) if config.dumps.ndjson else None,
+        changes=_url(config, keys.head(keys.CHANGES)) if config.has_changes else None,
+        feeds=[_feed(config, name) for name in feeds.FEED_NAMES] if config.feeds.enabled else None,
+    )
+
+
+def address(config: Config) -> str:
+    """The address of the index itself."""
+    return _url(config, f"{API_VERSION}/")
+
+
+def _feed(config: Config, name: feeds.FeedName) -> FeedAddresses:
+    as_json, atom = (_url(config, keys.feed(name, extension)) for extension in ("json", "atom"))
+    return FeedAddresses(name=name, json_feed=as_json, atom=atom)
+
+
+def _url(config: Config, path: str) -> str:
+    return f"{config.base_url}/{path}"

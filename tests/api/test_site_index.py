@@ -1,0 +1,68 @@
+"""The index of the site and llms.txt: what is published, and nothing that is not."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator.api import llms, site_index
+from generator.api.contract import encode
+from tests.support.builds import VARIANTS, make_config
+
+BASE = "https://api.example.org/x"
+ADDRESS = re.compile(r"https://[^\s:?,;{]+")
+WITHOUT = [
+    ({}, set()),
+    ({"feeds__enabled": False}, {"feeds"}),
+    ({"changes__enabled": False}, {"changes"}),
+    ({"dumps__ndjson": False, "changes__enabled": False}, {"dumps", "changes"}),
+]
+
+
+def index_of(folder: Path, **settings: object) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(encode(site_index.make(make_config(folder, base_url=BASE, **settings))))
+    return found
+
+
+def addresses(value: object) -> set[str]:
+    if isinstance(value, str):
+        return {value} & {*ADDRESS.findall(value)}
+    values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return set().union(*map(addresses, values))
+
+
+def test_the_index_has_the_address_of_everything(tmp_path: Path) -> None:
+    assert index_of(tmp_path) == {
+        "markets": f"{BASE}/v1/public/markets",
+        "snapshot": f"{BASE}/v1/public/markets/snapshot",
+        "build": f"{BASE}/v1/build.json",
+        "openapi": f"{BASE}/v1/openapi.json",
+        "llms": f"{BASE}/v1/llms.txt",
+        "dumps": f"{BASE}/v1/dumps/head.json",
+        "changes": f"{BASE}/v1/changes/head.json",
+        "feeds": [
+            {"name": name, "jsonFeed": f"{BASE}/v1/feeds/{name}.json", "atom": f"{BASE}/v1/feeds/{name}.atom"}
+            for name in ("new", "resolved")
+        ],
+    }
+
+
+@pytest.mark.parametrize(("settings", "absent"), WITHOUT)
+def test_it_leaves_out_what_is_not_published(tmp_path: Path, settings: dict[str, object], absent: set[str]) -> None:
+    assert index_of(tmp_path).keys() - index_of(tmp_path, **settings).keys() == absent
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("settings", [settings for settings, _ in WITHOUT], ids="-".join)
+def test_llms_txt_names_the_same_addresses_on_one_screen(
+    tmp_path: Path, variant: str, settings: dict[str, object]
+) -> None:
+    text = llms.text(make_config(tmp_path, base_url=BASE, variant=variant, **settings))
+    index = index_of(tmp_path, **settings)
+    assert {address.rstrip("/") for address in ADDRESS.findall(text)} == addresses(index) - {index["llms"]}
+    assert text.endswith("UTC.\n")
+    assert len(text.splitlines()) <= 40
+    assert max(map(len, text.splitlines())) <= 120
+    assert ("`q`" in text) == ("`category`" in text) == (variant == "extended")
