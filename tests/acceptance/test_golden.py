@@ -170,11 +170,9 @@ def is_kept_in_full(key: str, variant: Variant = "core") -> bool:
 
 
 def readable(key: str, body: bytes) -> str:
-    return (
-        body.decode()
-        if not key.endswith(".json")
-        else json.dumps(json.loads(body), ensure_ascii=False, indent=1) + "\n"
-    )
+    if not key.endswith(".json"):
+        return body.decode().replace("><", ">\n<")
+    return json.dumps(json.loads(body), ensure_ascii=False, indent=1) + "\n"
 
 
 def listing(published: dict[str, bytes]) -> str:

@@ -18,8 +18,11 @@ from pydantic import BaseModel
 
 from generator.api import contract, cursors, keys
 from generator.api.contract import MARKET_STATUSES, SORTS, STATUS_FILTERS
+from generator.api.feeds import Feed
 from generator.api.openapi.schemas import BuildRecord
+from generator.api.site_index import SiteIndex
 from generator.demo.database import METADATA, seed
+from generator.feeds import atom
 from generator.source.relations import RELATIONS
 from generator.tree.manifest import Manifest
 from generator.tree.pages import page_count
@@ -77,7 +80,15 @@ def model_of(key: str) -> type[BaseModel] | None:
         return contract.PublicMarketDetail
     if key.startswith("v1/errors/"):
         return contract.ErrorResponse
-    return {keys.SNAPSHOT: contract.PublicMarketSnapshot, keys.BUILD: BuildRecord, keys.OPENAPI: None}[key]
+    if key.startswith(f"{keys.FEEDS}/"):
+        return Feed
+    documents: dict[str, type[BaseModel] | None] = {
+        keys.SNAPSHOT: contract.PublicMarketSnapshot,
+        keys.BUILD: BuildRecord,
+        keys.SITE_INDEX: SiteIndex,
+        keys.OPENAPI: None,
+    }
+    return documents[key]
 
 
 def encoded_again(key: str, body: bytes) -> bytes:
@@ -87,10 +98,15 @@ def encoded_again(key: str, body: bytes) -> bytes:
 
 def test_every_file_is_its_resource_to_the_byte(published: dict[str, bytes]) -> None:
     checked = 0
-    for key, body in published.items():
+    of_feeds = {key: body for key, body in published.items() if key.endswith(".atom")}
+    for key, body in of_feeds.items():
+        feed = Feed.model_validate_json(published[key.replace(".atom", ".json")])
+        assert atom.encode(feed) == body
+        checked += 1
+    for key, body in published.items() - of_feeds.items() - {(keys.LLMS, published[keys.LLMS])}:
         assert encoded_again(key, body) == body, key
         checked += 1
-    assert checked == len(published) > 1_000
+    assert checked == len(published) - 1 > 1_000
 
 
 def test_what_the_contract_leaves_open_holds_no_other_properties_either(published: dict[str, bytes]) -> None:
@@ -385,7 +401,8 @@ def test_a_change_of_one_market_leaves_lists_without_it_alone(forty: Path) -> No
     later = files(forty / "output")
     touched = {"/".join(key.split("/")[4:5]) for key in changed(earlier, later) if "/lists/" in key}
     assert touched == {"cancelled", "archive", "all"}
-    assert {key for key in changed(earlier, later) if "/lists/" not in key} == {keys.detail(edited.lower())}
+    feeds = {keys.feed("new", extension) for extension in ("json", "atom")}
+    assert {key for key in changed(earlier, later) if "/lists/" not in key} == {keys.detail(edited.lower()), *feeds}
     # Replaced generations stay for walks in progress.
     assert {key for key in earlier if keys.is_immutable(key)} <= later.keys()
     assert list(walk(later, "all/new", 7)) == list(walk(earlier, "all/new", 7))

@@ -144,7 +144,7 @@ def test_the_documents_are_those_of_markets_the_errors_and_those_that_describe_t
 
 
 def test_feeds_begin_like_their_lists_without_members_of_fx_families(tmp_path: Path) -> None:
-    settled = {"status": "resolved", "resolution": "YES"}
+    settled: dict[str, Any] = {"status": "resolved", "resolution": "YES"}
     made = catalog(
         public_market(1, **settled, created_at="2026-01-01T00:00:00Z", resolved_at="2026-01-09T00:00:00Z"),
         public_market(2, **settled, created_at="2026-01-02T00:00:00Z", resolved_at="2026-01-08T00:00:00Z"),
