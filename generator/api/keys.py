@@ -225,7 +225,7 @@ def content_type(key: str) -> str:
     """The Content-Type of the object."""
     if key.endswith(".json"):
         return FEED_TYPE if key.startswith(f"{FEEDS}/") else CONTENT_TYPE
-    return CONTENT_TYPES[f".{key.rpartition('.')[2]}"]
+    return CONTENT_TYPES.get(f".{key.rpartition('.')[2]}", CONTENT_TYPE)
 
 
 def is_first_page(key: str) -> bool:
