@@ -171,7 +171,7 @@ def is_kept_in_full(key: str, variant: Variant = "core") -> bool:
 
 def readable(key: str, body: bytes) -> str:
     if not key.endswith(".json"):
-        return body.decode().replace("><", ">\n<")
+        return body.decode().replace("><", ">\n<" if key.endswith(".atom") else "><")
     return json.dumps(json.loads(body), ensure_ascii=False, indent=1) + "\n"
 
 
