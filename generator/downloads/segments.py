@@ -22,9 +22,8 @@ from typing import Final, NamedTuple, TypeVar
 HEADER: Final = bytes.fromhex("1f8b08000000000000ff")
 #: A final block without content; CRC-32 and length follow, little-endian, four bytes each.
 END: Final = b"\x03\x00"
-TRAILER_SIZE: Final = len(END) + 8
 #: The bytes of a file that are in no segment.
-FRAME_SIZE: Final = len(HEADER) + TRAILER_SIZE
+FRAME_SIZE: Final = len(HEADER) + len(END) + 8
 #: RATIONALE.md has what other levels cost.
 LEVEL: Final = 6
 #: Markets per group on average, and at most: what has to be made again for one that changed, and held in memory.
@@ -171,12 +170,6 @@ def with_texts(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
     return ((piece, decompressing.decompress(piece)) for piece in pieces)
 
 
-def is_trailer(body: bytes, length: int) -> bool:
-    """Whether this is how a file ends that has a text of so many bytes."""
-    size = (length % _FOUR_BYTES).to_bytes(4, "little")
-    return len(body) == TRAILER_SIZE and body.startswith(END) and body.endswith(size)
-
-
 def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """The lines of a gzip file that comes in pieces of any size, without line feeds; raise ValueError if damaged."""
     rest = b""
@@ -196,8 +189,6 @@ def _texts(pieces: Iterable[bytes]) -> Iterator[bytes]:
     decompressing = zlib.decompressobj(_GZIP)
     try:
         for piece in pieces:
-            if decompressing.eof and piece:
-                raise ValueError("something follows the end of the gzip file")
             given = piece
             while text := decompressing.decompress(given, _PIECE):
                 yield text
