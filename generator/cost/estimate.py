@@ -213,11 +213,13 @@ def _expected(mean: Load | None, worst: Load, minutes: float, schedule: int) -> 
     if mean is None:
         return worst
     scale = max(1.0, schedule / max(minutes, _SHORTEST_GAP))
+    # The worst case has no step, as it would outweigh the dump.
+    step, step_bytes = int(mean.step_bytes > 0), mean.step_bytes * scale
     return Load(
-        puts=min(worst.puts, mean.puts * scale),
-        retired_objects=min(worst.retired_objects, mean.retired_objects * scale),
-        retired_bytes=min(worst.retired_bytes, mean.retired_bytes * scale),
-        step_bytes=mean.step_bytes * scale,
+        puts=min(worst.puts + step, mean.puts * scale),
+        retired_objects=min(worst.retired_objects + step, mean.retired_objects * scale),
+        retired_bytes=min(worst.retired_bytes + step_bytes, mean.retired_bytes * scale),
+        step_bytes=step_bytes,
     )
 
 

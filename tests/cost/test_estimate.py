@@ -200,7 +200,7 @@ def test_a_build_learns_what_such_builds_put(site: Published) -> None:
 
 @pytest.mark.campaign(short=0)
 def test_the_store_fills_up_to_what_was_estimated_and_no_further(site: Published) -> None:
-    for number in range(1, 6):
+    for number in range(1, 7):
         for market in EVERY:
             site.edit(market, question=f"Edition {number} of {market}?")
         site.done("rebuild", "--as-of", hour(number), schedule="60", cursor__lifetime="2 h")
