@@ -4,7 +4,7 @@ Both are made from what readers found so far, as the heads in place say: a kille
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,10 +15,12 @@ from pydantic import BaseModel, ValidationError
 from generator.api import contract, downloads, keys
 from generator.api.downloads import ChangesHead, DownloadFile, DumpHead, MarketsFile
 from generator.builder.change_feed import ChangeFeed, NewState
+from generator.builder.parquet_files import ParquetFiles
 from generator.builder.report_file import DownloadCounts
 from generator.config.settings import Config
 from generator.downloads import dump, side_file
 from generator.downloads.dump import Changed, Markets, Previous
+from generator.downloads.partitions import Member
 from generator.downloads.segments import Written
 from generator.downloads.side_file import SideFile
 from generator.downloads.steps import StepWriter
@@ -37,11 +39,15 @@ _STEP: Final = "step"
 
 @dataclass(frozen=True)
 class Listed:
-    """The markets of all lists at `as_of`: their ids, which ascend, and those whose details `changed`."""
+    """The markets of all lists at `as_of`: their ids, which ascend, and those whose details `changed`.
+
+    `members` yields each with the partition that its history belongs to.
+    """
 
     ids: Sequence[str]
     changed: AbstractSet[str]
     as_of: str
+    members: Callable[[], Iterator[tuple[str, Member]]]
 
 
 class StagedDownloads(NamedTuple):
@@ -79,11 +85,12 @@ class _Changes:
 
     def __init__(self, step: StepWriter) -> None:
         self.step = step
-        self.has_gone = False
+        self.gone = set[str]()
 
     def add(self, change: Changed) -> None:
         """Note a change."""
-        self.has_gone = self.has_gone or change.after is None
+        if change.after is None:
+            self.gone.add(change.id)
         self.step.add(change)
 
 
@@ -105,14 +112,14 @@ class _Downloads:
             changes = _Changes(StepWriter(step_file.write, self._size_before()))
             made = self._write_dump(file, changes)
             step = changes.step.close()
-        head = self._dump_head(made.written)
+        head, partitions = self._with_parquet(self._dump_head(made.written), changes.gone if made.is_compared else None)
         ndjson = head.markets[0]
         found = [self._download(keys.DUMPS, head, head.count, head.files())]
         counts, step_lines = DownloadCounts.of(head), 0
         if self._config.has_changes:
             name = self._name_before() if made.is_compared else ""
             state = NewState(
-                self._listed.as_of, frozenset(self._listed.ids), ndjson, made.written, name, step, changes.has_gone
+                self._listed.as_of, frozenset(self._listed.ids), ndjson, made.written, name, step, bool(changes.gone)
             )
             if step:
                 self._stage_file(_STEP, keys.CHANGES, downloads.name(step.sha256, downloads.NDJSON))
@@ -123,7 +130,18 @@ class _Downloads:
             if step and [step.sha256] == [newest.sha256 for newest in changes_head.steps[-1:]]:
                 step_lines = step.count
         kept = {name: parts for name, parts in self._side_file.dumps.items() if name == self._name_before()}
-        return _Made(found, SideFile(dumps={**kept, ndjson.name: made.written.segments}), counts, step_lines)
+        segments = {**kept, ndjson.name: made.written.segments}
+        return _Made(found, SideFile(dumps=segments, partitions=partitions), counts, step_lines)
+
+    def _with_parquet(self, head: DumpHead, gone: Collection[str] | None) -> tuple[DumpHead, Mapping[str, str]]:
+        """The head with Parquet files, if they are wanted, and what stands for their content."""
+        if not self._config.has_parquet:
+            return head, {}
+        known, listed = self._side_file.partitions, self._listed
+        made = ParquetFiles(self._folder, self._config, listed.as_of, self._before, listed.members, known, self._staged)
+        found = made.added_to(head, gone)
+        before = {file.name for file in self._before.files()} if self._before else set()
+        return found, {**{name: known[name] for name in known.keys() & before}, **made.digests}
 
     def _download(self, name: str, head: BaseModel, count: int, found: Iterable[DownloadFile]) -> Download:
         return Download(name, contract.encode(head), count, {file.name: file.size for file in found}, self._staged)

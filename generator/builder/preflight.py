@@ -19,6 +19,7 @@ from generator.cluster import engine
 from generator.config import demo
 from generator.config.settings import Config
 from generator.cost import prices
+from generator.downloads import parquet
 from generator.errors import PublicMarketsError, ReadError
 from generator.findings import CHECK_NAMES_EACH, Finding, clocks, error, fine, refused, warning
 from generator.markets.quarantine import Quarantine
@@ -59,6 +60,8 @@ class BuildCheck:
     def settings(self) -> Iterator[Finding]:
         """Problems of the configuration."""
         yield from refused(partial(prices.load, self._config))
+        if self._config.has_parquet:
+            yield from refused(parquet.require)
         if self._config.publish.bucket() and self._config.is_local:
             yield warning(
                 f"base_url: is {self._config.base_url}; set it to the public URL of the API, which the OpenAPI "

@@ -22,6 +22,7 @@ from generator.config.settings import Config
 from generator.cost import estimate, prices
 from generator.cost.estimate import Basis, Cost, Terms
 from generator.cost.sizes import Site
+from generator.downloads import parquet
 from generator.edge import deployment
 from generator.errors import FalseVersionsError
 from generator.filesystem import WriteAhead
@@ -71,6 +72,8 @@ def _attempt(run: "_Run") -> Report:
     """Build, or raise FalseVersionsError before anything has moved into place."""
     config, stopwatch = run.config, Stopwatch()
     terms = Terms(config.schedule, config.cursor.lifetime, prices.load(config))
+    if config.has_parquet:
+        parquet.require()
     with open_reader(config, run.quarantine) as reader:
         is_demo = reader.is_demo()
         if not run.overrides.demo:

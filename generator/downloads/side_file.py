@@ -16,11 +16,12 @@ class SideFile(StoredModel):
     """The segments of dumps, by the names of these: of the newest, and of the one that it replaced.
 
     A build that is killed leaves either of them as the one that readers find. `is_doubted`: details in place may say
-    something else than the dump.
+    something else than the dump. `partitions` has what stands for the markets of a Parquet file, by its name.
     """
 
     format: int = FORMAT
     dumps: Mapping[str, tuple[Segment, ...]] = {}
+    partitions: Mapping[str, str] = {}
     is_doubted: bool = False
 
     def encoded(self) -> bytes:

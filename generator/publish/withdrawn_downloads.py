@@ -4,17 +4,18 @@ No step is kept: each might show the markets, and what it says of others can be 
 session, and start from the dump.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from hashlib import sha256
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from generator.api import contract, downloads, keys
-from generator.api.downloads import ChangesHead, DownloadFile, DumpHead
+from generator.api.downloads import ChangesHead, DumpHead
 from generator.downloads import dump, side_file
 from generator.downloads.segments import Written
 from generator.downloads.side_file import SideFile
+from generator.publish.withdrawn_parquet import WithdrawnParquet
 from generator.tree import files, staging
 from generator.tree.download import Download
 from generator.tree.folder import Output
@@ -53,11 +54,16 @@ class WithdrawnDownloads:
         written = self._write_dump(head) if head else None
         if head is None or written is None:
             return ()
-        new = self._dump_head(head, written)
-        found = [self._download(keys.DUMPS, new, new.count, new.files())]
+        parquet = WithdrawnParquet(self._folder, self._read, self._ids)
+        new = _dump_head(head, written, parquet.parts(head))
+        staged = parquet.staged
+        if self._folder.stage_file(_DUMP, keys.chunk(keys.DUMPS, new.markets[0].name)):
+            staged.add(new.markets[0].name)
+        sizes = {file.name: file.size for file in new.files()}
+        found = [Download(keys.DUMPS, contract.encode(new), new.count, sizes, staged)]
         feed = self._head(keys.CHANGES, ChangesHead)
         if keys.CHANGES in self._before.downloads and feed is not None:
-            found.append(self._download(keys.CHANGES, _begun_again(feed, new), 0, ()))
+            found.append(Download(keys.CHANGES, contract.encode(_begun_again(feed, new)), 0, {}, ()))
         known = self._before.generations()
         return tuple(staging.stage_generation(self._folder, known, download) for download in found)
 
@@ -80,19 +86,17 @@ class WithdrawnDownloads:
         known = side_file.decoded(self._folder.read(files.DUMP_PARTS))
         # A killed build leaves details that are newer than the dump.
         is_doubted = known.is_doubted or not self._before.complete
-        self.side_file = SideFile(dumps={_name(written): written.segments}, is_doubted=is_doubted).encoded()
+        segments = {_name(written): written.segments}
+        self.side_file = SideFile(dumps=segments, partitions=known.partitions, is_doubted=is_doubted).encoded()
         return written
 
-    def _dump_head(self, before: DumpHead, written: Written) -> DumpHead:
-        old, name = before.markets[0], _name(written)
-        url = old.url.removesuffix(old.name) + name
-        new = old.model_copy(update={"name": name, "url": url, "sha256": written.sha256, "size": written.size})
-        return DumpHead(as_of=before.as_of, count=written.count, state=written.state, markets=[new])
 
-    def _download(self, name: str, head: BaseModel, count: int, found: Collection[DownloadFile]) -> Download:
-        sizes = {file.name: file.size for file in found}
-        staged = [file.name for file in found if self._folder.stage_file(_DUMP, keys.chunk(name, file.name))]
-        return Download(name, contract.encode(head), count, sizes, staged)
+def _dump_head(before: DumpHead, written: Written, parquet: Mapping[str, Any]) -> DumpHead:
+    old, name = before.markets[0], _name(written)
+    url = old.url.removesuffix(old.name) + name
+    new = old.model_copy(update={"name": name, "url": url, "sha256": written.sha256, "size": written.size})
+    head = DumpHead(as_of=before.as_of, count=written.count, state=written.state, markets=[new])
+    return head.model_copy(update={**parquet, "markets": [new, *parquet["markets"]]})
 
 
 def _name(written: Written) -> str:

@@ -132,6 +132,11 @@ class Output:
             raise self._missing(key)
         return body
 
+    def open_newest(self, key: str) -> BinaryIO:
+        """Open an object as it is staged, or in place."""
+        staged = self._staging / key
+        return (staged if staged.exists() else self.path(key)).open("rb")
+
     def path(self, key: str) -> Path:
         """The path of an object."""
         return self._root / key

@@ -19,6 +19,7 @@ from generator.api.contract import Variant
 from generator.downloads import parquet
 from generator.errors import ConfigError
 from tests.support.builds import VARIANTS
+from tests.support.parquet import rows
 from tests.support.rows import fill_id, market_id
 
 #: Columns of times, which are text on the wire.
@@ -118,10 +119,6 @@ def file_of(make: Any, *arguments: Any) -> tuple[bytes, Any]:
     pieces: list[bytes] = []
     written = make(pieces.append, *arguments)
     return b"".join(pieces), written
-
-
-def rows(file: bytes) -> list[dict[str, Any]]:
-    return [row for batch in read_parquet(io.BytesIO(file)) for row in batch.to_struct_array().to_pylist()]
 
 
 def columns(file: bytes) -> list[tuple[str, str, bool]]:
