@@ -6,7 +6,7 @@ It knows what each driver needs and none of our relations. Rows are returned as 
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -69,6 +69,17 @@ def _engine(config: Config, instant: str | None) -> sa.Engine:
     path = sqlite_path(config)
     if path:
         return sa.create_engine("sqlite://", creator=_sqlite_creator(path, instant), poolclass=NullPool)
+    try:
+        return _postgresql(address.parsed(config).set(drivername="postgresql+psycopg"))
+    except ModuleNotFoundError as error:
+        raise SourceError(
+            "source.url names PostgreSQL but its driver is not installed; pip install 'public-markets[postgresql]'"
+        ) from error
+
+
+@lru_cache(maxsize=1)
+def _postgresql(url: sa.URL) -> sa.Engine:
+    """An engine that keeps no connection open. It learns what the server is, and compiles statements, only once."""
     options = {
         "application_name": "public-markets",
         "connect_timeout": _CONNECT_TIMEOUT_S,
@@ -77,13 +88,7 @@ def _engine(config: Config, instant: str | None) -> sa.Engine:
         # Each statement runs once, and connection poolers handle prepared statements badly.
         "prepare_threshold": None,
     }
-    try:
-        url = address.parsed(config).set(drivername="postgresql+psycopg")
-        return sa.create_engine(url, connect_args=options, poolclass=NullPool)
-    except ModuleNotFoundError as error:
-        raise SourceError(
-            "source.url names PostgreSQL but its driver is not installed; pip install 'public-markets[postgresql]'"
-        ) from error
+    return sa.create_engine(url, connect_args=options, poolclass=NullPool)
 
 
 def _sqlite_creator(path: Path, instant: str | None) -> partial[sqlite3.Connection]:

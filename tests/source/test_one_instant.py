@@ -5,11 +5,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import pytest
+from sqlalchemy.dialects.postgresql.base import PGCompiler
 
 from generator.builder.guards import BuildOverrides
 from generator.builder.run import Clock, build
 from generator.config.settings import Config
+from generator.markets.quarantine import Quarantine
+from generator.source.reader import open_reader
 from tests.source.native import Postgres, assert_same_files, detail, insert_three_markets
 from tests.support.builds import AS_OF, Silent, build_now, files, make_config
 from tests.support.rows import (
@@ -97,6 +102,26 @@ def test_processes_share_an_instant_of_postgresql_and_a_server_that_lets_in_only
     build_now(make_config(tmp_path, source__url=lonely, output=tmp_path / "alone"))
     assert_same_files(settings.output, tmp_path / "alone")
     assert seen.most > 1
+
+
+def test_a_process_compiles_each_statement_once_however_often_it_connects_to_postgresql(
+    tmp_path: Path, make_postgres: Callable[..., Postgres], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = list[None]()
+    visit = PGCompiler.visit_select
+
+    def counting(compiler: PGCompiler, *args: Any, **options: Any) -> str:
+        compiled.append(None)
+        return str(visit(compiler, *args, **options))  # type: ignore[no-untyped-call]
+
+    monkeypatch.setattr(PGCompiler, "visit_select", counting)
+    settings = make_config(tmp_path, source__url=make_postgres().url)
+    found = []
+    for _ in range(2):
+        with open_reader(settings, Quarantine()) as reader:
+            reader.survey()
+        found.append(len(compiled))
+    assert found[0] == found[1] > 0
 
 
 class Onlooker(Silent):
