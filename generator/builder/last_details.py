@@ -136,16 +136,16 @@ class LastDetails:
         body = self.folder.read(key)
         return body if body is not None and manifest.digest(key, body) == self.objects.get(key) else None
 
-    def hold(self, market: Market, size: int, staged: Staged) -> None:
+    def hold(self, market_id: str, slug: str | None, size: int, staged: Staged) -> None:
         """Add a detail that stays in place to what is staged."""
-        for key in keys.details(market.id, market.slug):
+        for key in keys.details(market_id, slug):
             staged.objects[key] = self.objects[key]
             staged.size += size
 
     def keep(self, market: Market, staged: Staged) -> Made:
         """Add a detail that was not read to what is staged; return what it is made of."""
         made = self.known[market.id]
-        self.hold(market, made.size, staged)
+        self.hold(market.id, market.slug, made.size, staged)
         if (made.fills24h, made.until) == (market.fills24h, market.until):
             return made
         return made._replace(fills24h=market.fills24h, until=market.until)

@@ -16,6 +16,7 @@ from generator.builder.notices import Remark
 from generator.config.settings import Config
 from generator.markets import detail
 from generator.markets.catalog import Market
+from generator.markets.columns import Columns
 from generator.markets.detail import Detail, MarketRows
 from generator.markets.fills import Window
 from generator.markets.quarantine import Quarantine
@@ -65,14 +66,16 @@ class Task:
 class ReadDetail(NamedTuple):
     """A detail that was read, of `size` bytes; `body` is None if it is in place already.
 
-    `digest` is that of each of its objects, under its id and its slug. `is_audited`: read only to check its version.
-    `has_findings`: it has quarantined rows or remarks.
+    `digest` is that of each of its objects, under its id and its slug. `made` is None where the next build is to read it
+    again. `is_audited`: read only to check its version. `has_findings`: it has quarantined rows or remarks.
     """
 
-    market: Market
+    market_id: str
+    slug: str | None
     body: bytes | None
     digest: str
     size: int
+    made: Made | None
     is_audited: bool
     has_findings: bool
 
@@ -88,14 +91,14 @@ class NewMarketObject(NamedTuple):
 class RenderedPart:
     """The markets of a part, what is new in their details, and findings about rows.
 
-    `kept` are the markets whose details stay as they are; `false_versions` names the markets
-    (ids) whose count of fills changed although their version did not.
+    `kept` are the markets (ids) whose details stay as they are; `false_versions` those whose count of fills changed
+    although their version did not.
     """
 
-    markets: list[Market] = field(default_factory=list)
+    markets: Columns = field(default_factory=Columns)
     details: list[ReadDetail] = field(default_factory=list)
     updates: list[NewMarketObject] = field(default_factory=list)
-    kept: list[Market] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
     quarantine: Quarantine = field(default_factory=Quarantine)
     remarks: list[Remark] = field(default_factory=list)
     false_versions: list[str] = field(default_factory=list)
@@ -106,7 +109,7 @@ def render(task: Task, open_reader: OpenReader) -> RenderedPart:
     made = RenderedPart()
     reader = open_reader(made.quarantine)
     found = reader.read(task.within, task.facts, task.as_of, task.earlier())
-    made.markets = [market for market in found.markets if market is not None]
+    made.markets = Columns.of([market for market in found.markets if market is not None])
     made.false_versions = found.false_versions
     _Details(task, reader, found, made).add()
     return made
@@ -137,7 +140,7 @@ class _Details:
         for key, market in self._found.public():
             if market.id not in self._task.blocked:
                 fates[self._fate(market)][key] = market
-        self._made.kept += fates[Fate.KEEP].values()
+        self._made.kept += [market.id for market in fates[Fate.KEEP].values()]
         self._update(fates[Fate.UPDATE])
         self._read(fates[Fate.READ])
 
@@ -158,7 +161,7 @@ class _Details:
     def _read(self, markets: Mapping[Any, Market]) -> None:
         task, made = self._task, self._made
         by_id = {market.id: market for market in markets.values()}
-        for within in few_or_all([*markets], len(made.markets), task.within):
+        for within in few_or_all([*markets], len(self._found.keys), task.within):
             wanted = frozenset(within.ids) if isinstance(within, Chosen) else markets
             rows, quarantined = self._reader.details(self._found, wanted, within), made.quarantine.total()
             for read, remarks in details(rows, task.config, task.latest, made.quarantine):
@@ -168,6 +171,7 @@ class _Details:
                 made.details.append(self._detail(by_id[read.market.id], read.body(), has_findings=has_findings))
 
     def _detail(self, market: Market, body: bytes, *, has_findings: bool) -> ReadDetail:
-        made = InPlace(manifest.digest(keys.detail(market.id), body), len(body))
-        sent = None if made == self._task.in_place.get(market.id) else body
-        return ReadDetail(market, sent, *made, market.id in self._audited, has_findings)
+        now = InPlace(manifest.digest(keys.detail(market.id), body), len(body))
+        sent = None if now == self._task.in_place.get(market.id) else body
+        made = None if has_findings else last_details.made_of(market, now.size)
+        return ReadDetail(market.id, market.slug, sent, *now, made, market.id in self._audited, has_findings)

@@ -10,7 +10,6 @@ from generator.builder.notices import Remark
 from generator.builder.part_rendering import NewMarketObject, OpenReader, ReadDetail, RenderedPart, Task
 from generator.config.settings import Config
 from generator.markets import detail
-from generator.markets.catalog import Market
 from generator.markets.columns import Columns
 from generator.markets.quarantine import Quarantine
 from generator.source.survey import Part, Survey
@@ -62,9 +61,9 @@ class StagedPart:
     @classmethod
     def of(cls, part: Part, rendered: RenderedPart) -> "StagedPart":
         """Begin with everything that is not staged."""
-        kept = [market.id for market in rendered.kept]
+        kept = rendered.kept
         return cls(
-            part, Columns.of(rendered.markets), quarantine=rendered.quarantine, remarks=rendered.remarks, kept=kept,
+            part, rendered.markets, quarantine=rendered.quarantine, remarks=rendered.remarks, kept=kept,
             counts=DetailCounts(kept=len(kept)), false_versions=[*rendered.false_versions],
         )  # fmt: skip
 
@@ -133,33 +132,30 @@ class _Staging:
         if found.is_audited:
             self._compare(found)
         if found.body is None:
-            self.last.hold(found.market, found.size, self.made.staged)
+            self.last.hold(found.market_id, found.slug, found.size, self.made.staged)
         else:
-            self._put(found.market, found.body, found.digest)
-        if not found.has_findings:
-            self._remember(found.market, found.size)
+            self._put(found.market_id, found.slug, found.body, found.digest)
+        if found.made:
+            self.made.made[found.market_id] = found.made
 
     def _compare(self, found: ReadDetail) -> None:
-        before = self.last.body(found.market.id) if found.body is not None else None
+        before = self.last.body(found.market_id) if found.body is not None else None
         if found.body is not None and before is None:
             return
         self.made.counts.audited += 1
         # A market with findings would not have been kept.
         is_new = before is not None and detail.rest(found.body or b"") != detail.rest(before)
         if found.has_findings or is_new:
-            self.made.false_versions.append(found.market.id)
+            self.made.false_versions.append(found.market_id)
 
     def update(self, found: NewMarketObject, before: bytes) -> None:
         """Stage the detail `before` with a new market object."""
-        body = detail.with_market(before, found.shown)
-        self._put(found.market, body, manifest.digest(keys.detail(found.market.id), body))
-        self._remember(found.market, len(body))
+        market, body = found.market, detail.with_market(before, found.shown)
+        self._put(market.id, market.slug, body, manifest.digest(keys.detail(market.id), body))
+        if made := last_details.made_of(market, len(body)):
+            self.made.made[market.id] = made
         self.made.counts.updated += 1
 
-    def _put(self, market: Market, body: bytes, digest: str) -> None:
-        for key in keys.details(market.id, market.slug):
+    def _put(self, market_id: str, slug: str | None, body: bytes, digest: str) -> None:
+        for key in keys.details(market_id, slug):
             self.made.staged.put(self.folder, Artifact(key, body), digest)
-
-    def _remember(self, market: Market, size: int) -> None:
-        if made := last_details.made_of(market, size):
-            self.made.made[market.id] = made

@@ -236,7 +236,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     def done(work: PartWork, part: Part, reader: Reader) -> StagedPart:
         task = work.task(part, is_remote=True)
         rendered = part_rendering.render(task, reader.reporting_to)
-        found[:] = [numbers[read.market.id] for read in rendered.details if read.body is not None]
+        found[:] = [numbers[read.market_id] for read in rendered.details if read.body is not None]
         return work.stage(part, task, rendered, reader.reporting_to)
 
     monkeypatch.setattr("generator.builder.executors._done", done)
