@@ -66,7 +66,7 @@ class Task:
 class ReadDetail(NamedTuple):
     """A detail that was read, of `size` bytes; `body` is None if it is in place already.
 
-    `digest` is that of each of its objects, under its id and its slug. `made` is None where the next build is to read it
+    `digest` is that of each of its objects, under its id and its slug. `made` is None where the next build must read it
     again. `is_audited`: read only to check its version. `has_findings`: it has quarantined rows or remarks.
     """
 

@@ -21,11 +21,14 @@ from tests.support.waiting import PATIENCE_S
 WORKERS: Final = 2
 SCHEDULER: Final = "scheduler"
 NANNY: Final = "nanny"
-#: As in docs/cluster.md: a worker's profiler takes a seventh of its CPU time, and ticks take some even when it waits.
+#: As in docs/cluster.md: a worker's profiler takes a seventh of its CPU time, getting back memory that it need not have
+#: returned a fifteenth, and ticks take some even when it waits.
 _RECOMMENDED: Final = {
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms",
     "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "5s",
+    "MALLOC_TRIM_THRESHOLD_": "268435456",
+    "MALLOC_MMAP_THRESHOLD_": "33554432",
 }
 
 
