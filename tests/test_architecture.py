@@ -59,7 +59,7 @@ OWNERS: Final[Mapping[str, set[str]]] = {
     "sqlalchemy": {"source.address", "source.connection", "source.queries", "demo.database"},
     "sqlite3": {"source.connection"},
     "psycopg": set(),
-    "yaml": {"config.loader"},
+    "yaml": {"config.loader", "edge.packing"},
     "click": {f"cli.{name}" for name in (
         "main", "command", "logs", "parameters", "progress_bar", "build", "check", "plan", "publish", "rebuild",
         "serve", "takedown",
@@ -67,7 +67,7 @@ OWNERS: Final[Mapping[str, set[str]]] = {
     "multiprocessing": {"builder.worker_pool"},
     "fcntl": {"tree.folder", "publish.stores.lock_file"},
     "prometheus_client": {"metrics_file"},
-    "werkzeug": {"edge.local.app", "edge.local.server"},
+    "werkzeug": {"edge.local.app", "edge.local.server", "edge.local.streaming"},
     "quickjs": {"edge.local.js_router"},
     "jinja2": {"edge.templates"},
     "boto3": {"publish.invalidation", "publish.stores.s3_connection"},
@@ -86,8 +86,8 @@ PURE: Final = {
     "api", "downloads", "feeds", "markets", "search", "errors", "findings", "wording",
     "builder.artifacts", "builder.guards", "builder.inspection.excerpts",
     "builder.notices", "builder.search_index", "cost.estimate", "demo.texts", "edge.cloudflare", "edge.cloudfront",
-    "edge.nginx", "edge.responses", "publish.plan", "publish.record", "publish.reindex", "source.grouping",
-    "source.relations", "source.schema_check",
+    "edge.nginx", "edge.packing", "edge.paths", "edge.responses", "publish.plan", "publish.record", "publish.reindex",
+    "source.grouping", "source.relations", "source.schema_check",
     "tree.artifact", "tree.blocklist", "tree.chunks", "tree.files", "tree.layouts", "tree.list_reader",
     "tree.manifest", "tree.membership", "tree.pages", "tree.stored",
 }  # fmt: skip

@@ -65,6 +65,8 @@ CONTENT_TYPES: Final[Mapping[str, str]] = {
     ".atom": "application/atom+xml; charset=utf-8",
     ".txt": "text/plain; charset=utf-8",
 }
+#: Those of files to take away.
+DOWNLOAD_TYPES: Final = {extension: CONTENT_TYPES[extension] for extension in (".gz", ".parquet")}
 FEED_TYPE: Final = "application/feed+json; charset=utf-8"
 #: A generation never changes, so the CDN keeps it for a year. Browsers, which no invalidation reaches, keep it for a
 #: minute, so that a takedown takes effect.
@@ -213,6 +215,11 @@ def is_generation(folder: str) -> bool:
 def immutable_control(config: Config) -> str:
     """The Cache-Control of immutable objects, and of pages that an edge cuts out of them."""
     return UNPURGED_IMMUTABLE if config.publish.is_unpurged else IMMUTABLE
+
+
+def download_control(config: Config) -> str:
+    """The Cache-Control of files to take away."""
+    return immutable_control(config) + _UNTOUCHED
 
 
 def headers(key: str, immutable: str = IMMUTABLE) -> dict[str, str]:

@@ -40,6 +40,8 @@ def worker_values(config: Config, router: Mapping[str, Any]) -> dict[str, Any]:
         "content_type": keys.CONTENT_TYPE,
         "immutable": keys.immutable_control(config),
         "mutable": keys.MUTABLE,
+        "file_control": keys.download_control(config),
+        "file_types": keys.DOWNLOAD_TYPES,
     }
 
 

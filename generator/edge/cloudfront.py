@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 
 from generator.api import contract, cursors, keys
 from generator.config.settings import Config
-from generator.edge import responses
+from generator.edge import paths, responses
 from generator.tree import chunks
 
 FOLDER: Final = "cloudfront"
@@ -37,10 +37,13 @@ _FAULTS_OF_PAGES: Final = ("cursor.gone",)
 _FAULTS_OF_SEARCHES: Final = ("cursor.gone", "cursor.foreign", "category", "q", "q.absent", "q.words")
 #: The errors of CloudFront itself, by the answer to them. Pages for 400 and 404 would replace the functions' answers.
 _OWN_ERRORS: Final = {
-    HTTPStatus.BAD_REQUEST: (403, 414, 416),
+    HTTPStatus.BAD_REQUEST: (403, 414),
+    HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE: (416,),
     HTTPStatus.METHOD_NOT_ALLOWED: (405,),
     HTTPStatus.SERVICE_UNAVAILABLE: (500, 501, 502, 503, 504),
 }
+#: Errors that show the page of another.
+_PAGES: Final = {HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE: HTTPStatus.BAD_REQUEST}
 
 
 def function_values(config: Config) -> dict[str, Any]:
@@ -55,7 +58,8 @@ def origin_response_values(config: Config) -> dict[str, Any]:
     list_unknown = contract.encode(contract.invalid("category", variant=config.variant)).decode()
     return {
         "lists": f"{_root(config)}{keys.LISTS}/",
-        "markets": [f"{_root(config)}{folder}/" for folder in (keys.DETAILS, keys.SLUGS)],
+        "optional": [f"{_root(config)}{folder}/" for folder in (keys.DETAILS, keys.SLUGS, *_downloads(config))],
+        "head": keys.HEAD,
         "page": _root(config) + keys.error(HTTPStatus.SERVICE_UNAVAILABLE),
         "of_category": keys.CATEGORY_SEPARATOR,
         "first": keys.FIRST,
@@ -129,11 +133,16 @@ def stack_values(config: Config, functions: Mapping[str, str]) -> dict[str, Any]
     }
 
 
+def _downloads(config: Config) -> list[str]:
+    """The folders of what readers take away; there are files in them that may go."""
+    return [keys.list_prefix(name) for name in keys.DOWNLOADS if keys.head(name) in paths.documents(config).values()]
+
+
 def _error_pages(config: Config) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Status and page of what CloudFront answers by itself, by CloudFront's status."""
     for answer, statuses in _OWN_ERRORS.items():
         for status in statuses:
-            yield status, {"status": answer.value, "page": _root(config) + keys.error(answer)}
+            yield status, {"status": answer.value, "page": _root(config) + keys.error(_PAGES.get(answer, answer))}
 
 
 def waf_limit(requests: int, seconds: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from generator.api import contract, cursors, keys
 from generator.config.settings import Config
-from generator.edge import responses, router
+from generator.edge import paths, responses, router
 from generator.tree import layouts, pages
 
 #: The folder of nginx's configuration; nginx writes its own files there, too.
@@ -34,6 +34,8 @@ _FAILURES: Final = tuple(
     for status in HTTPStatus
     if status >= HTTPStatus.MULTIPLE_CHOICES and status not in {HTTPStatus.NOT_MODIFIED, 403, 404}
 )
+#: Of a range that is not in the file.
+_OUTSIDE: Final = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
 #: The largest object that the router reads: a chunk of at most 800 items, or a bucket of the search index, whose
 #: longest line grows with the site, to 1.4 MB for a million markets.
 _LARGEST_OBJECT: Final = "16m"
@@ -43,6 +45,13 @@ _INSIDE_PORT: Final = 20127
 _INNER_CONTROL: Final = "X-Reader-Cache-Control"
 #: Seconds for which the cache may show an answer while it is fetched again.
 _STALE: Final = "stale-while-revalidate=1"
+#: Text: nginx compresses it, and names its character set.
+_COMPRESSIBLE: Final = (
+    keys.CONTENT_TYPE,
+    keys.FEED_TYPE,
+    keys.CONTENT_TYPES[".atom"],
+    keys.CONTENT_TYPES[".txt"],
+)
 #: The port where something in front terminates TLS.
 _PLAIN_PORT: Final = 8080
 
@@ -83,6 +92,7 @@ def script_values(config: Config) -> dict[str, Any]:
     output = config.output.absolute()
     return {
         "site": site(config.base_url),
+        "markets_path": router.public_paths(config)[0],
         "inner_control": _INNER_CONTROL,
         "objects": OBJECTS,
         "always": keys.BUILD,
@@ -135,6 +145,24 @@ def _values(config: Config) -> dict[str, Any]:
         "cors": responses.CORS,
         "errors": dict(_errors(config)),
         "failures": _FAILURES,
+        **_values_of_files(config),
+    }
+
+
+def _values_of_files(config: Config) -> dict[str, Any]:
+    """What concerns files to take away, and documents that are not JSON."""
+    files, folders = paths.pattern(config), "|".join(keys.DOWNLOADS)
+    root = f"{urlsplit(config.base_url).path}/"
+    return {
+        "files": rf"~^(?:GET|HEAD) {re.escape(root)}({paths.ROOT}(?:{files}))(?:\?|$)" if files else "",
+        # nginx looks for a location by the path as it has decoded it, so this is only a first look.
+        "file_location": f"/{paths.ROOT}(?:{folders})/.*[.](?:{'|'.join(one[1:] for one in keys.DOWNLOAD_TYPES)})$",
+        "json": keys.CONTENT_TYPE,
+        "file_types": keys.DOWNLOAD_TYPES,
+        "file_control": keys.download_control(config),
+        "file_failures": [status for status in _FAILURES if status != _OUTSIDE],
+        "feeds": f"/{keys.FEEDS}/" if config.feeds.enabled else "",
+        "compressible": " ".join(one.partition(";")[0] for one in _COMPRESSIBLE),
     }
 
 
@@ -151,6 +179,8 @@ def rate_per_minute(requests: int, seconds: int) -> int:
 
 def _errors(config: Config) -> Iterator[tuple[int, Mapping[str, Any]]]:
     for status, body in responses.error_bodies().items():
+        if status == _OUTSIDE:
+            continue  # the script's
         headers = responses.error_headers(status, config) | responses.CORS
         del headers["content-type"]  # the same as nginx's default_type and charset
         yield status, {"headers": headers, "body": body}

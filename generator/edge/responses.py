@@ -7,8 +7,12 @@ from generator.api import contract, keys
 from generator.config.settings import Config
 
 METHODS: Final = "GET, HEAD, OPTIONS"
-#: The API is public and takes no credentials, so any page may read its answers and these headers of them.
-CORS: Final = {"access-control-allow-origin": "*", "access-control-expose-headers": "ETag, Link, Retry-After, X-As-Of"}
+#: The API is public and takes no credentials, so any page may read its answers and these headers of them. Programs in
+#: browsers that read parts of a file need the last three.
+CORS: Final = {
+    "access-control-allow-origin": "*",
+    "access-control-expose-headers": "ETag, Link, Retry-After, X-As-Of, Accept-Ranges, Content-Length, Content-Range",
+}
 PREFLIGHT: Final = {
     "allow": METHODS,
     "access-control-allow-methods": METHODS,
@@ -35,7 +39,8 @@ def error_headers(status: int, config: Config) -> dict[str, str]:
 
 def error_bodies() -> dict[int, str]:
     """Bodies of the errors that depend on the status only, by status; that of 400 for requests that are not HTTP."""
-    return {status: contract.encode(body).decode() for status, body in contract.FIXED_ERRORS.items()}
+    bodies = {status: contract.encode(body).decode() for status, body in contract.FIXED_ERRORS.items()}
+    return bodies | {HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE: bodies[HTTPStatus.BAD_REQUEST]}
 
 
 def window_seconds(config: Config) -> int:

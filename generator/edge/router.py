@@ -3,13 +3,14 @@
 It decides nothing about requests; `templates/edge/router.js.j2` does.
 """
 
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from generator.api import contract, cursors, keys, slugs, times
 from generator.config.settings import Config
-from generator.edge import responses, templates
+from generator.edge import paths, responses, templates
 from generator.search import buckets, folding, numbers, words
 from generator.search import generation as index
 from generator.tree import chunks, former_chunks, layouts, pages
@@ -22,7 +23,13 @@ _SEARCH_FOLDER: Final = "q"
 #: Where markets with all words are many, so many 91sts of the list are looked at for a page of them, before the whole.
 _MOST_BLOCKS: Final = 8
 #: The errors that every router can answer, and that do not depend on the request.
-_FIXED: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.TOO_MANY_REQUESTS)
+_FIXED: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
+#: Those of an edge that counts requests and reads objects, and parts of them, itself.
+_OF_READERS: Final = (
+    HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+)
 
 
 def render(config: Config) -> str:
@@ -33,8 +40,8 @@ def render(config: Config) -> str:
 def public_paths(config: Config) -> tuple[str, dict[str, str]]:
     """The path of the list below `base_url`, and the key of each document by its path."""
     base = urlsplit(config.base_url).path
-    documents = {keys.SNAPSHOT.removesuffix(".json"): keys.SNAPSHOT, keys.OPENAPI: keys.OPENAPI, keys.BUILD: keys.BUILD}
-    return f"{base}/{keys.MARKETS}", {f"{base}/{name}": key for name, key in documents.items()}
+    documents = {f"{base}/{paths.ROOT}{name}": key for name, key in paths.documents(config).items()}
+    return f"{base}/{keys.MARKETS}", documents
 
 
 def rewriter_values(config: Config) -> dict[str, Any]:
@@ -52,17 +59,10 @@ def rewriter_values(config: Config) -> dict[str, Any]:
 
 def reader_values(config: Config) -> dict[str, Any]:
     """Values for an edge that can read objects: it serves both layouts, and tries the configured one first."""
-    values, unavailable = _values(config), HTTPStatus.SERVICE_UNAVAILABLE
     return (
-        values
+        _values(config, *_OF_READERS)
         | cutter_values(config)
-        | {
-            "can_read": True,
-            "is_cut": layouts.is_cut(config.layout),
-            "instant_length": times.LENGTH,
-            "fixed_headers": values["fixed_headers"] | {unavailable: responses.error_headers(unavailable, config)},
-            "fixed_bodies": values["fixed_bodies"] | {unavailable: responses.error_bodies()[unavailable]},
-        }
+        | {"can_read": True, "is_cut": layouts.is_cut(config.layout), "instant_length": times.LENGTH}
     )
 
 
@@ -133,10 +133,30 @@ def search_values() -> dict[str, Any]:
     }
 
 
-def _values(config: Config) -> dict[str, Any]:
-    """Constants of the contract, keys, cursors and layouts, and the paths of the API."""
-    markets, documents = public_paths(config)
-    errors = {status: responses.error_bodies()[status] for status in _FIXED}
+def _documents(config: Config) -> Iterator[tuple[str, str]]:
+    """Keys by paths, both below the API's root; an empty key is equal to the path."""
+    for name, key in paths.documents(config).items():
+        below = key.removeprefix(paths.ROOT)
+        yield name, "" if below == name else below
+
+
+def _path_values(config: Config) -> dict[str, Any]:
+    """The paths of the API below its root."""
+    shapes = paths.shapes(config)
+    return {
+        "version": paths.ROOT,
+        "api_path": f"{urlsplit(config.base_url).path}/{paths.ROOT}",
+        "markets_name": keys.MARKETS.removeprefix(paths.ROOT),
+        "documents": dict(_documents(config)),
+        "shapes": shapes,
+        "longest_folder": max(map(len, shapes), default=0),
+        "file_digest_length": paths.DIGEST_LENGTH,
+    }
+
+
+def _values(config: Config, *statuses: HTTPStatus) -> dict[str, Any]:
+    """Constants of the contract, keys, cursors and layouts, and the paths of the API; `statuses` of further errors."""
+    errors = {status: responses.error_bodies()[status] for status in (*_FIXED, *statuses)}
     sentences = contract.parameter_errors(config.variant)
     return {
         "is_extended": config.variant == "extended",
@@ -150,8 +170,7 @@ def _values(config: Config) -> dict[str, Any]:
         "name_digest_length": slugs.DIGEST_LENGTH,
         "reference_length": slugs.REFERENCE_LENGTH,
         "unreserved": _UNRESERVED,
-        "markets": markets,
-        "documents": documents,
+        **_path_values(config),
         "lists": keys.LISTS,
         "details": keys.DETAILS,
         "first": keys.FIRST,

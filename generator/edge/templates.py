@@ -6,7 +6,6 @@ value is an error.
 """
 
 import json
-import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, Final
 import jinja2
 
 from generator.edge.compaction import compact
+from generator.edge.packing import packed
 from generator.wording import counted
 
 #: Next to the package in a source tree, inside it when installed.
@@ -57,11 +57,6 @@ def _yaml(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _uncommented(text: str) -> str:
-    """A YAML document without the comments between its parts; those at its beginning remain."""
-    return re.sub(r"\n +#[^\n]*", "", text)
-
-
 def _environment(loader: jinja2.BaseLoader) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=loader,
@@ -79,7 +74,7 @@ def _environment(loader: jinja2.BaseLoader) -> jinja2.Environment:
         "shell": shlex.quote,
         "compact": compact,
         "counted": counted,
-        "uncommented": _uncommented,
+        "packed": packed,
     }
     # Compact, as CloudFront counts bytes, and in the contract's order.
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from generator.api import contract
+from generator.config.downloads import Dumps
 from generator.config.settings import Config, Publish, RateLimit
 from generator.edge import cloudfront, deployment, responses
 from generator.tree.layouts import LAYOUTS
@@ -41,10 +41,10 @@ def properties(config: Config, name: str) -> Any:
     return stack(config)["Resources"][name]["Properties"]
 
 
-#: Every variant, layout and kind of search, with plain settings and with awkward ones.
+#: Every variant, layout and kind of search, with plain settings and with awkward ones, and with all there is to serve.
 EVERY = [
     pytest.param(
-        base.model_copy(update={"variant": variant, "layout": layout, "search": search}),
+        base.model_copy(update={"variant": variant, "layout": layout, "search": search, "dumps": Dumps(parquet=True)}),
         id=f"{name} {variant} {layout} {search}",
     )
     for (name, base), variant, layout, search in product(
@@ -212,12 +212,12 @@ def test_what_cloudfront_answers_by_itself_is_the_contracts_json(demo_output: Pa
     pages = properties(PLAIN, "Distribution")["DistributionConfig"]["CustomErrorResponses"]
     answers = {page["ErrorCode"]: page.get("ResponseCode") for page in pages}
     # No page for 400 and 404: it would replace what the origin-response function answers.
-    unchanged, refused = dict.fromkeys((400, 404)), dict.fromkeys((403, 414, 416), 400)
+    unchanged, refused = dict.fromkeys((400, 404)), {403: 400, 414: 400, 416: 416}
     assert answers == {**unchanged, **refused, 405: 405, **dict.fromkeys((500, 501, 502, 503, 504), 503)}
     for page in pages:
         if page["ErrorCode"] not in unchanged:
             body = (demo_output / page["ResponsePagePath"].removeprefix("/")).read_bytes()
-            assert body == contract.encode(contract.FIXED_ERRORS[page["ResponseCode"]])
+            assert body == responses.error_bodies()[page["ResponseCode"]].encode()
     pages = properties(AWKWARD, "Distribution")["DistributionConfig"]["CustomErrorResponses"]
     assert all(page["ResponsePagePath"].startswith("/it%27s%20%22%24") for page in pages if "ResponseCode" in page)
 
@@ -226,7 +226,8 @@ def test_headers_that_the_objects_lack() -> None:
     policy = properties(PLAIN, "ResponseHeadersPolicy")["ResponseHeadersPolicyConfig"]
     cors = policy["CorsConfig"]
     assert cors["AccessControlAllowOrigins"]["Items"] == ["*"]
-    assert cors["AccessControlExposeHeaders"]["Items"] == ["ETag", "Link", "Retry-After", "X-As-Of"]
+    exposed = {"ETag", "Link", "Retry-After", "X-As-Of", "Accept-Ranges", "Content-Length", "Content-Range"}
+    assert set(cors["AccessControlExposeHeaders"]["Items"]) == exposed
     assert cors["AccessControlAllowMethods"]["Items"] == ["GET", "HEAD", "OPTIONS"]
     assert policy["SecurityHeadersConfig"] == {"ContentTypeOptions": {"Override": True}}
 

@@ -40,14 +40,18 @@ async function stop(address) {
 async function change(worker, task) {
   const bucket = await worker.getR2Bucket('BUCKET');
   const changes = (task.put || []).map(({ key, file, ...httpMetadata }) => () =>
-    // As a string: small Buffers share memory, which the binding would send whole.
-    bucket.put(key, readFileSync(file, 'utf8'), { httpMetadata }),
+    // JSON as a string, as small Buffers share memory, which the binding would send whole.
+    bucket.put(key, key.endsWith('.json') ? readFileSync(file, 'utf8') : copyOf(readFileSync(file)), { httpMetadata }),
   );
   changes.push(...(task.delete || []).map((key) => () => bucket.delete(key)));
   // Few at a time: each is a connection, and a busy machine resets some of a thousand.
   for (let at = 0; at < changes.length; at += 16) {
     await Promise.all(changes.slice(at, at + 16).map((begin) => begin()));
   }
+}
+
+function copyOf(buffer) {
+  return Uint8Array.from(buffer).buffer;
 }
 
 for await (const line of createInterface({ input: process.stdin })) {

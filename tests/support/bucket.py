@@ -1,6 +1,7 @@
 """A store behind nginx: serves a folder like a bucket without permission to list."""
 
 import hashlib
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,18 @@ def _healthy(path: str) -> None:
     """No failure."""
 
 
+def _part(body: bytes, asked: str) -> tuple[int, bytes, str]:
+    """Status, body and Content-Range for what the Range header asks for."""
+    found = re.fullmatch("bytes=([0-9]*)-([0-9]*)", asked)
+    if not found:
+        return 200, body, ""
+    start = int(found[1]) if found[1] else max(0, len(body) - int(found[2]))
+    end = min(len(body), int(found[2]) + 1) if found[1] and found[2] else len(body)
+    if start >= end:
+        return 416, b"<Error>InvalidRange</Error>", ""
+    return 206, body[start:end], f"bytes {start}-{end - 1}/{len(body)}"
+
+
 @contextmanager
 def bucket(output: Path, port: int, fault: Fault = _healthy) -> Iterator[list[str]]:
     """A store that answers 403 for missing objects, as without permission to list; yields its requests.
@@ -51,16 +64,21 @@ def bucket(output: Path, port: int, fault: Fault = _healthy) -> Iterator[list[st
             body = (output / key).read_bytes() if found else b"<Error>AccessDenied</Error>"
             etag = f'"{hashlib.md5(body, usedforsecurity=False).hexdigest()}"'
             is_known = found and self.headers["If-None-Match"] == etag
-            self.send_response(304 if is_known else 200 if found else 403)
+            asked = self.headers.get("Range", "") if self.headers.get("If-Range", etag) == etag else ""
+            status, part, named = _part(body, asked if found else "")
+            self.send_response(304 if is_known else status if found else 403)
             for name, value in (keys.headers(key) if found else {"Content-Type": "application/xml"}).items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Content-Length", str(len(part)))
             self.send_header("ETag", etag)
+            if named:
+                self.send_header("Content-Range", named)
             if found:
+                self.send_header("Accept-Ranges", "bytes")
                 self.send_header("Last-Modified", formatdate((output / key).stat().st_mtime, usegmt=True))
             self.end_headers()
             if self.command == "GET" and not is_known:
-                self.wfile.write(body)
+                self.wfile.write(part)
 
         def _fail(self, status: int) -> None:
             if status == 0:

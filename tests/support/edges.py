@@ -139,7 +139,7 @@ def _case(row: Mapping[str, Any], build: Build) -> Case:
         return _search(row, build, method, path, query)
     invalid = row.get("invalid", ()) if build.can_search else row.get("unsearched", row.get("invalid", ()))
     key = build.fill(row["key"]) if "key" in row else None
-    is_first = key is not None and keys.is_first_page(key)
+    is_first = key is not None and key.startswith(keys.LISTS) and keys.is_first_page(key)
     is_cut = build.is_chunked and key is not None and (is_first or _is_in_chunks(key))
     return Case(
         method=method,

@@ -137,7 +137,7 @@ def _bucket(
 @contextmanager
 def _serve(layout: str, folder: Path, rule: Rule, **settings: str) -> Iterator[Site]:
     output = _settings(folder, layout, 8000, rule, **settings).output
-    given = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+    given = [part for name, value in settings.items() for part in ("--set", f"{name.replace('__', '.')}={value}")]
     with served(folder, *UNLIMITED, "--set", f"layout={layout}", *given) as server, connected(server.port) as client:
         yield Site("serve", layout, output, client, _nothing)
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from werkzeug.datastructures import Accept
 from werkzeug.http import http_date, parse_accept_header
@@ -24,10 +25,11 @@ from generator.api import contract, keys
 from generator.config import networks
 from generator.config.settings import Config
 from generator.edge import responses
-from generator.edge.local import reader
+from generator.edge.local import reader, streaming
 from generator.edge.local.hosts import Hosts
 from generator.edge.local.js_router import DamagedError, Decision, Router
 from generator.edge.local.rate_limit import RateLimit
+from generator.edge.local.streaming import UnsatisfiableError
 from generator.edge.router import public_paths
 from generator.tree import files
 
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 PAGE_PATH: Final = "/inspect/"
 _PAGE_TYPES: Final = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 #: Text that may be a key; checked before the file system is.
-_KEY: Final = re.compile(rf"{contract.API_VERSION}/[a-z0-9/._-]{{1,200}}")
+_KEY: Final = re.compile(rf"{contract.API_VERSION}/[a-z0-9/._=-]{{1,200}}")
 
 LOGGER: Final = logging.getLogger("public_markets.requests")
 #: Characters of a request target that a log line shows.
@@ -62,6 +64,7 @@ class LocalEdge:
         self._immutable = keys.immutable_control(config)
         self._router = router
         self._markets, self._documents = public_paths(config)
+        self._root = urlsplit(config.base_url).path
         self._config = config
         self._proxies = networks.parsed(config.rate_limit.trusted_proxies)
         self._limit = RateLimit(config.rate_limit.requests, config.rate_limit.window.total_seconds())
@@ -77,13 +80,16 @@ class LocalEdge:
         except Exception:
             LOGGER.exception("request failed:")
             response = self._error(HTTPStatus.SERVICE_UNAVAILABLE)
-        chunks, _, headers = response.get_wsgi_response(environ)
-        body, status = b"".join(chunks), HTTPStatus(response.status_code)
+        body, _, headers = response.get_wsgi_response(environ)
+        size, status = response.content_length or 0, HTTPStatus(response.status_code)
+        if not response.is_streamed or environ["REQUEST_METHOD"] == "HEAD":
+            body = [b"".join(body)]
+            size = len(body[0])
         request = _printable(f"{environ['REQUEST_METHOD']} {environ['RAW_URI']}")
         duration = (time.perf_counter() - start) * 1000
-        LOGGER.info("%s status=%d bytes=%d duration_ms=%.1f", request, status, len(body), duration)
+        LOGGER.info("%s status=%d bytes=%d duration_ms=%.1f", request, status, size, duration)
         start_response(f"{status.value} {status.phrase}", headers)
-        return [body]
+        return body
 
     def _answer(self, environ: "WSGIEnvironment") -> Response:
         method, target = environ["REQUEST_METHOD"], environ["RAW_URI"]
@@ -113,7 +119,10 @@ class LocalEdge:
                 decision = self._router.cut(decision, [self._text(key) for key in decision["read"]])
                 continue
             key = decision["key"]
-            if (body := self._read(key)) is not None:
+            if decision.get("isDownload"):
+                if (path := self._path(key)) is not None:
+                    return self._stream(path, key, environ)
+            elif (body := self._read(key)) is not None:
                 etag = hashlib.sha256(body).hexdigest()[:32]
                 link = self._router.link_in(decision, body[-_ENDS:].decode(errors="replace"))
                 own = {
@@ -129,14 +138,31 @@ class LocalEdge:
             return self._error(HTTPStatus.SERVICE_UNAVAILABLE)
         return _from_router(decision, environ)
 
+    def _stream(self, path: Path, key: str, environ: "WSGIEnvironment") -> Response:
+        """A file to take away."""
+        headers = {**keys.headers(key, self._immutable), **self._router.cors(), "last-modified": self._modified(key)}
+        try:
+            return streaming.response(path, headers, environ)
+        except UnsatisfiableError as error:
+            refused = self._router.fixed(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
+            return _Response(refused["body"], refused["status"], refused["headers"] | error.headers)
+
     def _read(self, key: str) -> bytes | None:
-        """The object of a key, or None. Links that lead out of `v1/` are not followed."""
+        """The object of a key, or None."""
+        path = self._path(key)
+        try:
+            return None if path is None else path.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def _path(self, key: str) -> Path | None:
+        """The file of a key, or None. Links that lead out of `v1/` are not followed."""
         try:
             path = Path(os.path.realpath(self._output / key, strict=True))
-            is_published = path.is_relative_to((self._output / contract.API_VERSION).resolve())
-            return path.read_bytes() if is_published else None
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        except (FileNotFoundError, NotADirectoryError):
             return None
+        is_published = path.is_relative_to((self._output / contract.API_VERSION).resolve())
+        return path if is_published and path.is_file() else None
 
     def _text(self, key: str) -> str | None:
         body = self._read(key)
@@ -159,6 +185,9 @@ class LocalEdge:
             return None
         name = path.removeprefix(PAGE_PATH) or files.INSPECTION
         content_type = _PAGE_TYPES.get(Path(name).suffix, "text/plain; charset=utf-8")
+        if keys.is_download(name) and _KEY.fullmatch(name):
+            # Too large to be read here.
+            return _Response(status=HTTPStatus.FOUND, headers={"location": f"{self._root}/{name}"})
         if name not in files.PAGES:
             body, content_type = self._read(name) if _KEY.fullmatch(name) else None, keys.CONTENT_TYPE
         elif (self._output / name).is_file():

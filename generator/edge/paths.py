@@ -1,0 +1,59 @@
+"""What there is below the API's root besides markets: documents, and the files of dumps and change feed. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from generator.api import keys
+from generator.api.contract import API_VERSION
+from generator.config.settings import Config
+
+#: What every key begins with.
+ROOT: Final = f"{API_VERSION}/"
+#: How many hexadecimal digits name a file.
+DIGEST_LENGTH: Final = 32
+_FEEDS: Final = ("new", "resolved")
+_FEED_TYPES: Final = ("atom", "json")
+_NDJSON: Final = ".ndjson.gz"
+_PARQUET: Final = ".parquet"
+#: The folders of a Parquet table; `0` stands for any digit.
+_PARTITIONS: Final = ("state=archive/month=0000-00", "state=open/part=00")
+
+
+def documents(config: Config) -> Mapping[str, str]:
+    """The key of each document by its path below the API's root, which is '' for the index."""
+    found = {"": keys.SITE_INDEX}
+    found |= {_name(keys.SNAPSHOT).removesuffix(".json"): keys.SNAPSHOT}
+    return found | {_name(key): key for key in (keys.OPENAPI, keys.BUILD, keys.LLMS, *_mutable(config))}
+
+
+def _mutable(config: Config) -> Iterator[str]:
+    if config.feeds.enabled:
+        yield from (keys.feed(name, extension) for name in _FEEDS for extension in _FEED_TYPES)
+    if config.dumps.ndjson:
+        yield keys.head(keys.DUMPS)
+    if config.has_changes:
+        yield keys.head(keys.CHANGES)
+
+
+def shapes(config: Config) -> list[str]:
+    """The paths of all files below the API's root: `0` is any digit, and `*` the digest that names a file."""
+    found = []
+    if config.dumps.ndjson:
+        found.append(f"{keys.DUMPS}/markets/*{_NDJSON}")
+    if config.has_parquet:
+        found.append(f"{keys.DUMPS}/markets/*{_PARQUET}")
+        tables = ("history", "fills")
+        found += [f"{keys.DUMPS}/{table}/{one}/*{_PARQUET}" for table in tables for one in _PARTITIONS]
+    if config.has_changes:
+        found.append(f"{keys.CHANGES}/*{_NDJSON}")
+    return found
+
+
+def pattern(config: Config) -> str:
+    """A regular expression for the same, without anchors and groups; nginx's and Python's."""
+    digits = {"0": "[0-9]", "*": f"[0-9a-f]{{{DIGEST_LENGTH}}}", ".": r"\."}
+    return "|".join("".join(digits.get(letter, letter) for letter in shape) for shape in shapes(config))
+
+
+def _name(key: str) -> str:
+    return key.removeprefix(ROOT)
