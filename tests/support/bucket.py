@@ -64,8 +64,8 @@ def bucket(output: Path, port: int, fault: Fault = _healthy) -> Iterator[list[st
             body = (output / key).read_bytes() if found else b"<Error>AccessDenied</Error>"
             etag = f'"{hashlib.md5(body, usedforsecurity=False).hexdigest()}"'
             is_known = found and self.headers["If-None-Match"] == etag
-            asked = self.headers.get("Range", "") if self.headers.get("If-Range", etag) == etag else ""
-            status, part, named = _part(body, asked if found else "")
+            wanted = self.headers.get("Range", "") if self.headers.get("If-Range", etag) == etag else ""
+            status, part, named = _part(body, wanted if found else "")
             self.send_response(304 if is_known else status if found else 403)
             for name, value in (keys.headers(key) if found else {"Content-Type": "application/xml"}).items():
                 self.send_header(name, value)
