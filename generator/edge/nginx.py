@@ -45,13 +45,13 @@ _INSIDE_PORT: Final = 20127
 _INNER_CONTROL: Final = "X-Reader-Cache-Control"
 #: Seconds for which the cache may show an answer while it is fetched again.
 _STALE: Final = "stale-while-revalidate=1"
-#: Text: nginx compresses it, and names its character set.
-_COMPRESSIBLE: Final = (
-    keys.CONTENT_TYPE,
-    keys.FEED_TYPE,
-    keys.CONTENT_TYPES[".atom"],
-    keys.CONTENT_TYPES[".txt"],
-)
+#: The types of feeds and text, by extension; nginx adds the character set.
+_TYPED: Final = {
+    "json": keys.FEED_TYPE.partition(";")[0],
+    **{name: keys.CONTENT_TYPES[f".{name}"].partition(";")[0] for name in ("atom", "txt")},
+}
+#: What nginx compresses, and names the character set of.
+_COMPRESSIBLE: Final = (keys.CONTENT_TYPE.partition(";")[0], *_TYPED.values())
 #: The port where something in front terminates TLS.
 _PLAIN_PORT: Final = 8080
 
@@ -161,8 +161,9 @@ def _values_of_files(config: Config) -> dict[str, Any]:
         "file_types": keys.DOWNLOAD_TYPES,
         "file_control": keys.download_control(config),
         "file_failures": [status for status in _FAILURES if status != _OUTSIDE],
-        "feeds": f"/{keys.FEEDS}/" if config.feeds.enabled else "",
-        "compressible": " ".join(one.partition(";")[0] for one in _COMPRESSIBLE),
+        "typed_location": f"/(?:{keys.FEEDS}/.*|{re.escape(keys.LLMS)})$",
+        "typed": _TYPED,
+        "compressible": " ".join(_COMPRESSIBLE),
     }
 
 
