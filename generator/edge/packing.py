@@ -17,7 +17,8 @@ def packed(text: str) -> str:
     """The same document, each part on one line unless it holds a literal block; of the comments, the first stays."""
     top = _TOP.match(text)
     node = yaml.compose(text, _LOADER)
-    _flow(node)
+    if node is not None:
+        _flow(node)
     body = yaml.serialize(node, Dumper=yaml.SafeDumper, allow_unicode=True, width=_WIDTH)
     return f"{top.group() if top else ''}{body}"
 
@@ -25,10 +26,11 @@ def packed(text: str) -> str:
 def _flow(node: yaml.Node) -> bool:
     """Write the node on one line if it may be; returns that."""
     if isinstance(node, yaml.ScalarNode):
-        if node.style != "|":
-            node.style = None
-        return node.style is None
+        is_literal = node.style == "|"
+        node.style = "|" if is_literal else None
+        return not is_literal
     parts = [part for pair in node.value for part in (pair if isinstance(pair, tuple) else (pair,))]
     flows = [_flow(part) for part in parts]
-    node.flow_style = all(flows)
-    return bool(node.flow_style)
+    if isinstance(node, yaml.CollectionNode):
+        node.flow_style = all(flows)
+    return all(flows)
