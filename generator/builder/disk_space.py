@@ -2,8 +2,9 @@
 
 The need is a lower bound, so that no build is refused that would fit. It is exact for the search index, and for the
 pages or new chunks of lists with a new generation; of details it counts those of new markets, and their rows in the
-manifest's shards. Objects that stay, those of retired generations included, need nothing; a replaced object exists
-twice for a moment.
+manifest's shards. A dump is new if an item of a list is, and no smaller than the items alone, a sample of which is
+compressed; steps of the change feed are left out. Objects that stay, those of retired generations included, need
+nothing; a replaced object exists twice for a moment.
 """
 
 from collections.abc import Collection, Sequence
@@ -12,15 +13,17 @@ from pathlib import Path
 from typing import Final
 
 from generator import filesystem
+from generator.api import keys
 from generator.builder import changes, search_index
 from generator.config.settings import Config
 from generator.cost import sizes
-from generator.cost.sizes import NO_INDEX, Change, Site
+from generator.cost.sizes import NO_DOWNLOADS, NO_INDEX, Change, Site
+from generator.downloads import segments
 from generator.errors import OutputError
-from generator.markets.catalog import Catalog
+from generator.markets.catalog import Catalog, Market
 from generator.source.survey import Survey
 from generator.tree import layouts, row_shards
-from generator.tree.generation import ItemList
+from generator.tree.generation import ItemList, Weight
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Staged
 from generator.wording import counted
@@ -29,6 +32,12 @@ _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 _THOUSAND: Final = 1000
 #: No detail is shorter: the names of its fields alone are as long.
 _LEAST_BYTES: Final = 500
+#: Nor is the head of a download, or its index.
+_LEAST_HEAD: Final = 300
+#: The list that changes whenever an item does.
+_OF_ALL: Final = keys.list_name("all", "new")
+#: As many groups of markets are compressed to learn how large a dump will be.
+_SAMPLE: Final = 16
 
 
 @dataclass(frozen=True)
@@ -87,18 +96,40 @@ class Plan:
             raise OutputError(f"{lacking}; {remedy(self.config)}")
 
     def _everything(self) -> Change:
-        """More than the build changes of lists and index."""
+        """More than the build changes of lists, index and downloads."""
         names = frozenset(items.name for items in self.lists)
         index = search_index.at_most(self.catalog) if self.config.can_search else NO_INDEX
-        return Change(names, names, 0, 0, index=index)
+        return Change(names, names, 0, 0, index=index, downloads=self._at_most())
+
+    def _at_most(self) -> Weight:
+        """More than the build makes of downloads: what changed, uncompressed, is both in the dump and in a step."""
+        if not self.config.dumps.ndjson:
+            return NO_DOWNLOADS
+        before = sum(current.bytes for current in self.before.downloads.values()) if self.before else 0
+        return Weight(4, before + 2 * self.details.bytes, 2, 0)
 
     def _new(self) -> Change:
         """Exactly what the build changes of them."""
         change, names = changes.expected(self.before, self.catalog.as_of, self.config.layout, self.lists)
+        change = replace(change, downloads=self._at_least(change))
         if not self.config.can_search:
             return change
         index = search_index.make(self.catalog, self.offered, self.config.layout, names)
         return replace(change, index=changes.expected_of_index(self.before, index))
+
+    def _at_least(self, change: Change) -> Weight:
+        """Less than the build makes of downloads that changes the lists like this."""
+        before = self.before
+        is_kept = (
+            before
+            and before.downloads
+            and (before.layout != self.config.layout or _OF_ALL not in change.new_generations)
+        )
+        if is_kept or not self.config.dumps.ndjson:
+            return NO_DOWNLOADS
+        heads = 1 + self.config.has_changes
+        size = _least_dump(self.catalog.listed()) + heads * _LEAST_HEAD
+        return Weight(1 + heads, size, heads, heads * _LEAST_HEAD)
 
     def _need(self, change: Change) -> Need:
         files, size = len(self.details.changed), self.details.bytes
@@ -129,8 +160,19 @@ def needed(site: Site, change: Change, layout: str) -> Need:
     files, size = sizes.written(site, change, layout)
     counts = (items.count for items in site.lists if items.name in change.new_generations)
     folders = sum(layouts.folder_count(layout, count) for count in counts)
+    # Each head has an index in a folder of its own.
+    folders += change.downloads.mutable
     shards = _of_shards(site, change, layout)
     return Need(files + folders + shards.files, size + shards.bytes)
+
+
+def _least_dump(markets: Sequence[Market]) -> int:
+    """No more than the bytes of the dump of these markets: a line has all that an item has."""
+    size = segments.GROUP_SIZE
+    starts = range(0, len(markets), max(size, len(markets) // _SAMPLE))
+    sample = [[market.body for market in markets[start : start + size]] for start in starts]
+    count = sum(map(len, sample))
+    return sum(len(segments.compress(b"\n".join(bodies))) for bodies in sample) * len(markets) // max(1, count)
 
 
 def _of_shards(site: Site, change: Change, layout: str) -> Need:

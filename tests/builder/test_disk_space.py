@@ -26,7 +26,7 @@ from generator.tree.layouts import LAYOUTS
 from generator.tree.manifest import Manifest
 from tests.support.builds import NOW, build_now, files, make_config
 from tests.support.disks import Disk
-from tests.support.rows import insert_market, market_id, public_market
+from tests.support.rows import insert_market, insert_order, market_id, public_market
 
 MARKETS = 120
 
@@ -151,14 +151,15 @@ def stated(output: Path, config: Config, monkeypatch: pytest.MonkeyPatch) -> tup
             build_now(config)
     assert files(output) == before, "nothing was written"
     count, size, unit = re.findall(r"needs ([\d,]+) files? and ([\d.]+) (\w+),", str(caught.value))[0]
-    return int(count.replace(",", "")), float(size) * {"KB": 1e3, "MB": 1e6}[unit]
+    return int(count.replace(",", "")), float(size) * {"bytes": 1, "KB": 1e3, "MB": 1e6}[unit]
 
 
 def written(output: Path, config: Config) -> dict[str, int]:
-    """Every file and folder below the lists that a build writes, with its bytes."""
+    """Every file and folder of lists, dump and change feed that a build writes, with its bytes."""
+    places = [keys.LISTS, *map(keys.list_prefix, keys.DOWNLOADS)]
 
     def found() -> dict[Path, os.stat_result]:
-        return {path: path.stat() for path in (output / keys.LISTS).rglob("*")}
+        return {path: path.stat() for place in places for path in (output / place).rglob("*")}
 
     before = {path: status.st_ino for path, status in found().items()}
     build_now(config)
@@ -183,6 +184,26 @@ def test_the_space_of_a_build_with_an_index_is_what_it_writes(
         new = details if step == 0 else details[7:8]
         assert size == pytest.approx(sum(made.values()) + sum(new), rel=0.01)
         assert sum(map(bool, made.values())) <= count - len(new) <= len(made)
+
+
+def test_a_dump_needs_no_more_than_it_takes_and_nothing_if_it_stays(
+    site: Path, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = site / "output"
+    config, without = (
+        make_config(site, layout="chunks", dumps__ndjson=on, feeds__enabled=False) for on in (True, False)
+    )
+    count, size = stated(output, config, monkeypatch)
+    count_without, size_without = stated(output, without, monkeypatch)
+    build_now(config)
+    made = [len(body) for key, body in files(output).items() if key.split("/")[1] in keys.DOWNLOADS]
+    assert count - count_without == len(made) + 2, "two generations"
+    assert 0.6 * sum(made) < size - size_without <= sum(made)
+    insert_order(database, market_id=market_id(1))
+    assert stated(output, config, monkeypatch)[0] == 1, "the detail alone"
+    database.execute("UPDATE markets SET volume = volume + 1 WHERE id = ?", [market_id(7)])
+    count, _ = stated(output, config, monkeypatch)
+    assert count - stated(output, without, monkeypatch)[0] == 7
 
 
 @pytest.mark.parametrize(
