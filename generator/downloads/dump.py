@@ -122,8 +122,8 @@ class _Former:
             self._on_change(change)
 
     def whole(self, ids: Sequence[str]) -> _Whole | None:
-        """The segment that comes next, if it has just these markets."""
-        return self._current if self._has_next() and self._at == 0 and self._current.ids == ids else None
+        """The segment that comes next, if it has just these markets; those before them have been passed over."""
+        return self._current if self._has_next() and self._current.ids == ids else None
 
     def skip(self) -> None:
         """Pass over the rest of the segment."""

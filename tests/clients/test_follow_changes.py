@@ -89,7 +89,7 @@ def test_it_begins_with_the_dump_and_goes_on_with_steps(follower: Follower) -> N
     assert follower.dumps() == 0
 
 
-@settings(max_examples=rounds(20, 400))
+@settings(max_examples=rounds(12, 400))
 @given(history=states.histories)
 def test_dump_and_steps_make_the_newest_dump_from_every_serial(history: list[State]) -> None:
     """Held against the reference in `generator.downloads.steps`: two implementations of the rules."""

@@ -14,7 +14,7 @@ from tests.downloads.states import IDS, State
 from tests.support.campaigns import rounds
 
 
-@settings(max_examples=rounds(20, 400))
+@settings(max_examples=rounds(12, 400))
 @given(states.histories, st.frozensets(st.sampled_from(IDS), max_size=3))
 def test_it_is_the_dump_made_from_nothing_and_reports_each_change(history: list[State], also: frozenset[str]) -> None:
     made = states.make(history[0])
@@ -31,7 +31,7 @@ def test_it_is_the_dump_made_from_nothing_and_reports_each_change(history: list[
         assert last.written.state != made.written.state or not expected
 
 
-@settings(max_examples=rounds(20, 400))
+@settings(max_examples=rounds(12, 400))
 @given(states.states, states.states, st.data())
 def test_a_damaged_previous_dump_does_not_show(before: State, after: State, data: st.DataObject) -> None:
     made = states.make(before)
@@ -45,7 +45,7 @@ def test_a_damaged_previous_dump_does_not_show(before: State, after: State, data
         assert found.reported == states.changes(before, after)
 
 
-@settings(max_examples=rounds(20, 400))
+@settings(max_examples=rounds(12, 400))
 @given(states.states, states.states, st.data())
 def test_segments_of_another_dump_do_not_show(before: State, other: State, data: st.DataObject) -> None:
     made, foreign = states.make(before), states.make(other)
@@ -87,8 +87,9 @@ def test_what_did_not_change_is_copied() -> None:
     after = {**before, IDS[3]: states.line(IDS[3], [])}
     mixed = states.make(after, previous, frozenset([IDS[3]])).written.segments
     assert sum(old != new for old, new in zip(written.segments, mixed, strict=True)) == 1
-    gone = {one: text for one, text in before.items() if one != IDS[3]}
-    assert len({*written.segments} - {*states.make(gone, previous).written.segments}) <= 2
+    for some in IDS:
+        gone = {one: text for one, text in before.items() if one != some}
+        assert len({*states.make(gone, previous).written.segments} - {*written.segments}) <= 1
 
 
 def test_it_is_written_group_by_group() -> None:
@@ -109,7 +110,7 @@ def test_it_is_written_group_by_group() -> None:
     assert 0 < most <= segments.MOST_LINES
 
 
-@settings(max_examples=rounds(20, 400))
+@settings(max_examples=rounds(12, 400))
 @given(states.states, st.frozensets(st.sampled_from(IDS)))
 def test_without_some_markets_it_is_the_dump_of_the_others(state: State, gone: frozenset[str]) -> None:
     kept = {one: text for one, text in state.items() if one not in gone}

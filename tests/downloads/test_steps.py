@@ -19,7 +19,7 @@ from tests.support.campaigns import rounds
 ONE, TWO = IDS[:2]
 
 
-@settings(max_examples=rounds(20, 400))
+@settings(max_examples=rounds(12, 400))
 @given(states.histories)
 def test_dump_and_steps_make_the_newest_dump_from_every_serial(history: list[State]) -> None:
     feed = Feed(history[0])
@@ -32,7 +32,7 @@ def test_dump_and_steps_make_the_newest_dump_from_every_serial(history: list[Sta
             assert states.text(found) == states.text(state)
 
 
-@settings(max_examples=rounds(20, 400))
+@settings(max_examples=rounds(12, 400))
 @given(states.histories)
 def test_kept_steps_name_no_market_that_is_withdrawn(history: list[State]) -> None:
     feed = Feed(history[0])
@@ -42,7 +42,7 @@ def test_kept_steps_name_no_market_that_is_withdrawn(history: list[State]) -> No
         assert named <= state.keys()
 
 
-@settings(max_examples=rounds(20, 400))
+@settings(max_examples=rounds(12, 400))
 @given(states.histories)
 def test_a_step_says_only_what_the_next_state_says(history: list[State]) -> None:
     for before, after in pairwise(history):
@@ -122,14 +122,14 @@ def test_a_step_is_described_and_equal_changes_make_equal_bytes() -> None:
 
 
 def test_a_step_that_would_outweigh_the_dump_is_given_up() -> None:
-    state = states.state({f"{number:036}": [("question", f'"{number * 7919}"')] for number in range(20_000)})
+    state = states.state({f"{number:036}": [("question", f'"{number * 7919}"')] for number in range(6_000)})
     changes = states.changes({}, state)
     size = len(states.step(changes) or b"")
-    assert size > 100_000
+    assert size > 40_000
     assert states.step(changes, limit=size) is not None
     assert states.step(changes, limit=size - 1) is None
     pieces = list[bytes]()
-    writer = steps.StepWriter(pieces.append, limit=30_000)
+    writer = steps.StepWriter(pieces.append, limit=10_000)
     for change in changes:
         writer.add(change)
     assert writer.is_given_up, "before it is complete, so that it does not fill the memory"
@@ -187,7 +187,7 @@ def test_a_step_heavier_than_the_dump_ends_all_steps() -> None:
     assert steps.retained([], 100, NOW) == []
 
 
-@settings(max_examples=rounds(20, 400))
+@settings(max_examples=rounds(12, 400))
 @given(st.lists(st.tuples(st.integers(1, 31), st.integers(0, 50))), st.integers(0, 200))
 def test_what_is_kept_ends_with_the_newest(drawn: list[tuple[int, int]], size: int) -> None:
     found = [kept(day, weight) for day, weight in sorted(drawn)]
