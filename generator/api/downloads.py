@@ -9,7 +9,7 @@ from pydantic_core import from_json
 
 from generator.api import keys
 from generator.api.contract import Closed, IfPresent
-from generator.api.forms import Count, Timestamp
+from generator.api.forms import Count, Timestamp, Url
 
 #: Part of every session: increase it when lines or steps get another form.
 FORMAT: Final = 1
@@ -23,7 +23,7 @@ class DownloadFile(Closed):
     """A file to take away, which never changes: `name` within the download, `url` in full, `size` in bytes."""
 
     name: str
-    url: str
+    url: Url
     sha256: Sha256
     size: Count
 

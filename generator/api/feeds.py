@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal, TypeAlias, get_args
 from pydantic import ConfigDict, Field, StringConstraints
 
 from generator.api.contract import Closed
-from generator.api.forms import Timestamp
+from generator.api.forms import Timestamp, Url
 
 #: The feeds: markets by creation, and by resolution, latest first.
 FeedName: TypeAlias = Literal["new", "resolved"]
@@ -32,7 +32,7 @@ class FeedEntry(Closed):
     model_config = ConfigDict(alias_generator=None)
 
     id: EntryId
-    url: str
+    url: Url
     title: str
     content_text: str
     date_published: Timestamp
@@ -52,8 +52,8 @@ class Feed(Closed):
 
     version: Literal["https://jsonfeed.org/version/1.1"] = VERSION
     title: str
-    home_page_url: str
-    feed_url: str
+    home_page_url: Url
+    feed_url: Url
     description: str
     authors: list[FeedAuthor]
     items: Annotated[list[FeedEntry], Field(max_length=MOST_ENTRIES)]

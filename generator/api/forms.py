@@ -34,6 +34,7 @@ Day = Annotated[
     AfterValidator(_day),
     WithJsonSchema({"type": "string", "format": "date"}),
 ]
+Url = Annotated[str, WithJsonSchema({"type": "string", "format": "uri"})]
 Probability = Annotated[float, Field(ge=0, le=1)]
 NonNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from generator.api import feeds, keys
 from generator.api.contract import API_VERSION, Closed, IfPresent
+from generator.api.forms import Url
 from generator.config.settings import Config
 
 
@@ -11,20 +12,20 @@ class FeedAddresses(Closed):
     """A feed in both of its forms."""
 
     name: feeds.FeedName
-    json_feed: str
-    atom: str
+    json_feed: Url
+    atom: Url
 
 
 class SiteIndex(Closed):
     """Where everything is; what this site does not publish is absent."""
 
-    markets: str
-    snapshot: str
-    build: str
-    openapi: str
-    llms: str
-    dumps: Annotated[str | None, IfPresent] = None
-    changes: Annotated[str | None, IfPresent] = None
+    markets: Url
+    snapshot: Url
+    build: Url
+    openapi: Url
+    llms: Url
+    dumps: Annotated[Url | None, IfPresent] = None
+    changes: Annotated[Url | None, IfPresent] = None
     feeds: Annotated[list[FeedAddresses] | None, IfPresent] = None
 
 

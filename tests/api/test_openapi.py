@@ -1,5 +1,6 @@
 """The OpenAPI document matches the contract and every published file, and common tools accept it unchanged."""
 
+import gzip
 import importlib
 import json
 import os
@@ -15,11 +16,11 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from generator.api import contract, cursors, keys
+from generator.api import contract, cursors, downloads, feeds, keys, site_index
 from generator.api.contract import ErrorResponse, Variant, encode
-from generator.api.openapi import descriptions
 from generator.api.openapi import document as openapi
 from generator.api.openapi import examples as openapi_examples
+from generator.api.openapi import meanings
 from generator.api.openapi import schemas as openapi_schemas
 from generator.demo.database import seed
 from tests.support import search
@@ -30,6 +31,7 @@ from tests.support.programs import require, unavailable
 NODE = ROOT / "tests" / "node" / "node_modules"
 VARIANTS = get_args(Variant)
 SHOW_FILLS = ("PublicMarketListItem", "PublicMarketDetailMarket", "PublicMarketSignal")
+BINARY = {"type": "string", "format": "binary"}
 FIRST_LINK = {"listMarkets": "firstPage", "getSnapshot": "groups"}
 Validator = Callable[[dict[str, Any]], Draft202012Validator]
 
@@ -98,9 +100,12 @@ def exemplified(part: object, where: str = "") -> Iterator[tuple[str, dict[str, 
 
 
 def models() -> dict[str, type[contract.Wire]]:
-    named = [*vars(contract).values(), openapi_schemas.BuildRecord, openapi_schemas.Category]
+    named = [value for module in (contract, downloads, feeds, site_index) for value in vars(module).values()]
+    named += [openapi_schemas.BuildRecord, openapi_schemas.Category]
     found = {model.__name__: model for model in named if isinstance(model, type) and issubclass(model, contract.Wire)}
-    return {name: model for name, model in found.items() if name not in {"Wire", "Closed", "MarketFields"}}
+    return {
+        name: model for name, model in found.items() if name not in {"Wire", "Closed", "MarketFields", "DownloadFile"}
+    }
 
 
 # ── the document itself ───────────────────────────────────────────────────────────────────────────────────────────
@@ -150,8 +155,49 @@ def test_operations_paths_and_statuses_are_the_contracts(document: dict[str, Any
         ("/v1/public/markets/snapshot", "getSnapshot", ("200", "405", "429", "503")),
         (f"/v1/public/markets/{reference}", "getMarket", ("200", "400", "404", "405", "429", "503")),
         ("/v1/build.json", "getBuild", ("200", "405", "429", "503")),
+        ("/v1/", "getIndex", ("200", "405", "429", "503")),
+        ("/v1/llms.txt", "getLlmsText", ("200", "405", "429", "503")),
+        ("/v1/feeds/{feed}.json", "getJsonFeed", ("200", "404", "405", "429", "503")),
+        ("/v1/feeds/{feed}.atom", "getAtomFeed", ("200", "404", "405", "429", "503")),
+        ("/v1/dumps/head.json", "getDump", ("200", "405", "429", "503")),
+        ("/v1/dumps/markets/{digest}.ndjson.gz", "getMarketsNdjson", ("200", "404", "405", "429", "503")),
+        ("/v1/changes/head.json", "getChanges", ("200", "405", "429", "503")),
+        ("/v1/changes/{digest}.ndjson.gz", "getChangeStep", ("200", "404", "405", "429", "503")),
     }
     assert document["security"] == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "absent", "added"),
+    [
+        ({"feeds__enabled": False}, {"getJsonFeed", "getAtomFeed"}, set()),
+        ({"changes__enabled": False}, {"getChanges", "getChangeStep"}, set()),
+        (
+            {"dumps__ndjson": False, "changes__enabled": False},
+            {"getChanges", "getChangeStep", "getDump", "getMarketsNdjson"},
+            set(),
+        ),
+        ({"dumps__parquet": True}, set(), {"getMarketsParquet", "getTableParquet"}),
+    ],
+)
+def test_only_what_the_settings_switch_on_is_described(
+    tmp_path: Path, settings: dict[str, Any], absent: set[str], added: set[str]
+) -> None:
+    usual, made = (openapi.document(make_config(tmp_path, **chosen)) for chosen in ({}, settings))
+    OpenAPIV31SpecValidator(made).validate()
+    assert operations(usual).keys() - operations(made).keys() == absent
+    assert operations(made).keys() - operations(usual).keys() == added
+    tags = {tag for operation in operations(made).values() for tag in operation["tags"]}
+    assert [tag["name"] for tag in made["tags"] if tag["name"] not in tags] == []
+    text = json.dumps(made)
+    assert [name for name in made["components"]["schemas"] if f'schemas/{name}"' not in text] == []
+
+
+def test_files_of_downloads_are_described_where_they_are_served(tmp_path: Path) -> None:
+    made = openapi.document(make_config(tmp_path, dumps__base_url="https://files.example.org"))
+    elsewhere = {path for path, item in made["paths"].items() if "servers" in item}
+    assert elsewhere == {"/v1/dumps/markets/{digest}.ndjson.gz", "/v1/changes/{digest}.ndjson.gz"}
+    assert all(made["paths"][path]["servers"] == [{"url": "https://files.example.org"}] for path in elsewhere)
 
 
 def test_parameters_are_the_contracts(document: dict[str, Any], variant: Variant) -> None:
@@ -204,9 +250,13 @@ def test_a_search_is_described_with_its_limits_and_with_examples_that_can_be_sea
 
 def described(variant: Variant) -> dict[str, dict[str, Any]]:
     """The fields of every model that the variant has."""
-    extended = () if variant == "extended" else ("slug", "category", "categories", "creationSource", "sponsor")
+    extended = () if variant == "extended" else ("slug", "category", "categories", "creationSource", "sponsor", "tags")
     return {
-        name: {str(field.alias): field for field in model.model_fields.values() if field.alias not in extended}
+        name: {
+            field.alias or key: field
+            for key, field in model.model_fields.items()
+            if (field.alias or key) not in extended or name == "Category"
+        }
         for name, model in models().items()
         if variant == "extended" or name != "Category"
     }
@@ -214,8 +264,9 @@ def described(variant: Variant) -> dict[str, dict[str, Any]]:
 
 def test_properties_and_closed_objects_are_the_models(document: dict[str, Any], variant: Variant) -> None:
     schemas = document["components"]["schemas"]
-    assert len(described(variant)) == {"core": 14, "extended": 15}[variant]
+    assert len(described(variant)) == {"core": 24, "extended": 25}[variant]
     enums = {"MarketStatus", "Resolution", "StatusFilter", "Sort", "Direction"}
+    enums |= {"FeedName", "DumpFormat", "PartitionState"}
     assert schemas.keys() == described(variant).keys() | enums
     for name, fields in described(variant).items():
         model = models()[name]
@@ -249,7 +300,7 @@ def test_every_schema_and_property_is_described_for_people_who_lack_the_contract
             assert value["description"].endswith(".")
             used |= {key, f"{name}.{key}"}
     assert "§" not in json.dumps(document, ensure_ascii=False)
-    assert variant == "core" or descriptions.MEANINGS.keys() <= used
+    assert variant == "core" or meanings.MEANINGS.keys() <= used
 
 
 @pytest.mark.parametrize(("step", "more"), [("0", None), ("1 h", "1 hour"), ("15 min", "15 minutes"), ("1 d", "1 day")])
@@ -265,6 +316,8 @@ def test_the_description_of_fills24h_tells_the_step_of_its_window(tmp_path: Path
 
 #: Texts that the program makes; every other text without a format is somebody's writing.
 OURS = {"nextCursor", "slug", "generator", "layout", "variant", "path", "message", "error"}
+OURS |= {"version", "content_text", "Feed.title", "Feed.description", "FeedAuthor.name"}
+OURS |= {f"{model}.name" for model in ("MarketsFile", "PartitionFile", "Step")}
 
 
 def test_a_text_that_somebody_wrote_is_said_to_be_no_html(document: dict[str, Any], variant: Variant) -> None:
@@ -272,7 +325,7 @@ def test_a_text_that_somebody_wrote_is_said_to_be_no_html(document: dict[str, An
         f"{name}.{key}"
         for name, schema in document["components"]["schemas"].items()
         for key, value in schema.get("properties", {}).items()
-        if key not in OURS and any(part == {"type": "string"} for part in texts(value))
+        if not {key, f"{name}.{key}"} & OURS and any(part == {"type": "string"} for part in texts(value))
     }
     said = {
         f"{name}.{key}"
@@ -281,7 +334,7 @@ def test_a_text_that_somebody_wrote_is_said_to_be_no_html(document: dict[str, An
         if value["description"].endswith(" Plain text, not HTML.")
     }
     assert foreign == said
-    assert len(said) == {"core": 8, "extended": 15}[variant]
+    assert len(said) == {"core": 9, "extended": 17}[variant]
     everything = document["info"]["description"]
     assert "plain text, not HTML: escape them before you put them into a page" in everything
 
@@ -323,17 +376,21 @@ def test_everything_has_examples_and_they_fit_their_schemas(
 ) -> None:
     checked = 0
     for where, schema, examples in exemplified(document):
+        if schema == BINARY:
+            continue
         assert examples, f"{where} has no example"
         for example in examples:
             validator(schema).validate(example)
             checked += 1
-    assert checked == {"core": 52, "extended": 62}[variant]
+    assert checked == {"core": 90, "extended": 100}[variant]
 
 
 def test_every_response_has_a_body_and_errors_have_the_edges_own(document: dict[str, Any], variant: Variant) -> None:
     for operation in operations(document).values():
         for status, response in responses(document, operation):
             (media,) = response["content"].values()
+            if media["schema"] == BINARY:
+                continue
             bodies = [example["value"] for example in media["examples"].values()]
             assert bodies
             for body in bodies if status >= 400 else []:
@@ -410,17 +467,31 @@ def body_name(key: str) -> str:
         return "PublicMarketDetail"
     if key.startswith(keys.ERRORS):
         return "ErrorResponse"
-    return {keys.SNAPSHOT: "PublicMarketSnapshot", keys.BUILD: "BuildRecord"}[key]
+    if key.startswith(keys.FEEDS):
+        return "Feed"
+    return {
+        keys.SNAPSHOT: "PublicMarketSnapshot",
+        keys.BUILD: "BuildRecord",
+        keys.SITE_INDEX: "SiteIndex",
+        keys.head(keys.DUMPS): "DumpHead",
+        keys.head(keys.CHANGES): "ChangesHead",
+    }[key]
+
+
+def is_described(key: str) -> bool:
+    """Whether the object has a schema: the search index and the indexes of downloads are not for readers."""
+    folders = tuple(f"{keys.list_prefix(name)}/" for name in (keys.SEARCH, *keys.DOWNLOADS))
+    return key.endswith(keys.HEAD if key.startswith(folders[1:]) else ".json") and not (
+        key == keys.OPENAPI or key.startswith(folders[0])
+    )
 
 
 def test_every_published_file_fits_its_schema(published: dict[str, bytes], validator: Validator) -> None:
-    # First pages whose limit exceeds the list are the same bytes. The search index is for edges, not for readers.
-    index = f"{keys.list_prefix(keys.SEARCH)}/"
-    others = (index, keys.FEEDS, keys.OPENAPI, keys.SITE_INDEX, keys.LLMS)
-    shown = {key: body for key, body in published.items() if not key.startswith(others)}
+    # First pages whose limit exceeds the list are the same bytes.
+    shown = {key: body for key, body in published.items() if is_described(key)}
     distinct = {(body_name(key), body) for key, body in shown.items()}
     checks = {name: validator(openapi_schemas.ref(name)) for name in {name for name, _ in distinct}}
-    assert len(checks) == 5
+    assert len(checks) == 9
     assert len(distinct) > 500
     for name, body in distinct:
         checks[name].validate(json.loads(body))
@@ -451,7 +522,10 @@ def test_a_wrong_item_does_not_fit(change: dict[str, Any], validator: Validator,
 @pytest.fixture(scope="module")
 def client(folder: Path) -> Iterator[ModuleType]:
     """The package that openapi-python-client generates from the published file."""
-    (folder / "client.yaml").write_text("post_hooks: []\n", "utf-8")
+    # The generator knows no other types than JSON, text and bytes.
+    known = {"application/gzip": "application/octet-stream", "application/atom+xml": "text/xml"}
+    settings = json.dumps({"post_hooks": [], "content_type_overrides": known})
+    (folder / "client.yaml").write_text(settings, "utf-8")
     generate = [sys.executable, "-m", "openapi_python_client", "generate", "--fail-on-warning", "--meta", "none"]
     document = folder / "output" / keys.OPENAPI
     package = folder / "generated_client"
@@ -478,8 +552,8 @@ def answer(request: httpx.Request, published: dict[str, bytes]) -> httpx.Respons
             return httpx.Response(200, content=published[keys.first_page(name, limit)])
         place = cursors.read(name, query["cursor"])
         return httpx.Response(200, content=published[keys.page(name, place.generation, limit, place.position)])
-    if path in (keys.BUILD, f"{path}.json"):
-        return httpx.Response(200, content=published[path])
+    if (key := {"v1/": keys.SITE_INDEX}.get(path, path)) in published:
+        return httpx.Response(200, content=published[key])
     reference = path.rpartition("/")[2]
     by_id, by_slug = keys.detail(reference), keys.detail_by_slug(reference)
     key = keys.SNAPSHOT if f"{path}.json" == keys.SNAPSHOT else by_slug if by_slug in published else by_id
@@ -514,6 +588,15 @@ def test_a_generated_python_client_reads_every_market(client: ModuleType, publis
         assert detail.to_dict()["recentFills"] == [fill.to_dict() for fill in detail.recent_fills]
     snapshot = call("markets", "get_snapshot")
     assert {signal.id for signal in snapshot.fresh_markets} <= {item.id for item in items}
+    head = call("dumps", "get_dump")
+    digest = head.markets[0].name.removeprefix("markets/").removesuffix(".ndjson.gz")
+    dumped = gzip.decompress(call("dumps", "get_markets_ndjson", digest).payload.read()).splitlines()
+    assert {json.loads(line)["id"] for line in dumped} == {str(item.id) for item in items}
+    assert call("changes", "get_changes").dump.to_dict() == head.markets[0].to_dict()
+    feed = call("feeds", "get_json_feed", enums.FeedName.NEW)
+    assert [entry.url.rpartition("/")[2] for entry in feed.items] == [str(item.id) for item in items[:50]]
+    assert call("feeds", "get_atom_feed", enums.FeedName.NEW).count("<entry>") == len(feed.items)
+    assert call("build", "get_index").feeds[0].json_feed == feed.feed_url
     missing = call("markets", "get_market", openapi_examples.MARKET_ID)
     assert encode(missing.to_dict()) == published[keys.error(404)]
 

@@ -4,14 +4,14 @@ Generated clients follow it to the letter, so HEAD, OPTIONS and 304 appear in pr
 they would blur the types of the others.
 """
 
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from generator import __version__
 from generator.api import contract, keys, slugs
 from generator.api.openapi import descriptions as texts
-from generator.api.openapi import examples, parameters
-from generator.api.openapi.schemas import BuildRecord, Category, Json, ref, schemas
+from generator.api.openapi import downloads, examples, parameters, responses
+from generator.api.openapi.schemas import BuildRecord, Category, Json, schemas, used
 from generator.config.settings import Config
 
 #: Version of the interface (contract §9), not of this program.
@@ -22,6 +22,7 @@ _LOCAL_SERVER: Final = "http://127.0.0.1:8000"
 
 def document(config: Config) -> Json:
     """The document as JSON values."""
+    described = {"paths": _paths(config), "responses": responses.shared_errors(config)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -35,17 +36,24 @@ def document(config: Config) -> Json:
         "tags": [
             {"name": "markets", "description": "Lists of markets, and what is public of each."},
             {"name": "build", "description": "What is published, and as of when."},
+            *downloads.tags(config),
         ],
-        "paths": {
-            f"/{keys.MARKETS}": {"get": _list_markets(config)},
-            f"/{keys.SNAPSHOT.removesuffix('.json')}": {"get": _get_snapshot(config)},
-            f"/{keys.MARKETS}/{{{contract.market_parameter(config.variant)}}}": {"get": _get_market(config)},
-            f"/{keys.BUILD}": {"get": _get_build(config)},
-        },
+        "paths": described["paths"],
         "components": {
-            "schemas": schemas(config.variant, config.fills_window_step),
-            "responses": _shared_errors(config),
+            "schemas": used(schemas(config.variant, config.fills_window_step), described),
+            "responses": described["responses"],
         },
+    }
+
+
+def _paths(config: Config) -> Json:
+    markets = f"/{keys.MARKETS}"
+    return {
+        markets: {"get": _list_markets(config)},
+        f"/{keys.SNAPSHOT.removesuffix('.json')}": {"get": _get_snapshot(config)},
+        f"{markets}/{{{contract.market_parameter(config.variant)}}}": {"get": _get_market(config)},
+        f"/{keys.BUILD}": {"get": _get_build(config)},
+        **downloads.paths(config),
     }
 
 
@@ -78,9 +86,9 @@ def _list_markets(config: Config) -> Json:
         "tags": ["markets"],
         "parameters": parameters.of_list(config),
         "responses": {
-            "200": _found("A page of the list.", "PublicMarketList", examples.lists(config.variant), links),
-            "400": _invalid("A parameter is invalid; `details` names it.", _list_faults(config)),
-            **_refused(405, 429, 503),
+            "200": responses.found("A page of the list.", "PublicMarketList", examples.lists(config.variant), links),
+            "400": responses.invalid("A parameter is invalid; `details` names it.", _list_faults(config)),
+            **responses.refused(405, 429, 503),
         },
     }
 
@@ -112,8 +120,8 @@ def _get_snapshot(config: Config) -> Json:
         "description": texts.snapshot(config),
         "tags": ["markets"],
         "responses": {
-            "200": _found("The groups.", "PublicMarketSnapshot", examples.snapshots(), links),
-            **_refused(405, 429, 503),
+            "200": responses.found("The groups.", "PublicMarketSnapshot", examples.snapshots(), links),
+            **responses.refused(405, 429, 503),
         },
     }
 
@@ -129,9 +137,9 @@ def _get_market(config: Config) -> Json:
         "tags": ["markets"],
         "parameters": [parameters.of_market(config.variant)],
         "responses": {
-            "200": _found("The market.", "PublicMarketDetail", examples.details(config.variant), {}),
-            "400": _invalid("The identifier is invalid.", faults),
-            **_refused(404, 405, 429, 503),
+            "200": responses.found("The market.", "PublicMarketDetail", examples.details(config.variant), {}),
+            "400": responses.invalid("The identifier is invalid.", faults),
+            **responses.refused(404, 405, 429, 503),
         },
     }
 
@@ -156,8 +164,8 @@ def _get_build(config: Config) -> Json:
         "description": texts.build(config.variant),
         "tags": ["build"],
         "responses": {
-            "200": _found("The record of what is published.", "BuildRecord", {"build": example}, {}),
-            **_refused(405, 429, 503),
+            "200": responses.found("The record of what is published.", "BuildRecord", {"build": example}, {}),
+            **responses.refused(405, 429, 503),
         },
     }
 
@@ -168,87 +176,3 @@ def _market_link(pointer: str, description: str, config: Config) -> Json:
         "parameters": {contract.market_parameter(config.variant): f"$response.body#{pointer}"},
         "description": description,
     }
-
-
-def _found(description: str, model: str, shown: Json, links: Json) -> Json:
-    headers = {
-        "Cache-Control": {
-            "description": "How long the response may be kept.",
-            "schema": {"type": "string"},
-            "example": keys.MUTABLE,
-        },
-        "ETag": {
-            "description": "Names these bytes, for `If-None-Match`.",
-            "schema": {"type": "string"},
-            "example": '"5d41402abc4b2a76b9719d911017c592"',
-        },
-        **_descriptive_headers(model),
-    }
-    response = {"description": description, "headers": headers, "content": _content(model, shown)}
-    return {**response, "links": links} if links else response
-
-
-def _descriptive_headers(model: str) -> Json:
-    """Headers that not every edge can tell."""
-    headers: Json = {
-        "Last-Modified": {
-            "description": "When these bytes last changed.",
-            "schema": {"type": "string"},
-            "example": "Sat, 31 Jan 2026 12:00:04 GMT",
-        },
-        "X-As-Of": {
-            "description": "The instant whose data it is, or an earlier one. Later pages of a walk lack it.",
-            "schema": {"type": "string", "format": "date-time"},
-            "example": "2026-01-31T12:00:00.000Z",
-        },
-    }
-    if model == "PublicMarketList":
-        headers["Link"] = {
-            "description": "The next page, relative to this one.",
-            "schema": {"type": "string"},
-            "example": f'<?status=open&sort=popular&limit=2&cursor={examples.CURSOR}>; rel="next"',
-        }
-    return headers
-
-
-def _invalid(description: str, shown: Json) -> Json:
-    return {"description": description, "content": _content("ErrorResponse", shown)}
-
-
-def _content(model: str, shown: Json) -> Json:
-    return {"application/json": {"schema": ref(model), "examples": shown}}
-
-
-_SHARED: Final = {404: "NotFound", 405: "MethodNotAllowed", 429: "TooManyRequests", 503: "Unavailable"}
-
-
-def _refused(*statuses: int) -> Json:
-    return {str(status): {"$ref": f"#/components/responses/{_SHARED[status]}"} for status in statuses}
-
-
-def _shared_errors(config: Config) -> Json:
-    seconds = int(config.rate_limit.window.total_seconds())
-    descriptions = {
-        404: "There is no such market, or it is not public; the two look alike.",
-        405: "The request's method is none of those that `Allow` names. GET is never answered so.",
-        429: "The address has used up its requests for now.",
-        503: "The data cannot be read for now. It says nothing about whether a market or a page exists.",
-    }
-    pause = {"type": "integer", "minimum": 1}
-    headers: dict[int, Json] = {
-        405: {"Allow": _required_header("The methods there are.", {"type": "string"}, "GET, HEAD, OPTIONS")},
-        429: {"Retry-After": _required_header("Seconds to wait.", pause, seconds)},
-        503: {"Retry-After": _required_header("Seconds to wait.", pause, contract.UNAVAILABLE_PAUSE)},
-    }
-    return {
-        name: {
-            "description": descriptions[status],
-            **({"headers": headers[status]} if status in headers else {}),
-            "content": _content("ErrorResponse", examples.fixed_error(status)),
-        }
-        for status, name in _SHARED.items()
-    }
-
-
-def _required_header(description: str, schema: Json, example: Any) -> Json:
-    return {"description": description, "required": True, "schema": schema, "example": example}

@@ -1,14 +1,15 @@
 """The schemas of the OpenAPI document: the contract's models as JSON Schema, with named enums."""
 
 import re
+from collections.abc import Iterator
 from datetime import timedelta
 from functools import cache
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
-from generator.api import contract, forms
-from generator.api.openapi import descriptions
+from generator.api import contract, downloads, feeds, forms, site_index
+from generator.api.openapi import meanings
 
 Json: TypeAlias = dict[str, Any]
 
@@ -39,7 +40,13 @@ _BODIES: Final = (
     contract.PublicMarketDetail,
     contract.ErrorResponse,
     BuildRecord,
+    site_index.SiteIndex,
+    feeds.Feed,
+    downloads.DumpHead,
+    downloads.ChangesHead,
 )
+#: Properties that say more than the core variant does.
+_EXTENDED: Final = contract.EXTENDED_PROPERTIES | {"tags"}
 #: Name and description of each enum by its values. For unnamed enums, client generators create a type per use.
 _ENUMS: Final[dict[tuple[str, ...], tuple[str, str]]] = {
     contract.MARKET_STATUSES: ("MarketStatus", "The states of a market."),
@@ -47,26 +54,49 @@ _ENUMS: Final[dict[tuple[str, ...], tuple[str, str]]] = {
     contract.STATUS_FILTERS: ("StatusFilter", "The groups of states that can be listed."),
     contract.SORTS: ("Sort", "The orders in which markets can be listed."),
     get_args(contract.Direction): ("Direction", "The sides of a threshold."),
+    feeds.FEED_NAMES: ("FeedName", "The feeds there are."),
+    ("ndjson", "parquet"): ("DumpFormat", "The formats of a dump."),
+    ("archive", "open"): ("PartitionState", "Whether the markets of a partition are over or open."),
 }
+_REF: Final = "#/components/schemas/"
 _SECTION: Final = re.compile(r" \(contract §[^)]*\)")
 
 
 def ref(name: str) -> Json:
     """A reference to the named schema."""
-    return {"$ref": f"#/components/schemas/{name}"}
+    return {"$ref": f"{_REF}{name}"}
 
 
 def schemas(variant: contract.Variant, fills_step: timedelta) -> Json:
-    """All schemas, sorted by name, where fills leave their window in these steps."""
-    generated = _generated()
-    omitted = frozenset[str]() if variant == "extended" else contract.EXTENDED_PROPERTIES
-    used = [name for name in generated if variant == "extended" or name != Category.__name__]
-    models = {name: _model(name, generated[name], omitted, fills_step) for name in used}
+    """All schemas by name, where fills leave their window in these steps."""
+    omitted = frozenset[str]() if variant == "extended" else _EXTENDED
+    models = {name: _model(name, schema, omitted, fills_step) for name, schema in _generated().items()}
     enums = {
         name: {"description": description, "type": "string", "enum": list(values)}
         for values, (name, description) in _ENUMS.items()
     }
-    return dict(sorted({**models, **enums}.items()))
+    return {**models, **enums}
+
+
+def used(known: Json, part: Json) -> Json:
+    """Those of the `known` schemas that a part of a document uses, sorted by name."""
+    names, found = set[str](), {*_references(part)}
+    while new := found - names:
+        names |= new
+        found = {reference for name in new for reference in _references(known[name])}
+    return {name: known[name] for name in sorted(names)}
+
+
+def _references(part: Any) -> Iterator[str]:
+    """The names of the schemas that a part of a document refers to."""
+    if isinstance(part, dict):
+        if str(part.get("$ref", "")).startswith(_REF):
+            yield part["$ref"].removeprefix(_REF)
+        part = part.values()
+    elif not isinstance(part, list):
+        return
+    for value in part:
+        yield from _references(value)
 
 
 @cache
@@ -75,7 +105,7 @@ def _generated() -> Json:
     mode: JsonSchemaMode = "serialization"
     _, generated = models_json_schema(
         [(model, mode) for model in _BODIES],
-        ref_template="#/components/schemas/{model}",
+        ref_template=f"{_REF}{{model}}",
         schema_generator=_Untitled,
     )
     found: Json = generated["$defs"]
@@ -105,7 +135,7 @@ def _property(model: str, name: str, schema: Json, fills_step: timedelta) -> Jso
     if schema.get("default", ...) is None:
         # A default of None means that the property may be absent; on the wire it is never null.
         schema = next(choice for choice in schema["anyOf"] if choice.get("type") != "null")
-    return {"description": descriptions.of_property(model, name, fills_step), **_with_named_enums(schema)}
+    return {"description": meanings.of_property(model, name, fills_step), **_with_named_enums(schema)}
 
 
 def _with_named_enums(schema: Json) -> Json:

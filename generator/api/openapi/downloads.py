@@ -1,0 +1,195 @@
+"""The operations for what is neither market nor list: the index of the site, feeds, dumps and the change feed.
+
+Ranges and HEAD appear in prose only, as in the rest of the document.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from generator.api import downloads, feeds, keys, llms, site_index
+from generator.api.contract import API_VERSION
+from generator.api.openapi import download_examples as examples
+from generator.api.openapi import responses
+from generator.api.openapi.schemas import Json, ref
+from generator.config.settings import Config
+
+_GZIP: Final = keys.CONTENT_TYPES[".gz"]
+_PARQUET: Final = keys.CONTENT_TYPES[".parquet"]
+_REFUSED: Final = (405, 429, 503)
+_PARTS: Final = """\
+Parts can be requested with `Range`, answered 206, and the size with HEAD; a range beyond the end is answered 416. The \
+file is stored as it is named: its answer has no `Content-Encoding`."""
+_WITHDRAWN: Final = """\
+Where something had to be withdrawn, files that held it are gone at once, and answered 404: read the head again."""
+
+
+def tags(config: Config) -> Iterator[Json]:
+    """The groups of these operations that these settings switch on."""
+    if config.feeds.enabled:
+        yield {"name": "feeds", "description": "New and resolved markets, for feed readers."}
+    if config.dumps.ndjson:
+        yield {"name": "dumps", "description": "All listed markets in one file, to take away."}
+    if config.has_changes:
+        yield {"name": "changes", "description": "What changed from one build to the next."}
+
+
+def paths(config: Config) -> Json:
+    """The paths that these settings switch on."""
+    found = {f"/{API_VERSION}/": _get_index(config), f"/{keys.LLMS}": _get_llms(config)}
+    if config.feeds.enabled:
+        found |= _feeds(config)
+    if config.dumps.ndjson:
+        found[f"/{keys.head(keys.DUMPS)}"] = _get_dump(config)
+        found[f"/{keys.chunk(keys.DUMPS, downloads.MARKETS_FOLDER)}{{digest}}.{downloads.NDJSON}"] = _get_ndjson()
+    if config.has_parquet:
+        found |= _parquet()
+    if config.has_changes:
+        found[f"/{keys.head(keys.CHANGES)}"] = _get_changes(config)
+        found[f"/{keys.chunk(keys.CHANGES, '{digest}')}.{downloads.NDJSON}"] = _get_step()
+    return {path: _item(path, operation, config) for path, operation in found.items()}
+
+
+def _item(path: str, operation: Json, config: Config) -> Json:
+    """The path with its operation, and where else than the others it is served."""
+    is_elsewhere = "{digest}" in path and config.dumps.base_url is not None
+    return {"get": operation, **({"servers": [{"url": config.files_url}]} if is_elsewhere else {})}
+
+
+def _operation(tag: str, name: str, told: tuple[str, str], answer: Json, *parameters: Json) -> Json:
+    """An operation; `told` are its summary and its description."""
+    summary, description = told
+    return {
+        "operationId": name,
+        "summary": summary,
+        "description": description,
+        "tags": [tag],
+        **({"parameters": list(parameters)} if parameters else {}),
+        "responses": {"200": answer, **responses.refused(*([404] if parameters else []), *_REFUSED)},
+    }
+
+
+def _get_index(config: Config) -> Json:
+    shown = {"index": examples.of("What this site publishes", site_index.make(config))}
+    answer = responses.document("The index.", ref("SiteIndex"), shown)
+    text = "The addresses of everything else. What this site does not publish is absent."
+    return _operation("build", "getIndex", ("Get what there is, and where", text), answer)
+
+
+def _get_llms(config: Config) -> Json:
+    shown = {"text": {"summary": "The text of this site", "value": llms.text(config)}}
+    answer = responses.document("The text.", {"type": "string"}, shown, _media_type(keys.LLMS))
+    return _operation("build", "getLlmsText", ("Get a short description as text", "The API on one screen."), answer)
+
+
+def _feeds(config: Config) -> Json:
+    text = (
+        f"New markets, latest created first, or resolved ones, latest resolved first: {feeds.MOST_ENTRIES} at most. "
+        "An entry shows only what seldom changes of a market, no price and no volume. Its id is the same in all feeds."
+    )
+    shown = {
+        "json": ("getJsonFeed", ref("Feed"), examples.json_feeds(config), "JSON Feed", "JSON Feed 1.1."),
+        "atom": ("getAtomFeed", {"type": "string"}, examples.atom_feeds(config), "Atom", "Atom, RFC 4287."),
+    }
+    found = {}
+    for extension, (name, schema, example, form, standard) in shown.items():
+        key = keys.feed("{feed}", extension)
+        answer = responses.document("The feed.", schema, example, _media_type(key))
+        told = (f"Get markets as {form}", f"{text} {standard}")
+        found[f"/{key}"] = _operation("feeds", name, told, answer, _feed())
+    return found
+
+
+def _feed() -> Json:
+    return {
+        "name": "feed",
+        "in": "path",
+        "required": True,
+        "description": "Which markets.",
+        "schema": ref("FeedName"),
+        "examples": {name: {"summary": f"The {name} markets", "value": name} for name in feeds.FEED_NAMES},
+    }
+
+
+def _get_dump(config: Config) -> Json:
+    text = (
+        "Names the files that hold all listed markets, with address, digest and size. Files never change: when a "
+        "market does, this head names others. Members of public FX families are in none, as they are in no list. Take "
+        "an address from here; do not build one."
+    )
+    shown = {"dump": examples.of("All markets, and what they are as of", examples.dump_head(config))}
+    answer = responses.document("The head.", ref("DumpHead"), shown)
+    return _operation("dumps", "getDump", ("Get the names of the files with all markets", text), answer)
+
+
+def _get_ndjson() -> Json:
+    text = f"""\
+A line for each listed market, ascending by id: the `market` of its detail. Compressed with gzip. {_PARTS}
+
+A file that has been replaced stays until walks in lists of its time end. {_WITHDRAWN}"""
+    answer = responses.file("The file.", _GZIP)
+    return _operation("dumps", "getMarketsNdjson", ("Get all markets as NDJSON", text), answer, _digest())
+
+
+def _parquet() -> Json:
+    folder = f"/{keys.chunk(keys.DUMPS, '')}"
+    table = _parameter("table", "Which rows.", "^(history|fills)$", "history")
+    state = _parameter("state", "Whether its markets are over or open.", "^state=(archive|open)$", "state=open")
+    month = "^(month=[0-9]{4}-[0-9]{2}|part=[0-9]{2})$"
+    partition = _parameter("partition", "The month in which they ended, or a part of the open ones.", month, "part=07")
+    answer = responses.file("The file.", _PARQUET)
+    of_markets = f"The same markets as in NDJSON, a row for each. {_PARTS} {_WITHDRAWN}"
+    of_tables = f"Histories or recent fills of some markets, made once a day. {_PARTS} {_WITHDRAWN}"
+    return {
+        f"{folder}{downloads.MARKETS_FOLDER}{{digest}}.{downloads.PARQUET}": _operation(
+            "dumps", "getMarketsParquet", ("Get all markets as Parquet", of_markets), answer, _digest()
+        ),
+        f"{folder}{{table}}/{{state}}/{{partition}}/{{digest}}.{downloads.PARQUET}": _operation(
+            *("dumps", "getTableParquet", ("Get histories or fills as Parquet", of_tables), answer),
+            *(table, state, partition, _digest()),
+        ),
+    }
+
+
+def _get_changes(config: Config) -> Json:
+    text = f"""\
+Names the steps that bring the dump of one serial to the next, oldest first and without gaps. There is a step for each \
+build that changed something; steps are kept for {downloads.STEP_LIFETIME.days} days at most, and no longer than they \
+are smaller than the dump.
+
+To follow: take the `dump` named here once, and remember `session` and `serial`. Later read this head again. If its \
+`session` is another, if your serial is below the first `from`, or above `serial`, begin again with the dump; \
+otherwise apply the steps from your serial on. The SHA-256 digest of your markets, a line for each, ascending by id, \
+must then be `state`; if it is not, begin again."""
+    shown = {"changes": examples.of("Two steps", examples.changes_head(config))}
+    answer = responses.document("The head.", ref("ChangesHead"), shown)
+    return _operation("changes", "getChanges", ("Get the names of the change steps", text), answer)
+
+
+def _get_step() -> Json:
+    text = f"""\
+Lines of JSON, compressed with gzip. First `{{"gone": …}}`, the SHA-256 digest of the id of a market that is gone, for \
+each; then, ascending by id, the `id` of each market that changed with the new values of its changed properties, and \
+nothing else. A new market has all properties. A market whose properties became others is gone and new. {_PARTS} \
+{_WITHDRAWN}"""
+    answer = responses.file("The step.", _GZIP)
+    return _operation("changes", "getChangeStep", ("Get what changed", text), answer, _digest())
+
+
+def _digest() -> Json:
+    text = f"The first {downloads.NAME_LENGTH} hexadecimal digits of the SHA-256 digest of the file's bytes."
+    return _parameter("digest", text, f"^[0-9a-f]{{{downloads.NAME_LENGTH}}}$", examples.DIGEST)
+
+
+def _parameter(name: str, text: str, pattern: str, example: str) -> Json:
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "description": text,
+        "schema": {"type": "string", "pattern": pattern},
+        "example": example,
+    }
+
+
+def _media_type(key: str) -> str:
+    return keys.content_type(key).partition(";")[0]
