@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from generator.api import contract, cursors, keys
 from generator.api.contract import MARKET_STATUSES, SORTS, STATUS_FILTERS
+from generator.api.downloads import ChangesHead, DumpHead
 from generator.api.feeds import Feed
 from generator.api.openapi.schemas import BuildRecord
 from generator.api.site_index import SiteIndex
@@ -82,6 +83,9 @@ def model_of(key: str) -> type[BaseModel] | None:
         return contract.ErrorResponse
     if key.startswith(f"{keys.FEEDS}/"):
         return Feed
+    for name, model in ((keys.DUMPS, DumpHead), (keys.CHANGES, ChangesHead)):
+        if key.startswith(f"{keys.list_prefix(name)}/"):
+            return model
     documents: dict[str, type[BaseModel] | None] = {
         keys.SNAPSHOT: contract.PublicMarketSnapshot,
         keys.BUILD: BuildRecord,
@@ -103,10 +107,11 @@ def test_every_file_is_its_resource_to_the_byte(published: dict[str, bytes]) -> 
         feed = Feed.model_validate_json(published[key.replace(".atom", ".json")])
         assert atom.encode(feed) == body
         checked += 1
-    for key, body in published.items() - of_feeds.items() - {(keys.LLMS, published[keys.LLMS])}:
-        assert encoded_again(key, body) == body, key
+    others = {keys.LLMS, *of_feeds, *filter(keys.is_download, published)}
+    for key in published.keys() - others:
+        assert encoded_again(key, published[key]) == published[key], key
         checked += 1
-    assert checked == len(published) - 1 > 1_000
+    assert checked == len(published) - 2 > 1_000, "all but llms.txt and the dump"
 
 
 def test_what_the_contract_leaves_open_holds_no_other_properties_either(published: dict[str, bytes]) -> None:
@@ -128,9 +133,9 @@ def test_the_manifest_names_every_file_and_no_other(demo_output: Path, published
     of_generation: dict[str, list[bytes]] = {prefix: [] for prefix in generations}
     mutable = set()
     for key, body in published.items():
-        if keys.is_immutable(key):
+        if key.startswith(f"{keys.LISTS}/") and keys.is_immutable(key):
             of_generation[key.rsplit("/", 2)[0]].append(body)
-        else:
+        elif not keys.is_immutable(key):
             mutable.add(key)
     assert mutable == recorded.objects.keys()
     for prefix, made in generations.items():
@@ -367,7 +372,10 @@ def test_a_later_as_of_changes_only_what_must_change(forty: Path) -> None:
             else:
                 assert own & different
     assert keys.BUILD in different
-    assert different <= details | lists | {keys.BUILD, keys.SNAPSHOT}
+    downloads = {
+        key for key in different if key.startswith(tuple(f"{keys.list_prefix(one)}/" for one in keys.DOWNLOADS))
+    }
+    assert different <= details | lists | downloads | {keys.BUILD, keys.SNAPSHOT}
 
 
 @pytest.mark.campaign(short=0)
@@ -402,7 +410,9 @@ def test_a_change_of_one_market_leaves_lists_without_it_alone(forty: Path) -> No
     touched = {"/".join(key.split("/")[4:5]) for key in changed(earlier, later) if "/lists/" in key}
     assert touched == {"cancelled", "archive", "all"}
     feeds = {keys.feed("new", extension) for extension in ("json", "atom")}
-    assert {key for key in changed(earlier, later) if "/lists/" not in key} == {keys.detail(edited.lower()), *feeds}
+    heads = {keys.head(name) for name in keys.DOWNLOADS}
+    others = {key for key in changed(earlier, later) if "/lists/" not in key and not keys.is_immutable(key)}
+    assert others == {keys.detail(edited.lower()), *feeds, *heads}
     # Replaced generations stay for walks in progress.
     assert {key for key in earlier if keys.is_immutable(key)} <= later.keys()
     assert list(walk(later, "all/new", 7)) == list(walk(earlier, "all/new", 7))
