@@ -1,0 +1,117 @@
+"""The lines that docs/dumps.md shows read a site over nginx, to the end of what they began, while it is republished."""
+
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import timedelta
+from typing import Any, Final
+
+import pytest
+
+from generator.api import keys
+from generator.config.settings import Config
+from tests.support.builds import AS_OF, CHUNKED, ROOT, build_now, make_config
+from tests.support.pages import PAGES
+from tests.support.programs import require
+from tests.support.servers import folder_for_anybody, free_port, mortal, nginx
+
+PAGE: Final = PAGES["docs/dumps.md"]
+ADDRESS: Final = "https://api.example.org"
+
+
+def shown(language: str, settings: Config) -> list[str]:
+    """The blocks of the page in one language, for the site."""
+    found = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    return [block.replace(ADDRESS, settings.base_url) for block in found]
+
+
+@pytest.fixture(scope="module")
+def settings(demo_folder: Path) -> Iterator[Config]:
+    """A site behind nginx."""
+    with folder_for_anybody() as folder:
+        (folder / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
+        port = free_port()
+        unlimited = {"rate_limit__requests": 1_000_000}
+        made = make_config(
+            folder, base_url=f"http://127.0.0.1:{port}", dumps__parquet=True, publish__target="", **CHUNKED, **unlimited
+        )
+        build_now(made)
+        with nginx(made.output, port):
+            yield made
+
+
+def details(settings: Config) -> list[dict[str, Any]]:
+    """The details of the markets that lists show, by id."""
+    found = [json.loads(path.read_bytes()) for path in sorted(settings.output.glob(f"{keys.DETAILS}/*/*.json"))]
+    return [detail for detail in found if detail["market"]["fxFamilyMember"] is None]
+
+
+def republish(settings: Config) -> None:
+    """Build again with other prices and volumes, a day later, so that all files are others."""
+    before = (settings.output / keys.head(keys.DUMPS)).read_bytes()
+    with closing(sqlite3.connect(settings.output.parent / "markets.db")) as database, database:
+        database.execute("UPDATE markets SET prob = 0.5, volume = volume + 1")
+    build_now(settings, AS_OF + timedelta(days=1))
+    after = json.loads((settings.output / keys.head(keys.DUMPS)).read_bytes())
+    assert {file["url"] for file in after["markets"]}.isdisjoint(file["url"] for file in json.loads(before)["markets"])
+
+
+@contextmanager
+def readers(programs: list[str]) -> Iterator["subprocess.Popen[str]"]:
+    """The libraries, which have read the head; what they print at the end is JSON."""
+    with subprocess.Popen(
+        mortal(sys.executable, "-m", "tests.support.dump_readers"),
+        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdin
+        assert process.stdout
+        print(json.dumps(programs), file=process.stdin, flush=True)
+        assert process.stdout.readline() == "ready\n"
+        yield process
+
+
+@pytest.mark.campaign(short=0)
+def test_all_libraries_read_the_state_that_they_began_with(settings: Config) -> None:
+    expected = details(settings)
+    with readers([*shown("sql", settings), *shown("python", settings)]) as process:
+        republish(settings)
+        answer, _ = process.communicate("go on\n")
+    by_status, by_month, by_resolution, by_polars, by_pandas = json.loads(answer)
+    statuses = Counter(detail["market"]["status"] for detail in expected)
+    assert [(status, count) for status, count, _ in by_status] == sorted(statuses.items())
+    volumes = dict.fromkeys(statuses, 0.0)
+    for detail in expected:
+        volumes[detail["market"]["status"]] += detail["market"]["volume"]
+    assert {status: volume for status, _, volume in by_status} == pytest.approx(volumes)
+    months = Counter[str]()
+    for market, points in ((detail["market"], detail["probHistory"]) for detail in expected):
+        if market["status"] != "open":
+            months[(market["resolvedAt"] or market["closeTime"])[:7]] += len(points)
+    assert {month: count for month, count, _ in by_month} == {m: n for m, n in months.items() if m >= "2025-06"}
+    assert sum(points for *_, points in by_resolution) == sum(len(detail["probHistory"]) for detail in expected)
+    of_open = [detail for detail in expected if detail["market"]["status"] == "open" and detail["probHistory"]]
+    assert [row[:3] for row in by_polars] == [
+        [detail["market"]["id"], detail["market"]["volume"], len(detail["probHistory"])] for detail in of_open
+    ]
+    assert [row[3] for row in by_polars] == [detail["probHistory"][-1]["prob"] for detail in of_open]
+    assert [row for row in by_pandas if row[2] > 0] == [row[:3] for row in by_polars]
+
+
+@pytest.mark.campaign(short=0)
+def test_the_command_line_reads_the_state_that_it_began_with(settings: Config) -> None:
+    for program in ("curl", "jq", "zcat"):
+        require(program, reason="the page's command line is not run")
+    expected = [detail["market"] for detail in details(settings) if detail["market"]["status"] == "open"]
+    find, read = shown("sh", settings)[0].splitlines()
+    url = subprocess.run(["bash", "-c", f'{find}; echo "$url"'], capture_output=True, text=True, check=True).stdout
+    republish(settings)
+    found = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {read}"], env={"url": url.strip(), "PATH": "/usr/bin:/bin"},
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert [line.split("\t")[0] for line in found.split("\n")[:-1]] == [market["id"] for market in expected]
