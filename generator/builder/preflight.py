@@ -62,6 +62,11 @@ class BuildCheck:
         yield from refused(partial(prices.load, self._config))
         if self._config.has_parquet:
             yield from refused(parquet.require)
+        if self._config.dumps.base_url and self._config.publish.purge_command is None:
+            yield warning(
+                "dumps.base_url: nothing purges copies of files there, so they would outlive a takedown; set "
+                "publish.purge_command"
+            )
         if self._config.publish.bucket() and self._config.is_local:
             yield warning(
                 f"base_url: is {self._config.base_url}; set it to the public URL of the API, which the OpenAPI "

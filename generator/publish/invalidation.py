@@ -27,11 +27,12 @@ class Cdn:
     """The configured CDN. `keep_lease` is called about every second while waiting; what it raises ends the wait."""
 
     def __init__(self, config: Config, keep_lease: Callable[[], object]) -> None:
-        self._place = f"{config.base_url}/{API_VERSION}/"
+        #: Files to take away may have an address of their own.
+        self._places = dict.fromkeys(f"{url}/{API_VERSION}/" for url in (config.base_url, config.files_url))
         self._command = config.publish.purge_command
         self._keep_lease = keep_lease
         distribution = config.publish.cloudfront_distribution
-        self._cloudfront = _CloudFront(distribution, self._place) if distribution else None
+        self._cloudfront = _CloudFront(distribution, next(iter(self._places))) if distribution else None
 
     def invalidate(self) -> None:
         """Ask for all cached copies to be removed, everywhere; raise StoreError if that fails anywhere."""
@@ -59,7 +60,8 @@ class Cdn:
 
     def _run_command(self) -> None:
         if self._command:
-            _run([*self._command, self._place], self._keep_lease)
+            for place in self._places:
+                _run([*self._command, place], self._keep_lease)
 
 
 class _CloudFront:

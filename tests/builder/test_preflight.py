@@ -82,3 +82,14 @@ def test_check_says_what_versions_would_save(
         r"market \(\d+\.\d of the \d+\.\d s that reading took here\); with it, only those of markets that changed",
         finding,
     )
+
+
+def test_check_warns_of_copies_of_files_that_nothing_purges(tmp_path: Path) -> None:
+    elsewhere = {"dumps__base_url": "https://files.example.org"}
+    for settings, is_warned in (
+        ({}, False),
+        (elsewhere, True),
+        ({**elsewhere, "publish__purge_command": "purge"}, False),
+    ):
+        found = BuildCheck(make_config(tmp_path, **settings), AS_OF, Silent()).settings()
+        assert any(finding.text.startswith("dumps.base_url: ") for finding in found) == is_warned

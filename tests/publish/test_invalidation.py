@@ -53,6 +53,12 @@ def test_the_purge_command_is_called_twice_with_the_base_url(site: Site, command
     site.check()
 
 
+def test_copies_of_files_at_their_own_address_are_purged_too(site: Site, command: tuple[str, Path]) -> None:
+    files = {"dumps__base_url": "https://files.example.org/site", "publish__purge_command": command[0]}
+    site.done("takedown", market_id(FX), **files)
+    assert noted(command[1]) == ["purge http://127.0.0.1:8000/v1/", "purge https://files.example.org/site/v1/"] * 2
+
+
 def test_the_second_call_comes_after_the_longest_fill_time(site: Site, command: tuple[str, Path]) -> None:
     line, notes = command
     site.edit(FX, is_listed=0)
