@@ -12,6 +12,7 @@ import quickjs
 
 from generator.api import contract, cursors, keys
 from generator.api.contract import Variant
+from generator.config.downloads import Dumps
 from generator.config.settings import Config
 from generator.edge import cloudfront as edge_cloudfront
 from generator.edge import responses, router
@@ -183,6 +184,10 @@ FIRST_PAGE: Final = keys.first_page("open/popular", 20)
 FIRST_OF_CATEGORY: Final = keys.first_page("open.sports/popular", 20)
 PAGE: Final = keys.page("open/popular", GENERATION, 20, 40)
 DETAIL: Final = keys.detail(market_id(1))
+NAMED_FILES: Final = (f"v1/dumps/markets/{'0' * 32}.ndjson.gz", f"v1/changes/{'f' * 32}.ndjson.gz")
+ALL_FILES: Final = (*NAMED_FILES, *(f"v1/dumps/{rest}/{'9' * 32}.parquet" for rest in (
+    "markets", "history/state=archive/month=2026-10", "fills/state=open/part=07",
+)))  # fmt: skip
 
 
 def origin_response(
@@ -236,12 +241,24 @@ def test_the_page_of_a_failure_says_when_to_try_again(tmp_path: Path) -> None:
     assert "retry-after" not in origin_response(tmp_path, status, phrase, headers, uri=keys.error(400))["headers"]
 
 
-@pytest.mark.parametrize(("status", "phrase"), [(304, "Not Modified"), (416, "Range")])
+@pytest.mark.parametrize(("status", "phrase"), [(304, "Not Modified"), (416, "Range"), (206, "Partial Content")])
 def test_other_responses_of_the_bucket_pass(status: int, phrase: str, tmp_path: Path) -> None:
     headers = {"ETag": '"1"', "x-amz-delete-marker": "false", "Via": "1.1 x", "x-amz-id-2": "x"}
     response = origin_response(tmp_path, status, phrase, headers, uri=PAGE)
     assert (response["status"], response["statusDescription"], "body" in response) == (str(status), phrase, False)
     assert response["headers"].keys() == {"etag", "via", *responses.CORS}
+
+
+def test_files_to_take_away_lie_under_the_names_that_readers_use(demo_output: Path, tmp_path: Path) -> None:
+    config = IN_BUCKET.model_copy(update={"dumps": Dumps(parquet=True), "base_url": "https://api.example.com/a"})
+    edge_ = cloudfront(config, demo_output, tmp_path)
+    root = edge_cloudfront.function_values(config)["root"]
+    for program in ("njs", "node"):
+        found = edge_.viewer_requests([case(f"/a/{key}", "x=1") for key in ALL_FILES], program, "raw")
+        assert [one["uri"] for one in found] == [root + key for key in ALL_FILES]
+    assert all(
+        "statusCode" in one for one in edge_.viewer_requests([case(f"/{key}") for key in ALL_FILES], "njs", "raw")
+    )
 
 
 def test_the_origin_response_knows_what_the_router_core_knows(tmp_path: Path) -> None:
@@ -255,7 +272,8 @@ def test_the_origin_response_knows_what_the_router_core_knows(tmp_path: Path) ->
         f"{lists}/x/{keys.FIRST}",
         details,
     ]
-    every = [FIRST_PAGE, PAGE, DETAIL, keys.SNAPSHOT, keys.OPENAPI, keys.BUILD, *odd, "", "x", f"x/{PAGE}"]
+    given = [*NAMED_FILES, *map(keys.head, keys.DOWNLOADS), keys.SITE_INDEX, keys.feed("new", "atom")]
+    every = [FIRST_PAGE, PAGE, DETAIL, keys.SNAPSHOT, keys.OPENAPI, keys.BUILD, *given, *odd, "", "x", f"x/{PAGE}"]
     context = quickjs.Context()
     context.eval(router.render(PLAIN))
     events = [origin_event("GET", f"/{key}", *bucket_response(key, None)) for key in every]

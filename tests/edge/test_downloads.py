@@ -12,11 +12,11 @@ from typing import Final
 import pytest
 
 from generator.api import contract, keys
-from generator.edge import responses
+from generator.edge import deployment, responses
 from tests.support import lists
-from tests.support.builds import NOW
+from tests.support.builds import NOW, make_config
 from tests.support.edges import full_tier
-from tests.support.servers import Answer
+from tests.support.servers import Answer, connected, folder_for_anybody, free_port, nginx
 from tests.support.sites import EDGES, Site, site
 from tests.support.waiting import PATIENCE_S
 
@@ -204,3 +204,74 @@ def test_documents_are_compressed_as_others_are(edge: Site) -> None:
         packed = ask(edge, path, Accept_Encoding="gzip")
         assert packed.headers["content-encoding"] == "gzip"
         assert gzip.decompress(packed.body) == ask(edge, path).body
+
+
+# ── broken variants ───────────────────────────────────────────────────────────────────────────────────────────────
+
+#: Each shows in some answer.
+RULES: Final = (
+    ("nginx", "max_ranges 1;", "max_ranges 0;"),
+    ("nginx", "_file @gone;", "_file =503;"),
+    ("nginx", '_file = "")', '_file = "none")'),
+    ("nginx", "error_page 416 /-/416;", ""),
+    ("nginx", ", no-transform", ""),
+    ("bucket", "proxy_set_header Range $http_range;", ""),
+    ("bucket", "proxy_set_header If-Range $http_if_range;", ""),
+    ("bucket", "error_page 403 404 = @gone;", ""),
+    ("worker", "if (!whole || !isOutside(range, whole.size)) throw error;", "throw error;"),
+    ("worker", "range ? { range: range } : {}", "{}"),
+    ("worker", "const isSame = !given.has('If-Range') ||", "const isSame = true ||"),
+    ("worker", "if (known && isKnown(known.httpEtag,", "if (known && isKnown('',"),
+    ("worker", "'accept-ranges': 'bytes',", ""),
+    ("worker", "if (isAsked && known === null) return null;", ""),
+)
+
+
+def wrong(edge: Site) -> list[str]:
+    """What the tests above find wrong."""
+    checks = {
+        "whole": lambda: test_a_file_is_sent_as_it_is(edge, NDJSON),
+        "range": lambda: test_a_range_is_a_part_of_the_file(edge, "bytes=0-9", 0, 10),
+        "outside": lambda: test_a_range_outside_the_file_is_a_416_in_json(edge, f"bytes={SIZE}-"),
+        "known": lambda: test_a_reader_who_has_the_file_gets_304(edge),
+        "other": lambda: test_a_range_of_another_file_is_the_whole_of_this_one(edge),
+        "gone": lambda: test_a_file_that_is_gone_is_not_found(edge, "HEAD", {}),
+        "named": lambda: test_what_is_not_named_like_a_file_is_not_found(edge),
+    }
+    found = []
+    for name, check in checks.items():
+        try:
+            check()
+        except (AssertionError, KeyError, ValueError):
+            found.append(name)
+    return found
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize(("name", "rule", "changed"), [*RULES, *((name, "", "") for name in EDGES)])
+def test_a_changed_rule_is_noticed(name: str, rule: str, changed: str) -> None:
+    with site(name, "chunks", rule=(rule, changed), dumps__parquet="true") as running:
+        lists.write(running.output / NDJSON, BYTES)
+        running.upload([NDJSON])
+        assert bool(wrong(running)) == bool(rule)
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("base", ["/a/b", "/it's/%7B%7D/a:b&c$d"])
+def test_nginx_serves_files_below_a_path(base: str) -> None:
+    with folder_for_anybody() as folder:
+        port = free_port()
+        config = make_config(folder, base_url=f"http://127.0.0.1:{port}{base}", dumps__parquet="true")
+        for file in deployment.render(config):
+            lists.write(config.output / file.name, file.text.encode())
+        lists.write(config.output / keys.BUILD, contract.encode({"asOf": NOW}))
+        for key in (*FILES, *DOCUMENTS.values()):
+            lists.write(config.output / key, BYTES)
+        with nginx(config.output, port), connected(port) as client:
+            for key in FILES:
+                part = client.send("GET", f"{base}/{key}?x=1", Range="bytes=0-3")
+                assert (part.status, part.headers["content-type"]) == (206, keys.content_type(key))
+                assert client.send("GET", f"/{key}").status == 404
+            for path, key in DOCUMENTS.items():
+                whole = client.send("GET", f"{base}{path}")
+                assert (whole.status, whole.headers["content-type"]) == (200, keys.content_type(key))

@@ -35,10 +35,11 @@ LIMIT: Final = 20
 BEFORE, AFTER = (made_up(NAME, 60, seed) for seed in ("withdrawn", "kept"))
 IN_CHUNKS: Final = pytest.mark.parametrize("edge", ["cached-nginx chunks"], indirect=True)
 DETAIL: Final = f"/{keys.MARKETS}/{market_id(1)}"
+FILE: Final = f"v1/dumps/markets/{'0' * 32}.ndjson.gz"
 
 
 def publish(edge: Site, number: int) -> None:
-    """A list and a market; number 1 withdraws what number 0 shows."""
+    """A list, a market and a file to take away; number 1 withdraws what number 0 shows."""
     one = (BEFORE, AFTER)[number]
     if edge.layout == "pages":
         edge.put_pages(one, LIMIT)
@@ -47,8 +48,10 @@ def publish(edge: Site, number: int) -> None:
     detail = edge.output / keys.detail(market_id(1))
     if number == 0:
         lists.write(detail, b'{"market":"withdrawn"}')
+        lists.write(edge.output / FILE, b"withdrawn")
     else:
         detail.unlink()
+        (edge.output / FILE).unlink()
 
 
 def at_the_beginning_of_a_second() -> None:
@@ -85,8 +88,8 @@ def reads(edge: Site, asked: str, is_over: threading.Event) -> list[tuple[float,
 
 def test_what_is_withdrawn_is_in_no_answer_two_seconds_later(edge: Site) -> None:
     publish(edge, 0)
-    asked, is_over = (target(NAME, LIMIT), DETAIL), threading.Event()
-    with ThreadPoolExecutor(4) as readers:
+    asked, is_over = (target(NAME, LIMIT), DETAIL, f"/{FILE}"), threading.Event()
+    with ThreadPoolExecutor(6) as readers:
         try:
             seen = [readers.submit(reads, edge, one, is_over) for one in asked * 2]
             time.sleep(0.8)
@@ -96,6 +99,7 @@ def test_what_is_withdrawn_is_in_no_answer_two_seconds_later(edge: Site) -> None
         finally:
             is_over.set()
         answers = [answer for one in seen for answer in one.result()]
+    assert any(answer.body == b"withdrawn" for _, answer in answers), "the file was there, too"
     late = [answer for asked_at, answer in answers if asked_at > gone + BOUND]
     assert any(b"withdrawn" in answer.body for _, answer in answers)
     assert {answer.status for answer in late} == {200, 404}

@@ -128,7 +128,11 @@ def _shares(per_status: Mapping[str, int]) -> Iterator[dict[str, Any]]:
 def _calls(config: Config) -> list[dict[str, str]]:
     """The API calls to offer: a name, a path, and which fields it takes."""
     markets, documents = router.public_paths(config)
-    named = [{"name": path.rsplit("/", 1)[-1], "path": path, "takes": ""} for path in documents]
+    root = f"{markets.removesuffix(keys.MARKETS)}{contract.API_VERSION}/"
+    named = [
+        {"name": path.removeprefix(f"{markets}/").removeprefix(root) or "index", "path": path, "takes": ""}
+        for path in documents
+    ]
     return [
         {"name": "list of markets", "path": markets, "takes": "list"},
         {"name": "one market", "path": markets, "takes": "market"},

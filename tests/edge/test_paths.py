@@ -1,0 +1,76 @@
+"""Which paths lead to documents and files to take away: the router's rule, and the pattern that nginx matches."""
+
+import re
+from typing import Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generator.api import keys
+from generator.config.downloads import Changes, Dumps, Feeds
+from generator.config.settings import Config
+from generator.edge import paths, router
+from tests.support.engines import NOWHERE, in_quickjs
+
+EVERYTHING: Final = Config(dumps=Dumps(parquet=True))
+#: Names of files and documents below the API's root, with all their parts, and others that are nearly the same.
+_FOLDERS: Final = [
+    "dumps/", "dumps/markets/", "changes/", "history/", "dumps/history/", "dumps/fills/", "state=archive/",
+    "state=open/", "month=2026-10/", "month=0000-99/", "month=2026-1/", "part=07/", "part=7/", "part=007/", "part=0a/",
+    "feeds/", "v1/", "/", "../", "%2f", "*", "0",
+]  # fmt: skip
+_FILES: Final = [
+    *("0123456789abcdef" * 2, "0" * 31, "0" * 33, "A" * 32, "g" * 32, "*"),
+    *("new", "head", "index", "llms", "openapi", "build"),
+]
+_NAMES: Final = st.builds(
+    lambda folders, file, end: "".join([*folders, file, end]),
+    st.lists(st.sampled_from(_FOLDERS), max_size=4),
+    st.sampled_from(_FILES),
+    st.sampled_from([".ndjson.gz", ".parquet", ".atom", ".json", ".txt", ".gz", ".ndjson", "", "/", ".parquet/", "\n"]),
+)
+
+
+@settings(deadline=None, max_examples=12)
+@given(st.lists(_NAMES, min_size=50, max_size=50))
+def test_the_router_takes_the_names_of_files_that_the_pattern_takes(names: list[str]) -> None:
+    whole = [
+        f"dumps/{table}/{one}/{'0a' * 16}.parquet"
+        for table in ("history", "fills")
+        for one in ("state=archive/month=2026-10", "state=open/part=07")
+    ]
+    names = [*names, *whole, f"dumps/markets/{'0a' * 16}.parquet", f"changes/{'0a' * 16}.ndjson.gz"]
+    results = in_quickjs(router.render(EVERYTHING), [("GET", f"/v1/{name}", "") for name in names], NOWHERE)
+    documents = paths.documents(EVERYTHING)
+    for name, result in zip(names, results, strict=True):
+        is_file = re.fullmatch(paths.pattern(EVERYTHING), name) is not None
+        wanted = f"v1/{name}" if is_file else documents.get(name)
+        assert result.get("key") == wanted, name
+        assert not is_file or keys.is_download(f"v1/{name}")
+    assert sum("key" in result for result in results) >= len(whole)
+
+
+@pytest.mark.parametrize(
+    ("config", "routed"),
+    [
+        (EVERYTHING, "head steps dump parquet feed"),
+        (Config(), "head steps dump feed"),
+        (Config(changes=Changes(enabled=False)), "dump feed"),
+        (Config(dumps=Dumps(ndjson=False, parquet=True)), "feed"),
+        (Config(feeds=Feeds(enabled=False)), "head steps dump"),
+    ],
+)
+def test_only_what_the_settings_switch_on_is_routed(config: Config, routed: str) -> None:
+    name = "0" * 32
+    named = {
+        "head": keys.head(keys.CHANGES),
+        "steps": f"v1/changes/{name}.ndjson.gz",
+        "dump": f"v1/dumps/markets/{name}.ndjson.gz",
+        "parquet": f"v1/dumps/fills/state=open/part=00/{name}.parquet",
+        "feed": keys.feed("resolved", "json"),
+    }
+    results = in_quickjs(router.render(config), [("GET", f"/{key}", "") for key in named.values()], NOWHERE)
+    found = [what for what, result in zip(named, results, strict=True) if "key" in result]
+    assert " ".join(found) == routed
+    assert {result.get("status", 404) for result in results} == {404}
