@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import json
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from http.client import HTTPConnection
 from typing import Final
@@ -229,7 +229,7 @@ RULES: Final = (
 
 def wrong(edge: Site) -> list[str]:
     """What the tests above find wrong."""
-    checks = {
+    checks: dict[str, Callable[[], None]] = {
         "whole": lambda: test_a_file_is_sent_as_it_is(edge, NDJSON),
         "range": lambda: test_a_range_is_a_part_of_the_file(edge, "bytes=0-9", 0, 10),
         "outside": lambda: test_a_range_outside_the_file_is_a_416_in_json(edge, f"bytes={SIZE}-"),
