@@ -84,7 +84,7 @@ OWNERS: Final[Mapping[str, set[str]]] = {
 #: Packages and modules that do no I/O and use neither clock nor randomness: results depend on arguments alone.
 PURE: Final = {
     "api", "downloads", "feeds", "markets", "search", "errors", "findings", "wording",
-    "builder.artifacts", "builder.guards", "builder.inspection.excerpts",
+    "builder.artifacts", "builder.guards", "builder.inspection.downloads", "builder.inspection.excerpts",
     "builder.notices", "builder.search_index", "cost.estimate", "demo.texts", "edge.cloudflare", "edge.cloudfront",
     "edge.nginx", "edge.packing", "edge.paths", "edge.responses", "publish.plan", "publish.record", "publish.reindex",
     "source.grouping", "source.relations", "source.schema_check",

@@ -11,6 +11,7 @@ from generator.builder import changes, collecting, disk_space, executors, guards
 from generator.builder.collecting import Collected
 from generator.builder.guards import BuildOverrides
 from generator.builder.inspection import pages as inspection
+from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.last_details import LastDetails, Sample
 from generator.builder.notices import Remark
@@ -243,6 +244,7 @@ class _Run:
     def put_inspection(self, excerpts: Excerpts) -> None:
         """Update the pages for people. They show the saved report, whichever build wrote it."""
         report = json.loads(self.folder.read(files.REPORT) or b"{}")
-        for name, body in inspection.render(self.config, report, excerpts):
+        downloads = Downloads.read(self.folder.read)
+        for name, body in inspection.render(self.config, report, excerpts, downloads):
             if self.folder.put(name, body):
                 self.folder.move(name)

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from generator.api import contract, keys
 from generator.api.openapi import document as openapi
+from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
 from generator.config.settings import Config
 from generator.edge import router, templates
@@ -30,25 +31,33 @@ SHOWN: Final = 200
 _FIRST: Final = 20
 #: Limits whose first pages are linked.
 _LINKED: Final = (contract.LIMIT_MIN, 5, contract.LIMIT_DEFAULT, 50, contract.LIMIT_MAX)
+_DOCUMENTS: Final = {
+    "openapi.json": keys.OPENAPI, "build.json": keys.BUILD, "index.json": keys.SITE_INDEX, "llms.txt": keys.LLMS,
+    "snapshot": keys.SNAPSHOT,
+}  # fmt: skip
 _SCRIPTS: Final = ("start", "find", "chart", "market", "calls")
 _RELATIONS: Final = ("markets", "fx_members", "orders", "fills", "probabilities")
 
 
-def render(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> Iterator[tuple[str, bytes]]:
+def render(
+    config: Config, report: Mapping[str, Any], excerpts: Excerpts, downloads: Downloads
+) -> Iterator[tuple[str, bytes]]:
     """Every file with its bytes; `report` is the content of report.json."""
-    yield files.INSPECTION, _page(config, report, excerpts).encode()
+    yield files.INSPECTION, _page(config, report, excerpts, downloads).encode()
     yield files.DOCUMENTATION, _documentation(config).encode()
     for name in files.PAGES:
         if name.startswith(files.VENDOR):
             yield name, templates.plain(name).encode()
 
 
-def _page(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> str:
+def _page(config: Config, report: Mapping[str, Any], excerpts: Excerpts, downloads: Downloads) -> str:
     style, script = templates.plain("inspection/page.css"), _script()
     policy = _policy(f"script-src {_hash(script)}", f"style-src {_hash(style)}", "connect-src 'self'")
     code = {"policy": policy, "style": style, "script": script}
     data = {"settings": _json(_settings(config, report)), "data": excerpts.encoded().decode()}
-    return templates.rendered("inspection/page.html.j2", code | data | _texts(config, report, excerpts))
+    return templates.rendered(
+        "inspection/page.html.j2", code | data | _texts(config, report, excerpts) | downloads.texts(config)
+    )
 
 
 def _texts(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> dict[str, Any]:
@@ -70,7 +79,7 @@ def _texts(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> dic
         "first": excerpts.first(_FIRST),
         "list_groups": list(_by_status(lists)),
         "relations": {name: relations[name] for name in _RELATIONS if relations[name]},
-        "documents": {"openapi.json": keys.OPENAPI, "build.json": keys.BUILD, "snapshot": keys.SNAPSHOT}.items(),
+        "documents": _DOCUMENTS.items(),
         "documentation": files.DOCUMENTATION,
         "detail": keys.detail,
         "details_folder": keys.DETAILS,

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, expect
 
 from generator.api import contract, keys
 from generator.builder.inspection import pages as inspection
+from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.report import Report
 from generator.markets.catalog import Catalog
@@ -331,7 +332,7 @@ def report_page(folder: Path, **report: Any) -> str:
     made = Report(as_of="2026-01-31T12:00:00.000Z", built=1, hidden=3).content()
     made |= report
     excerpts = Excerpts(Catalog([public_market()], as_of=made["asOf"], hidden=3))
-    for name, body in inspection.render(make_config(folder), made, excerpts):
+    for name, body in inspection.render(make_config(folder), made, excerpts, Downloads(None, None)):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(body)
     return (folder / files.INSPECTION).as_uri()

@@ -16,6 +16,7 @@ from generator import __version__
 from generator.api import contract, keys
 from generator.api.openapi import document as openapi
 from generator.builder.inspection import pages as inspection
+from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.report import Report
 from generator.builder.report_file import Withdrawal
@@ -65,7 +66,8 @@ def pages(tmp_path: Path, config: Config | None = None, **report: Any) -> dict[s
     """The pages of one market, with additional fields in the report."""
     made = Report(as_of=NOW, source="sqlite:///markets.db", built=1)
     excerpts = Excerpts(Catalog([public_market()], as_of=NOW, hidden=0))
-    rendered = inspection.render(config or make_config(tmp_path), {**made.content(), **report}, excerpts)
+    nothing = Downloads(None, None)
+    rendered = inspection.render(config or make_config(tmp_path), {**made.content(), **report}, excerpts, nothing)
     return {name: body.decode() for name, body in rendered}
 
 
@@ -93,6 +95,35 @@ def test_the_page_says_what_the_search_index_takes(tmp_path: Path) -> None:
     assert "The search index has 12,345 words in 57 objects of 1.5 MB, the largest of 64.0 kB." in text
     assert "Generations take 0 Bytes and the search index 1.5 MB of the 476.0 MB of the whole build" in text
     assert "search-index" not in pages(tmp_path)[names.INSPECTION]
+
+
+def test_the_page_leads_to_every_file_to_take_away_and_to_the_feeds(
+    tmp_path: Path, database: sqlite3.Connection
+) -> None:
+    insert_market(database)
+    for volume in (1.0, 2_000.0):
+        database.execute("UPDATE markets SET volume = ?", [volume])
+        build_now(make_config(tmp_path))
+    output = tmp_path / "output"
+    page = (output / names.INSPECTION).read_text()
+    links = {str(dict(attributes).get("href")) for tag, attributes in Elements(page).tags if tag == "a"}
+    offered = {link for link in links if link.startswith((f"{keys.FEEDS}/", *map(keys.list_prefix, keys.DOWNLOADS)))}
+    (dump,) = json.loads((output / keys.head(keys.DUMPS)).read_bytes())["markets"]
+    (step,) = json.loads((output / keys.head(keys.CHANGES)).read_bytes())["steps"]
+    feeds = {keys.feed(name, form) for name in ("new", "resolved") for form in ("json", "atom")}
+    files_ = {keys.chunk(keys.DUMPS, dump["name"]), keys.chunk(keys.CHANGES, step["name"])}
+    assert offered == feeds | files_ | {*map(keys.head, keys.DOWNLOADS)}
+    assert all((output / link).is_file() for link in offered)
+    text = " ".join(re.sub(r"<[^>]+>", "", page).split())
+    assert f"The dump holds the 1 market that lists hold, as of {NOW[:10]} {NOW[11:16]} UTC." in text
+    assert "The change feed is at serial 2 of session" in text
+
+
+def test_the_page_names_no_downloads_where_there_are_none(tmp_path: Path) -> None:
+    page = pages(tmp_path, make_config(tmp_path, feeds__enabled=False))[names.INSPECTION]
+    assert "No dump is published" in page
+    assert "change feed" not in page
+    assert "Feeds of" not in page
 
 
 # ── when they are written ─────────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,69 @@
+"""What the inspection page shows of dumps, change feed and feeds: their files and where they lie. Pure."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from generator.api import feeds, keys
+from generator.api.downloads import ChangesHead, DumpHead, PartitionFile
+from generator.config.settings import Config
+
+
+class File(NamedTuple):
+    """A file to take away: what it holds, its address relative to the page, and its size in bytes."""
+
+    label: str
+    href: str
+    size: int
+
+
+class Downloads(NamedTuple):
+    """The heads as they are published; None for what is not."""
+
+    dump: DumpHead | None
+    changes: ChangesHead | None
+
+    @classmethod
+    def read(cls, read: Callable[[str], bytes | None]) -> "Downloads":
+        """Read them from an output folder."""
+        dump, changes = (read(keys.head(name)) for name in keys.DOWNLOADS)
+        return cls(
+            dump=DumpHead.model_validate_json(dump) if dump else None,
+            changes=ChangesHead.model_validate_json(changes) if changes else None,
+        )
+
+    def texts(self, config: Config) -> dict[str, Any]:
+        """The values of the page's template."""
+        return {
+            "dump": self.dump,
+            "change_feed": self.changes,
+            "files_of_markets": [*self._markets()],
+            "files_of_tables": [*self._tables()],
+            "steps": [*self._steps()][::-1],
+            "heads": {name: keys.head(name) for name, head in zip(keys.DOWNLOADS, self, strict=True) if head},
+            "feeds": [*_feeds()] if config.feeds.enabled else [],
+        }
+
+    def _markets(self) -> Iterable[File]:
+        for file in self.dump.markets if self.dump else ():
+            name = "NDJSON, gzip" if file.format == "ndjson" else "Parquet"
+            yield File(f"All markets, {name}", keys.chunk(keys.DUMPS, file.name), file.size)
+
+    def _tables(self) -> Iterable[File]:
+        tables = {"Histories": self.dump.history, "Fills": self.dump.fills} if self.dump else {}
+        for title, files in tables.items():
+            for file in files or ():
+                yield File(f"{title} of {_markets_of(file)}", keys.chunk(keys.DUMPS, file.name), file.size)
+
+    def _steps(self) -> Iterable[tuple[int, int, str, str, int]]:
+        for step in self.changes.steps if self.changes else ():
+            yield step.from_, step.to, step.as_of, keys.chunk(keys.CHANGES, step.name), step.size
+
+
+def _markets_of(file: PartitionFile) -> str:
+    return f"markets that ended in {file.month}" if file.month else f"open markets, part {file.part}"
+
+
+def _feeds() -> Iterable[tuple[str, list[tuple[str, str]]]]:
+    forms = {"JSON Feed": "json", "Atom": "atom"}
+    for name in feeds.FEED_NAMES:
+        yield name, [(form, keys.feed(name, extension)) for form, extension in forms.items()]
