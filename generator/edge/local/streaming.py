@@ -23,7 +23,7 @@ class UnsatisfiableError(Exception):
     """The range lies outside the file; `headers` tell its size."""
 
     def __init__(self, size: int) -> None:
-        super().__init__(f"no such range in {size} bytes")
+        super().__init__(f"no such range in a file of size {size}")
         self.headers = {"content-range": f"bytes */{size}"}
 
 
