@@ -1,7 +1,7 @@
 """The heads of the downloads: which files a dump consists of, and which steps lead to it. Pure."""
 
-import hashlib
 from datetime import timedelta
+from hashlib import sha256
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, StringConstraints
@@ -13,6 +13,7 @@ from generator.api.forms import Count, Timestamp, Url
 
 #: Part of every session: increase it when lines or steps get another form.
 FORMAT: Final = 1
+SESSION_LENGTH: Final = 32
 #: How long steps are kept at most, by their as-of.
 STEP_LIFETIME: Final = timedelta(days=7)
 
@@ -88,6 +89,15 @@ class ChangesHead(Closed):
     steps: list[Step]
 
 
+def begun(dumped: DumpHead) -> ChangesHead:
+    """The head of a session that begins with this dump: equal dumps as of the same instant begin equal ones."""
+    session = sha256(f"{FORMAT} {dumped.as_of} {dumped.state}".encode()).hexdigest()[:SESSION_LENGTH]
+    return ChangesHead(
+        session=session, serial=1, as_of=dumped.as_of, count=dumped.count, state=dumped.state, dump=dumped.markets[0],
+        steps=[],
+    )  # fmt: skip
+
+
 def names(index: bytes) -> list[str]:
     """The names of the files that an index of a download leads to, in order; raise ValueError if it is none."""
     content = from_json(index)
@@ -103,7 +113,7 @@ def name(content_digest: str, extension: str, folder: str = "") -> str:
 
 def is_named_by(key: str, body: bytes) -> bool:
     """Whether the file with this key can have this body."""
-    return key.rpartition("/")[2].partition(".")[0] == hashlib.sha256(body).hexdigest()[:NAME_LENGTH]
+    return key.rpartition("/")[2].partition(".")[0] == sha256(body).hexdigest()[:NAME_LENGTH]
 
 
 #: Hexadecimal digits of the name of a file.

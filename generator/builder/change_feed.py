@@ -1,19 +1,15 @@
 """Makes the head of the change feed: it goes on where readers are, or begins a new session."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Final
 
-from generator.api import contract, downloads, keys
-from generator.api.downloads import ChangesHead, MarketsFile, Step
+from generator.api import downloads, keys
+from generator.api.downloads import ChangesHead, DumpHead, Step
 from generator.config.settings import Config
 from generator.downloads import steps
-from generator.downloads.segments import Written
 from generator.downloads.steps import WrittenStep
 from generator.tree.folder import Output
-
-_SESSION_LENGTH: Final = 32
 
 
 @dataclass(frozen=True)
@@ -26,8 +22,7 @@ class NewState:
 
     as_of: str
     ids: Collection[str]
-    dump: MarketsFile
-    written: Written
+    dump: DumpHead
     before: str
     step: WrittenStep | None
     has_gone: bool
@@ -40,30 +35,23 @@ class ChangeFeed:
     folder: Output
     config: Config
     state: NewState
-    staged: set[str] = field(default_factory=set)
+    staged: set[str]
 
     def head(self, before: ChangesHead | None) -> ChangesHead:
         """The new head; `before` is the one in place."""
-        state, written = self.state, self.state.written
+        begun, state = downloads.begun(self.state.dump), self.state
         if before is None or not state.before or before.dump.name != state.before:
-            return self._head(_session(self.config.base_url, state.as_of, written.state), 1, state.as_of, [])
+            return begun
         kept = self._kept(before.steps)
-        if before.state == written.state:
-            return self._head(before.session, before.serial, before.as_of, kept)
+        if before.state == begun.state:
+            return self._continued(before, begun, before.serial, kept)
         found = [*kept, self._new(before.serial, state.step)] if state.step else []
-        return self._head(before.session, before.serial + 1, state.as_of, found)
+        return self._continued(before, begun, before.serial + 1, found)
 
-    def _head(self, session: str, serial: int, as_of: str, found: Sequence[Step]) -> ChangesHead:
-        state, written = self.state, self.state.written
-        return ChangesHead(
-            session=session,
-            serial=serial,
-            as_of=as_of,
-            count=written.count,
-            state=written.state,
-            dump=state.dump,
-            steps=steps.retained(found, written.size, state.as_of),
-        )
+    def _continued(self, before: ChangesHead, begun: ChangesHead, serial: int, found: Sequence[Step]) -> ChangesHead:
+        """The head of the session `before`, which has come to the state with which another might have `begun`."""
+        kept = steps.retained(found, begun.dump.size, self.state.as_of)
+        return begun.model_copy(update={"session": before.session, "serial": serial, "steps": kept})
 
     def _new(self, serial: int, written: WrittenStep) -> Step:
         """The step that leads from the serial to the next; its file is staged already."""
@@ -103,9 +91,3 @@ class ChangeFeed:
             self.staged.add(name)
         update = {"name": name, "url": self._url(name), "sha256": digest, "size": len(body)}
         return step.model_copy(update=update)
-
-
-def _session(base_url: str, as_of: str, state: str) -> str:
-    """The name of a session that begins with this state: equal builds begin equal ones."""
-    content = contract.encode([downloads.FORMAT, base_url, as_of, state])
-    return sha256(content).hexdigest()[:_SESSION_LENGTH]

@@ -23,7 +23,7 @@ from generator.downloads.dump import Changed, Markets, Previous
 from generator.downloads.partitions import Member
 from generator.downloads.segments import Written
 from generator.downloads.side_file import SideFile
-from generator.downloads.steps import StepWriter
+from generator.downloads.steps import StepWriter, WrittenStep
 from generator.markets import detail
 from generator.tree import files, staging
 from generator.tree.download import Download
@@ -113,25 +113,17 @@ class _Downloads:
             made = self._write_dump(file, changes)
             step = changes.step.close()
         head, partitions = self._with_parquet(self._dump_head(made.written), changes.gone if made.is_compared else None)
-        ndjson = head.markets[0]
         found = [self._download(keys.DUMPS, head, head.count, head.files())]
-        counts, step_lines = DownloadCounts.of(head), 0
-        if self._config.has_changes:
-            name = self._name_before() if made.is_compared else ""
-            state = NewState(
-                self._listed.as_of, frozenset(self._listed.ids), ndjson, made.written, name, step, bool(changes.gone)
-            )
-            if step:
-                self._stage_file(_STEP, keys.CHANGES, downloads.name(step.sha256, downloads.NDJSON))
-            feed = ChangeFeed(self._folder, self._config, state, self._staged)
-            changes_head = feed.head(_read_head(self._folder, keys.CHANGES, ChangesHead))
-            found.append(self._download(keys.CHANGES, changes_head, len(changes_head.steps), changes_head.steps))
-            counts = counts.with_changes(changes_head)
-            if step and [step.sha256] == [newest.sha256 for newest in changes_head.steps[-1:]]:
-                step_lines = step.count
         kept = {name: parts for name, parts in self._side_file.dumps.items() if name == self._name_before()}
-        segments = {**kept, ndjson.name: made.written.segments}
-        return _Made(found, SideFile(dumps=segments, partitions=partitions), counts, step_lines)
+        side = SideFile(dumps={**kept, head.markets[0].name: made.written.segments}, partitions=partitions)
+        counts = DownloadCounts.of(head)
+        if not self._config.has_changes:
+            return _Made(found, side, counts, 0)
+        before = self._name_before() if made.is_compared else ""
+        feed = self._changes_head(head, before, step, has_gone=bool(changes.gone))
+        found.append(self._download(keys.CHANGES, feed, len(feed.steps), feed.steps))
+        is_kept = step is not None and step.sha256 in [newest.sha256 for newest in feed.steps[-1:]]
+        return _Made(found, side, counts.with_changes(feed), step.count if step and is_kept else 0)
 
     def _with_parquet(self, head: DumpHead, gone: Collection[str] | None) -> tuple[DumpHead, Mapping[str, str]]:
         """The head with Parquet files, if they are wanted, and what stands for their content."""
@@ -142,6 +134,14 @@ class _Downloads:
         found = made.added_to(head, gone)
         before = {file.name for file in self._before.files()} if self._before else set()
         return found, {**{name: known[name] for name in known.keys() & before}, **made.digests}
+
+    def _changes_head(self, head: DumpHead, before: str, step: WrittenStep | None, *, has_gone: bool) -> ChangesHead:
+        """The head of the change feed, whose step was written."""
+        if step:
+            self._stage_file(_STEP, keys.CHANGES, downloads.name(step.sha256, downloads.NDJSON))
+        state = NewState(self._listed.as_of, frozenset(self._listed.ids), head, before, step, has_gone)
+        in_place = _read_head(self._folder, keys.CHANGES, ChangesHead)
+        return ChangeFeed(self._folder, self._config, state, self._staged).head(in_place)
 
     def _download(self, name: str, head: BaseModel, count: int, found: Iterable[DownloadFile]) -> Download:
         return Download(name, contract.encode(head), count, {file.name: file.size for file in found}, self._staged)

@@ -5,13 +5,12 @@ session, and start from the dump.
 """
 
 from collections.abc import Collection, Mapping
-from hashlib import sha256
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from generator.api import contract, downloads, keys
-from generator.api.downloads import ChangesHead, DumpHead
+from generator.api.downloads import DumpHead
 from generator.downloads import dump, side_file
 from generator.downloads.segments import Written
 from generator.downloads.side_file import SideFile
@@ -23,9 +22,7 @@ from generator.tree.list_reader import Read
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Staged, StagedList
 
-Head = TypeVar("Head", bound=BaseModel)
 _DUMP: Final = "dump"
-_SESSION_LENGTH: Final = 32
 
 
 class WithdrawnDownloads:
@@ -50,7 +47,7 @@ class WithdrawnDownloads:
         if not self._ids and not self._is_doubted:
             kept = self._before.downloads.items()
             return tuple(StagedList(name, current, new=None, first_pages=Staged()) for name, current in kept)
-        head = self._head(keys.DUMPS, DumpHead)
+        head = self._head()
         written = self._write_dump(head) if head else None
         if head is None or written is None:
             return ()
@@ -61,15 +58,15 @@ class WithdrawnDownloads:
             staged.add(new.markets[0].name)
         sizes = {file.name: file.size for file in new.files()}
         found = [Download(keys.DUMPS, contract.encode(new), new.count, sizes, staged)]
-        feed = self._head(keys.CHANGES, ChangesHead)
-        if keys.CHANGES in self._before.downloads and feed is not None:
-            found.append(Download(keys.CHANGES, contract.encode(_begun_again(feed, new)), 0, {}, ()))
+        if keys.CHANGES in self._before.downloads:
+            found.append(Download(keys.CHANGES, contract.encode(downloads.begun(new)), 0, {}, ()))
         known = self._before.generations()
         return tuple(staging.stage_generation(self._folder, known, download) for download in found)
 
-    def _head(self, name: str, model: type[Head]) -> Head | None:
+    def _head(self) -> DumpHead | None:
+        """The dump's head; None if it cannot be read."""
         try:
-            return model.model_validate_json(self._read(keys.head(name)) or b"")
+            return DumpHead.model_validate_json(self._read(keys.head(keys.DUMPS)) or b"")
         except ValidationError:
             return None
 
@@ -101,19 +98,3 @@ def _dump_head(before: DumpHead, written: Written, parquet: Mapping[str, Any]) -
 
 def _name(written: Written) -> str:
     return downloads.name(written.sha256, downloads.NDJSON, downloads.MARKETS_FOLDER)
-
-
-def _begun_again(before: ChangesHead, dumped: DumpHead) -> ChangesHead:
-    """The head of a new session, which begins with this dump."""
-    if before.dump == dumped.markets[0] and not before.steps:
-        return before
-    content = contract.encode([before.session, before.serial, dumped.state])
-    return ChangesHead(
-        session=sha256(content).hexdigest()[:_SESSION_LENGTH],
-        serial=1,
-        as_of=before.as_of,
-        count=dumped.count,
-        state=dumped.state,
-        dump=dumped.markets[0],
-        steps=[],
-    )
