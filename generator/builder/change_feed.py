@@ -87,7 +87,8 @@ class ChangeFeed:
             return None
         digest = sha256(body).hexdigest()
         name = downloads.name(digest, downloads.NDJSON)
-        if self.folder.put(keys.chunk(keys.CHANGES, name), body):
+        # Two steps may have the same bytes.
+        if name not in self.staged and self.folder.put(keys.chunk(keys.CHANGES, name), body):
             self.staged.add(name)
         update = {"name": name, "url": self._url(name), "sha256": digest, "size": len(body)}
         return step.model_copy(update=update)

@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 
 import click
 
+from generator.api import keys
 from generator.api.contract import Variant
 from generator.builder.guards import BuildOverrides
 from generator.builder.report import Report
@@ -73,6 +74,17 @@ def build_now(settings: Config, as_of: datetime = AS_OF, *, shrink: bool = False
     """Build in this process."""
     clock = Clock(as_of, is_set=True)
     return build(settings, clock, overrides=BuildOverrides(shrink=shrink, invalid=invalid), progress=Silent())
+
+
+def lasting(found: dict[str, bytes]) -> dict[str, bytes]:
+    """These files, by key, without those that depend on earlier builds: change feed, and heads of the dump."""
+    return {key: body for key, body in found.items() if not tells_of_earlier_builds(key)}
+
+
+def tells_of_earlier_builds(key: str) -> bool:
+    """Whether a fresh build of the same state may make other bytes of the object."""
+    of_dumps = f"{keys.list_prefix(keys.DUMPS)}/"
+    return key.startswith(f"{keys.list_prefix(keys.CHANGES)}/") or (key.startswith(of_dumps) and key.endswith(".json"))
 
 
 def files(output: Path, below: str = "v1") -> dict[str, bytes]:
