@@ -24,7 +24,7 @@ from generator.tree import chunks, layouts, manifest_file, pages
 from generator.tree.manifest import Manifest
 from generator.tree.membership import lists_of
 from tests.support import limits, records
-from tests.support.builds import ROOT, files, lasting
+from tests.support.builds import ROOT, files, lasting, text_of
 from tests.support.campaigns import rounds, sample
 from tests.support.faults import (
     LIMITS_WALKED,
@@ -507,7 +507,7 @@ def test_a_market_that_moved_between_lists_is_withdrawn_from_the_lists_it_left(
     assert finish(reader, walks) == 3
     world.withdraw(6)
     builds.build(later=timedelta(seconds=30))
-    assert all(market_id(6).encode() not in body for body in files(builds.output).values())
+    assert all(market_id(6).encode() not in text_of(key, body) for key, body in files(builds.output).items())
     check_whole(builds.output)
 
 

@@ -57,7 +57,7 @@ def test_a_record_of_an_earlier_release_is_read() -> None:
 
 
 def test_an_earlier_release_can_go_on_from_a_site_without_unfinished_work(site: Site) -> None:
-    site.done("rebuild", "--as-of", hour(1))
+    site.done("rebuild", "--as-of", hour(1), dumps__ndjson="false")
     stored = json.loads(site.stored()[KEY])
     assert stored.keys() == {
         "format", "sequence", "built", "etags", "work", "doomed", "areCachesStale", "probedAt"

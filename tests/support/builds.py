@@ -1,5 +1,6 @@
 """Shared by tests that build: configurations, commands, builds, and the files they leave."""
 
+import gzip
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -74,6 +75,11 @@ def build_now(settings: Config, as_of: datetime = AS_OF, *, shrink: bool = False
     """Build in this process."""
     clock = Clock(as_of, is_set=True)
     return build(settings, clock, overrides=BuildOverrides(shrink=shrink, invalid=invalid), progress=Silent())
+
+
+def text_of(key: str, body: bytes) -> bytes:
+    """What a reader of the object sees: what compressed files hold, too."""
+    return gzip.decompress(body) if key.endswith(".gz") else body
 
 
 def lasting(found: dict[str, bytes]) -> dict[str, bytes]:

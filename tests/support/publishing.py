@@ -23,7 +23,7 @@ from generator.publish.stores.s3_uploads import Uploads
 from generator.publish.stores.store import Store
 from generator.tree.layouts import object_keys
 from tests.support import limits
-from tests.support.builds import files
+from tests.support.builds import files, text_of
 from tests.support.faults import Reader, fast_folder
 from tests.support.rows import create_database, insert_fx_member, insert_market, market_id
 from tests.support.s3.bucket import Conditions, RefusedError
@@ -170,7 +170,9 @@ class Site:
         places = {f"store {key}": body for key, body in self.objects().items()}
         places |= {f"output {key}": body for key, body in self.built().items()} if output else {}
         return sorted(
-            key for key, body in places.items() if any(text in body or text.decode() in key for text in texts)
+            key
+            for key, body in places.items()
+            if any(text in text_of(key, body) or text.decode() in key for text in texts)
         )
 
 

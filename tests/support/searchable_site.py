@@ -14,6 +14,7 @@ from generator.config.settings import Config
 from generator.edge import router
 from generator.tree import chunks
 from generator.tree.layouts import LAYOUTS
+from tests.support.builds import text_of
 from tests.support.publishing import Original, Site, copied, hour, populate, published_once
 from tests.support.rows import market_id
 from tests.support.s3.server import S3Server
@@ -62,7 +63,7 @@ RARE: Final = (
 
 def remains(places: Mapping[str, bytes]) -> set[str]:
     """Which of the rare words are in keys or bodies, in any case."""
-    texts = [f"{key}\n{body.decode()}".lower() for key, body in places.items()]
+    texts = [f"{key}\n{text_of(key, body).decode()}".lower() for key, body in places.items()]
     return {word for word in RARE if any(word in text for text in texts)}
 
 
