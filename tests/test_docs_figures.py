@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 
 from generator.api import contract, cursors, keys, slugs
+from generator.api.feeds import FEED_NAMES, MOST_ENTRIES
 from generator.config import loader
 from generator.cost import estimate, prices
 from generator.cost.estimate import Terms
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.every_limit
 
 API: Final = (ROOT / "docs" / "api.md").read_text("utf-8")
 BUILDS: Final = (ROOT / "docs" / "builds.md").read_text("utf-8")
+FEEDS: Final = (ROOT / "docs" / "feeds.md").read_text("utf-8")
 EXTENDED: Final = (ROOT / "docs" / "extended-variant.md").read_text("utf-8")
 SIZING: Final = (ROOT / "docs" / "sizing.md").read_text("utf-8")
 LAYOUTS: Final = (ROOT / "docs" / "layouts-and-cost.md").read_text("utf-8")
@@ -72,7 +74,11 @@ def test_the_messages_for_cursors_stand_in_the_guide() -> None:
 def test_every_path_is_that_of_the_keys() -> None:
     shown = re.findall(r"^\| `GET /(\S+)` \|", API, re.MULTILINE)
     snapshot = keys.SNAPSHOT.removesuffix(".json")
-    assert shown == [keys.MARKETS, snapshot, f"{keys.MARKETS}/{{marketId}}", keys.BUILD, keys.OPENAPI]
+    others = [f"{contract.API_VERSION}/", keys.feed("new", "json"), *map(keys.head, keys.DOWNLOADS)]
+    assert shown == [keys.MARKETS, snapshot, f"{keys.MARKETS}/{{marketId}}", keys.BUILD, keys.OPENAPI, *others]
+    of_feeds = re.findall(r"`GET /(\S+)` \|", FEEDS)
+    assert f"the first {MOST_ENTRIES} markets" in FEEDS
+    assert of_feeds == [keys.feed(name, form) for name in FEED_NAMES for form in ("json", "atom")]
 
 
 def test_a_cursor_is_cut_as_described() -> None:
