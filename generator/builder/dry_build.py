@@ -22,6 +22,7 @@ from generator.config.settings import Config
 from generator.cost import estimate, sizes
 from generator.cost.estimate import Cost
 from generator.cost.sizes import Change, Site
+from generator.downloads import partitions
 from generator.markets.catalog import Catalog, Market
 from generator.markets.detail import Detail
 from generator.markets.quarantine import Quarantine
@@ -178,7 +179,9 @@ class _Details:
         market, body = read.market, read.body()
         is_changed = self._count.add(body, *keys.details(market.id, market.slug))
         if self._meter and market.fx_family_member is None:
-            self._meter.add(market.id, body, is_new=not self._before.get(market.id), is_changed=is_changed)
+            partition = partitions.partition(market.status, market.resolved_at or market.close_time, market.id)
+            is_new = not self._before.get(market.id)
+            self._meter.add(market.id, body, partition, is_new=is_new, is_changed=is_changed)
         self.remarks += remarks
         self._prices |= {fill.price is not None for fill in read.recent_fills}
         if self.missing:

@@ -1,6 +1,6 @@
 """What a dry build would make of dump and change feed: made a group of markets at a time, measured and discarded."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from generator.api import contract, downloads, keys
 from generator.api.downloads import ChangesHead, DownloadFile, DumpHead, MarketsFile, Step
+from generator.builder.dry_parquet import ParquetMeter
 from generator.config.settings import Config
 from generator.cost.sizes import NO_DOWNLOADS, Downloads
 from generator.downloads import segments, steps
@@ -70,13 +71,18 @@ class Meter:
     _lines: list[bytes] = field(default_factory=list)
     _dump: GzipWriter = field(default_factory=partial(GzipWriter, len))
     _step: StepWriter = field(init=False)
+    _parquet: ParquetMeter | None = None
 
     def __post_init__(self) -> None:
         self._step = StepWriter(len, self.last.dump.markets[0].size if self.last.dump else None)
+        if self.config.has_parquet:
+            self._parquet = ParquetMeter(self.config.variant, self.last.dump)
 
-    def add(self, market_id: str, body: bytes, *, is_new: bool, is_changed: bool) -> None:
-        """Add a market with this detail; it is not in the last dump if it `is_new`."""
+    def add(self, market_id: str, body: bytes, partition: str, *, is_new: bool, is_changed: bool) -> None:
+        """Add a market with this detail, whose history belongs to the partition; it `is_new` in the dump."""
         line = detail.market_object(body)
+        if self._parquet:
+            self._parquet.add(partition, body, is_changed=is_changed)
         if (is_new or is_changed) and self.last.dump:
             before = None if is_new else self.last.read(keys.detail(market_id))
             change = Changed(market_id, before and detail.market_object(before), line)
@@ -94,18 +100,19 @@ class Meter:
                 self._step.add(Changed(market_id, b"", None))
         self._flush()
         dump = self._dump_head(self._dump.close(), as_of)
-        size = dump.markets[0].size
-        weight = _weight(dump, dump.markets)
-        new = NO_DOWNLOADS if dump == self.last.dump else weight
+        if self._parquet:
+            dump = self._parquet.added_to(dump, as_of)
+        size, daily = dump.markets[0].size, _of_files([*(dump.history or ()), *(dump.fills or ())])
+        weight = _weight(dump, dump.files())
+        new = _new(dump, dump.files(), self.last.dump, self.last.dump.files() if self.last.dump else [])
         if not self.config.has_changes:
-            return Measured(Downloads(weight, size), new, 0)
+            return Measured(Downloads(weight, size, daily=daily), new, 0)
         changes = self._changes_head(dump, self._step.close(), as_of)
         of_steps = sum(step.size for step in changes.steps)
-        downloads = Downloads(weight + _weight(changes, changes.steps), size, len(changes.steps), of_steps)
-        before = self.last.changes
-        made = [step for step in changes.steps if before is None or step not in before.steps]
-        new += NO_DOWNLOADS if changes == before else _weight(changes, made)
-        return Measured(downloads, new, sum(step.size for step in made))
+        site = Downloads(weight + _weight(changes, changes.steps), size, len(changes.steps), of_steps, daily)
+        before = self.last.changes.steps if self.last.changes else []
+        new += _new(changes, changes.steps, self.last.changes, before)
+        return Measured(site, new, sum(step.size for step in changes.steps if step not in before))
 
     def _flush(self) -> None:
         if self._ids:
@@ -148,7 +155,16 @@ def _head(read: Read, name: str, model: type[Head]) -> Head | None:
         return None
 
 
-def _weight(head: BaseModel, files: Collection[DownloadFile]) -> Weight:
+def _new(head: BaseModel, files: Iterable[DownloadFile], last: BaseModel | None, before: Sequence[object]) -> Weight:
+    """What is new of a download, if it had this head `last`, and these files."""
+    return NO_DOWNLOADS if head == last else _weight(head, [file for file in files if file not in before])
+
+
+def _weight(head: BaseModel, files: Sequence[DownloadFile]) -> Weight:
     """The weight of a generation with these files: an index says what its head says."""
     size = len(contract.encode(head))
-    return Weight(len(files) + 1, sum(file.size for file in files) + size, 1, size)
+    return _of_files(files) + Weight(1, size, 1, size)
+
+
+def _of_files(files: Sequence[DownloadFile]) -> Weight:
+    return Weight(len(files), sum(file.size for file in files), 0, 0)

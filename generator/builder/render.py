@@ -20,7 +20,7 @@ from generator.progress import Progress, Stopwatch
 from generator.source.address import shape
 from generator.tree import membership, staging
 from generator.tree.folder import Output
-from generator.tree.generation import ItemList
+from generator.tree.generation import ItemList, Weight
 from generator.tree.manifest import Manifest
 from generator.tree.membership import Membership, Memberships
 from generator.tree.staging import Rendered, Staged, StagedList
@@ -182,7 +182,8 @@ def _site(lists: Sequence[ItemList], rendered: Rendered, made: StagedDownloads) 
     first_pages = sum(staged_list.first_pages.size for staged_list in rendered.lists)
     size = rendered.staged.size - first_pages - index.mutable_bytes - weight.mutable_bytes
     counts = made.counts or DownloadCounts()
-    downloads = Downloads(weight, counts.ndjson_bytes, counts.steps, counts.steps_bytes)
+    daily = Weight(counts.history_files, counts.history_bytes, 0, 0)
+    downloads = Downloads(weight, counts.ndjson_bytes, counts.steps, counts.steps_bytes, daily)
     return replace(Site.of(lists, objects, size, index), downloads=downloads)
 
 

@@ -68,13 +68,14 @@ class SearchCounts(StoredModel):
 class DownloadCounts(StoredModel):
     """Dump and change feed: the markets of the dump, the bytes of its files, and the retained steps.
 
-    `history_bytes` are those of histories and fills. Without a change feed, `session` is empty.
+    `history_files` and `history_bytes` are those of histories and fills. Without a change feed, `session` is empty.
     """
 
     as_of: str = ""
     markets: int = 0
     ndjson_bytes: int = 0
     parquet_bytes: int = 0
+    history_files: int = 0
     history_bytes: int = 0
     session: str = ""
     serial: int = 0
@@ -84,13 +85,15 @@ class DownloadCounts(StoredModel):
     @classmethod
     def of(cls, head: DumpHead) -> "DownloadCounts":
         """Count a dump."""
+        histories = [*(head.history or ()), *(head.fills or ())]
         by_format = {file.format: file.size for file in head.markets}
         return cls(
             as_of=head.as_of,
             markets=head.count,
             ndjson_bytes=by_format["ndjson"],
             parquet_bytes=by_format.get("parquet", 0),
-            history_bytes=sum(file.size for file in (*(head.history or ()), *(head.fills or ()))),
+            history_files=len(histories),
+            history_bytes=sum(file.size for file in histories),
         )
 
     def with_changes(self, head: ChangesHead) -> "DownloadCounts":

@@ -191,7 +191,7 @@ def _moved(mean: float, seen: float, weight: float) -> float:
 
 
 def _cost(layout: str, site: Site, basis: Basis, terms: Terms) -> LayoutCost:
-    worst = _load(layout, site, sizes.everything(site))
+    worst = _worst(layout, site, terms.schedule)
     load = _expected(basis.loads.get(layout), worst, basis.minutes, terms.schedule)
     count, size = site.total(layout)
     steps, steps_bytes = site.downloads.kept(load.step_bytes, terms.most_steps)
@@ -205,6 +205,19 @@ def _cost(layout: str, site: Site, basis: Basis, terms: Terms) -> LayoutCost:
         puts_per_publish=puts,
         puts_per_month=round(puts * terms.publishes_per_month),
         usd_per_month=_prices(puts * terms.publishes_per_month, stored, terms.prices.places),
+    )
+
+
+def _worst(layout: str, site: Site, schedule: int) -> Load:
+    """The load of a build that replaces everything, of which `daily` objects are replaced by one build a day."""
+    load, daily = _load(layout, site, sizes.everything(site)), site.downloads.daily
+    spared = 1 - min(1, schedule / _MINUTES_PER_DAY)
+    return load.model_copy(
+        update={
+            "puts": load.puts - spared * daily.objects,
+            "retired_objects": load.retired_objects - spared * daily.objects,
+            "retired_bytes": load.retired_bytes - spared * daily.bytes,
+        }
     )
 
 

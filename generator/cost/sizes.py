@@ -27,12 +27,16 @@ class ListSize:
 
 @dataclass(frozen=True, slots=True)
 class Downloads:
-    """The dump and the change feed: all their objects, the bytes of one dump, and the retained steps among them."""
+    """The dump and the change feed: all their objects, the bytes of one dump, and the retained steps among them.
+
+    `daily` are the objects that are made once a day at most: histories and fills.
+    """
 
     weight: Weight = NO_DOWNLOADS
     dump_bytes: int = 0
     steps: int = 0
     steps_bytes: int = 0
+    daily: Weight = NO_DOWNLOADS
 
     def without_steps(self) -> Weight:
         """All objects but steps."""

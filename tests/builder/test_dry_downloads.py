@@ -15,6 +15,7 @@ from tests.downloads import states
 from tests.downloads.states import IDS, State, histories
 from tests.support.builds import make_config
 
+PARTITION = "state=open/part=07"
 FIRST, SECOND = "2026-01-31T12:00:00.000Z", "2026-01-31T13:00:00.000Z"
 
 
@@ -26,7 +27,9 @@ def body(line: bytes) -> bytes:
 def measure(config: Config, last: LastDownloads, before: State, now: State) -> Measured:
     meter = Meter(config, last)
     for market_id, line in now.items():
-        meter.add(market_id, body(line), is_new=market_id not in before, is_changed=before.get(market_id) != line)
+        meter.add(
+            market_id, body(line), PARTITION, is_new=market_id not in before, is_changed=before.get(market_id) != line
+        )
     return meter.measured(before.keys() - now.keys(), SECOND)
 
 
@@ -86,7 +89,7 @@ def test_nothing_is_new_if_no_market_changed_whatever_else_did(config: Config) -
     assert measured.site.weight.objects == 5
     changed_elsewhere = Meter(config, left_of(config, state))
     for market_id, line in state.items():
-        changed_elsewhere.add(market_id, body(line), is_new=False, is_changed=True)
+        changed_elsewhere.add(market_id, body(line), PARTITION, is_new=False, is_changed=True)
     assert changed_elsewhere.measured([], SECOND) == measured
 
 

@@ -200,6 +200,7 @@ def test_a_build_reports_dump_and_change_feed_and_the_step_that_it_made(
         "markets": 3,
         "ndjsonBytes": stored[keys.DUMPS] - first["downloads"]["ndjsonBytes"],
         "parquetBytes": 0,
+        "historyFiles": 0,
         "historyBytes": 0,
         "session": first["downloads"]["session"],
         "serial": 2,
