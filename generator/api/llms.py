@@ -1,10 +1,13 @@
 """`llms.txt`: the API on one screen, as plain text, for programs that read documentation and people in a hurry."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from generator.api import contract, feeds, site_index
 from generator.api.openapi.descriptions import span
 from generator.config.settings import Config
+
+_FEEDS: Final[Mapping[feeds.FeedName, str]] = {"new": "new markets", "resolved": "resolved markets"}
 
 
 def text(config: Config) -> str:
@@ -34,7 +37,7 @@ def _requests(config: Config) -> Iterator[str]:
     if index.changes:
         yield f"- {index.changes}: names the steps that bring such a file up to date"
     for feed in index.feeds or ():
-        yield f"- {feed.json_feed}: the latest {feeds.MOST_ENTRIES} {feed.name} markets (JSON Feed)"
+        yield f"- {feed.json_feed}: {_FEEDS[feed.name]}, latest first (JSON Feed)"
         yield f"- {feed.atom}: the same as Atom"
 
 

@@ -106,7 +106,7 @@ def _feed() -> Json:
         "required": True,
         "description": "Which markets.",
         "schema": ref("FeedName"),
-        "examples": {name: {"summary": f"The {name} markets", "value": name} for name in feeds.FEED_NAMES},
+        "examples": {name: {"summary": f"The feed `{name}`", "value": name} for name in feeds.FEED_NAMES},
     }
 
 
