@@ -13,10 +13,11 @@ import pytest
 
 from clients import follow_changes
 from generator.api import keys
+from tests.support import parquet
 from tests.support.campaigns import rounds
 from tests.support.change_feed import HEAD, Answer, serving
 from tests.support.publishing import EVERY, Site
-from tests.support.rows import insert_market, market_id
+from tests.support.rows import insert_market, insert_point, market_id
 from tests.support.s3.behaviour import Fault
 from tests.support.s3.wire import Request
 
@@ -99,13 +100,25 @@ class Followed:
         head = json.loads(self.site.read(HEAD.removeprefix("/")) or b"")
         assert hashlib.sha256(file.read_bytes()).hexdigest() == head["state"]
         listed = {json.loads(line)["id"] for line in lines}
+        self.check_parquet(listed)
         for step in head["steps"]:
             body = gzip.decompress(self.site.read(f"v1/changes/{step['name']}") or b"")
             assert not [one for one in self._ids() if one.encode() in body and one not in listed]
 
+    def check_parquet(self, listed: set[str]) -> None:
+        """The Parquet file has just the markets that are listed, and no other file has any that is not."""
+        held = {key: parquet.owners(body) for key, body in self.site.objects().items() if key.endswith(".parquet")}
+        head = json.loads(self.site.read(keys.head(keys.DUMPS)) or b"")
+        newest = [keys.chunk(keys.DUMPS, file["name"]) for file in head["markets"] if file["format"] == "parquet"]
+        assert [held[key] for key in newest] == [listed]
+        assert {key: ids - listed for key, ids in held.items() if ids - listed} == {}
+
 
 @pytest.fixture
 def followed(site: Site, tmp_path: Path) -> Iterator[Followed]:
+    for number in EVERY:
+        insert_point(site.database, "2024-01-10 00:00:00.000000", market_id=market_id(number))
+    site.settings["dumps.parquet"] = "true"
     with reading(site) as url:
         yield Followed(site, url, tmp_path)
 

@@ -172,6 +172,7 @@ def test_a_market_that_is_no_longer_listed_leaves_its_files_at_once(
     assert f"history/state=archive/month={ENDED[1]}" not in folders(tomorrow)
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("lost", ["file", "damaged", "side file"])
 def test_what_was_lost_is_made_again(settings: Config, database: sqlite3.Connection, lost: str) -> None:
     lost_file = next(file for file in built(settings).files() if file.name.startswith("history/state=archive"))

@@ -84,6 +84,7 @@ def test_without_the_extra_a_takedown_deletes_all_parquet_files_and_says_so(
     assert set[str]().union(*in_files(filed.objects()).values()) == LISTED - {market_id(1)}
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("damage", [lambda _: b"", lambda body: bytes(len(body))], ids=["empty", "zeroes"])
 def test_a_file_that_cannot_be_read_ends_those_of_its_kind(filed: Site, damage: Callable[[bytes], bytes]) -> None:
     key = next(key for key in sorted(filed.objects()) if folder_of(key).startswith("history/state=archive"))

@@ -16,6 +16,7 @@ from generator.builder.run import Clock, build
 from generator.cli.main import main
 from generator.config import loader
 from generator.config.settings import Config
+from tests.support import parquet
 
 ROOT: Final = Path(__file__).parents[2]
 AS_OF: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -79,6 +80,8 @@ def build_now(settings: Config, as_of: datetime = AS_OF, *, shrink: bool = False
 
 def text_of(key: str, body: bytes) -> bytes:
     """What a reader of the object sees: what compressed files hold, too."""
+    if key.endswith(".parquet"):
+        return repr(parquet.rows(body)).encode()
     return gzip.decompress(body) if key.endswith(".gz") else body
 
 
