@@ -89,6 +89,31 @@ def test_it_begins_with_the_dump_and_goes_on_with_steps(follower: Follower) -> N
     assert follower.dumps() == 0
 
 
+def test_steps_since_the_last_run_are_merged(follower: Follower) -> None:
+    """The newest value of each property, whichever step has it."""
+    follower.succeeds()
+    for prob, volume in [("0.2", "1e22"), ("0.3", "1e22"), ("0.3", "5")]:
+        values = [("question", '"Snow?"'), ("prob", prob), ("volume", volume)]
+        follower.site.move(FIRST | {IDS[3]: states.line(IDS[3], values)})
+    assert "1 markets new or changed, 0 gone" in follower.succeeds()
+    assert len(follower.site.asked) == 4
+
+
+def test_who_reads_the_file_meanwhile_reads_a_whole_one(follower: Follower) -> None:
+    follower.succeeds()
+    follower.site.move(SECOND)
+    with follower.path.open("rb") as reading:
+        follower.succeeds()
+        assert reading.read() == states.text(FIRST)
+
+
+def test_a_file_that_is_too_long_is_not_read_to_its_end(site: Site) -> None:
+    wrong = {**site.head["dump"], "size": 10}
+    with pytest.raises(follow_changes.StartAgainError, match="longer"):
+        next(follow_changes.lines_of(wrong, 9))
+    assert next(follow_changes.lines_of(site.head["dump"], 9)) in states.text(FIRST)
+
+
 @settings(max_examples=rounds(12, 400))
 @given(history=states.histories)
 def test_dump_and_steps_make_the_newest_dump_from_every_serial(history: list[State]) -> None:
@@ -195,8 +220,8 @@ def _path_of_step(site: Site) -> str:
         (_goes_back, "no steps lead from serial 9 to 1"),
         (_removes_a_step, "answers 404"),
         (_damages_a_step, "is damaged"),
-        (_lengthens_a_step, "size or digest"),
-        (_puts_another_step_in_its_place, "size or digest"),
+        (_lengthens_a_step, "is longer than the head says"),
+        (_puts_another_step_in_its_place, "digest differs"),
         (_makes_an_error_in_a_step, "another digest"),
     ],
 )

@@ -103,6 +103,12 @@ def test_a_market_with_other_properties_is_gone_and_new(after: list[tuple[str, s
     assert steps.applied({ONE: before}, body or b"") == {ONE: states.line(ONE, after)}
 
 
+def test_a_market_that_is_too_deep_to_compare_is_gone_and_new() -> None:
+    before, after = (states.line(ONE, [("tags", value)]) for value in ("[[1],2]", "[[1],3]"))
+    body = states.step([Changed(ONE, before, after)])
+    assert _lines(body)[1:] == [after.decode()]
+
+
 def test_there_is_no_step_when_nothing_changed() -> None:
     pieces = list[bytes]()
     assert steps.StepWriter(pieces.append).close() is None
@@ -144,6 +150,11 @@ def test_a_step_without_what_is_withdrawn_is_unchanged_where_it_has_none_of_it()
     assert [*segments.lines([emptied])] == [f'{{"gone":"{hashlib.sha256(TWO.encode()).hexdigest()}"}}'.encode()]
     only = states.step([Changed(ONE, None, states.line(ONE, []))])
     assert [*segments.lines([steps.without(only or b"", ())])] == []
+
+
+def test_what_is_no_step_is_refused() -> None:
+    with pytest.raises(ValueError, match="id of a market"):
+        steps.without(gzip.compress(b'{"question":"Snow?"}\n'), IDS)
 
 
 def test_a_damaged_step_is_refused() -> None:
