@@ -3,11 +3,12 @@
 import json
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from generator.api import keys
+from generator.publish.withdrawn_parquet import WithdrawnParquet
 from tests.support.builds import files
 from tests.support.parquet import owners, rows
 from tests.support.publishing import EVERY, FX, OPEN, RESOLVED, Site, hour
@@ -94,3 +95,22 @@ def test_a_file_that_cannot_be_read_ends_those_of_its_kind(filed: Site, damage: 
     assert "Parquet files" in result.stderr
     assert {*head_of(filed.objects())} == {"asOf", "count", "state", "markets"}
     assert [*in_files(filed.objects()).values()] == [LISTED - {market_id(1)}]
+
+
+#: Rules by what they say, each with a function that does without.
+RULES: Final[dict[str, tuple[str, Any]]] = {
+    "files that hold the market are written again": ("_file", lambda _, file: file),
+    "what nobody can look into goes": ("_without", lambda _, files: [*files]),
+}
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("rule", RULES)
+def test_without_a_rule_a_test_fails(filed: Site, monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
+    monkeypatch.setattr(WithdrawnParquet, *RULES[rule])
+    tests: dict[str, Callable[[], None]] = {
+        "_file": lambda: test_a_takedown_rewrites_just_the_files_that_hold_the_market(filed, 1),
+        "_without": lambda: test_without_the_extra_a_takedown_deletes_all_parquet_files_and_says_so(filed, monkeypatch),
+    }
+    with pytest.raises(AssertionError):
+        tests[RULES[rule][0]]()
