@@ -1,14 +1,16 @@
-"""CloudFront's scripts lose what only people read, and nothing else."""
+"""CloudFront's scripts and stack lose what only people read, and nothing else."""
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import pytest
+import yaml
 
 from generator.config.settings import Config
 from generator.edge import templates
 from generator.edge.compaction import compact
+from generator.edge.packing import packed
 from tests.support.builds import VARIANTS
 from tests.support.cloudfront import AWKWARD, rendered
 
@@ -59,3 +61,27 @@ def test_no_script_loses_a_token_or_needs_the_end_of_a_line(monkeypatch: pytest.
         for line, following in zip(lines, [*lines[1:], "}"], strict=True):
             assert line.endswith(_ENDS) or following[0] in "?:.}&|+", line
             assert not re.search(r"""`|[=(,]\s*/[^/]*(?:['"]|//)""", line), f"{line} is not understood"
+
+
+def test_a_packed_document_is_the_same_on_fewer_lines() -> None:
+    literal = "d:\n  e: |\n    five: '5'  # six\n"
+    text = f"# Stays.\n#\na:\n  # Goes.\n  b: [1, 'two: 2', !Ref x]\n  c: >-\n    three\n    four\n{literal}"
+    assert packed(text) == f"# Stays.\n#\na: {{b: [1, 'two: 2', !Ref 'x'], c: three four}}\n{literal}"
+    assert packed(packed(text)) == packed(text)
+
+
+def test_a_packed_stack_says_what_it_said_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = AWKWARD.model_copy(update={"variant": "extended", "layout": "chunks"})
+    found = rendered(config)["template.yaml"]
+    monkeypatch.setitem(templates._ENVIRONMENT.filters, "packed", str)  # noqa: SLF001 - to see both texts
+    whole = rendered(config)["template.yaml"]
+    assert len(found) < len(whole)
+    nodes = [yaml.compose(text, yaml.SafeLoader) for text in (found, whole)]
+    assert values(nodes[0]) == values(nodes[1])
+
+
+def values(node: Any) -> Any:
+    """Tags and texts of a document, whatever it looks like."""
+    if isinstance(node, tuple | list):
+        return [values(one) for one in node]
+    return (node.tag, values(node.value)) if isinstance(node, yaml.Node) else node

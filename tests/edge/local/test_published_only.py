@@ -11,6 +11,7 @@ from generator.edge import responses
 from generator.tree import files
 from tests.support.servers import Client, connected
 from tests.support.serving import MARKETS, Served, exchange, served
+from tests.support.waiting import wait_until
 
 ESCAPES: Final = (
     *("/../manifest.json", "/v1/../manifest.json", "/v1/public/markets/../../../manifest.json", "/manifest.json"),
@@ -160,3 +161,19 @@ def test_the_name_in_the_request_line_counts_before_the_header(server: Served) -
 def test_nothing_else_is_below_the_pages(client: Client, name: str) -> None:
     answer = client.send("GET", f"/inspect/{name}")
     assert (answer.status, json.loads(answer.body)) == (404, {"error": "not found"})
+
+
+def test_files_to_take_away_are_read_at_their_own_address_only_and_never_through_a_link(folder: Path) -> None:
+    (real,) = (folder / "output" / "v1" / "dumps" / "markets").glob("*.ndjson.gz")
+    key = real.relative_to(folder / "output").as_posix()
+    linked = real.with_name(f"{'0' * 32}.ndjson.gz")
+    (folder / "secret.gz").write_bytes(b"secret")
+    linked.symlink_to(folder / "secret.gz")
+    with served(folder) as server, connected(server.port) as client:
+        shown = client.send("GET", f"/inspect/{key}")
+        assert (shown.status, shown.headers["location"]) == (302, f"/{key}")
+        assert client.send("GET", f"/{key}").body == real.read_bytes()
+        assert client.send("GET", f"/v1/dumps/markets/{linked.name}").status == 404
+        assert client.send("GET", f"/{key}", Range="bytes=0-9").status == 206
+        wait_until(lambda: f"GET /{key} status=206 bytes=10 " in server.logged())
+    assert f"GET /{key} status=200 bytes={real.stat().st_size} " in server.logged()
