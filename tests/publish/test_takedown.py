@@ -198,6 +198,23 @@ def test_a_market_disappears_from_the_feeds_and_their_other_entries_stay(site: S
     assert site.traces(1) == []
 
 
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize(
+    ("kept_by", "broken"),
+    [
+        ("generator.feeds.json_feed.without", lambda feed, _: feed),
+        ("generator.publish.withdrawal._Withdrawal._feed", lambda *_: ()),
+        ("generator.publish.withdrawal.FEED_NAMES", ("resolved",)),
+    ],
+)
+def test_a_takedown_that_forgets_a_feed_is_noticed(
+    site: Site, monkeypatch: pytest.MonkeyPatch, kept_by: str, broken: object
+) -> None:
+    monkeypatch.setattr(kept_by, broken)
+    with pytest.raises(AssertionError):
+        test_a_market_disappears_from_the_feeds_and_their_other_entries_stay(site)
+
+
 def test_guards_do_not_apply(site: Site) -> None:
     gone = [market_id(number) for number in (1, 2, 3, CLOSED, FX)]
     site.done("takedown", *gone, guards__max_shrink="0")
