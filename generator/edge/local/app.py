@@ -189,7 +189,7 @@ class LocalEdge:
             # Too large to be read here.
             return _Response(status=HTTPStatus.FOUND, headers={"location": f"{self._root}/{name}"})
         if name not in files.PAGES:
-            body, content_type = self._read(name) if _KEY.fullmatch(name) else None, keys.CONTENT_TYPE
+            body, content_type = self._read(name) if _KEY.fullmatch(name) else None, keys.content_type(name)
         elif (self._output / name).is_file():
             body = (self._output / name).read_bytes()
         else:

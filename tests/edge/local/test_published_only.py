@@ -109,6 +109,9 @@ def test_what_the_pages_link_to_is_below_them_as_it_is_on_disk(server: Served, c
         (f"{files.RENDERER}.LICENSE.txt", "text/plain; charset=utf-8"),
         (first, keys.CONTENT_TYPE),
         (keys.OPENAPI, keys.CONTENT_TYPE),
+        (keys.LLMS, keys.CONTENT_TYPES[".txt"]),
+        (keys.feed("new", "json"), keys.FEED_TYPE),
+        (keys.feed("new", "atom"), keys.CONTENT_TYPES[".atom"]),
     ):
         answer = client.send("GET", f"/inspect/{name}")
         assert (answer.status, answer.headers["content-type"]) == (200, content_type)
