@@ -97,6 +97,20 @@ def test_a_file_that_cannot_be_read_ends_those_of_its_kind(filed: Site, damage: 
     assert [*in_files(filed.objects()).values()] == [LISTED - {market_id(1)}]
 
 
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("damage", [None, b"torn"], ids=["lost", "torn"])
+def test_verify_puts_a_file_again(filed: Site, damage: bytes | None) -> None:
+    before = filed.objects()
+    for key in (key for key in before if key.endswith(".parquet")):
+        if damage is None:
+            filed.remove(key)
+        else:
+            filed.put(key, damage)
+    filed.done("publish", "--verify")
+    assert in_files(filed.objects()) == in_files(before)
+    filed.check()
+
+
 #: Rules by what they say, each with a function that does without.
 RULES: Final[dict[str, tuple[str, Any]]] = {
     "files that hold the market are written again": ("_file", lambda _, file: file),
