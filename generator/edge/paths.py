@@ -5,13 +5,12 @@ from typing import Final
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
+from generator.api.downloads import NAME_LENGTH
+from generator.api.feeds import FEED_NAMES
 from generator.config.settings import Config
 
 #: What every key begins with.
 ROOT: Final = f"{API_VERSION}/"
-#: How many hexadecimal digits name a file.
-DIGEST_LENGTH: Final = 32
-_FEEDS: Final = ("new", "resolved")
 _FEED_TYPES: Final = ("atom", "json")
 _NDJSON: Final = ".ndjson.gz"
 _PARQUET: Final = ".parquet"
@@ -28,7 +27,7 @@ def documents(config: Config) -> Mapping[str, str]:
 
 def _mutable(config: Config) -> Iterator[str]:
     if config.feeds.enabled:
-        yield from (keys.feed(name, extension) for name in _FEEDS for extension in _FEED_TYPES)
+        yield from (keys.feed(name, extension) for name in FEED_NAMES for extension in _FEED_TYPES)
     if config.dumps.ndjson:
         yield keys.head(keys.DUMPS)
     if config.has_changes:
@@ -51,7 +50,7 @@ def shapes(config: Config) -> list[str]:
 
 def pattern(config: Config) -> str:
     """A regular expression for the same, without anchors and groups; nginx's and Python's."""
-    digits = {"0": "[0-9]", "*": f"[0-9a-f]{{{DIGEST_LENGTH}}}", ".": r"\."}
+    digits = {"0": "[0-9]", "*": f"[0-9a-f]{{{NAME_LENGTH}}}", ".": r"\."}
     return "|".join("".join(digits.get(letter, letter) for letter in shape) for shape in shapes(config))
 
 

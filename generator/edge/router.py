@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from generator.api import contract, cursors, keys, slugs, times
+from generator.api import contract, cursors, downloads, keys, slugs, times
 from generator.config.settings import Config
 from generator.edge import paths, responses, templates
 from generator.search import buckets, folding, numbers, words
@@ -150,7 +150,7 @@ def _path_values(config: Config) -> dict[str, Any]:
         "documents": dict(_documents(config)),
         "shapes": shapes,
         "longest_folder": max(map(len, shapes), default=0),
-        "file_digest_length": paths.DIGEST_LENGTH,
+        "file_digest_length": downloads.NAME_LENGTH,
     }
 
 
