@@ -414,7 +414,7 @@ def check_whole_generation(output: Path, list_name: str) -> str:
 # ── private files ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-PRIVATE = ("report.json", "index.html", "blocked.json", "details.json")
+PRIVATE = ("report.json", "index.html", "blocked.json", "details.json", "dumps.json")
 
 
 def modes(output: Path) -> dict[str, int]:

@@ -9,7 +9,7 @@ import pytest
 from generator.api import cursors, keys
 from generator.tree.manifest import Manifest
 from tests.acceptance.extended.site import ELECTIONS, POLITICS, Site, home, walk
-from tests.support.builds import AS_OF, EXTENDED, build_now, files
+from tests.support.builds import AS_OF, EXTENDED, build_now, files, lasting
 from tests.support.commands import run
 from tests.support.faults import check_whole
 from tests.support.rows import insert_category, insert_market, market_id
@@ -143,12 +143,12 @@ def test_a_site_can_change_its_variant_and_back(site: Site) -> None:
     insert_market(site.connection, slug="rain")
     insert_category(site.connection, "weather")
     site.build(variant="core")
-    first = files(site.output)
+    first = lasting(files(site.output))
     site.build()
     assert site.by_slug("rain")
     site.build(variant="core")
     build_now(site.settings(variant="core"), AS_OF + timedelta(days=1))
-    again = files(site.output)
+    again = lasting(files(site.output))
     assert [key for key in again.keys() | first.keys() if again.get(key) != first.get(key)] == [keys.BUILD]
     check_whole(site.output)
 
