@@ -119,6 +119,7 @@ def test_upgrading_and_going_back(operator: Operator) -> None:
     )
     assert version.startswith("public-markets, version ")
     assert [line for line in dry_run.splitlines() if line.startswith(("upload", "delete"))] == [
+        "upload v1/llms.txt: changed",
         "upload v1/openapi.json: changed",
         "upload v1/build.json: changed",
     ]

@@ -23,7 +23,7 @@ from generator.publish.run import Publication, refuse_other_site
 from generator.publish.stores.requests import explaining_outage
 from generator.publish.stores.store import DryRun, Store
 from generator.source.address import shape
-from generator.tree import files
+from generator.tree import download, files
 from generator.tree.blocklist import KEY
 from generator.tree.folder import Output, locked
 
@@ -79,4 +79,5 @@ def _scratch_folder(settings: Config, target: Store, lifted: LiftedGuards) -> It
             # The estimate of a build starts from the last report.
             if report := folder.read(files.REPORT):
                 scratch.save(files.REPORT, report)
+            download.begin_with(folder, scratch)
             yield scratch, blocked.ids()

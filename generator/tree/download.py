@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping
 
 from generator.api import keys
-from generator.tree import layouts
+from generator.tree import files, layouts
+from generator.tree.folder import Output
 from generator.tree.generation import Stage, StagedGeneration
 
 
@@ -40,3 +41,21 @@ class Download:
         places = (*(keys.chunk(self.list_name, name) for name in self._staged), *indexes)
         written = sum(self._sizes[name] for name in self._staged) + len(indexes) * len(self._head)
         return StagedGeneration(places, len(places), written, sum(self._sizes.values()) + len(self._head))
+
+
+def begin_with(source: Output, target: Output) -> None:
+    """Copy the downloads of a folder into a new one, so that a build there goes on from them."""
+    built = source.manifest()
+    if built is None or not built.downloads:
+        return
+    generations = (key for name, current in built.downloads.items() for key in layouts.object_keys(name, current))
+    heads = [keys.head(name) for name in built.downloads]
+    for key in (*generations, *heads):
+        if (body := source.read(key)) is not None and target.put(key, body):
+            target.move(key)
+    if parts := source.read(files.DUMP_PARTS):
+        target.save(files.DUMP_PARTS, parts)
+    # Nothing else is there, so nothing else counts as built.
+    objects = {key: built.objects[key] for key in heads if key in built.objects}
+    only = built.emptied().model_copy(update={"downloads": built.downloads, "objects": objects})
+    target.save(files.MANIFEST, only.encoded())
