@@ -10,7 +10,7 @@ from typing import Protocol, Self
 
 from generator.errors import OutputError
 from generator.publish import blocklist as store_blocklist
-from generator.publish import guards, withdrawal
+from generator.publish import endings, guards, withdrawal
 from generator.publish.lease import Lease
 from generator.publish.stores.store import Store
 from generator.tree import blocklist, staging
@@ -38,6 +38,10 @@ class Content(Protocol):
     def problems(self) -> tuple[str, ...]:
         """What could not be read, as messages."""
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What taking markets out ended."""
+
     def without(self, ids: frozenset[str]) -> "Content":
         """Take markets out."""
 
@@ -55,6 +59,7 @@ class BuiltFolder:
     lifetime: timedelta
     remaining: frozenset[str] = frozenset()
     problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def opened(cls, folder: Output, shape: Mapping[str, str], lifetime: timedelta) -> Self:
@@ -65,8 +70,8 @@ class BuiltFolder:
         """Take markets out, as the next build would."""
         if not ids & self.built.markets.keys():
             return self
-        withdrawal.from_folder(self.folder, ids, self.lifetime)
-        return self.opened(self.folder, self.shape, self.lifetime)
+        ended = withdrawal.from_folder(self.folder, ids, self.lifetime)
+        return replace(self.opened(self.folder, self.shape, self.lifetime), warnings=(*self.warnings, *ended))
 
     def recovered(self, doubted: frozenset[str]) -> Self:  # noqa: ARG002 - the protocol's
         """Hold these objects, too; the folder of a build holds every one."""
@@ -102,7 +107,7 @@ class StoredSite:
     """What a store holds itself; `folder` receives what changes when markets are taken out.
 
     `gone` are the markets taken out so far: the store may show them still. `doubted` are objects that are not those of
-    the record. `problems` says what could not be read.
+    the record. `problems` says what could not be read, `warnings` what ended.
     """
 
     store: Store
@@ -113,6 +118,7 @@ class StoredSite:
     gone: frozenset[str] = frozenset()
     doubted: frozenset[str] = frozenset()
     problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def remaining(self) -> frozenset[str]:
@@ -130,7 +136,8 @@ class StoredSite:
         built = self.folder.manifest()
         if built is None:
             raise OutputError(f"{self.folder.path('')}: another process deletes files there; stop it, then run again")
-        return replace(self, built=built, gone=gone, problems=problems)
+        ended = dict.fromkeys([*self.warnings, *endings.found(published.built, built)])
+        return replace(self, built=built, gone=gone, problems=problems, warnings=(*ended,))
 
     def recovered(self, doubted: frozenset[str]) -> Self:
         """Hold these objects, too: as they are in the store, lists as readers find them."""

@@ -159,6 +159,7 @@ class Publisher:
         plan = self._carry_out(plan)
         while (amended := self._amended(plan)) is not None:
             plan = self._carry_out(amended)
+        self.tally.warnings += self.content.warnings
         try:
             self._finish(plan)
         except PublicMarketsError:

@@ -20,7 +20,7 @@ from generator.config.settings import Config
 from generator.errors import BusyError, OutputError, StoreError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
-from generator.publish import guards, invalidation, record, store_checks, withdrawal, withdrawn_parquet
+from generator.publish import guards, invalidation, record, store_checks, withdrawal
 from generator.publish.apply import Tally
 from generator.publish.audit import stray_details
 from generator.publish.content import StoredSite
@@ -39,16 +39,6 @@ Result = TypeVar("Result")
 
 #: Seconds between two attempts at a store or folder that another run holds.
 _RETRY_S: Final = 0.5
-
-_SEARCH_ENDED: Final = (
-    "deleted the search index: it could not be read, or a publish was killed while it replaced lists; until you run "
-    "`public-markets rebuild`, every `q` gets a 400"
-)
-
-_PARQUET_ENDED: Final = (
-    "deleted Parquet files of the dump: they could not be read without the extra, or were missing or damaged; install "
-    "it with pip install 'public-markets[parquet]', and the next `public-markets rebuild` makes them again"
-)
 
 #: Shows the operator a line.
 Notify = Callable[[str], None]
@@ -138,10 +128,6 @@ class _PublishedSite:
         publisher = Publisher(self._target, stored.without(ids), self._progress, blocked=blocked)
         publisher.publish(publisher.plan())
         _require_readable(publisher.content.problems)
-        if published.built.search and publisher.content.built.search is None:
-            publisher.tally.warnings.append(_SEARCH_ENDED)
-        if withdrawn_parquet.lost(published.built, publisher.content.built):
-            publisher.tally.warnings.append(_PARQUET_ENDED)
         return publisher.tally
 
     def _withdraw_unrecorded(self, blocked: frozenset[str]) -> None:
@@ -202,8 +188,8 @@ def from_folder(config: Config, request: Request, notify: Notify, stored: Change
         copy = blocklist.load(folder)
         change = request.enforced_on(copy, stored) if stored else request.applied_to(copy)
         folder.save(blocklist.KEY, change.after.encoded())
-        if withdrawal.from_folder(folder, change.after.ids(), config.cursor.lifetime):
-            notify(f"{config.output}: {_PARQUET_ENDED}")
+        for warning in withdrawal.from_folder(folder, change.after.ids(), config.cursor.lifetime):
+            notify(f"{config.output}: {warning}")
     return change
 
 

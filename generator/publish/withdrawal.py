@@ -18,7 +18,7 @@ from generator.api.feeds import FEED_NAMES, Feed, FeedName
 from generator.api.openapi.schemas import BuildRecord
 from generator.errors import OutputError
 from generator.feeds import atom, json_feed
-from generator.publish import reindex, withdrawn_parquet
+from generator.publish import endings, reindex
 from generator.publish.record import Published
 from generator.publish.stores.requests import etags_of, parallel_map, with_retries
 from generator.publish.stores.store import Store
@@ -39,11 +39,11 @@ _JSON: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 _INDEXED: Final = frozenset(LISTS.values())
 
 
-def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> bool:
-    """Remove the markets from a folder, as the next build would; return whether this ended Parquet files."""
+def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tuple[str, ...]:
+    """Remove the markets from a folder, as the next build would; return what this ended, as warnings."""
     before = folder.manifest()
     if before is None or not before.markets.keys() & ids:
-        return False
+        return ()
     # It quotes the markets; the next build makes it again.
     folder.discard_key(files.INSPECTION)
     # A killed build leaves objects that the manifest does not describe.
@@ -53,7 +53,7 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> bo
     for problem in withdrawal.problems:
         raise OutputError(problem)
     staging.place(folder, before, rendered, lifetime)
-    return withdrawn_parquet.lost(before, rendered.manifest)
+    return (*endings.found(before, rendered.manifest),)
 
 
 @dataclass(frozen=True)

@@ -72,8 +72,9 @@ class WithdrawnDownloads:
 
     def _write_dump(self, head: DumpHead) -> Written | None:
         """Write the dump without the markets; None if it cannot be read."""
-        body = self._read(keys.chunk(keys.DUMPS, head.markets[0].name))
-        if body is None:
+        name = head.markets[0].name
+        body = self._read(keys.chunk(keys.DUMPS, name))
+        if body is None or not downloads.is_named_by(name, body):
             return None
         try:
             with self._folder.scratch_file(_DUMP) as file:

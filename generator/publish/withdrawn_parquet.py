@@ -12,7 +12,6 @@ from generator.downloads import parquet
 from generator.errors import ConfigError
 from generator.tree.folder import Output
 from generator.tree.list_reader import Read
-from generator.tree.manifest import Manifest
 
 File = TypeVar("File", bound=DownloadFile)
 
@@ -68,13 +67,3 @@ class WithdrawnParquet:
             self.staged.add(name)
         url = file.url.removesuffix(file.name) + name
         return file.model_copy(update={"name": name, "url": url, "sha256": written.sha256, "size": written.size})
-
-
-def lost(before: Manifest, after: Manifest) -> bool:
-    """Whether a withdrawal ended Parquet files of some kind."""
-    return bool(_kinds(before) - _kinds(after))
-
-
-def _kinds(built: Manifest) -> set[str]:
-    dump = built.downloads.get(keys.DUMPS)
-    return {name.partition("/")[0] for name in (dump.chunks if dump else ()) if name.endswith(_ENDING)}
