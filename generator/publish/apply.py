@@ -1,6 +1,8 @@
 """Carries out the steps of a plan: many requests at once, each under the lease, every answer checked."""
 
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, groupby, islice
@@ -23,6 +25,9 @@ Result = TypeVar("Result")
 
 #: Attempts at an object that others keep replacing.
 _ATTEMPTS: Final = 5
+#: Bytes of a file to take away that is uploaded alone, or many would be in memory at once and share the line until a
+#: request takes too long.
+_LARGE: Final = 1 << 20
 
 
 @dataclass
@@ -47,6 +52,7 @@ class Applier:
     folder: Output
     progress: Progress
     tally: Tally
+    _alone: threading.Lock = field(default_factory=threading.Lock)
 
     def withdraw(self, plan: Plan, blocked: Collection[str]) -> None:
         """Delete the details of withdrawn markets, before anything else; those of `blocked` ones may not exist."""
@@ -101,11 +107,22 @@ class Applier:
 
     def _put_immutable(self, of: tuple[GenerationStep, str]) -> tuple[str, int]:
         step, key = of
-        body = self.folder.body(key)
-        if not layouts.is_intact(step.list_name, step.entry, key, body):
-            raise self._altered(key)
-        put_until_answered(self.store, key, body, If.ALWAYS, self.lease.require_valid)
-        return step.list_name, len(body)
+        with self._turn(step, key):
+            body = self.folder.body(key)
+            if not layouts.is_intact(step.list_name, step.entry, key, body):
+                raise self._altered(key)
+            put_until_answered(self.store, key, body, If.ALWAYS, self.lease.require_valid)
+            return step.list_name, len(body)
+
+    @contextmanager
+    def _turn(self, step: GenerationStep, key: str) -> Iterator[None]:
+        """Wait for other large files, if this is one."""
+        if step.list_name not in keys.DOWNLOADS or self.folder.weight([key])[1] < _LARGE:
+            yield
+            return
+        with self._alone:
+            self.lease.renew_if_needed()  # the thread that renews it may be waiting for the last of them
+            yield
 
     def _altered(self, place: str) -> OutputError:
         return OutputError(f"{self.folder.path(place)}: altered since it was built; build into a new folder")

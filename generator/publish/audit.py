@@ -127,7 +127,8 @@ def _is_whole(store: Store, folder: Output, pair: tuple[str, str], entry: Curren
     stored = [found[key] for key in wanted if key in found]
     if len(stored) != len(wanted) or sum(listed.size for listed in stored) != entry.bytes:
         return False
-    return all(parallel_map(partial(_is_as_built, store, folder), stored, store.parallel))
+    threads = 1 if pair[0] in keys.DOWNLOADS else store.parallel  # large files are not in memory together
+    return all(parallel_map(partial(_is_as_built, store, folder), stored, threads))
 
 
 def _is_as_built(store: Store, folder: Output, listed: Listed) -> bool:

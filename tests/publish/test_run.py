@@ -4,13 +4,17 @@ import json
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 
 from generator.api import keys
+from generator.publish import apply
 from generator.publish.apply import Tally
 from generator.publish.run import Outcome
 from generator.publish.stores.directory import Directory
+from generator.publish.stores.s3 import Bucket
+from generator.publish.stores.store import Condition
 from tests.support.builds import ROOT, files
 from tests.support.publishing import EVERY, FIRST, FX, OPEN, Site, Walk, copy_output, hour, tamper, walk
 from tests.support.rows import insert_fx_member, insert_market, market_id
@@ -309,6 +313,28 @@ def test_two_prefixes_of_a_bucket_are_two_sites(site: Site) -> None:
     other = {key.removeprefix("other/place/"): body for key, (body, _) in site.server.objects().items()}
     assert {key: body for key, body in other.items() if key.startswith("v1/")} == site.objects()
     site.check()
+
+
+def test_large_files_are_uploaded_one_at_a_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them at once would be in memory, and share the line until none is done in time."""
+    put, at_once, most = Bucket.put, set[str](), 0
+
+    def slowly(bucket: Bucket, key: str, body: bytes, condition: Condition) -> str:
+        nonlocal most
+        if key.endswith(".parquet"):
+            at_once.add(key)
+            time.sleep(0.01)
+            most = max(most, len(at_once))
+            at_once.remove(key)
+        return put(bucket, key, body, condition)
+
+    monkeypatch.setattr(Bucket, "put", slowly)
+    site.done("rebuild", "--as-of", hour(1), dumps__parquet="true")
+    assert most > 1
+    most = 0
+    monkeypatch.setattr(apply, "_LARGE", 1)
+    site.done("publish", dumps__parquet="true", publish__target="s3://markets/another/")
+    assert most == 1
 
 
 def test_a_foreign_change_of_an_object_is_overwritten_and_the_store_audited(site: Site) -> None:
