@@ -1,158 +1,180 @@
 """Whoever follows the change feed of a site has what the site has, whatever happens to it."""
 
-import gzip
-import hashlib
-import json
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
-from clients import follow_changes
-from generator.api import keys
-from tests.support import parquet
 from tests.support.campaigns import rounds
-from tests.support.change_feed import HEAD, Answer, serving
+from tests.support.followed import Followed, reading
 from tests.support.publishing import EVERY, Site
-from tests.support.rows import insert_market, insert_point, market_id
-from tests.support.s3.behaviour import Fault
-from tests.support.s3.wire import Request
+from tests.support.rows import insert_point, market_id
 
-#: Of the site; what is published is served elsewhere.
-_BASE_URL: Final = b"http://127.0.0.1:8000"
-_LAYOUTS: Final = ("pages", "chunks")
-
-
-class Followed:
-    """A site that changes at random, with followers that read it now and then."""
-
-    def __init__(self, site: Site, url: str, folder: Path) -> None:
-        self.site, self.url, self.folder = site, url, folder
-        self.draw = random.Random(19)  # noqa: S311 - nothing here is secret
-        self.minute = self.kills = 0
-        self.known = set(EVERY)
-        self.hidden = set[int]()
-        self.blocked = set[int]()
-
-    def change(self) -> None:
-        """Change some markets, add one, and hide or show one."""
-        for number in self.draw.sample(sorted(self.known), self.draw.randint(0, 3)):
-            self.site.edit(number, prob=self.draw.choice([0.1, 1e-7, 0.25]), volume=self.draw.choice([1e22, 0.1, 12.5]))
-        if self.draw.random() < 0.4:
-            number = max(self.known) + 100
-            self.known.add(number)
-            insert_market(self.site.database, number, close_time="9999-01-01 00:00:00.000000")
-        if self.draw.random() < 0.4:
-            number = self.draw.choice(sorted(self.known))
-            self.hidden ^= {number}
-            self.site.edit(number, approval="pending" if number in self.hidden else "approved")
-
-    def publish(self, *, kill: bool) -> None:
-        """Build and publish in either layout; a kill leaves it half done."""
-        self.minute += 1
-        command = ("rebuild", "--as-of", f"2024-02-01T{self.minute // 60:02}:{self.minute % 60:02}:00Z")
-        options = ("--allow-shrink", "--allow-cost")
-        layout = self.draw.choice([*_LAYOUTS, "chunks", "chunks"])
-        if not kill:
-            self.site.done(*command, *options, layout=layout)
-            return
-        left = self.draw.randint(3, 60)
-
-        def strike(_: Request) -> Fault | None:
-            """Refuse everything after some requests: that leaves what a kill leaves, and nothing is tried again."""
-            nonlocal left
-            left -= 1
-            return Fault(403, "AccessDenied") if left < 0 else None
-
-        self.site.server.before = strike
-        self.kills += self.site.run(*command, *options, layout=layout).exit_code != 0
-        self.site.server.before = None
-        self.site.server.behaviour.clock_offset_s += 3_600
-
-    def take_down(self) -> None:
-        number = self.draw.choice(sorted(self.known - self.blocked - {1}))
-        self.blocked.add(number)
-        self.site.done("takedown", market_id(number))
-
-    def listed(self) -> bytes:
-        """What the dump must hold, by the details that are published."""
-        details = (json.loads(self.site.read(keys.detail(one)) or b"null") for one in self._ids())
-        found = {detail["market"]["id"]: detail["market"] for detail in details if detail}
-        return json.dumps([found[one] for one in sorted(found) if found[one]["fxFamilyMember"] is None]).encode()
-
-    def _ids(self) -> list[str]:
-        return [market_id(number) for number in self.known]
-
-    def follow(self, follower: str) -> Path:
-        """Bring a follower's file up to date."""
-        file = self.folder / follower
-        assert follow_changes.main([self.url + HEAD, str(file)]) == 0
-        return file
-
-    def check(self, follower: str) -> None:
-        """A follower has what the site has, and no step names what is not listed."""
-        file = self.follow(follower)
-        lines = file.read_bytes().splitlines()
-        assert json.dumps([json.loads(line) for line in lines]).encode() == self.listed()
-        head = json.loads(self.site.read(HEAD.removeprefix("/")) or b"")
-        assert hashlib.sha256(file.read_bytes()).hexdigest() == head["state"]
-        listed = {json.loads(line)["id"] for line in lines}
-        self.check_parquet(listed)
-        for step in head["steps"]:
-            body = gzip.decompress(self.site.read(f"v1/changes/{step['name']}") or b"")
-            assert not [one for one in self._ids() if one.encode() in body and one not in listed]
-
-    def check_parquet(self, listed: set[str]) -> None:
-        """The Parquet file has just the markets that are listed, and no other file has any that is not."""
-        held = {key: parquet.owners(body) for key, body in self.site.objects().items() if key.endswith(".parquet")}
-        head = json.loads(self.site.read(keys.head(keys.DUMPS)) or b"")
-        newest = [keys.chunk(keys.DUMPS, file["name"]) for file in head["markets"] if file["format"] == "parquet"]
-        assert [held[key] for key in newest] == [listed]
-        assert {key: ids - listed for key, ids in held.items() if ids - listed} == {}
+#: Seconds after which the campaign has seen enough.
+_LONG_ENOUGH_S: Final = rounds(20.0, 600.0)
 
 
 @pytest.fixture
 def followed(site: Site, tmp_path: Path) -> Iterator[Followed]:
+    site.settings["dumps.parquet"] = "true"
     for number in EVERY:
         insert_point(site.database, "2024-01-10 00:00:00.000000", market_id=market_id(number))
-    site.settings["dumps.parquet"] = "true"
     with reading(site) as url:
-        yield Followed(site, url, tmp_path)
+        copies = tmp_path / "copies"
+        copies.mkdir()
+        yield Followed(site, url, copies, random.Random(19))  # noqa: S311 - nothing here is secret
 
 
-@contextmanager
-def reading(site: Site) -> Iterator[str]:
-    """Serve what is published; yields the address."""
-
-    class Objects(dict[str, Answer]):
-        def get(self, path: str, default: Any = None) -> Any:
-            body = site.read(path.removeprefix("/"))
-            return default if body is None else Answer(body.replace(_BASE_URL, server.url.encode()))
-
-    with serving() as server:
-        server.answers = Objects()
-        yield server.url
+# ── what may happen ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_follower_has_what_the_site_has_after_builds_kills_withdrawals_takedowns_and_moves(
-    followed: Followed, capsys: pytest.CaptureFixture[str]
-) -> None:
-    said = ""
-    for number in range(rounds(4, 200)):
-        followed.change()
-        if number % 3 == 1:
-            followed.publish(kill=True)
+def publishes(followed: Followed) -> None:
+    followed.publish()
+
+
+def publishes_after_some_builds(followed: Followed) -> None:
+    for _ in range(followed.draw.randint(1, 3)):
+        followed.edit()
+        followed.build()
+    followed.publish_built()
+
+
+def is_killed(followed: Followed) -> None:
+    """Once or twice, at any write of build or publish."""
+    for _ in range(followed.draw.randint(1, 2)):
+        followed.kill(followed.draw.randint(0, followed.draw.choice([20, 100, 400])))
+        followed.check()
+        followed.follow("often.ndjson")
+        followed.edit()
+    followed.publish()
+
+
+def takes_down(followed: Followed) -> None:
+    followed.take_down(followed.any_shown())
+
+
+def is_killed_taking_down(followed: Followed) -> None:
+    number = followed.any_shown()
+    followed.kill(followed.draw.randint(0, 60), "takedown", market_id(number))
+    followed.check()
+    followed.follow("often.ndjson")
+    followed.take_down(number)
+
+
+def takes_no_longer_down(followed: Followed) -> None:
+    if followed.blocked:
+        followed.take_down(followed.draw.choice(sorted(followed.blocked)), undo=True)
+    followed.publish()
+
+
+def withdraws_without_a_build(followed: Followed) -> None:
+    followed.hide(followed.any_shown())
+    followed.fail_to_build()
+    followed.check()
+    followed.check_complete(output=False)
+    followed.follow("often.ndjson")
+    followed.publish()
+
+
+def moves(followed: Followed) -> None:
+    layout = followed.site.settings.get("layout", "pages")
+    followed.site.settings["layout"] = "pages" if layout == "chunks" else "chunks"
+    followed.publish()
+
+
+def changes_its_variant(followed: Followed) -> None:
+    variant = followed.site.settings.get("variant", "core")
+    followed.site.settings["variant"] = "core" if variant == "extended" else "extended"
+    followed.publish()
+
+
+def has_no_change_feed_for_a_while(followed: Followed) -> None:
+    settings = followed.draw.choice([{}, {"dumps.ndjson": "false", "dumps.parquet": "false"}])
+    before = dict(followed.site.settings)
+    followed.site.settings |= {"changes.enabled": "false", **settings}
+    followed.publish()
+    assert followed.head() is None
+    followed.follow("often.ndjson")
+    followed.site.settings = before
+    followed.edit()
+    followed.publish()
+
+
+def loses_its_output_folder(followed: Followed) -> None:
+    shutil.rmtree(followed.output, ignore_errors=True)
+    followed.publish()
+
+
+def is_published_by_the_other_machine(followed: Followed) -> None:
+    output = followed.site.settings.get("output", "output")
+    followed.site.settings["output"] = "output" if output == "other" else "other"
+    followed.publish()
+
+
+def is_published_from_a_backup(followed: Followed) -> None:
+    backup = followed.save()
+    for _ in range(followed.draw.randint(1, 2)):
+        followed.edit()
+        followed.publish()
+    followed.edit()
+    followed.restore(backup)
+
+
+def waits(followed: Followed) -> None:
+    """Steps become too old."""
+    followed.now += timedelta(days=followed.draw.choice([1, 4, 8]))
+    followed.publish()
+
+
+Event = Callable[[Followed], None]
+#: What happens, from the most frequent to the rarest; the first ones come in the short tier.
+_EVENTS: Final[tuple[tuple[Event, int], ...]] = (
+    (is_killed, 8), (takes_down, 2), (moves, 4), (publishes, 6), (publishes_after_some_builds, 4),
+    (is_killed_taking_down, 2), (takes_no_longer_down, 3), (withdraws_without_a_build, 2), (changes_its_variant, 1),
+    (has_no_change_feed_for_a_while, 1), (loses_its_output_folder, 1), (is_published_by_the_other_machine, 2),
+    (is_published_from_a_backup, 1), (waits, 2),
+)  # fmt: skip
+
+
+def changes(followed: Followed) -> None:
+    """The database changes: prices, new markets, hidden, shown and deleted ones."""
+    followed.edit()
+    if followed.draw.random() < 0.3 and len(followed.known) < 40:
+        followed.add()
+    if followed.draw.random() < 0.3:
+        followed.hide(followed.any_shown())
+    if followed.draw.random() < 0.3 and followed.hidden:
+        followed.show(followed.draw.choice(sorted(followed.hidden)))
+    if followed.draw.random() < 0.1:
+        followed.delete(followed.any_shown())
+
+
+@pytest.mark.campaign
+def test_followers_have_what_the_site_has_whatever_happens(followed: Followed) -> None:
+    events, weights = [event for event, _ in _EVENTS], [weight for _, weight in _EVENTS]
+    most = rounds(3, 200)
+    order = events[:most] + followed.draw.choices(events, weights, k=most - len(events[:most]))
+    end = time.monotonic() + _LONG_ENOUGH_S
+    for number, event in enumerate(order):
+        changes(followed)
+        event(followed)
+        followed.check()
+        followed.check_complete()
+        followed.follow("often.ndjson")
+        if number % 7 == 2:
             followed.follow("seldom.ndjson")
-        followed.publish(kill=False)
-        if number % 4 == 2:
-            followed.take_down()
-        followed.check("often.ndjson")
-        said += capsys.readouterr().err
-    followed.check("seldom.ndjson")
+        if number % 10 == 1:
+            followed.follow(f"new-{number}.ndjson")
+            followed.edit()
+            followed.follow_during("crossed.ndjson", followed.publish)
+        followed.check_complete()
+        if time.monotonic() > end:
+            break
     assert followed.kills
-    assert "markets new or changed" in said
-    assert "another digest" not in said
-    assert "damaged" not in said
+    by_steps = [sentence for sentence in followed.said if "new or changed" in sentence]
+    assert len(by_steps) > len(order) / 3

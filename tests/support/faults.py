@@ -178,12 +178,24 @@ class Reader:
         return cls(read)
 
     def page(self, list_name: str, limit: int, at: str | None = None) -> tuple[list[Seen], str | None]:
+        items, at = self._page(list_name, limit, at)
+        return [(item["id"], item["question"], item["status"]) for item in items], at
+
+    def items(self, list_name: str, limit: int) -> Iterator[dict[str, Any]]:
+        """All items of a list, as they are."""
+        items, at = self._page(list_name, limit, None)
+        yield from items
+        while at is not None:
+            items, at = self._page(list_name, limit, at)
+            yield from items
+
+    def _page(self, list_name: str, limit: int, at: str | None) -> tuple[list[dict[str, Any]], str | None]:
         if at is None:
             items, at = self._first_page(list_name, limit)
         else:
             items, at = self._later_page(list_name, limit, cursors.read(list_name, at))
         assert len(items) <= limit, (list_name, at)
-        return [(item["id"], item["question"], item["status"]) for item in items], at
+        return items, at
 
     def _first_page(self, list_name: str, limit: int) -> tuple[list[dict[str, Any]], str | None]:
         """Read in the layout that is present; during a change of layout both are."""

@@ -1,0 +1,68 @@
+"""Ends a command in this process at one of its writes, as a kill would: nothing that it does later has an effect."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pytest
+
+from tests.support.s3.behaviour import Fault
+from tests.support.s3.server import S3Server
+from tests.support.s3.wire import Request
+
+_FILE_CALLS: Final = ("replace", "rename", "link", "unlink", "rmdir", "mkdir", "open")
+_STORE_CALLS: Final = frozenset({"PUT", "POST", "DELETE"})
+#: Not tried again, unlike other failures.
+_REFUSED: Final = Fault(403, "AccessDenied")
+
+
+class KilledError(BaseException):
+    """The end of the process: nothing catches it."""
+
+
+class Kill:
+    """Lets a command make so many writes, to files and to the store, and ends it at the next one."""
+
+    def __init__(self, writes: int) -> None:
+        self.left = writes
+        self._lock = threading.Lock()
+
+    @property
+    def has_struck(self) -> bool:
+        return self.left < 0
+
+    @contextmanager
+    def over(self, server: S3Server) -> Iterator[None]:
+        """Count, and strike, during the block."""
+        server.before, server.after = self._before, None
+        try:
+            with pytest.MonkeyPatch.context() as patch:
+                for name in _FILE_CALLS:
+                    patch.setattr(os, name, self._counted(name, getattr(os, name)))
+                yield
+        except KilledError:
+            pass
+        finally:
+            server.before = server.after = None
+
+    def _count(self) -> bool:
+        """Count a write; return whether the process has ended."""
+        with self._lock:
+            self.left -= 1
+            return self.has_struck
+
+    def _counted(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any, **named: Any) -> Any:
+            is_write = name != "open" or arguments[1] & os.O_CREAT
+            if is_write and self._count():
+                raise KilledError
+            return call(*arguments, **named)
+
+        return counted
+
+    def _before(self, request: Request) -> Fault | None:
+        if request.method in _STORE_CALLS:
+            return _REFUSED if self._count() else None
+        return _REFUSED if self.has_struck else None
