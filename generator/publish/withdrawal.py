@@ -42,7 +42,12 @@ _INDEXED: Final = frozenset(LISTS.values())
 def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tuple[str, ...]:
     """Remove the markets from a folder, as the next build would; return what this ended, as warnings."""
     before = folder.manifest()
-    if before is None or not before.markets.keys() & ids:
+    if before is None:
+        return ()
+    if not before.markets.keys() & ids:
+        if ids and before.complete:
+            # A run that was killed at its end had forgotten the markets, but not deleted all that showed them.
+            staging.clear(folder, before)
         return ()
     # It quotes the markets; the next build makes it again.
     folder.discard_key(files.INSPECTION)

@@ -159,10 +159,15 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
         folder.save(files.MANIFEST, content)
     saving.sweep()
     # Before the first build there was no `v1/`, so all that is in it was moved there just now.
-    leftovers = list(folder.unknown(final)) if before else []
+    return Placed(final, clear(folder, final) if before else 0)
+
+
+def clear(folder: Output, known: Manifest) -> int:
+    """Delete what the manifest does not name, as killed runs leave it; return how many files and generations."""
+    leftovers = list(folder.unknown(known))
     for path in leftovers:
         folder.discard(path)
-    return Placed(final, len(leftovers))
+    return len(leftovers)
 
 
 def _move(folder: Output, rendered: Rendered, saving: Saving, intent: bytes) -> None:
@@ -189,6 +194,5 @@ def purge_retired(folder: Output, before: Manifest) -> Manifest:
         saving.move()
         folder.save(files.MANIFEST, content)
         saving.sweep()
-        for path in list(folder.unknown(after)):
-            folder.discard(path)
+        clear(folder, after)
     return after

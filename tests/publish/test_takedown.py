@@ -11,6 +11,7 @@ import pytest
 
 from generator.api import keys
 from generator.api.contract import MARKET_STATUSES
+from generator.tree.folder import Output
 from tests.support.builds import files
 from tests.support.faults import GoneError
 from tests.support.publishing import (
@@ -312,6 +313,23 @@ def test_an_unchanged_publish_asks_once_for_each_blocked_market(site: Site) -> N
         "GetObject blocked.json",
         f"HeadObject {keys.detail(market_id(FX))}",
     ]
+
+
+def test_a_takedown_that_was_killed_at_its_end_leaves_nothing_in_the_folder_once_it_runs_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manifest has forgotten the market, but the generations that showed it are deleted last."""
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    site.target = ""
+    with monkeypatch.context() as patch:
+        patch.setattr(Output, "unknown", killed)
+        assert site.run("takedown", market_id(1)).exit_code == 1
+    assert [trace for trace in site.traces(1) if trace.startswith("output v1/dumps/markets/")]
+    assert "output: holds no blocked markets" in site.done("takedown").stderr
+    assert [trace for trace in site.traces(1) if trace.startswith("output")] == []
 
 
 def test_a_takedown_before_the_first_publish_succeeds(empty: Site) -> None:
