@@ -1,10 +1,11 @@
 """The heads of the downloads: which files a dump consists of, and which steps lead to it. Pure."""
 
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from hashlib import sha256
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, ValidationError
 from pydantic_core import from_json
 
 from generator.api import keys
@@ -16,23 +17,68 @@ FORMAT: Final = 1
 SESSION_LENGTH: Final = 32
 #: How long steps are kept at most, by their as-of.
 STEP_LIFETIME: Final = timedelta(days=7)
+#: Hexadecimal digits of the name of a file.
+NAME_LENGTH: Final = 32
+NDJSON: Final = "ndjson.gz"
+PARQUET: Final = "parquet"
+MARKETS_FOLDER: Final = "markets/"
+#: What a dump has besides markets, if it has Parquet: the names of the folders, and of the properties of its head.
+TABLES: Final = ("history", "fills")
 
+Format = Literal["ndjson", "parquet"]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+_EXTENSIONS: Final[dict[Format, str]] = {"ndjson": NDJSON, "parquet": PARQUET}
+
+
+class Content(Protocol):
+    """What a finished file has in it: the SHA-256 digest of its bytes, and their number."""
+
+    @property
+    def sha256(self) -> str: ...  # noqa: D102
+    @property
+    def size(self) -> int: ...  # noqa: D102
 
 
 class DownloadFile(Closed):
     """A file to take away, which never changes: `name` within the download, `url` in full, `size` in bytes."""
+
+    DOWNLOAD: ClassVar[str]
 
     name: str
     url: Url
     sha256: Sha256
     size: Count
 
+    @property
+    def key(self) -> str:
+        """The key of its object."""
+        return keys.chunk(self.DOWNLOAD, self.name)
+
+    def served_from(self, base_url: str) -> Self:
+        """The same file at another address."""
+        return self.model_copy(update={"url": url(base_url, self.DOWNLOAD, self.name)})
+
+    def replaced_by(self, content: Content) -> Self:
+        """The file with this content that takes its place, beside it."""
+        folder, slash, last = self.name.rpartition("/")
+        new = name(content.sha256, last.partition(".")[2], folder + slash)
+        address = self.url.removesuffix(self.name) + new
+        return self.model_copy(update={"name": new, "url": address, "sha256": content.sha256, "size": content.size})
+
 
 class MarketsFile(DownloadFile):
     """All listed markets in one file."""
 
-    format: Literal["ndjson", "parquet"]
+    DOWNLOAD = keys.DUMPS
+
+    format: Format
+
+    @classmethod
+    def of(cls, content: Content, base_url: str, form: Format = "ndjson") -> Self:
+        """The file with this content."""
+        file_name = name(content.sha256, _EXTENSIONS[form], MARKETS_FOLDER)
+        return cls.model_validate({**_described(cls, file_name, content, base_url), "format": form})
 
 
 class PartitionFile(DownloadFile):
@@ -41,17 +87,72 @@ class PartitionFile(DownloadFile):
     They are those that ended in a `month`, in the state `archive`, or a `part` of those in the state `open`.
     """
 
+    DOWNLOAD = keys.DUMPS
+
     state: Literal["archive", "open"]
     month: Annotated[str | None, StringConstraints(pattern=r"^\d{4}-\d\d$"), IfPresent] = None
     part: Annotated[str | None, StringConstraints(pattern=r"^\d\d$"), IfPresent] = None
 
+    @classmethod
+    def of(cls, content: Content, base_url: str, folder: str) -> Self:
+        """The file with this content, in a folder such as `history/state=open/part=07`."""
+        _, *parts = folder.split("/")
+        file_name = name(content.sha256, PARQUET, f"{folder}/")
+        described = _described(cls, file_name, content, base_url)
+        return cls.model_validate({**described, **dict(part.split("=") for part in parts)})
 
-class DumpHead(Closed):
+    @property
+    def folder(self) -> str:
+        """The folder that it is in, such as `history/state=open/part=07`."""
+        return self.name.rpartition("/")[0]
+
+
+class Step(DownloadFile):
+    """What changed from one serial to the next."""
+
+    DOWNLOAD = keys.CHANGES
+
+    from_: int = Field(alias="from", ge=1)
+    to: int = Field(ge=2)
+    as_of: Timestamp
+
+    @classmethod
+    def of(cls, content: Content, base_url: str, serial: int, as_of: str) -> Self:
+        """The step with this content, which leads from the serial to the next."""
+        described = _described(cls, name(content.sha256, NDJSON), content, base_url)
+        return cls.model_validate({**described, "from": serial, "to": serial + 1, "asOf": as_of})
+
+
+class Head(Closed):
+    """What the head of a download says, and the index of each of its generations."""
+
+    DOWNLOAD: ClassVar[str]
+
+    @classmethod
+    def found_by(cls, read: Callable[[str], bytes | None]) -> Self | None:
+        """The head that readers find, by what reads an object; None if there is none that this program can read."""
+        try:
+            return cls.model_validate_json(read(keys.head(cls.DOWNLOAD)) or b"")
+        except ValidationError:
+            return None
+
+    def files(self) -> Sequence[DownloadFile]:
+        """All files that it names, in order."""
+        raise NotImplementedError
+
+    def items(self) -> int:
+        """How many markets or steps the files have."""
+        raise NotImplementedError
+
+
+class DumpHead(Head):
     """What the newest dump consists of, and as of when.
 
     `state` is the SHA-256 digest of its uncompressed NDJSON, by which the change feed knows it. Histories and fills are
     as of `historyAsOf`.
     """
+
+    DOWNLOAD = keys.DUMPS
 
     as_of: Timestamp
     count: Count
@@ -61,24 +162,41 @@ class DumpHead(Closed):
     history: Annotated[list[PartitionFile] | None, IfPresent] = None
     fills: Annotated[list[PartitionFile] | None, IfPresent] = None
 
+    @property
+    def ndjson(self) -> MarketsFile:
+        """All markets in the form that every dump has."""
+        return self.markets[0]
+
+    @property
+    def parquet(self) -> MarketsFile | None:
+        """The same as Parquet, if it has that."""
+        return next((file for file in self.markets if file.format == "parquet"), None)
+
+    def table(self, table: str) -> Sequence[PartitionFile]:
+        """The files of one of `TABLES`; none without Parquet."""
+        found: list[PartitionFile] | None = getattr(self, table)
+        return found or []
+
+    def tables(self) -> list[PartitionFile]:
+        """The files of all tables."""
+        return [file for table in TABLES for file in self.table(table)]
+
     def files(self) -> list[DownloadFile]:
         """All of its files."""
-        return [*self.markets, *(self.history or ()), *(self.fills or ())]
+        return [*self.markets, *self.tables()]
+
+    def items(self) -> int:
+        """Its markets."""
+        return self.count
 
 
-class Step(DownloadFile):
-    """What changed from one serial to the next."""
-
-    from_: int = Field(alias="from", ge=1)
-    to: int = Field(ge=2)
-    as_of: Timestamp
-
-
-class ChangesHead(Closed):
+class ChangesHead(Head):
     """Where the change feed is: `serial` in its `session`, the dump of just that state, and the steps that lead there.
 
     The steps are in order, without gaps, and the last one leads to `serial`.
     """
+
+    DOWNLOAD = keys.CHANGES
 
     session: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
     serial: int = Field(ge=1)
@@ -88,12 +206,20 @@ class ChangesHead(Closed):
     dump: MarketsFile
     steps: list[Step]
 
+    def files(self) -> list[Step]:
+        """Its steps; the dump is a file of another download."""
+        return self.steps
+
+    def items(self) -> int:
+        """Its steps."""
+        return len(self.steps)
+
 
 def begun(dumped: DumpHead) -> ChangesHead:
     """The head of a session that begins with this dump: equal dumps as of the same instant begin equal ones."""
     session = sha256(f"{FORMAT} {dumped.as_of} {dumped.state}".encode()).hexdigest()[:SESSION_LENGTH]
     return ChangesHead(
-        session=session, serial=1, as_of=dumped.as_of, count=dumped.count, state=dumped.state, dump=dumped.markets[0],
+        session=session, serial=1, as_of=dumped.as_of, count=dumped.count, state=dumped.state, dump=dumped.ndjson,
         steps=[],
     )  # fmt: skip
 
@@ -101,9 +227,8 @@ def begun(dumped: DumpHead) -> ChangesHead:
 def names(index: bytes) -> list[str]:
     """The names of the files that an index of a download leads to, in order; raise ValueError if it is none."""
     content = from_json(index)
-    if isinstance(content, dict) and "steps" in content:
-        return [step.name for step in ChangesHead.model_validate(content).steps]
-    return [file.name for file in DumpHead.model_validate(content).files()]
+    model = ChangesHead if isinstance(content, dict) and "steps" in content else DumpHead
+    return [file.name for file in model.model_validate(content).files()]
 
 
 def name(content_digest: str, extension: str, folder: str = "") -> str:
@@ -116,13 +241,12 @@ def is_named_by(key: str, body: bytes) -> bool:
     return key.rpartition("/")[2].partition(".")[0] == sha256(body).hexdigest()[:NAME_LENGTH]
 
 
-#: Hexadecimal digits of the name of a file.
-NAME_LENGTH: Final = 32
-NDJSON: Final = "ndjson.gz"
-PARQUET: Final = "parquet"
-MARKETS_FOLDER: Final = "markets/"
-
-
 def url(base_url: str, download: str, file_name: str) -> str:
     """The address of a file."""
     return f"{base_url}/{keys.chunk(download, file_name)}"
+
+
+def _described(model: type[DownloadFile], file_name: str, content: Content, base_url: str) -> dict[str, Any]:
+    """What every description of a file says."""
+    address = url(base_url, model.DOWNLOAD, file_name)
+    return {"name": file_name, "url": address, "sha256": content.sha256, "size": content.size}

@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 
-from generator.api import downloads, keys
+from generator.api import downloads
 from generator.api.downloads import ChangesHead, DumpHead, Step
 from generator.config.settings import Config
 from generator.downloads import steps
 from generator.downloads.steps import WrittenStep
+from generator.tree.download import Draft, NewFiles
 from generator.tree.folder import Output
 
 
@@ -16,7 +16,7 @@ from generator.tree.folder import Output
 class NewState:
     """The dump that a build made as of `as_of`, of the markets `ids`, and how it differs from the dump `before`.
 
-    `before` is empty if the two could not be compared. `step` is None if nothing changed, or too much for a step.
+    `before` is empty if the two could not be compared. `step` is empty if nothing changed, or too much for a step.
     `has_gone`: a market is no longer listed.
     """
 
@@ -24,18 +24,18 @@ class NewState:
     ids: Collection[str]
     dump: DumpHead
     before: str
-    step: WrittenStep | None
+    step: Draft[WrittenStep | None]
     has_gone: bool
 
 
 @dataclass(frozen=True)
 class ChangeFeed:
-    """Makes the head for a state; `staged` receives the names of the files that are not in place yet."""
+    """Makes the head for a state."""
 
     folder: Output
+    files: NewFiles
     config: Config
     state: NewState
-    staged: set[str]
 
     def head(self, before: ChangesHead | None) -> ChangesHead:
         """The new head; `before` is the one in place."""
@@ -45,7 +45,7 @@ class ChangeFeed:
         kept = self._kept(before.steps)
         if before.state == begun.state:
             return self._continued(before, begun, before.serial, kept)
-        found = [*kept, self._new(before.serial, state.step)] if state.step else []
+        found = [*kept, self._new(before.serial, state.step.content)] if state.step.content else []
         return self._continued(before, begun, before.serial + 1, found)
 
     def _continued(self, before: ChangesHead, begun: ChangesHead, serial: int, found: Sequence[Step]) -> ChangesHead:
@@ -54,15 +54,8 @@ class ChangeFeed:
         return begun.model_copy(update={"session": before.session, "serial": serial, "steps": kept})
 
     def _new(self, serial: int, written: WrittenStep) -> Step:
-        """The step that leads from the serial to the next; its file is staged already."""
-        name = downloads.name(written.sha256, downloads.NDJSON)
-        return Step(
-            name=name, url=self._url(name), sha256=written.sha256, size=written.size, from_=serial, to=serial + 1,
-            as_of=self.state.as_of,
-        )  # fmt: skip
-
-    def _url(self, name: str) -> str:
-        return downloads.url(self.config.files_url, keys.CHANGES, name)
+        """Stage the step that leads from the serial to the next."""
+        return self.files.stage(self.state.step, Step.of(written, self.config.files_url, serial, self.state.as_of))
 
     def _kept(self, before: Sequence[Step]) -> list[Step]:
         """The steps that stay: the newest that can be read, without markets that are gone."""
@@ -76,19 +69,15 @@ class ChangeFeed:
 
     def _in_place(self, step: Step) -> Step | None:
         """The step as it is; None if its file is missing."""
-        is_there = self.folder.has(keys.chunk(keys.CHANGES, step.name))
-        return step.model_copy(update={"url": self._url(step.name)}) if is_there else None
+        return step.served_from(self.config.files_url) if self.folder.has(step.key) else None
 
     def _without_gone(self, step: Step) -> Step | None:
         """The step without markets that are no longer listed; None if it cannot be read."""
         try:
-            body = steps.without(self.folder.read(keys.chunk(keys.CHANGES, step.name)) or b"", self.state.ids)
+            body = self.folder.read(step.key) or b""
+            draft = self.files.draft(lambda write: steps.without(write, body, self.state.ids))
         except ValueError:
             return None
-        digest = sha256(body).hexdigest()
-        name = downloads.name(digest, downloads.NDJSON)
-        # Two steps may have the same bytes.
-        if name not in self.staged and self.folder.put(keys.chunk(keys.CHANGES, name), body):
-            self.staged.add(name)
-        update = {"name": name, "url": self._url(name), "sha256": digest, "size": len(body)}
-        return step.model_copy(update=update)
+        if draft.content is None:
+            return self._in_place(step)
+        return self.files.stage(draft, step.replaced_by(draft.content).served_from(self.config.files_url))

@@ -3,12 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
-from pydantic import BaseModel, ValidationError
-
-from generator.api import contract, downloads, keys
-from generator.api.downloads import ChangesHead, DownloadFile, DumpHead, MarketsFile, Step
+from generator.api import contract, keys
+from generator.api.downloads import ChangesHead, DownloadFile, DumpHead, Head, MarketsFile, Step
 from generator.builder.dry_parquet import ParquetMeter
 from generator.config.settings import Config
 from generator.cost.sizes import NO_DOWNLOADS, Downloads
@@ -20,7 +18,6 @@ from generator.markets import detail
 from generator.tree.generation import Weight
 
 Read = Callable[[str], bytes | None]
-Head = TypeVar("Head", bound=BaseModel)
 
 #: As long as the name of any session.
 _SESSION: Final = "0" * 32
@@ -41,8 +38,8 @@ class LastDownloads:
     @classmethod
     def found_by(cls, read: Read) -> "LastDownloads":
         """Read the heads."""
-        dump, changes = _head(read, keys.DUMPS, DumpHead), _head(read, keys.CHANGES, ChangesHead)
-        is_of_dump = dump is not None and changes is not None and changes.dump == dump.markets[0]
+        dump, changes = DumpHead.found_by(read), ChangesHead.found_by(read)
+        is_of_dump = dump is not None and changes is not None and changes.dump == dump.ndjson
         return cls(read, dump, changes if is_of_dump else None)
 
 
@@ -74,9 +71,9 @@ class Meter:
     _parquet: ParquetMeter | None = None
 
     def __post_init__(self) -> None:
-        self._step = StepWriter(len, self.last.dump.markets[0].size if self.last.dump else None)
+        self._step = StepWriter(self.last.dump.ndjson.size if self.last.dump else None)
         if self.config.has_parquet:
-            self._parquet = ParquetMeter(self.config.variant, self.last.dump)
+            self._parquet = ParquetMeter(self.config, self.last.dump)
 
     def add(self, market_id: str, body: bytes, partition: str, *, is_new: bool, is_changed: bool) -> None:
         """Add a market with this detail, whose history belongs to the partition; it `is_new` in the dump."""
@@ -102,16 +99,15 @@ class Meter:
         dump = self._dump_head(self._dump.close(), as_of)
         if self._parquet:
             dump = self._parquet.added_to(dump, as_of)
-        size, daily = dump.markets[0].size, _of_files([*(dump.history or ()), *(dump.fills or ())])
-        weight = _weight(dump, dump.files())
-        new = _new(dump, dump.files(), self.last.dump, self.last.dump.files() if self.last.dump else [])
+        size, daily = dump.ndjson.size, _of_files(dump.tables())
+        weight, new = _weight(dump, dump.files()), _new(dump, self.last.dump)
         if not self.config.has_changes:
             return Measured(Downloads(weight, size, daily=daily), new, 0)
-        changes = self._changes_head(dump, self._step.close(), as_of)
+        changes = self._changes_head(dump, self._step.close(len), as_of)
         of_steps = sum(step.size for step in changes.steps)
         site = Downloads(weight + _weight(changes, changes.steps), size, len(changes.steps), of_steps, daily)
         before = self.last.changes.steps if self.last.changes else []
-        new += _new(changes, changes.steps, self.last.changes, before)
+        new += _new(changes, self.last.changes)
         return Measured(site, new, sum(step.size for step in changes.steps if step not in before))
 
     def _flush(self) -> None:
@@ -121,9 +117,7 @@ class Meter:
 
     def _dump_head(self, written: Written, as_of: str) -> DumpHead:
         before = self.last.dump
-        name = downloads.name(written.sha256, downloads.NDJSON, downloads.MARKETS_FOLDER)
-        url = downloads.url(self.config.files_url, keys.DUMPS, name)
-        ndjson = MarketsFile(name=name, url=url, sha256=written.sha256, size=written.size, format="ndjson")
+        ndjson = MarketsFile.of(written, self.config.files_url)
         as_of = before.as_of if before and before.state == written.state else as_of
         return DumpHead(as_of=as_of, count=written.count, state=written.state, markets=[ndjson])
 
@@ -133,34 +127,21 @@ class Meter:
         serial = before.serial + (not is_same) if before else 1
         found = before.steps if before else []
         if before and written and not is_same:
-            found = [*found, self._new_step(written, before.serial, as_of)]
+            found = [*found, Step.of(written, self.config.files_url, before.serial, as_of)]
         return ChangesHead(
             session=before.session if before else _SESSION, serial=serial,
             as_of=before.as_of if before and is_same else as_of, count=dump.count, state=dump.state,
-            dump=dump.markets[0], steps=steps.retained(found, dump.markets[0].size, as_of),
+            dump=dump.ndjson, steps=steps.retained(found, dump.ndjson.size, as_of),
         )  # fmt: skip
 
-    def _new_step(self, written: WrittenStep, serial: int, as_of: str) -> Step:
-        name = downloads.name(written.sha256, downloads.NDJSON)
-        url = downloads.url(self.config.files_url, keys.CHANGES, name)
-        return Step(
-            name=name, url=url, sha256=written.sha256, size=written.size, from_=serial, to=serial + 1, as_of=as_of
-        )
+
+def _new(head: Head, last: Head | None) -> Weight:
+    """What is new of a download, if it had this head `last`."""
+    before = last.files() if last else ()
+    return NO_DOWNLOADS if head == last else _weight(head, [file for file in head.files() if file not in before])
 
 
-def _head(read: Read, name: str, model: type[Head]) -> Head | None:
-    try:
-        return model.model_validate_json(read(keys.head(name)) or b"")
-    except ValidationError:
-        return None
-
-
-def _new(head: BaseModel, files: Iterable[DownloadFile], last: BaseModel | None, before: Sequence[object]) -> Weight:
-    """What is new of a download, if it had this head `last`, and these files."""
-    return NO_DOWNLOADS if head == last else _weight(head, [file for file in files if file not in before])
-
-
-def _weight(head: BaseModel, files: Sequence[DownloadFile]) -> Weight:
+def _weight(head: Head, files: Sequence[DownloadFile]) -> Weight:
     """The weight of a generation with these files: an index says what its head says."""
     size = len(contract.encode(head))
     return _of_files(files) + Weight(1, size, 1, size)

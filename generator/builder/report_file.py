@@ -85,13 +85,12 @@ class DownloadCounts(StoredModel):
     @classmethod
     def of(cls, head: DumpHead) -> "DownloadCounts":
         """Count a dump."""
-        histories = [*(head.history or ()), *(head.fills or ())]
-        by_format = {file.format: file.size for file in head.markets}
+        histories = head.tables()
         return cls(
             as_of=head.as_of,
             markets=head.count,
-            ndjson_bytes=by_format["ndjson"],
-            parquet_bytes=by_format.get("parquet", 0),
+            ndjson_bytes=head.ndjson.size,
+            parquet_bytes=head.parquet.size if head.parquet else 0,
             history_files=len(histories),
             history_bytes=sum(file.size for file in histories),
         )

@@ -79,6 +79,10 @@ def fills(write: Write, details: Iterable[bytes]) -> Written:
     return _written(write, map(_fills, details), _schema(contract.PublicRecentFill, owned=True), ROWS_PER_GROUP)
 
 
+#: What makes a file of each table of a dump from details.
+WRITERS: Final[Mapping[str, Callable[[Write, Iterable[bytes]], Written]]] = {"history": history, "fills": fills}
+
+
 def without(write: Write, file: BinaryIO, ids: Collection[str]) -> Written | None:
     """Write the file without the rows of these markets; None, and nothing is written, if it has none of them.
 

@@ -47,14 +47,13 @@ _KeptT = TypeVar("_KeptT", bound=_Kept)
 
 
 class StepWriter:
-    """Makes a step of changes that come ascending by id, and writes it when closed.
+    """Makes a step of changes that come ascending by id, to be written when it is closed.
 
     It holds what it made, compressed. A step of more than `limit` bytes is given up: give the size of the dump, since
     a heavier step is not kept.
     """
 
-    def __init__(self, write: Callable[[bytes], object], limit: int | None = None) -> None:
-        self._write = write
+    def __init__(self, limit: int | None = None) -> None:
         self._limit = limit
         self._gone = list[bytes]()
         self._compressing = segments.compressor()
@@ -74,7 +73,7 @@ class StepWriter:
         self._count += is_gone + (line is not None)
         self._give_up_beyond()
 
-    def close(self) -> WrittenStep | None:
+    def close(self, write: Callable[[bytes], object]) -> WrittenStep | None:
         """Write the step; None if nothing changed, or if it was given up."""
         gone = b"".join([line + b"\n" for line in sorted(self._gone)])
         first = segments.compress(gone) if gone else b""
@@ -82,7 +81,7 @@ class StepWriter:
         self._give_up_beyond(len(first) + segments.FRAME_SIZE)
         if not self._count or self.is_given_up:
             return None
-        member = segments.Member(self._write)
+        member = segments.Member(write)
         member.part(first, gone)
         for piece, text in segments.with_texts(self._pieces):
             member.part(piece, text)
@@ -100,18 +99,20 @@ class StepWriter:
             self._size += len(piece)
 
 
-def without(body: bytes, keep: Container[str]) -> bytes:
-    """The step without the lines of markets that `keep` lacks: the same bytes if it has none of them."""
+def without(write: Callable[[bytes], object], body: bytes, keep: Container[str]) -> WrittenStep | None:
+    """Write the step without the lines of markets that `keep` lacks; None, and nothing, if it has none of them.
+
+    Raises ValueError if it is damaged.
+    """
     found = [*segments.lines([body])]
     kept = [line for line in found if line.startswith(_GONE) or market_lines.id_of(line) in keep]
     if len(kept) == len(found):
-        return body
-    pieces = list[bytes]()
-    member = segments.Member(pieces.append)
+        return None
+    member = segments.Member(write)
     text = b"".join([line + b"\n" for line in kept])
     member.part(segments.compress(text), text)
-    member.close()
-    return b"".join(pieces)
+    sha256, _ = member.close()
+    return WrittenStep(sha256, member.size, len(kept))
 
 
 def retained(steps: Sequence[_KeptT], dump_size: int, as_of: str) -> list[_KeptT]:

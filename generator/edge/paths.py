@@ -5,15 +5,13 @@ from typing import Final
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
-from generator.api.downloads import NAME_LENGTH
+from generator.api.downloads import MARKETS_FOLDER, NAME_LENGTH, NDJSON, PARQUET, TABLES
 from generator.api.feeds import FEED_NAMES
 from generator.config.settings import Config
 
 #: What every key begins with.
 ROOT: Final = f"{API_VERSION}/"
 _FEED_TYPES: Final = ("atom", "json")
-_NDJSON: Final = ".ndjson.gz"
-_PARQUET: Final = ".parquet"
 #: The folders of a Parquet table; `0` stands for any digit.
 _PARTITIONS: Final = ("state=archive/month=0000-00", "state=open/part=00")
 
@@ -38,13 +36,12 @@ def shapes(config: Config) -> list[str]:
     """The paths of all files below the API's root: `0` is any digit, and `*` the digest that names a file."""
     found = []
     if config.dumps.ndjson:
-        found.append(f"{keys.DUMPS}/markets/*{_NDJSON}")
+        found.append(f"{keys.DUMPS}/{MARKETS_FOLDER}*.{NDJSON}")
     if config.has_parquet:
-        found.append(f"{keys.DUMPS}/markets/*{_PARQUET}")
-        tables = ("history", "fills")
-        found += [f"{keys.DUMPS}/{table}/{one}/*{_PARQUET}" for table in tables for one in _PARTITIONS]
+        found.append(f"{keys.DUMPS}/{MARKETS_FOLDER}*.{PARQUET}")
+        found += [f"{keys.DUMPS}/{table}/{one}/*.{PARQUET}" for table in TABLES for one in _PARTITIONS]
     if config.has_changes:
-        found.append(f"{keys.CHANGES}/*{_NDJSON}")
+        found.append(f"{keys.CHANGES}/*.{NDJSON}")
     return found
 
 

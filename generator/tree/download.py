@@ -1,29 +1,63 @@
 """A download: files to take away, named by their content, and the head that leads to them."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
 
-from generator.api import keys
+from generator.api import contract, keys
+from generator.api.downloads import DownloadFile, Head
 from generator.tree import files, layouts
 from generator.tree.folder import Output
 from generator.tree.generation import Stage, StagedGeneration
 
+Write: TypeAlias = Callable[[bytes], object]
+Content = TypeVar("Content")
+File = TypeVar("File", bound=DownloadFile)
+
+
+@dataclass(frozen=True)
+class Draft(Generic[Content]):
+    """A written file without a name, and what its writer says of its content."""
+
+    scratch: str
+    content: Content
+
+
+class NewFiles:
+    """Stages files of downloads, each of which is named by its content."""
+
+    def __init__(self, folder: Output) -> None:
+        self._folder = folder
+        self._drafts = 0
+        #: The keys of the files that are not in place yet.
+        self.staged = set[str]()
+
+    def draft(self, make: Callable[[Write], Content]) -> Draft[Content]:
+        """Have a file written piece by piece."""
+        self._drafts += 1
+        scratch = f"download-{self._drafts}"
+        with self._folder.scratch_file(scratch) as file:
+            return Draft(scratch, make(file.write))
+
+    def stage(self, draft: Draft[Any], file: File) -> File:
+        """Stage a draft as this file, which describes its content, unless it is in place."""
+        if self._folder.stage_file(draft.scratch, file.key):
+            self.staged.add(file.key)
+        return file
+
 
 class Download:
-    """One content of a download: the bytes of its head, and the sizes of its files, by name.
+    """One content of a download, by its head; `staged` are the keys of files that are not in place yet."""
 
-    The `staged` files are those that are not in place yet.
-    """
-
-    def __init__(
-        self, list_name: str, head: bytes, count: int, files: Mapping[str, int], staged: Collection[str]
-    ) -> None:
-        self.list_name = list_name
-        self.count = count
-        self.chunks = tuple(files)
-        self.name = layouts.name_of_index(head, keys.DOWNLOAD_LETTER)
-        self._head = head
-        self._sizes = files
-        self._staged = [name for name in files if name in staged]
+    def __init__(self, head: Head, staged: Collection[str]) -> None:
+        self.list_name = head.DOWNLOAD
+        self.count = head.items()
+        self._head = contract.encode(head)
+        self.name = layouts.name_of_index(self._head, keys.DOWNLOAD_LETTER)
+        # Two steps may have the same bytes.
+        self._files = {file.name: file for file in head.files()}
+        self.chunks = tuple(self._files)
+        self._staged = [file for file in self._files.values() if file.key in staged]
 
     def first_pages(self) -> Iterator[tuple[str, bytes]]:
         """The key and bytes of the head."""
@@ -31,16 +65,17 @@ class Download:
 
     def places(self) -> Iterator[str]:
         """The keys of its files, and of its index, which says what the head said."""
-        yield from (keys.chunk(self.list_name, name) for name in self.chunks)
+        yield from (file.key for file in self._files.values())
         yield keys.index(self.list_name, self.name)
 
     def stage(self, stage: Stage) -> StagedGeneration:
         """Stage the index; the files are staged already."""
         index = keys.index(self.list_name, self.name)
         indexes = (index,) if stage.put(index, self._head) else ()
-        places = (*(keys.chunk(self.list_name, name) for name in self._staged), *indexes)
-        written = sum(self._sizes[name] for name in self._staged) + len(indexes) * len(self._head)
-        return StagedGeneration(places, len(places), written, sum(self._sizes.values()) + len(self._head))
+        places = (*(file.key for file in self._staged), *indexes)
+        written = sum(file.size for file in self._staged) + len(indexes) * len(self._head)
+        size = sum(file.size for file in self._files.values()) + len(self._head)
+        return StagedGeneration(places, len(places), written, size)
 
 
 def begin_with(source: Output, target: Output) -> None:

@@ -103,9 +103,8 @@ def models() -> dict[str, type[contract.Wire]]:
     named = [value for module in (contract, downloads, feeds, site_index) for value in vars(module).values()]
     named += [openapi_schemas.BuildRecord, openapi_schemas.Category]
     found = {model.__name__: model for model in named if isinstance(model, type) and issubclass(model, contract.Wire)}
-    return {
-        name: model for name, model in found.items() if name not in {"Wire", "Closed", "MarketFields", "DownloadFile"}
-    }
+    bases = {"Wire", "Closed", "MarketFields", "DownloadFile", "Head"}
+    return {name: model for name, model in found.items() if name not in bases}
 
 
 # ── the document itself ───────────────────────────────────────────────────────────────────────────────────────────

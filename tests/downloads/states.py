@@ -2,7 +2,7 @@
 
 import uuid
 import zlib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import Final
@@ -97,10 +97,16 @@ def make(state: State, previous: Previous | None = None, changed: frozenset[str]
 def step(changes: list[Changed], limit: int | None = None) -> bytes | None:
     """The step with these changes."""
     pieces = list[bytes]()
-    writer = steps.StepWriter(pieces.append, limit)
+    writer = steps.StepWriter(limit)
     for change in changes:
         writer.add(change)
-    return None if writer.close() is None else b"".join(pieces)
+    return None if writer.close(pieces.append) is None else b"".join(pieces)
+
+
+def without(body: bytes, keep: Container[str]) -> bytes:
+    """The step without markets that are not to be kept; the same bytes if it has none of them."""
+    pieces = list[bytes]()
+    return body if steps.without(pieces.append, body, keep) is None else b"".join(pieces)
 
 
 @dataclass
@@ -114,6 +120,6 @@ class Feed:
         """Add the step to another state, and remove from all others what is withdrawn with it."""
         made = step(changes(self.state, after))
         if made is not None:
-            before = [(state, steps.without(body, after.keys())) for state, body in self.steps]
+            before = [(state, without(body, after.keys())) for state, body in self.steps]
             self.steps = [*before, (self.state, made)]
         self.state = after

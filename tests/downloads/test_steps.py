@@ -111,17 +111,17 @@ def test_a_market_that_is_too_deep_to_compare_is_gone_and_new() -> None:
 
 def test_there_is_no_step_when_nothing_changed() -> None:
     pieces = list[bytes]()
-    assert steps.StepWriter(pieces.append).close() is None
+    assert steps.StepWriter().close(pieces.append) is None
     assert pieces == []
 
 
 def test_a_step_is_described_and_equal_changes_make_equal_bytes() -> None:
     changes = states.changes(states.state({one: [] for one in IDS[::2]}), states.state({one: [] for one in IDS[1::2]}))
     pieces = list[bytes]()
-    writer = steps.StepWriter(pieces.append)
+    writer = steps.StepWriter()
     for change in changes:
         writer.add(change)
-    written, body = writer.close(), b"".join(pieces)
+    written, body = writer.close(pieces.append), b"".join(pieces)
     assert written == steps.WrittenStep(hashlib.sha256(body).hexdigest(), len(body), len(changes))
     assert body == states.step(changes)
     assert body.startswith(segments.HEADER)
@@ -135,31 +135,31 @@ def test_a_step_that_would_outweigh_the_dump_is_given_up() -> None:
     assert states.step(changes, limit=size) is not None
     assert states.step(changes, limit=size - 1) is None
     pieces = list[bytes]()
-    writer = steps.StepWriter(pieces.append, limit=10_000)
+    writer = steps.StepWriter(limit=10_000)
     for change in changes:
         writer.add(change)
     assert writer.is_given_up, "before it is complete, so that it does not fill the memory"
-    assert (writer.close(), pieces) == (None, [])
+    assert (writer.close(pieces.append), pieces) == (None, [])
 
 
 def test_a_step_without_what_is_withdrawn_is_unchanged_where_it_has_none_of_it() -> None:
     body = states.step([Changed(ONE, None, states.line(ONE, [])), Changed(TWO, states.line(TWO, []), None)])
     assert body
-    assert steps.without(body, {ONE}) is body
-    emptied = steps.without(body, ())
+    assert states.without(body, {ONE}) is body
+    emptied = states.without(body, ())
     assert [*segments.lines([emptied])] == [f'{{"gone":"{hashlib.sha256(TWO.encode()).hexdigest()}"}}'.encode()]
     only = states.step([Changed(ONE, None, states.line(ONE, []))])
-    assert [*segments.lines([steps.without(only or b"", ())])] == []
+    assert [*segments.lines([states.without(only or b"", ())])] == []
 
 
 def test_what_is_no_step_is_refused() -> None:
     with pytest.raises(ValueError, match="id of a market"):
-        steps.without(gzip.compress(b'{"question":"Snow?"}\n'), IDS)
+        states.without(gzip.compress(b'{"question":"Snow?"}\n'), IDS)
 
 
 def test_a_damaged_step_is_refused() -> None:
     body = states.step([Changed(ONE, None, states.line(ONE, []))]) or b""
-    for use in (lambda damaged: steps.applied({}, damaged), lambda damaged: steps.without(damaged, ())):
+    for use in (lambda damaged: steps.applied({}, damaged), lambda damaged: states.without(damaged, ())):
         with pytest.raises(ValueError, match="gzip"):
             use(body[:-1])
 

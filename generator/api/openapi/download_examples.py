@@ -1,6 +1,6 @@
 """Hand-written examples of feeds, dumps and change steps."""
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
@@ -18,6 +18,11 @@ _AS_OF: Final = "2026-01-31T12:00:00.000Z"
 _BEFORE: Final = "2026-01-31T11:00:00.000Z"
 
 
+class _Content(NamedTuple):
+    sha256: str
+    size: int = 48_210
+
+
 def of(summary: str, model: BaseModel) -> dict[str, Any]:
     """A model as an example."""
     return {"summary": summary, "value": model.model_dump(mode="json", by_alias=True)}
@@ -31,8 +36,8 @@ def dump_head(config: Config) -> downloads.DumpHead:
 def changes_head(config: Config) -> downloads.ChangesHead:
     """A change feed with two steps."""
     steps = [
-        downloads.Step.model_validate({**_file(config, keys.CHANGES, digest, ""), "from": to - 1, "to": to, "asOf": at})
-        for digest, to, at in ((DIGEST, 6, _BEFORE), (_STEP, 7, _AS_OF))
+        downloads.Step.of(_Content(digest + _REST), config.files_url, serial, at)
+        for digest, serial, at in ((DIGEST, 5, _BEFORE), (_STEP, 6, _AS_OF))
     ]
     return downloads.ChangesHead(
         session=_SESSION, serial=7, as_of=_AS_OF, count=4, state=_STATE, dump=_ndjson(config), steps=steps
@@ -40,14 +45,7 @@ def changes_head(config: Config) -> downloads.ChangesHead:
 
 
 def _ndjson(config: Config) -> downloads.MarketsFile:
-    file = _file(config, keys.DUMPS, DIGEST, downloads.MARKETS_FOLDER)
-    return downloads.MarketsFile.model_validate({**file, "format": "ndjson"})
-
-
-def _file(config: Config, download: str, digest: str, folder: str) -> dict[str, Any]:
-    name = downloads.name(digest + _REST, downloads.NDJSON, folder)
-    url = downloads.url(config.files_url, download, name)
-    return {"name": name, "url": url, "sha256": digest + _REST, "size": 48_210}
+    return downloads.MarketsFile.of(_Content(DIGEST + _REST), config.files_url)
 
 
 def json_feeds(config: Config) -> dict[str, Any]:

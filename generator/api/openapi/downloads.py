@@ -132,7 +132,7 @@ A file that has been replaced stays until walks in lists of its time end. {_WITH
 
 def _parquet() -> Json:
     folder = f"/{keys.chunk(keys.DUMPS, '')}"
-    table = _parameter("table", "Which rows.", "^(history|fills)$", "history")
+    table = _parameter("table", "Which rows.", f"^({'|'.join(downloads.TABLES)})$", "history")
     state = _parameter("state", "Whether its markets are over or open.", "^state=(archive|open)$", "state=open")
     month = "^(month=[0-9]{4}-[0-9]{2}|part=[0-9]{2})$"
     partition = _parameter("partition", "The month in which they ended, or a part of the open ones.", month, "part=07")

@@ -46,17 +46,16 @@ class Downloads(NamedTuple):
     def _markets(self) -> Iterable[File]:
         for file in self.dump.markets if self.dump else ():
             name = "NDJSON, gzip" if file.format == "ndjson" else "Parquet"
-            yield File(f"All markets, {name}", keys.chunk(keys.DUMPS, file.name), file.size)
+            yield File(f"All markets, {name}", file.key, file.size)
 
     def _tables(self) -> Iterable[File]:
-        tables = {"Histories": self.dump.history, "Fills": self.dump.fills} if self.dump else {}
-        for title, files in tables.items():
-            for file in files or ():
-                yield File(f"{title} of {_markets_of(file)}", keys.chunk(keys.DUMPS, file.name), file.size)
+        for table, title in {"history": "Histories", "fills": "Fills"}.items():
+            for file in self.dump.table(table) if self.dump else ():
+                yield File(f"{title} of {_markets_of(file)}", file.key, file.size)
 
     def _steps(self) -> Iterable[tuple[int, int, str, str, int]]:
         for step in self.changes.steps if self.changes else ():
-            yield step.from_, step.to, step.as_of, keys.chunk(keys.CHANGES, step.name), step.size
+            yield step.from_, step.to, step.as_of, step.key, step.size
 
 
 def _markets_of(file: PartitionFile) -> str:
