@@ -4,29 +4,23 @@ import html
 import re
 from datetime import UTC, datetime
 from io import StringIO
-from typing import Final
-
-from feedgenerator import Atom1Feed
+from typing import Any, Final
 
 from generator.api.feeds import Feed, FeedEntry
 
 #: Characters that XML 1.0 does not have, not even escaped.
-_NOT_IN_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_IN_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _REPLACEMENT: Final = "\ufffd"
 #: When a feed without entries changed: Atom wants a time, and the feed must not change with every build.
 _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class _Atom(Atom1Feed):  # type: ignore[misc] # has no types
-    def latest_post_date(self) -> datetime:
-        """When the latest of the entries changed; the library takes the clock if there is none."""
-        return max((entry["updateddate"] for entry in self.items), default=_NEVER)
-
-
 def encode(feed: Feed) -> bytes:
     """The feed as Atom, in UTF-8. Characters that XML cannot hold are replaced by U+FFFD."""
+    from feedgenerator import Atom1Feed  # noqa: PLC0415 - it loads a client of HTTP, and most commands write no feed
+
     url = feed.feed_url.removesuffix(".json") + ".atom"
-    atom = _Atom(
+    atom = Atom1Feed(
         title=_text(feed.title),
         link=feed.home_page_url,
         description=_text(feed.description),
@@ -34,6 +28,8 @@ def encode(feed: Feed) -> bytes:
         feed_url=url,
         feed_guid=url,
     )
+    # The library takes the clock if there is no entry.
+    atom.latest_post_date = lambda: max((entry["updateddate"] for entry in atom.items), default=_NEVER)
     for entry in feed.items:
         _add(atom, entry)
     written = StringIO(newline="")
@@ -41,7 +37,7 @@ def encode(feed: Feed) -> bytes:
     return written.getvalue().encode()
 
 
-def _add(atom: _Atom, entry: FeedEntry) -> None:
+def _add(atom: Any, entry: FeedEntry) -> None:
     atom.add_item(
         title=_text(entry.title),
         link=entry.url,
