@@ -39,6 +39,8 @@ from tests.support.builds import files as every_file
 from tests.support.rows import insert_fill, insert_market, insert_order, insert_point, market_id
 
 MARKETS: Final = 7
+#: What has no part in details takes a tenth of the time of a build.
+QUICK: Final = {"source__audit": 0, "layout": "chunks", "dumps__ndjson": False, "feeds__enabled": False}
 EARLIER: Final = "2026-01-15 00:00:00.000000"
 
 
@@ -80,7 +82,7 @@ class Site:
         return build(self.config(**settings), clock, overrides=BuildOverrides(full=full), progress=Silent())
 
     def config(self, **settings: Any) -> Config:
-        return make_config(self.folder, **{"source__audit": 0, "layout": "chunks", **settings})
+        return make_config(self.folder, **{**QUICK, **settings})
 
     def read(self, *, later: int = 5, **settings: Any) -> int:
         """Build, and return how many details that read."""
