@@ -18,7 +18,7 @@ from generator.builder.change_feed import ChangeFeed
 from generator.downloads import dump, steps
 from generator.downloads.steps import StepWriter
 from generator.tree.manifest import Retired
-from tests.support.followed import Followed, reading
+from tests.support.followed import Followed, quick, reading
 from tests.support.kills import KilledError
 from tests.support.publishing import Site
 
@@ -28,7 +28,7 @@ Patch = pytest.MonkeyPatch
 @pytest.fixture
 def followed(site: Site, tmp_path: Path) -> Iterator[Followed]:
     site.settings["layout"] = "chunks"
-    with reading(site) as url:
+    with quick(site), reading(site) as url:
         copies = tmp_path / "copies"
         copies.mkdir()
         yield Followed(site, url, copies, random.Random(19))  # noqa: S311 - nothing here is secret

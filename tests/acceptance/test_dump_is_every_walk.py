@@ -53,6 +53,7 @@ def differences(output: Path, dump: Dump, variant: Variant, limit: int = 20) -> 
     return sorted(found | (walked ^ dump.keys()))
 
 
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("layout", ["pages", "chunks"])
 @pytest.mark.parametrize("variant", _VARIANTS)
 def test_the_union_of_all_walks_is_the_dump(outputs: Outputs, variant: Variant, layout: str) -> None:

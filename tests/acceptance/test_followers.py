@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from tests.support.campaigns import rounds
-from tests.support.followed import Followed, reading
+from tests.support.followed import Followed, quick, reading
 from tests.support.publishing import EVERY, Site
 from tests.support.rows import insert_point, market_id
 
@@ -24,7 +24,7 @@ def followed(site: Site, tmp_path: Path) -> Iterator[Followed]:
     site.settings["dumps.parquet"] = "true"
     for number in EVERY:
         insert_point(site.database, "2024-01-10 00:00:00.000000", market_id=market_id(number))
-    with reading(site) as url:
+    with quick(site), reading(site) as url:
         copies = tmp_path / "copies"
         copies.mkdir()
         yield Followed(site, url, copies, random.Random(19))  # noqa: S311 - nothing here is secret

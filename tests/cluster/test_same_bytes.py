@@ -56,6 +56,7 @@ def test_bytes_equal_those_of_forked_workers_in_a_first_build_and_after_changes(
     assert b"Edited?" in later["report.json"] + later["index.html"]
 
 
+@pytest.mark.campaign(short=0)
 def test_a_rebuild_publishes_what_one_with_forked_workers_does(
     demo: Site, workers: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from generator.api import keys
 from generator.api.downloads import STEP_LIFETIME
 from generator.downloads import steps
 from tests.downloads import states
-from tests.support import parquet
+from tests.support import limits, parquet
 from tests.support.builds import files, text_of
 from tests.support.change_feed import HEAD, Answer, serving
 from tests.support.kills import Kill
@@ -308,6 +308,16 @@ def _instant(step: dict[str, Any]) -> datetime:
 
 def _sha256(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
+
+
+@contextmanager
+def quick(site: Site) -> Iterator[None]:
+    """Begin a site anew with one limit, which lists are walked by: pages for others would take most of the time."""
+    for key in site.stored():
+        site.remove(key)
+    site.forget_output()
+    with limits.only((100,)):
+        yield
 
 
 @contextmanager
