@@ -3,17 +3,17 @@
 
     python follow_changes.py https://api.example.org/v1/changes/head.json markets.ndjson
 
-The file has one market per line. Run this as often as you like: each run reads the head of the feed, then the steps
-since the last run, and replaces the file in one go. The first run takes the whole dump, and so does one that finds it
-cannot go on from where it was; it says why. The digest of the result must equal the one in the head, so a run that
-succeeds leaves exactly the markets of the site.
+The file has one market per line. Run this as often as you like: each run reads the head of the feed, fetches the steps
+since the last run, and replaces the file atomically. The first run fetches the whole dump. So does a run that cannot
+continue from the last one; it says why. The digest of the result must equal the one in the head, so after a run that
+succeeds the file has exactly the markets of the site.
 
-Beside the file is its position in the feed, `markets.ndjson.position`. Delete both to start again.
+The position in the feed is kept beside the file, in `markets.ndjson.position`. Delete both to start again.
 
-Exit codes: 0 the file equals the site's; 1 it could not be brought up to date, and trying again will hardly help;
-2 wrong usage; 3 the site did not answer, try again later. Unless the code is 0, the file is as it was before.
+Exit codes: 0 the file equals the site's; 1 the file could not be updated, and trying again will hardly help; 2 wrong
+usage; 3 the site did not answer, try again later. Unless the code is 0, the file is unchanged.
 
-Needs Python 3.11 and nothing else. To write the same in another language, read `Merge`, `properties` and `follow`.
+Needs Python 3.11 and nothing else. To write a client in another language, read `Merge`, `properties` and `follow`.
 """
 
 import argparse
@@ -42,7 +42,7 @@ DECODER = json.JSONDecoder()
 
 
 class FollowError(Exception):
-    """The file cannot be brought up to date."""
+    """The file cannot be updated."""
 
     code = 1
 
@@ -54,21 +54,21 @@ class UnavailableError(FollowError):
 
 
 class StartAgainError(FollowError):
-    """The local file cannot be brought up to date by this head: take the dump, or a newer head."""
+    """This head cannot update the local file: use the dump, or a newer head."""
 
 
 # ── the site ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def checked(url: str) -> str:
-    """The URL, if it is one of HTTP."""
+    """The URL, if it is an HTTP one."""
     if not url.startswith(("http://", "https://")):
-        raise FollowError(f"{url} is no address of http or https")
+        raise FollowError(f"{url} is not an http or https URL")
     return url
 
 
 def opener() -> urllib.request.OpenerDirector:
-    """What opens addresses of HTTP alone, also after a redirect."""
+    """An opener of HTTP URLs only, also after a redirect."""
     found = urllib.request.OpenerDirector()
     for kind in (
         urllib.request.ProxyHandler, urllib.request.HTTPHandler, urllib.request.HTTPSHandler,
@@ -93,7 +93,7 @@ def opened(url: str, timeout: float) -> Iterator[HTTPResponse]:
             when = f"in {pause} s" if pause else "later"
             raise UnavailableError(f"{url} answers {error.code}: try again {when}") from None
         if error.code in ABSENT:
-            raise StartAgainError(f"{url} answers {error.code}: there is no such file") from None
+            raise StartAgainError(f"{url} answers {error.code}") from None
         raise FollowError(f"{url} answers {error.code}") from None
     except TimeoutError:
         raise UnavailableError(f"{url} took more than {timeout:g} s: try again later") from None
@@ -132,7 +132,7 @@ def expect(value: Any, kind: type) -> Any:
 def lines_of(file: dict[str, Any], timeout: float) -> Iterator[bytes]:
     """The lines of a dump or a step, with line feeds.
 
-    Raise `StartAgainError`, maybe at the end only, if the file is not what the head says, or not there.
+    Raises `StartAgainError`, perhaps only at the end, if the file is missing or not what the head says.
     """
     digest, size = hashlib.sha256(), 0
     decompressing = zlib.decompressobj(GZIP)
@@ -152,7 +152,7 @@ def lines_of(file: dict[str, Any], timeout: float) -> Iterator[bytes]:
 
 
 def decompressed(decompressing: Any, piece: bytes, file: dict[str, Any]) -> bytes:
-    """Some text of a piece of a gzip file."""
+    """Part of the text in a piece of a gzip file."""
     try:
         return decompressing.decompress(piece, PIECE)  # type: ignore[no-any-return]
     except zlib.error as error:
@@ -163,7 +163,7 @@ def decompressed(decompressing: Any, piece: bytes, file: dict[str, Any]) -> byte
 
 
 def properties(line: bytes) -> dict[str, str]:
-    """The names and values of a market as they are written: '"prob"' and '0.50'. They must not be written anew."""
+    """The names and values of a market as they are written: '"prob"' and '0.50'. Never encode them again."""
     text, found, end = line.decode(), dict[str, str](), 0
     while text[end] != "}":
         start = end + 1
@@ -187,12 +187,12 @@ def first_value(line: bytes) -> tuple[str, str]:
 
 
 def digest_of(market_id: str) -> str:
-    """What a step calls a market that is gone."""
+    """How a step names a market that is gone."""
     return hashlib.sha256(market_id.encode()).hexdigest()
 
 
 class Merge:
-    """What some steps change in all, so that one pass over the file applies them."""
+    """The combined changes of some steps, so that one pass over the file applies them."""
 
     def __init__(self) -> None:
         self.gone: set[str] = set()
@@ -205,7 +205,7 @@ class Merge:
             kind, value = first_value(line)
             if kind == "gone":
                 self.gone.add(value)
-                # Also what an earlier step said of it.
+                # This also discards what an earlier step said of it.
                 self.changed.pop(self._ids.get(value, ""), None)
             else:
                 self._ids[digest_of(value)] = value
@@ -282,15 +282,15 @@ class Copy:
                 digest.update(line)
                 file.write(line)
             if digest.hexdigest() != head["state"]:
-                raise StartAgainError("the result has another digest than the site's")
-        # If the computer fails before that, the next run gets another digest than the site's, and takes the dump.
+                raise StartAgainError("the digest of the result differs from the site's")
+        # If the computer fails before this, the digest of the next run's result differs, and that run fetches the dump.
         with replacing(self.beside) as file:
             file.write(json.dumps({name: head[name] for name in ("session", "serial")}).encode())
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of another once it is complete and on the disk."""
+    """A file that replaces another once it is complete and on the disk."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:
@@ -307,7 +307,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def follow(url: str, copy: Copy, timeout: float) -> str:
-    """Bring the file up to date, and say in a sentence what was done."""
+    """Update the file; return a sentence that says what was done."""
     for take, otherwise in [
         (take_steps, "starting from the dump"),
         (take_dump, "trying once more, as the site may have changed meanwhile"),
@@ -336,7 +336,7 @@ def take_steps(copy: Copy, head: dict[str, Any], timeout: float) -> str:
 
 
 def unchanged(copy: Copy, head: dict[str, Any]) -> str:
-    """Make sure that the file is still what it was."""
+    """Check that the file is still what it was."""
     digest = hashlib.sha256()
     for line in copy.lines():
         digest.update(line)
@@ -346,13 +346,13 @@ def unchanged(copy: Copy, head: dict[str, Any]) -> str:
 
 
 def take_dump(copy: Copy, head: dict[str, Any], timeout: float) -> str:
-    """Begin with all markets."""
+    """Start from all markets."""
     copy.replace(lines_of(head["dump"], timeout), head)
     return f"serial {head['serial']}: all markets"
 
 
 def say(sentence: str) -> None:
-    """Tell people what goes on."""
+    """Report progress on stderr."""
     print(f"follow_changes: {sentence}", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""The settings of what readers take away or follow: dumps, change feed, feeds."""
+"""The settings of dumps, change feed and feeds."""
 
 from string import Formatter
 from typing import Annotated
@@ -17,18 +17,18 @@ def _market_url(template: str) -> str:
 
 
 class Dumps(Section):
-    """Files with all listed markets, to take away."""
+    """Files with all listed markets, for download."""
 
     ndjson: bool = Field(
         default=True,
-        description="Whether to publish all markets as compressed NDJSON; Parquet and change feed need it.",
+        description="Whether to publish all markets as compressed NDJSON, which Parquet and change feed need.",
     )
     parquet: bool = Field(
         default=False,
-        description="Whether to publish Parquet, too: markets, and once a day histories; needs the extra parquet.",
+        description="Whether to publish Parquet, too, with histories and fills once a day; needs the extra parquet.",
     )
     base_url: WebUrl | None = Field(
-        None, description="Address that serves the files of dumps and change feed, if not base_url; null: base_url."
+        None, description="Other address that serves the files of dumps and change feed; null: base_url."
     )
 
 
@@ -39,10 +39,10 @@ class Changes(Section):
 
 
 class Feeds(Section):
-    """Atom and JSON Feed of new markets and of resolved ones."""
+    """Atom and JSON Feeds of new and resolved markets."""
 
     enabled: bool = Field(default=True, description="Whether to publish feeds.")
     market_url: Annotated[Line, AfterValidator(_market_url)] | None = Field(
         None,
-        description="Address of a market's page, with {id} or {slug} in it; null: the API's of the market.",
+        description="Address of a market's page, with {id} or {slug} in it; null: the market in the API.",
     )

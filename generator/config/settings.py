@@ -171,8 +171,8 @@ class Publish(Section):
     )
     notify_command: Command | None = Field(
         None,
-        description="Command to run after a publish with changes; the newest change step and the feed's address are "
-        "appended; null: none.",
+        description="Command to run after a publish that changed anything; the newest step and the change feed's "
+        "address are appended; null: none.",
     )
     cache_fill: Duration = Field(
         timedelta(seconds=60),

@@ -11,12 +11,12 @@ _SEARCH: Final = (
     "`public-markets rebuild`, every `q` gets a 400"
 )
 _DUMP: Final = (
-    "deleted the dump and its change feed: the dump was missing or damaged; the next `public-markets rebuild` makes "
-    "both again"
+    "deleted the dump and its change feed: the dump was missing or damaged; run `public-markets rebuild` to make both "
+    "again"
 )
 _PARQUET: Final = (
-    "deleted Parquet files of the dump: they could not be read without the extra, or were missing or damaged; install "
-    "it with pip install 'public-markets[parquet]', and the next `public-markets rebuild` makes them again"
+    "deleted Parquet files of the dump: they were missing or damaged, or the extra to read them is not installed; "
+    "run pip install 'public-markets[parquet]', then `public-markets rebuild` to make them again"
 )
 _ENDING: Final = f".{downloads.PARQUET}"
 

@@ -1,7 +1,7 @@
-"""Tells followers that readers see something new, by `publish.notify_command`: a webhook without a server.
+"""Notifies followers that readers see something new, by `publish.notify_command`.
 
-The lease is released before, so nobody waits for the command. It is told at least once of whatever a commit changed,
-unless its run is killed between releasing the lease and ending: a follower that must miss nothing polls, too.
+The lease is released before, so no publisher waits for the command. It runs at least once for every commit that changed
+something, unless the publisher is killed after releasing the lease: followers that must miss nothing also poll.
 """
 
 from typing import Final
@@ -15,10 +15,10 @@ _PATIENCE_S: Final = 30
 
 
 def send(config: Config, published: Manifest) -> list[str]:
-    """Run the command, if there is one; returns warnings, as its failure is no reason to fail.
+    """Run the command, if there is one; return warnings, as its failure does not fail the publish.
 
-    Appended are the name of the newest change step, empty if there is none (as after a takedown), and the address of
-    the change feed's head, empty without a change feed.
+    Appended are the name of the newest step, empty if there is none (as after a takedown), and the address of the
+    change feed's head, empty without a change feed.
     """
     command = config.publish.notify_command
     if command is None:
@@ -29,5 +29,5 @@ def send(config: Config, published: Manifest) -> list[str]:
     try:
         Runner("NOTIFY_", _PATIENCE_S).run([*command, step, address])
     except CommandError as error:
-        return [f"publish.notify_command: {error}; the publish is complete, but followers may not know yet"]
+        return [f"publish.notify_command: {error}; the publish is complete, but followers may not have been notified; fix the command"]
     return []

@@ -210,7 +210,7 @@ def _path_of_step(site: Site) -> str:
     ("wrong", "reason"),
     [
         (_damages_position, "is damaged"),
-        (_damages_file, "another digest"),
+        (_damages_file, "the digest of the result differs"),
         (_cuts_file, "damaged"),
         (_makes_rubbish_of_file, "damaged"),
         (_removes_file, "is gone"),
@@ -222,7 +222,7 @@ def _path_of_step(site: Site) -> str:
         (_damages_a_step, "is damaged"),
         (_lengthens_a_step, "is longer than the head says"),
         (_puts_another_step_in_its_place, "digest differs"),
-        (_makes_an_error_in_a_step, "another digest"),
+        (_makes_an_error_in_a_step, "the digest of the result differs"),
     ],
 )
 def test_it_starts_again_from_the_dump_when_steps_do_not_lead_on(
@@ -258,13 +258,13 @@ def test_it_tries_once_more_when_the_site_changes_between_head_and_dump(follower
             return super().get(path, default)
 
     follower.site.answers = Moving(follower.site.answers)
-    assert "404: there is no such file; trying once more" in follower.succeeds()
+    assert "answers 404; trying once more" in follower.succeeds()
 
 
 def test_a_dump_that_stays_wrong_is_a_failure(follower: Follower) -> None:
     follower.site.head["state"] = "0" * 64
     follower.site.put_head()
-    assert follower.fails(1).count("another digest than the site's") == 2
+    assert follower.fails(1).count("the digest of the result differs from the site's") == 2
     assert follower.dumps() == 2
 
 

@@ -18,7 +18,7 @@ from tests.support.publishing import FIRST, FX, Site, hour
 from tests.support.rows import market_id
 
 FEED = "http://127.0.0.1:8000/v1/changes/head.json"
-COMPLETE = "the publish is complete, but followers may not know yet"
+COMPLETE = "the publish is complete, but followers may not have been notified; fix the command"
 
 
 @pytest.fixture

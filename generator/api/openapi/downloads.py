@@ -17,10 +17,10 @@ _GZIP: Final = keys.CONTENT_TYPES[".gz"]
 _PARQUET: Final = keys.CONTENT_TYPES[".parquet"]
 _REFUSED: Final = (405, 429, 503)
 _PARTS: Final = """\
-Parts can be requested with `Range`, answered 206, and the size with HEAD; a range beyond the end is answered 416. The \
-file is stored as it is named: its answer has no `Content-Encoding`."""
+Parts can be requested with `Range`: the answer is a 206, or a 416 for a range beyond the end. HEAD tells the size. The \
+file is sent as it is stored, without `Content-Encoding`."""
 _WITHDRAWN: Final = """\
-Where something had to be withdrawn, files that held it are gone at once, and answered 404: read the head again."""
+A file with a market that was withdrawn is gone at once, and answered 404: read the head again."""
 
 
 def tags(config: Config) -> Iterator[Json]:
@@ -28,7 +28,7 @@ def tags(config: Config) -> Iterator[Json]:
     if config.feeds.enabled:
         yield {"name": "feeds", "description": "New and resolved markets, for feed readers."}
     if config.dumps.ndjson:
-        yield {"name": "dumps", "description": "All listed markets in one file, to take away."}
+        yield {"name": "dumps", "description": "All listed markets in one file, for download."}
     if config.has_changes:
         yield {"name": "changes", "description": "What changed from one build to the next."}
 
@@ -72,7 +72,7 @@ def _get_index(config: Config) -> Json:
     shown = {"index": examples.of("What this site publishes", site_index.make(config))}
     answer = responses.document("The index.", ref("SiteIndex"), shown)
     text = "The addresses of everything else. What this site does not publish is absent."
-    return _operation("build", "getIndex", ("Get what there is, and where", text), answer)
+    return _operation("build", "getIndex", ("Get the addresses of everything", text), answer)
 
 
 def _get_llms(config: Config) -> Json:
@@ -113,10 +113,10 @@ def _feed() -> Json:
 def _get_dump(config: Config) -> Json:
     text = (
         "Names the files that hold all listed markets, with address, digest and size. Files never change: when a "
-        "market does, this head names others. Members of public FX families are in none, as they are in no list. Take "
+        "market does, this head names new ones. Members of public FX families are in none, as they are in no list. Take "
         "an address from here; do not build one."
     )
-    shown = {"dump": examples.of("All markets, and what they are as of", examples.dump_head(config))}
+    shown = {"dump": examples.of("A dump without Parquet", examples.dump_head(config))}
     answer = responses.document("The head.", ref("DumpHead"), shown)
     return _operation("dumps", "getDump", ("Get the names of the files with all markets", text), answer)
 
@@ -125,7 +125,7 @@ def _get_ndjson() -> Json:
     text = f"""\
 A line for each listed market, ascending by id: the `market` of its detail. Compressed with gzip. {_PARTS}
 
-A file that has been replaced stays until walks in lists of its time end. {_WITHDRAWN}"""
+A file that was replaced stays as long as the cursors of its time are valid. {_WITHDRAWN}"""
     answer = responses.file("The file.", _GZIP)
     return _operation("dumps", "getMarketsNdjson", ("Get all markets as NDJSON", text), answer, _digest())
 
@@ -133,7 +133,7 @@ A file that has been replaced stays until walks in lists of its time end. {_WITH
 def _parquet() -> Json:
     folder = f"/{keys.chunk(keys.DUMPS, '')}"
     table = _parameter("table", "Which rows.", f"^({'|'.join(downloads.TABLES)})$", "history")
-    state = _parameter("state", "Whether its markets are over or open.", "^state=(archive|open)$", "state=open")
+    state = _parameter("state", "Whether its markets have ended or are open.", "^state=(archive|open)$", "state=open")
     month = "^(month=[0-9]{4}-[0-9]{2}|part=[0-9]{2})$"
     partition = _parameter("partition", "The month in which they ended, or a part of the open ones.", month, "part=07")
     answer = responses.file("The file.", _PARQUET)
@@ -152,25 +152,25 @@ def _parquet() -> Json:
 
 def _get_changes(config: Config) -> Json:
     text = f"""\
-Names the steps that bring the dump of one serial to the next, oldest first and without gaps. There is a step for each \
-build that changed something; steps are kept for {downloads.STEP_LIFETIME.days} days at most, and no longer than they \
-are smaller than the dump.
+Names the steps from one serial to the next, oldest first and without gaps. There is a step for each build that \
+changed a market. The newest steps are kept: for {downloads.STEP_LIFETIME.days} days at most, and as long as together \
+they are no larger than the dump.
 
-To follow: take the `dump` named here once, and remember `session` and `serial`. Later read this head again. If its \
-`session` is another, if your serial is below the first `from`, or above `serial`, begin again with the dump; \
-otherwise apply the steps from your serial on. The SHA-256 digest of your markets, a line for each, ascending by id, \
-must then be `state`; if it is not, begin again."""
+To follow: fetch the `dump` named here once, and remember `session` and `serial`. Later, read this head again. If its \
+`session` is another, or if no steps lead from your serial to its `serial`, start again from the dump; otherwise apply \
+the steps from your serial on. Then the SHA-256 digest of your markets, a line for each, ascending by id, must be \
+`state`; if it is not, start again from the dump."""
     shown = {"changes": examples.of("Two steps", examples.changes_head(config))}
     answer = responses.document("The head.", ref("ChangesHead"), shown)
-    return _operation("changes", "getChanges", ("Get the names of the change steps", text), answer)
+    return _operation("changes", "getChanges", ("Get the names of the steps", text), answer)
 
 
 def _get_step() -> Json:
     text = f"""\
-Lines of JSON, compressed with gzip. First `{{"gone": …}}`, the SHA-256 digest of the id of a market that is gone, for \
-each; then, ascending by id, the `id` of each market that changed with the new values of its changed properties, and \
-nothing else. A new market has all properties. A market whose properties became others is gone and new. {_PARTS} \
-{_WITHDRAWN}"""
+One JSON object per line, compressed with gzip. First, for each market that is gone, `{{"gone": …}}` with the SHA-256 \
+digest of its id. Then, ascending by id, each market that changed, with its `id` and the new values of its changed \
+properties only, and each new one with all properties. A market that gained, lost or reordered properties is gone and \
+new in the same step. {_PARTS} {_WITHDRAWN}"""
     answer = responses.file("The step.", _GZIP)
     return _operation("changes", "getChangeStep", ("Get what changed", text), answer, _digest())
 

@@ -33,9 +33,9 @@ def document(description: str, schema: Json, shown: Json, media_type: str = JSON
 
 
 def file(description: str, media_type: str) -> Json:
-    """The response with a file to take away."""
+    """The response with a file of a download."""
     immutable = {**_HEADERS["Cache-Control"], "example": f"{keys.IMMUTABLE}, no-transform"}
-    ranges = {"description": "That parts can be requested.", "schema": {"type": "string"}, "example": "bytes"}
+    ranges = {"description": "Parts can be requested.", "schema": {"type": "string"}, "example": "bytes"}
     return {
         "description": description,
         "headers": {**_HEADERS, "Cache-Control": immutable, "Accept-Ranges": ranges},
