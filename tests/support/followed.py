@@ -34,7 +34,7 @@ _BASE_URL: Final = "http://127.0.0.1:8000"
 _WORDS: Final = re.compile(rb"canary(\d+)x|slug-of-(\d+)-")
 _IDS: Final = re.compile(rb"([0-9a-f]{8})-0000-4000-8000-000000000000")
 #: What a follower says if it finds that files do not fit together.
-DOUBTS: Final = ("another digest", "damaged", "differs", "no such file")
+DOUBTS: Final = ("damaged", "differs", "answers 404")
 
 
 @dataclass
