@@ -29,5 +29,6 @@ def send(config: Config, published: Manifest) -> list[str]:
     try:
         Runner("NOTIFY_", _PATIENCE_S).run([*command, step, address])
     except CommandError as error:
-        return [f"publish.notify_command: {error}; the publish is complete, but followers may not have been notified; fix the command"]
+        told = "the publish is complete, but followers may not have been notified; fix the command"
+        return [f"publish.notify_command: {error}; {told}"]
     return []

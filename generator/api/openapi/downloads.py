@@ -17,8 +17,8 @@ _GZIP: Final = keys.CONTENT_TYPES[".gz"]
 _PARQUET: Final = keys.CONTENT_TYPES[".parquet"]
 _REFUSED: Final = (405, 429, 503)
 _PARTS: Final = """\
-Parts can be requested with `Range`: the answer is a 206, or a 416 for a range beyond the end. HEAD tells the size. The \
-file is sent as it is stored, without `Content-Encoding`."""
+Parts can be requested with `Range`: the answer is a 206, or a 416 for a range beyond the end. HEAD tells the size. \
+The file is sent as it is stored, without `Content-Encoding`."""
 _WITHDRAWN: Final = """\
 A file with a market that was withdrawn is gone at once, and answered 404: read the head again."""
 
@@ -113,8 +113,8 @@ def _feed() -> Json:
 def _get_dump(config: Config) -> Json:
     text = (
         "Names the files that hold all listed markets, with address, digest and size. Files never change: when a "
-        "market does, this head names new ones. Members of public FX families are in none, as they are in no list. Take "
-        "an address from here; do not build one."
+        "market does, this head names new ones. Members of public FX families are in none, as they are in no list. "
+        "Take an address from here; do not build one."
     )
     shown = {"dump": examples.of("A dump without Parquet", examples.dump_head(config))}
     answer = responses.document("The head.", ref("DumpHead"), shown)

@@ -56,7 +56,7 @@ _ENUMS: Final[dict[tuple[str, ...], tuple[str, str]]] = {
     get_args(contract.Direction): ("Direction", "The sides of a threshold."),
     feeds.FEED_NAMES: ("FeedName", "The feeds there are."),
     ("ndjson", "parquet"): ("DumpFormat", "The formats of a dump."),
-    ("archive", "open"): ("PartitionState", "Whether the markets of a partition are over or open."),
+    ("archive", "open"): ("PartitionState", "Whether the markets of a partition have ended or are open."),
 }
 _REF: Final = "#/components/schemas/"
 _SECTION: Final = re.compile(r" \(contract §[^)]*\)")
