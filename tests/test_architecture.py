@@ -3,6 +3,7 @@
 import ast
 import statistics
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -111,6 +112,7 @@ def imports(module: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+@cache
 def internal(name: str) -> set[str]:
     """The modules of this project that a module imports."""
     found = set()
@@ -122,6 +124,7 @@ def internal(name: str) -> set[str]:
     return found
 
 
+@cache
 def libraries(name: str) -> set[str]:
     return {target.split(".")[0] for target in imports(MODULES[name])}
 

@@ -75,6 +75,7 @@ def test_a_server_that_is_not_a_scheduler(unchanged: Site) -> None:
     assert found.startswith(f"cluster: {address}: no Dask scheduler can be reached (no answer)")
 
 
+@pytest.mark.campaign(short=0)
 def test_a_scheduler_that_is_killed_while_workers_render(unchanged: Site, worker_environ: Mapping[str, str]) -> None:
     with running(worker_environ, workers=1) as cluster, unchanged.held():
         begun = begin(unchanged, cluster.address, is_fresh=True)
@@ -99,6 +100,7 @@ def test_a_scheduler_that_is_killed_while_it_is_asked_for_its_workers(
         assert f"the scheduler {cluster.address} went away" in sentence(begun)
 
 
+@pytest.mark.campaign(short=0)
 def test_an_interrupt_while_workers_render(unchanged: Site, workers: Cluster) -> None:
     with unchanged.held():
         begun = begin(unchanged, workers.address, is_fresh=True)

@@ -1,7 +1,7 @@
 """The CloudFront edge: its two functions, run on the table of cases and on what a bucket responds."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -193,25 +193,36 @@ ALL_FILES: Final = (*NAMED_FILES, *(f"v1/dumps/{rest}/{'9' * 32}.parquet" for re
 def origin_response(
     folder: Path, status: int, phrase: str, headers: Mapping[str, str], *, uri: str, config: Config = PLAIN
 ) -> Event:
+    return origin_responses(folder, [(status, phrase, headers, uri)], config)[0]
+
+
+def origin_responses(
+    folder: Path, answers: Iterable[tuple[int, str, Mapping[str, str], str]], config: Config = PLAIN
+) -> list[Event]:
+    """What becomes of these answers of the bucket: status, phrase, headers and key of each."""
     root = edge_cloudfront.function_values(config)["root"]
-    event = origin_event("GET", root + uri, status, phrase, headers)
-    return cloudfront(config, folder, folder).origin_responses([event])[0]
+    events = [origin_event("GET", root + key, status, phrase, headers) for status, phrase, headers, key in answers]
+    return cloudfront(config, folder, folder).origin_responses(events)
 
 
 @pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD])
-@pytest.mark.parametrize("state", ["missing", "deleted in a versioned bucket"])
-@pytest.mark.parametrize("key", [PAGE, FIRST_PAGE, FIRST_OF_CATEGORY, DETAIL, keys.SNAPSHOT, keys.error(404)])
-def test_an_object_that_is_missing(key: str, state: str, config: Config, tmp_path: Path) -> None:
-    found, phrase, headers = bucket_response(key, None)
-    if state != "missing":
-        headers = {**headers, "x-amz-delete-marker": "true", "x-amz-version-id": "3", "Content-Length": "9"}
-    response = origin_response(tmp_path, found, phrase, headers, uri=key, config=config)
+def test_an_object_that_is_missing(config: Config, tmp_path: Path) -> None:
+    deleted = {"x-amz-delete-marker": "true", "x-amz-version-id": "3", "Content-Length": "9"}
+    missing = [PAGE, FIRST_PAGE, FIRST_OF_CATEGORY, DETAIL, keys.SNAPSHOT, keys.error(404)]
+    asked = [(key, marks) for key in missing for marks in ({}, deleted)]
+    answers = [
+        (found, phrase, {**headers, **marks}, key)
+        for key, marks in asked
+        for found, phrase, headers in [bucket_response(key, None)]
+    ]
     gone, unknown, absent = (400, PAGE_GONE), (400, LIST_UNKNOWN), (404, NOT_FOUND)
-    status, body = {PAGE: gone, FIRST_OF_CATEGORY: unknown, DETAIL: absent}.get(key, (503, UNAVAILABLE))
-    assert (response["status"], response["body"]) == (str(status), body)
-    values = {name: value[0]["value"] for name, value in response["headers"].items()}
-    assert values.pop("transfer-encoding") == "chunked"
-    assert values == responses.error_headers(status, config) | responses.CORS
+    expected = {PAGE: gone, FIRST_OF_CATEGORY: unknown, DETAIL: absent}
+    for case, response in zip(asked, origin_responses(tmp_path, answers, config), strict=True):
+        status, body = expected.get(case[0], (503, UNAVAILABLE))
+        assert (response["status"], response["body"]) == (str(status), body), case
+        values = {name: value[0]["value"] for name, value in response["headers"].items()}
+        assert values.pop("transfer-encoding") == "chunked"
+        assert values == responses.error_headers(status, config) | responses.CORS, case
 
 
 def test_what_is_there_passes_without_the_buckets_own_headers(tmp_path: Path) -> None:
@@ -223,15 +234,18 @@ def test_what_is_there_passes_without_the_buckets_own_headers(tmp_path: Path) ->
     assert {name: value[0]["value"] for name, value in response["headers"].items()} == kept | responses.CORS
 
 
-@pytest.mark.parametrize("status", [301, 307, 400, 403, 412, 429, 500, 502, 503, 504])
-@pytest.mark.parametrize("key", [PAGE, FIRST_PAGE, DETAIL, keys.SNAPSHOT])
-def test_a_bucket_that_fails_or_refuses_is_unavailable(status: int, key: str, tmp_path: Path) -> None:
-    _, phrase, headers = bucket_response(key, None)
-    response = origin_response(tmp_path, status, phrase, {**headers, "Location": "https://example.com"}, uri=key)
-    assert (response["status"], response["body"]) == ("503", UNAVAILABLE)
-    values = {name: value[0]["value"] for name, value in response["headers"].items()}
-    del values["transfer-encoding"]
-    assert values == responses.error_headers(503, PLAIN) | responses.CORS
+def test_a_bucket_that_fails_or_refuses_is_unavailable(tmp_path: Path) -> None:
+    answers = [
+        (status, phrase, {**headers, "Location": "https://example.com"}, key)
+        for key in (PAGE, FIRST_PAGE, DETAIL, keys.SNAPSHOT)
+        for status in (301, 307, 400, 403, 412, 429, 500, 502, 503, 504)
+        for _, phrase, headers in [bucket_response(key, None)]
+    ]
+    for answer, response in zip(answers, origin_responses(tmp_path, answers), strict=True):
+        assert (response["status"], response["body"]) == ("503", UNAVAILABLE), answer
+        values = {name: value[0]["value"] for name, value in response["headers"].items()}
+        del values["transfer-encoding"]
+        assert values == responses.error_headers(503, PLAIN) | responses.CORS, answer
 
 
 def test_the_page_of_a_failure_says_when_to_try_again(tmp_path: Path) -> None:

@@ -155,6 +155,7 @@ def test_intact_retired_generations_are_kept(site: Site) -> None:
     site.check()
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("harm", ["deleted", "damaged"])
 def test_a_lost_record_is_rewritten(site: Site, harm: str) -> None:
     site.edit(1, question="Else?")

@@ -94,6 +94,7 @@ def test_the_remains_of_a_killed_build_are_searched_too(site: Site) -> None:
     assert {key: found.get(key) for key in expected} == expected
 
 
+@pytest.mark.campaign(short=4)
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
 @pytest.mark.parametrize("what", ["first page", "page", "build record", "feed"])
 def test_unreadable_lists_are_an_error(site: Site, harm: str, what: str) -> None:

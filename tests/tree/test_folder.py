@@ -165,6 +165,7 @@ def without_privileges() -> tuple[str, ...]:
     return ("setpriv", "--inh-caps=-all", "--bounding-set=-all")
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     "place", [".", "v1/public/markets/lists/open/popular", "v1/public/markets/lists/open/new/first"]
 )
@@ -274,7 +275,7 @@ def test_a_manifest_of_a_newer_version_is_not_called_damaged_and_the_blocked_lis
 # ── tampering ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=3)
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize(
     "key",
     [
