@@ -1,6 +1,7 @@
 """The picture in RATIONALE.md holds: imports between packages, owners of libraries, sizes."""
 
 import ast
+import re
 import statistics
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -146,6 +147,17 @@ def test_every_package_and_root_module_is_in_the_picture() -> None:
 def test_a_package_imports_exactly_what_the_picture_shows(room: str) -> None:
     found = {package(target) for name in MODULES if package(name) == room for target in internal(name)}
     assert found - {room, "__init__"} - ROOT_LEAVES == MAY_IMPORT[room]
+
+
+def test_the_picture_shows_these_arrows() -> None:
+    picture = (ROOT / "RATIONALE.md").read_text("utf-8").split("```")[3]
+    shown = dict[str, set[str]]()
+    for names, arrow, rest in (line.partition("─►") for line in picture.splitlines()):
+        packages = re.split(r" {4,}(?=\S)", rest)[:-1]  # the last is what it says of them
+        shown |= {name.strip(): {*" ".join(packages).split()} for name in names.split(",") if arrow}
+    # The others are described in words.
+    drawn = MAY_IMPORT.keys() - {"cli", "cluster", "config"}
+    assert {name: shown[name] for name in drawn} == {name: MAY_IMPORT[name] for name in drawn}
 
 
 def test_modules_at_the_root_import_no_package() -> None:

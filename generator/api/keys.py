@@ -99,7 +99,9 @@ _DETAIL_END: Final = 36 + _EXTENSION_LENGTH
 DUMPS: Final = "dumps"
 CHANGES: Final = "changes"
 DOWNLOADS: Final = (DUMPS, CHANGES)
-#: The first letter of their generations.
+#: What has generations like a list, but is none: each is made from all lists, and has an index.
+INDEXED: Final = (SEARCH, *DOWNLOADS)
+#: The first letter of the generations of downloads.
 DOWNLOAD_LETTER: Final = "d"
 #: Files of downloads are stored compressed: compressing them again gains nothing, and would end ranges.
 _UNTOUCHED: Final = ", no-transform"

@@ -9,7 +9,6 @@ from generator.config.settings import Config
 from generator.downloads import steps
 from generator.downloads.steps import WrittenStep
 from generator.tree.download import Draft, NewFiles
-from generator.tree.folder import Output
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,6 @@ class NewState:
 class ChangeFeed:
     """Makes the head for a state."""
 
-    folder: Output
     files: NewFiles
     config: Config
     state: NewState
@@ -69,12 +67,12 @@ class ChangeFeed:
 
     def _in_place(self, step: Step) -> Step | None:
         """The step as it is; None if its file is missing."""
-        return step.served_from(self.config.files_url) if self.folder.has(step.key) else None
+        return step.served_from(self.config.files_url) if self.files.folder.has(step.key) else None
 
     def _without_gone(self, step: Step) -> Step | None:
         """The step without markets that are no longer listed; None if it cannot be read."""
         try:
-            body = self.folder.read(step.key) or b""
+            body = self.files.folder.read(step.key) or b""
             draft = self.files.draft(lambda write: steps.without(write, body, self.state.ids))
         except ValueError:
             return None

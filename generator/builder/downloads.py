@@ -4,43 +4,28 @@ Both are made from what readers found so far, as the heads in place say: a kille
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from generator.api import keys
 from generator.api.downloads import ChangesHead, DumpHead, MarketsFile
 from generator.builder.change_feed import ChangeFeed, NewState
+from generator.builder.listed import Listed
 from generator.builder.parquet_files import ParquetFiles
 from generator.builder.report_file import DownloadCounts
 from generator.config.settings import Config
 from generator.downloads import dump, side_file
 from generator.downloads.dump import Changed, Markets, Previous
-from generator.downloads.partitions import Member
 from generator.downloads.segments import Written
 from generator.downloads.side_file import SideFile
 from generator.downloads.steps import StepWriter, WrittenStep
 from generator.markets import detail
 from generator.tree import files, staging
-from generator.tree.download import Download, Draft, NewFiles, Write
+from generator.tree.download import Download, NewFiles, Write
 from generator.tree.folder import Output
 from generator.tree.layouts import Known
 from generator.tree.staging import StagedList
-
-
-@dataclass(frozen=True)
-class Listed:
-    """The markets of all lists at `as_of`: their ids, which ascend, and those whose details `changed`.
-
-    `members` yields each with the partition that its history belongs to.
-    """
-
-    ids: Sequence[str]
-    changed: AbstractSet[str]
-    as_of: str
-    members: Callable[[], Iterator[tuple[str, Member]]]
 
 
 class StagedDownloads(NamedTuple):
@@ -61,16 +46,7 @@ NONE: Final = StagedDownloads((), None)
 
 def stage(folder: Output, config: Config, listed: Listed, known: Known) -> StagedDownloads:
     """Stage what is new of the downloads, whose details are staged or in place; `known` are generations in place."""
-    made = _Downloads(folder, config, listed).made()
-    lists = tuple(staging.stage_generation(folder, known, download) for download in made.downloads)
-    return StagedDownloads(lists, made.side_file.encoded(), made.counts, made.step_lines)
-
-
-class _Made(NamedTuple):
-    downloads: list[Download]
-    side_file: SideFile
-    counts: DownloadCounts
-    step_lines: int
+    return _Downloads(folder, config, listed).staged(known)
 
 
 class _Changes:
@@ -98,51 +74,42 @@ class _Downloads:
         self._side_file = side_file.decoded(folder.read(files.DUMP_PARTS))
         self._files = NewFiles(folder)
 
-    def made(self) -> _Made:
-        """Stage the files, and say what the downloads consist of."""
+    def staged(self, known: Known) -> StagedDownloads:
+        """Stage dump and change feed; `known` are generations in place."""
         changes = _Changes(StepWriter(self._before.ndjson.size if self._before else None))
         dumped = self._files.draft(lambda write: self._write_dump(write, changes))
         made, step = dumped.content, self._files.draft(changes.step.close)
         ndjson = self._files.stage(dumped, MarketsFile.of(made.written, self._config.files_url))
         head = self._dump_head(made.written, ndjson)
         head, partitions = self._with_parquet(head, changes.gone if made.is_compared else None)
-        found = [Download(head, self._files.staged)]
         kept = {name: parts for name, parts in self._side_file.dumps.items() if name == self._name_before()}
         side = SideFile(dumps={**kept, head.ndjson.name: made.written.segments}, partitions=partitions)
-        counts = DownloadCounts.of(head)
-        if not self._config.has_changes:
-            return _Made(found, side, counts, 0)
-        before = self._name_before() if made.is_compared else ""
-        feed = self._changes_head(head, before, step, has_gone=bool(changes.gone))
-        found.append(Download(feed, self._files.staged))
-        written = step.content
-        is_kept = written is not None and written.sha256 in [newest.sha256 for newest in feed.steps[-1:]]
-        return _Made(found, side, counts.with_changes(feed), written.count if written and is_kept else 0)
+        feed, step_lines = None, 0
+        if self._config.has_changes:
+            before = self._name_before() if made.is_compared else ""
+            state = NewState(self._listed.as_of, frozenset(self._listed.ids), head, before, step, bool(changes.gone))
+            feed = ChangeFeed(self._files, self._config, state).head(ChangesHead.found_by(self._folder.read))
+            step_lines = _lines_of_newest(feed, step.content)
+        heads = [head, *([feed] if feed else [])]
+        found = (Download(head, self._files.staged) for head in heads)
+        lists = tuple(staging.stage_generation(self._folder, known, download) for download in found)
+        return StagedDownloads(lists, side.encoded(), DownloadCounts.of(head, feed), step_lines)
 
     def _with_parquet(self, head: DumpHead, gone: Collection[str] | None) -> tuple[DumpHead, Mapping[str, str]]:
         """The head with Parquet files, if they are wanted, and what stands for their content."""
         if not self._config.has_parquet:
             return head, {}
-        known, listed = self._side_file.partitions, self._listed
-        made = ParquetFiles(self._folder, self._files, self._config, listed.as_of, self._before, listed.members, known)
+        known = self._side_file.partitions
+        made = ParquetFiles(self._files, self._config, self._listed, self._before, known)
         found = made.added_to(head, gone)
         before = {file.name for file in self._before.files()} if self._before else set()
         return found, {**{name: known[name] for name in known.keys() & before}, **made.digests}
 
-    def _changes_head(
-        self, head: DumpHead, before: str, step: Draft[WrittenStep | None], *, has_gone: bool
-    ) -> ChangesHead:
-        """The head of the change feed, whose step was written."""
-        state = NewState(self._listed.as_of, frozenset(self._listed.ids), head, before, step, has_gone)
-        in_place = ChangesHead.found_by(self._folder.read)
-        return ChangeFeed(self._folder, self._files, self._config, state).head(in_place)
-
     def _write_dump(self, write: Write, changes: _Changes) -> dump.Made:
         """Write the dump, and what changed since the last one."""
-        listed = self._listed
-        changed = frozenset(listed.ids) if self._side_file.is_doubted else listed.changed
+        changed = frozenset(self._listed.ids) if self._side_file.is_doubted else self._listed.changed
         with self._previous() as previous:
-            return dump.make(write, Markets(listed.ids, changed, self._line_of), previous, changes.add)
+            return dump.make(write, Markets(self._listed.ids, changed, self._line_of), previous, changes.add)
 
     def _name_before(self) -> str:
         return self._before.ndjson.name if self._before else ""
@@ -165,3 +132,9 @@ class _Downloads:
         before = self._before
         as_of = before.as_of if before and before.state == written.state else self._listed.as_of
         return DumpHead(as_of=as_of, count=written.count, state=written.state, markets=[ndjson])
+
+
+def _lines_of_newest(feed: ChangesHead, written: WrittenStep | None) -> int:
+    """The lines of the step that was written, if it is in the feed."""
+    is_in = written is not None and written.sha256 in [newest.sha256 for newest in feed.steps[-1:]]
+    return written.count if written and is_in else 0

@@ -179,7 +179,7 @@ class _Details:
         market, body = read.market, read.body()
         is_changed = self._count.add(body, *keys.details(market.id, market.slug))
         if self._meter and market.fx_family_member is None:
-            partition = partitions.partition(market.status, market.resolved_at or market.close_time, market.id)
+            partition = partitions.partition(market)
             is_new = not self._before.get(market.id)
             self._meter.add(market.id, body, partition, is_new=is_new, is_changed=is_changed)
         self.remarks += remarks

@@ -4,35 +4,32 @@ A file of histories stays as it is while the details of its markets do; but a ma
 at once.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from generator.api import keys
 from generator.api.downloads import TABLES, DownloadFile, DumpHead, MarketsFile, PartitionFile
+from generator.builder.listed import Listed
 from generator.config.settings import Config
 from generator.downloads import dump, parquet, partitions
 from generator.downloads.partitions import Member
 from generator.tree.download import NewFiles
-from generator.tree.folder import Output
 
 _PIECE: Final = 1 << 18
 
 
 @dataclass(frozen=True)
 class ParquetFiles:
-    """Adds Parquet files to the head of a dump as of `as_of`; `before` is the head in place.
+    """Adds Parquet files to the head of a dump of the `listed` markets; `before` is the head in place.
 
-    `members` yields each market with its partition, ascending by id. `known` are the digests of partitions by the names
-    of their files.
+    `known` are the digests of partitions by the names of their files.
     """
 
-    folder: Output
     files: NewFiles
     config: Config
-    as_of: str
+    listed: Listed
     before: DumpHead | None
-    members: Callable[[], Iterator[tuple[str, Member]]]
     known: Mapping[str, str]
     #: The same as `known`, for partitions of the new head.
     digests: dict[str, str] = field(default_factory=dict)
@@ -42,7 +39,7 @@ class ParquetFiles:
 
         If nobody knows them, it is None: then every partition is looked at, as once a day.
         """
-        is_due = partitions.is_due(self.before.history_as_of if self.before else None, self.as_of)
+        is_due = partitions.is_due(self.before.history_as_of if self.before else None, self.listed.as_of)
         kept = None if is_due or gone is None else self._kept(gone)
         return head.model_copy(update={**(kept or self._of_today()), "markets": [head.ndjson, self._markets(head)]})
 
@@ -50,7 +47,7 @@ class ParquetFiles:
         before = self.before.parquet if self.before and self.before.state == head.state else None
         if before and self._is_in_place(before):
             return before.served_from(self.config.files_url)
-        with self.folder.open_newest(head.ndjson.key) as ndjson:
+        with self.files.folder.open_newest(head.ndjson.key) as ndjson:
             lines = dump.lines(iter(lambda: ndjson.read(_PIECE), b""))
             draft = self.files.draft(lambda write: parquet.markets(write, lines, self.config.variant))
         return self.files.stage(draft, MarketsFile.of(draft.content, self.config.files_url, "parquet"))
@@ -58,7 +55,7 @@ class ParquetFiles:
     def _of_today(self) -> dict[str, Any]:
         """The files of all partitions; those whose markets did not change stay as they are."""
         members: dict[str, list[Member]] = {}
-        for partition, member in self.members():
+        for partition, member in self.listed.members():
             members.setdefault(partition, []).append(member)
         found = {
             table: [self._of_partition(table, partition, members[partition]) for partition in sorted(members)]
@@ -66,14 +63,14 @@ class ParquetFiles:
         }
         last = self.before.history_as_of if self.before else None
         is_same = all(_names(found[table]) == _names(self._before(table)) for table in TABLES)
-        return {**found, "history_as_of": last if last and is_same else self.as_of}
+        return {**found, "history_as_of": last if last and is_same else self.listed.as_of}
 
     def _of_partition(self, table: str, partition: str, members: Sequence[Member]) -> PartitionFile:
         digest, folder = partitions.digest(members), f"{table}/{partition}"
         for file in self._before(table):
             if self.known.get(file.name) == digest and file.folder == folder and self._is_in_place(file):
                 return self._same(file)
-        bodies = (self.folder.newest_body(keys.detail(member.id)) for member in members)
+        bodies = (self.files.folder.newest_body(keys.detail(member.id)) for member in members)
         draft = self.files.draft(lambda write: parquet.WRITERS[table](write, bodies))
         made = self.files.stage(draft, PartitionFile.of(draft.content, self.config.files_url, folder))
         self.digests[made.name] = digest
@@ -94,7 +91,7 @@ class ParquetFiles:
         if not gone:
             return self._same(file)
         try:
-            with self.folder.open_newest(file.key) as opened:
+            with self.files.folder.open_newest(file.key) as opened:
                 draft = self.files.draft(lambda write: parquet.without(write, opened, gone))
         except ValueError:
             return None
@@ -111,7 +108,7 @@ class ParquetFiles:
         return self.before.table(table) if self.before else ()
 
     def _is_in_place(self, file: DownloadFile) -> bool:
-        return self.folder.has(file.key)
+        return self.files.folder.has(file.key)
 
 
 def _names(found: Iterable[PartitionFile]) -> list[str]:

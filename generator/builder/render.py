@@ -1,20 +1,19 @@
 """Renders lists, documents and index of a catalog, and stages what is not in place yet."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeVar
 
 from generator import __version__
 from generator.api import keys
 from generator.builder import artifacts, disk_space, downloads, search_index, worker_pool
 from generator.builder.collecting import Collected
-from generator.builder.downloads import Listed, StagedDownloads
+from generator.builder.downloads import StagedDownloads
+from generator.builder.listed import Listed
 from generator.builder.report_file import DownloadCounts, SearchCounts
 from generator.config.settings import Config
 from generator.cost.sizes import NO_DOWNLOADS, NO_INDEX, Downloads, Site
-from generator.downloads.partitions import Member, partition
 from generator.markets.catalog import Catalog, Market
 from generator.progress import Progress, Stopwatch
 from generator.source.address import shape
@@ -95,7 +94,7 @@ class Renderer:
             changed = frozenset(ids)
         else:
             changed = frozenset(filter(None, map(keys.market_id, staged.changed)))
-        return Listed(ids, changed, catalog.as_of, partial(_members, catalog, staged.objects))
+        return Listed(catalog, ids, changed, staged.objects)
 
     def _stage(self, lists: Sequence[ItemList], listed: Listed | None) -> tuple[list[StagedList], StagedDownloads]:
         """Stage lists and downloads in forked workers, the longest first."""
@@ -161,13 +160,6 @@ class Renderer:
             markets={},
         )
         return built.model_copy(update={"objects": objects, "slugs": slugs})
-
-
-def _members(catalog: Catalog, digests: Mapping[str, str]) -> Iterator[tuple[str, Member]]:
-    """Each listed market, with the partition that its history belongs to."""
-    for market in catalog.listed():
-        ended_at = market.resolved_at or market.close_time
-        yield partition(market.status, ended_at, market.id), Member(market.id, digests[keys.detail(market.id)])
 
 
 def _work_of(unit: ItemList | Listed) -> float:

@@ -1,6 +1,7 @@
 """The content of `output/report.json`, as models."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -83,9 +84,13 @@ class DownloadCounts(StoredModel):
     steps_bytes: int = 0
 
     @classmethod
-    def of(cls, head: DumpHead) -> "DownloadCounts":
-        """Count a dump."""
+    def of(cls, head: DumpHead, feed: ChangesHead | None) -> "DownloadCounts":
+        """Count a dump, and its change feed, if it has one."""
         histories = head.tables()
+        changes: dict[str, Any] = {}
+        if feed:
+            changes = {"session": feed.session, "serial": feed.serial, "steps": len(feed.steps)}
+            changes["steps_bytes"] = sum(step.size for step in feed.steps)
         return cls(
             as_of=head.as_of,
             markets=head.count,
@@ -93,13 +98,8 @@ class DownloadCounts(StoredModel):
             parquet_bytes=head.parquet.size if head.parquet else 0,
             history_files=len(histories),
             history_bytes=sum(file.size for file in histories),
+            **changes,
         )
-
-    def with_changes(self, head: ChangesHead) -> "DownloadCounts":
-        """Count its change feed, too."""
-        steps_bytes = sum(step.size for step in head.steps)
-        update = {"session": head.session, "serial": head.serial, "steps": len(head.steps), "steps_bytes": steps_bytes}
-        return self.model_copy(update=update)
 
 
 class QuarantinedRow(StoredModel):

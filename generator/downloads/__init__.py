@@ -1,5 +1,7 @@
 """Files that readers take away: the dump of all listed markets, and the steps of the change feed. Pure.
 
-Imports `api` only. Start with `segments` and `dump`, then `steps`. clients/follow_changes.py reads what these write.
-`parquet` writes the dump in another form, and histories and fills, which `partitions` divides into files.
+Imports `tree` and `api` only. Start with `segments` and `dump`, then `steps`. clients/follow_changes.py reads what
+these write. `parquet` writes the dump in another form, and histories and fills, which `partitions` divides into files.
+`side_file` is what a build keeps for the next one. The heads that name the files are in `api.downloads`, and how files
+become a generation in `tree.download`.
 """

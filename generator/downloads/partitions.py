@@ -3,7 +3,7 @@
 import hashlib
 import zlib
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from generator.api.contract import MarketStatus
 
@@ -12,6 +12,17 @@ PARTS: Final = 16
 _MONTH: Final = len("2026-10")
 _DAY: Final = len("2026-10-31")
 _DIGEST_LENGTH: Final = 32
+
+
+class _Market(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def status(self) -> MarketStatus: ...
+    @property
+    def close_time(self) -> str: ...
+    @property
+    def resolved_at(self) -> str | None: ...
 
 
 class Member(NamedTuple):
@@ -29,14 +40,14 @@ class Plan(NamedTuple):
     drop: tuple[str, ...]
 
 
-def partition(status: MarketStatus, ended_at: str, market_id: str) -> str:
-    """The folder of a market's history: `state=archive/month=2026-10` once it has ended, else `state=open/part=07`.
+def partition(market: _Market) -> str:
+    """The folder of a market's history: `state=open/part=07` while it is open, then `state=archive/month=2026-10`.
 
-    `ended_at` is `resolvedAt`, or `closeTime` where that is null; a market that is `open` has not ended.
+    The month is that of `resolvedAt`, or of `closeTime` where that is null.
     """
-    if status == "open":
-        return f"state=open/part={zlib.crc32(market_id.encode()) % PARTS:02}"
-    return f"state=archive/month={ended_at[:_MONTH]}"
+    if market.status == "open":
+        return f"state=open/part={zlib.crc32(market.id.encode()) % PARTS:02}"
+    return f"state=archive/month={(market.resolved_at or market.close_time)[:_MONTH]}"
 
 
 def digest(members: Iterable[Member]) -> str:

@@ -2,5 +2,5 @@
 
 A feed is made from the items of a list (`json_feed`), or from the published one without some of its markets. The Atom
 feed (`atom`) is a function of the JSON feed, so a withdrawal can make both without the database.
-Start with `json_feed`.
+Imports `api` and `config` only. Start with `json_feed`.
 """

@@ -1,4 +1,5 @@
 """From `output/` to a store: plan, apply, commit; takedown and withdrawal.
 
-Imports `tree`, `cost`, `api` and `config`, never `builder`. Start with `run`, then `protocol`.
+Imports `downloads`, `feeds`, `search`, `cost`, `tree`, `api` and `config`, never `builder`.
+Start with `run`, then `protocol`.
 """

@@ -53,7 +53,7 @@ def late(store: Store, published: Published, built: Manifest, folder: Output) ->
     broken = _broken_by(vanished, published.built)
     # Only the folder of a build can put them again. A takedown's derives others, or ends search and downloads.
     lost = {pair for pair in broken & published.built.current().keys() if not folder.has(keys.generation_prefix(*pair))}
-    heads = {keys.head(name) for name, _ in lost if name in (keys.SEARCH, *keys.DOWNLOADS)}
+    heads = {keys.head(name) for name, _ in lost if name in keys.INDEXED}
     return Doubts(frozenset(found | heads), frozenset(broken - lost), frozenset(vanished), show_withdrawn=bool(found))
 
 

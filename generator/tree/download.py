@@ -27,7 +27,7 @@ class NewFiles:
     """Stages files of downloads, each of which is named by its content."""
 
     def __init__(self, folder: Output) -> None:
-        self._folder = folder
+        self.folder = folder
         self._drafts = 0
         #: The keys of the files that are not in place yet.
         self.staged = set[str]()
@@ -36,12 +36,12 @@ class NewFiles:
         """Have a file written piece by piece."""
         self._drafts += 1
         scratch = f"download-{self._drafts}"
-        with self._folder.scratch_file(scratch) as file:
+        with self.folder.scratch_file(scratch) as file:
             return Draft(scratch, make(file.write))
 
     def stage(self, draft: Draft[Any], file: File) -> File:
         """Stage a draft as this file, which describes its content, unless it is in place."""
-        if self._folder.stage_file(draft.scratch, file.key):
+        if self.folder.stage_file(draft.scratch, file.key):
             self.staged.add(file.key)
         return file
 

@@ -29,7 +29,7 @@ def _memberships_of(state: MarketStatus, categories: tuple[str, ...]) -> tuple[M
 def lists_of(memberships: Iterable[Membership]) -> frozenset[str]:
     """The names of all lists that hold a market with one of these memberships; search index and downloads hold all."""
     found = frozenset[str]().union(*map(_lists_of, set(memberships)))
-    return found | {keys.SEARCH, *keys.DOWNLOADS} if found else found
+    return found | {*keys.INDEXED} if found else found
 
 
 @cache

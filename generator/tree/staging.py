@@ -122,7 +122,7 @@ def stage_generation(folder: Output, known: Known, generation: Stageable) -> Sta
         new = generation.stage(folder)
         current = Current(
             generation=generation.name, count=generation.count, bytes=new.size, chunks=generation.chunks,
-            is_index=generation.list_name in (keys.SEARCH, *keys.DOWNLOADS),
+            is_index=generation.list_name in keys.INDEXED,
         )  # fmt: skip
     staged = Staged()
     for key, body in generation.first_pages():

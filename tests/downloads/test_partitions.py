@@ -1,24 +1,35 @@
 """The files of histories: the past never changes, and only what changed is written."""
 
 from collections import Counter
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from generator.api.contract import MarketStatus
 from generator.downloads import partitions
 from generator.downloads.partitions import Member
 from tests.support.rows import market_id
 
 
+class Market(NamedTuple):
+    id: str
+    status: MarketStatus
+    close_time: str
+    resolved_at: str | None = None
+
+
 @pytest.mark.parametrize("status", ["closed", "resolved", "cancelled"])
 def test_a_market_that_has_ended_belongs_to_the_month_of_its_end(status: str) -> None:
-    folder = partitions.partition(status, "2026-10-31T23:59:59.999Z", market_id(1))  # type: ignore[arg-type]
-    assert folder == "state=archive/month=2026-10"
+    end = "2026-10-31T23:59:59.999Z"
+    for resolved_at, close_time in ((end, "2026-09-30"), (None, end)):
+        market = Market(market_id(1), status, close_time, resolved_at)  # type: ignore[arg-type]
+        assert partitions.partition(market) == "state=archive/month=2026-10"
 
 
 def test_open_markets_are_spread_by_their_ids_alone() -> None:
-    found = Counter(partitions.partition("open", f"2026-{n % 12 + 1:02}-01", market_id(n)) for n in range(1600))
+    found = Counter(partitions.partition(Market(market_id(n), "open", f"2026-{n % 12 + 1:02}-01")) for n in range(1600))
     assert [*sorted(found)] == [f"state=open/part={part:02}" for part in range(16)]
     assert max(found.values()) < 2 * min(found.values())
 
