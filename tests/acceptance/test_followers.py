@@ -5,6 +5,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -172,6 +173,8 @@ def test_followers_have_what_the_site_has_whatever_happens(followed: Followed) -
             followed.follow(f"new-{number}.ndjson")
             followed.edit()
             followed.follow_during("crossed.ndjson", followed.publish)
+        if number % 10 == 6:
+            followed.follow_during("crossed.ndjson", partial(takes_down, followed))
         followed.check_complete()
         if time.monotonic() > end:
             break

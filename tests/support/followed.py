@@ -100,7 +100,7 @@ class Followed:
     def take_down(self, number: int, *, undo: bool = False) -> None:
         self.blocked ^= {number}
         self.site.done("takedown", market_id(number), *(["--undo"] if undo else []))
-        self.public -= self.blocked
+        self.public = self.public - self.blocked
 
     def build(self, **settings: str) -> None:
         self.site.done("build", *self._next(), "--allow-shrink", **settings)
@@ -125,7 +125,7 @@ class Followed:
         result = self.site.run("rebuild", *self._next(), **settings)
         assert result.exit_code == 3, result.output
         self.site.edit(1, prob=0.5)
-        self.public &= self.known - self.hidden
+        self.public = self.public & (self.known - self.hidden)
 
     def _is_published(self) -> None:
         self.public = self.known - self.hidden - self.blocked
