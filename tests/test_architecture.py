@@ -87,7 +87,8 @@ OWNERS: Final[Mapping[str, set[str]]] = {
 PURE: Final = {
     "api", "downloads", "feeds", "markets", "search", "errors", "findings", "wording",
     "builder.artifacts", "builder.guards", "builder.inspection.downloads", "builder.inspection.excerpts",
-    "builder.notices", "builder.search_index", "cost.estimate", "demo.texts", "edge.cloudflare", "edge.cloudfront",
+    "builder.listed", "builder.notices", "builder.search_index", "cost.estimate", "demo.texts", "edge.cloudflare",
+    "edge.cloudfront",
     "edge.nginx", "edge.packing", "edge.paths", "edge.responses", "publish.plan", "publish.record", "publish.reindex",
     "source.grouping", "source.relations", "source.schema_check",
     "tree.artifact", "tree.blocklist", "tree.chunks", "tree.files", "tree.layouts", "tree.list_reader",

@@ -131,11 +131,10 @@ class _Withdrawal:
         else:
             staged.add(index.first_pages)
         is_doubted = any(keys.head(name) in self._doubted for name in keys.DOWNLOADS)
-        downloads = WithdrawnDownloads(folder, before, self._read, self._ids, is_doubted=is_doubted)
-        staged_downloads = downloads.staged()
-        for name in before.downloads.keys() - {download.name for download in staged_downloads}:
+        downloads = WithdrawnDownloads(folder, before, self._read, self._ids, is_doubted=is_doubted).staged()
+        for name in before.downloads.keys() - {download.name for download in downloads.lists}:
             staged.objects.pop(keys.head(name), None)
-        for download in staged_downloads:
+        for download in downloads.lists:
             staged.add(download.first_pages)
         for artifact in self._documents({staged_list.name: staged_list.current.count for staged_list in lists}):
             staged.put(folder, artifact)
@@ -146,14 +145,14 @@ class _Withdrawal:
             "complete": True,
             "lists": {staged_list.name: staged_list.current for staged_list in lists},
             "search": index.current if index else None,
-            "downloads": {download.name: download.current for download in staged_downloads},
+            "downloads": {download.name: download.current for download in downloads.lists},
             "retired": (),
             "objects": dict(sorted(staged.objects.items())),
             "markets": {},
             "slugs": {market_id: slugs for market_id, slugs in before.slugs.items() if market_id not in named},
         }
         return Rendered(
-            lists, index, staged, before.model_copy(update=update), markets, downloads=staged_downloads,
+            lists, index, staged, before.model_copy(update=update), markets, downloads=downloads.lists,
             dump_parts=downloads.side_file,
         )  # fmt: skip
 

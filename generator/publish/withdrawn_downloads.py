@@ -5,6 +5,7 @@ session, and start from the dump.
 """
 
 from collections.abc import Collection
+from typing import Final, NamedTuple
 
 from generator.api import downloads, keys
 from generator.api.downloads import DumpHead
@@ -17,6 +18,17 @@ from generator.tree.folder import Output
 from generator.tree.list_reader import Read
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Staged, StagedList
+
+
+class Withdrawn(NamedTuple):
+    """The downloads as they were staged, and what to save beside them, if they are in the output folder."""
+
+    lists: tuple[StagedList, ...]
+    side_file: bytes | None
+
+
+#: Those of a state without downloads.
+NONE: Final = Withdrawn((), None)
 
 
 class WithdrawnDownloads:
@@ -32,27 +44,27 @@ class WithdrawnDownloads:
         self._read = read
         self._ids = ids
         self._is_doubted = is_doubted
-        #: What to save beside the dump, if it is in the output folder.
-        self.side_file: bytes | None = None
 
-    def staged(self) -> tuple[StagedList, ...]:
+    def staged(self) -> Withdrawn:
         """Stage what changes; what cannot be read ends until the next build."""
         if keys.DUMPS not in self._before.downloads:
-            return ()
+            return NONE
         if not self._ids and not self._is_doubted:
             kept = self._before.downloads.items()
-            return tuple(StagedList(name, current, new=None, first_pages=Staged()) for name, current in kept)
+            return Withdrawn(tuple(StagedList(name, current, None, Staged()) for name, current in kept), None)
         head = DumpHead.found_by(self._read)
-        new = self._dump_without(head) if head else None
-        if new is None:
-            return ()
+        made = self._dump_without(head) if head else None
+        if made is None:
+            return NONE
+        new, kept_beside = made
         heads = [new, *([downloads.begun(new)] if keys.CHANGES in self._before.downloads else [])]
         known = self._before.generations()
         found = (Download(head, self._files.staged) for head in heads)
-        return tuple(staging.stage_generation(self._folder, known, download) for download in found)
+        lists = tuple(staging.stage_generation(self._folder, known, download) for download in found)
+        return Withdrawn(lists, kept_beside.encoded())
 
-    def _dump_without(self, head: DumpHead) -> DumpHead | None:
-        """The head of the dump without the markets; None if that cannot be read."""
+    def _dump_without(self, head: DumpHead) -> tuple[DumpHead, SideFile] | None:
+        """The head of the dump without the markets, and what to keep beside it; None if that cannot be read."""
         body = self._read(head.ndjson.key)
         if body is None or not downloads.is_named_by(head.ndjson.name, body):
             return None
@@ -66,7 +78,7 @@ class WithdrawnDownloads:
         # A killed build leaves details that are newer than the dump.
         is_doubted = known.is_doubted or not self._before.complete
         segments = {ndjson.name: written.segments}
-        self.side_file = SideFile(dumps=segments, partitions=known.partitions, is_doubted=is_doubted).encoded()
+        beside = SideFile(dumps=segments, partitions=known.partitions, is_doubted=is_doubted)
         parquet = WithdrawnParquet(self._files, self._read, self._ids).parts(head)
         new = DumpHead(as_of=head.as_of, count=written.count, state=written.state, markets=[ndjson])
-        return new.model_copy(update={**parquet, "markets": [ndjson, *parquet["markets"]]})
+        return new.model_copy(update={**parquet, "markets": [ndjson, *parquet["markets"]]}), beside
