@@ -36,6 +36,7 @@ Shared: TypeAlias = Callable[[str, Callable[[Path], object]], Path]
 
 #: What takes longest. It begins first, so that no worker is left alone with it at the end.
 LONGEST = (
+    "acceptance/test_followers",
     "acceptance/test_schemathesis",
     "builder/test_faults",
     "builder/test_incremental_builds",

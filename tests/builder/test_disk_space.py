@@ -167,6 +167,7 @@ def written(output: Path, config: Config) -> dict[str, int]:
     return {path.as_posix(): status.st_size if path.is_file() else 0 for path, status in new.items()}
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_space_of_a_build_with_an_index_is_what_it_writes(
     tmp_path: Path, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, layout: str

@@ -63,6 +63,7 @@ def drop(site: Site) -> None:
 # By a rebuild
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("hide", [revoke, unlist, drop])
 def test_the_next_rebuild_withdraws_a_market_that_is_no_longer_public(site: Site, hide: Callable[[Site], None]) -> None:
     retire(site)

@@ -43,6 +43,7 @@ def folder_of(key: str) -> str:
     return key.removeprefix("v1/dumps/").rpartition("/")[0]
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("number", [1, RESOLVED])
 def test_a_takedown_rewrites_just_the_files_that_hold_the_market(filed: Site, number: int) -> None:
     before = in_files(filed.objects())

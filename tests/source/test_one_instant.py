@@ -186,6 +186,7 @@ class PatientMeddler(Silent):
         assert self.writer.returncode == 0
 
 
+@pytest.mark.campaign(short=0)
 def test_sqlite_with_a_rollback_journal_lets_writers_wait_until_the_build_has_read(
     tmp_path: Path, database: sqlite3.Connection
 ) -> None:
