@@ -41,7 +41,7 @@ class Content(Protocol):
 
 
 class DownloadFile(Closed):
-    """A file to take away, which never changes: `name` within the download, `url` in full, `size` in bytes."""
+    """A file of a download, which never changes: `name` within the download, `url` in full, `size` in bytes."""
 
     DOWNLOAD: ClassVar[str]
 
@@ -146,7 +146,7 @@ class Head(Closed):
 
 
 class DumpHead(Head):
-    """What the newest dump consists of, and as of when.
+    """The files of the newest dump, and its as-of.
 
     `state` is the SHA-256 digest of its uncompressed NDJSON, by which the change feed knows it. Histories and fills are
     as of `historyAsOf`.

@@ -65,7 +65,7 @@ CONTENT_TYPES: Final[Mapping[str, str]] = {
     ".atom": "application/atom+xml; charset=utf-8",
     ".txt": "text/plain; charset=utf-8",
 }
-#: Those of files to take away.
+#: Those of files of downloads.
 DOWNLOAD_TYPES: Final = {extension: CONTENT_TYPES[extension] for extension in (".gz", ".parquet")}
 FEED_TYPE: Final = "application/feed+json; charset=utf-8"
 #: A generation never changes, so the CDN keeps it for a year. Browsers, which no invalidation reaches, keep it for a
@@ -202,7 +202,7 @@ def is_immutable(key: str) -> bool:
 
 
 def is_download(key: str) -> bool:
-    """Whether the object is a file to take away: part of a dump, or a step of the change feed."""
+    """Whether the object is a file of a download: part of a dump, or a step of the change feed."""
     return key.startswith(_FOLDERS) and not key.endswith(".json")
 
 
@@ -220,7 +220,7 @@ def immutable_control(config: Config) -> str:
 
 
 def download_control(config: Config) -> str:
-    """The Cache-Control of files to take away."""
+    """The Cache-Control of files of downloads."""
     return immutable_control(config) + _UNTOUCHED
 
 

@@ -1,4 +1,4 @@
-"""Makes the head of the change feed: it goes on where readers are, or begins a new session."""
+"""Makes the head of the change feed: continues its session, or begins a new one."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

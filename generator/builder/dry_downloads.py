@@ -59,7 +59,7 @@ NONE: Final = Measured(Downloads(), NO_DOWNLOADS, 0)
 class Meter:
     """Measures the downloads of one dry build. Add all listed markets, in the order of a dump: ascending by id.
 
-    If they come in another, as from a database that spells ids in upper case, the dump counts as changed.
+    In another order, as from a database with upper-case ids, the dump counts as changed.
     """
 
     config: Config

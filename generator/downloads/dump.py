@@ -108,7 +108,7 @@ class _Whole(NamedTuple):
 
 
 class _Former:
-    """Goes through the previous dump in order, a segment at a time, and tells which markets are gone."""
+    """Reads the previous dump in order, a segment at a time, and reports the markets that are gone."""
 
     def __init__(self, previous: Previous | None, on_change: Callable[[Changed], object]) -> None:
         self.is_complete = previous is not None

@@ -33,7 +33,7 @@ class Member(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What becomes of the files of partitions, in order: written anew, kept unread, or no longer there."""
+    """What happens to the files of partitions, sorted: written, kept without reading, or dropped."""
 
     write: tuple[str, ...]
     keep: tuple[str, ...]
@@ -51,7 +51,7 @@ def partition(market: _Market) -> str:
 
 
 def digest(members: Iterable[Member]) -> str:
-    """What stands for all rows of a partition, in whatever order its members come."""
+    """A digest of all rows of a partition, whatever the order of its members."""
     text = "\n".join(f"{member.id} {member.digest}" for member in sorted(members))
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_LENGTH]
 

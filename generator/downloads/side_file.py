@@ -15,8 +15,8 @@ FORMAT: Final = 1
 class SideFile(StoredModel):
     """The segments of dumps, by the names of these: of the newest, and of the one that it replaced.
 
-    A build that is killed leaves either of them as the one that readers find. `is_doubted`: details in place may say
-    something else than the dump. `partitions` has what stands for the markets of a Parquet file, by its name.
+    After a build was killed, readers may find either of them. `is_doubted`: details in place may differ from the dump.
+    `partitions` has a digest of the markets of each Parquet file, by the file's name.
     """
 
     format: int = FORMAT

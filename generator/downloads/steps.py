@@ -6,8 +6,8 @@
 A changed market has its new values only, in the order of the dump and exactly as written there; a new one has all its
 properties. One whose property names changed is gone and then new. A step never says what a value was before.
 
-A market that is withdrawn is removed from all steps that are kept: a later one says that it is gone, which does not
-tell anybody its id who did not know it.
+A market that is withdrawn is removed from all steps that are kept: a later one says that it is gone, which does
+not reveal its id to anybody who did not know it.
 """
 
 import hashlib
@@ -47,10 +47,10 @@ _KeptT = TypeVar("_KeptT", bound=_Kept)
 
 
 class StepWriter:
-    """Makes a step of changes that come ascending by id, to be written when it is closed.
+    """Makes a step from changes, which must ascend by id.
 
-    It holds what it made, compressed. A step of more than `limit` bytes is given up: give the size of the dump, since
-    a heavier step is not kept.
+    Holds the compressed step in memory. Discards a step of more than `limit` bytes: pass the size of the dump, since a
+    larger step is not kept.
     """
 
     def __init__(self, limit: int | None = None) -> None:
@@ -59,11 +59,11 @@ class StepWriter:
         self._compressing = segments.compressor()
         self._pieces = list[bytes]()
         self._size = self._count = 0
-        self.is_given_up = False
+        self.is_too_large = False
 
     def add(self, change: Changed) -> None:
         """Add a market's change."""
-        if self.is_given_up:
+        if self.is_too_large:
             return
         is_gone, line = _difference(change)
         if is_gone:
@@ -71,15 +71,15 @@ class StepWriter:
         if line is not None:
             self._hold(self._compressing.compress(line + b"\n"))
         self._count += is_gone + (line is not None)
-        self._give_up_beyond()
+        self._discard_beyond()
 
     def close(self, write: Callable[[bytes], object]) -> WrittenStep | None:
-        """Write the step; None if nothing changed, or if it was given up."""
+        """Write the step; None if nothing changed, or if it is too large."""
         gone = b"".join([line + b"\n" for line in sorted(self._gone)])
         first = segments.compress(gone) if gone else b""
         self._hold(self._compressing.flush(zlib.Z_FULL_FLUSH))
-        self._give_up_beyond(len(first) + segments.FRAME_SIZE)
-        if not self._count or self.is_given_up:
+        self._discard_beyond(len(first) + segments.FRAME_SIZE)
+        if not self._count or self.is_too_large:
             return None
         member = segments.Member(write)
         member.part(first, gone)
@@ -88,9 +88,9 @@ class StepWriter:
         sha256, _ = member.close()
         return WrittenStep(sha256, member.size, self._count)
 
-    def _give_up_beyond(self, more: int = 0) -> None:
+    def _discard_beyond(self, more: int = 0) -> None:
         if self._limit is not None and self._size + more > self._limit:
-            self.is_given_up = True
+            self.is_too_large = True
             self._pieces.clear()
 
     def _hold(self, piece: bytes) -> None:
@@ -116,9 +116,9 @@ def without(write: Callable[[bytes], object], body: bytes, keep: Container[str])
 
 
 def retained(steps: Sequence[_KeptT], dump_size: int, as_of: str) -> list[_KeptT]:
-    """The newest of these steps, from the oldest to the newest: as many as together outweigh no dump of that size.
+    """The newest of these steps, oldest first: as many as together are no larger than a dump of that size.
 
-    None is older than seven days at `as_of`.
+    None is more than seven days older than `as_of`.
     """
     oldest = times.instant(datetime.fromisoformat(as_of) - STEP_LIFETIME)
     room = dump_size

@@ -134,7 +134,7 @@ def stack_values(config: Config, functions: Mapping[str, str]) -> dict[str, Any]
 
 
 def _downloads(config: Config) -> list[str]:
-    """The folders of what readers take away; there are files in them that may go."""
+    """The folders of downloads, whose files may be withdrawn."""
     return [keys.list_prefix(name) for name in keys.DOWNLOADS if keys.head(name) in paths.documents(config).values()]
 
 

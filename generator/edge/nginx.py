@@ -150,7 +150,7 @@ def _values(config: Config) -> dict[str, Any]:
 
 
 def _values_of_files(config: Config) -> dict[str, Any]:
-    """What concerns files to take away, and documents that are not JSON."""
+    """The values for files of downloads, and for documents that are not JSON."""
     files, folders = paths.pattern(config), "|".join(keys.DOWNLOADS)
     root = f"{urlsplit(config.base_url).path}/"
     return {

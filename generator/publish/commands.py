@@ -1,4 +1,4 @@
-"""Runs the operator's commands: bounded in time, ended with all their children, and without secrets of others."""
+"""Runs the operator's commands: limits their time, kills their children with them, and hides unrelated secrets."""
 
 import os
 import signal

@@ -27,7 +27,7 @@ class Cdn:
     """The configured CDN. `keep_lease` is called about every second while waiting; what it raises ends the wait."""
 
     def __init__(self, config: Config, keep_lease: Callable[[], object]) -> None:
-        #: Files to take away may have an address of their own.
+        #: Files of downloads may have an address of their own.
         self._places = dict.fromkeys(f"{url}/{API_VERSION}/" for url in (config.base_url, config.files_url))
         self._command = config.publish.purge_command
         self._keep_lease = keep_lease

@@ -1,7 +1,6 @@
-"""Withdraws markets from the downloads: the dump without them, and a change feed that begins again.
+"""Withdraws markets from the downloads: makes the dump without them, and begins a new session of the change feed.
 
-No step is kept: each might show the markets, and what it says of others can be found in the dump. Followers see the new
-session, and start from the dump.
+No step is kept, as each might show the markets. Followers see the new session, and start from the dump.
 """
 
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""Withdraws markets from the Parquet files of a dump, each of which is written again if it holds one of them."""
+"""Withdraws markets from the Parquet files of a dump: rewrites each file that holds one of them."""
 
 import io
 from collections.abc import Collection, Iterable

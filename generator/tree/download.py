@@ -1,4 +1,4 @@
-"""A download: files to take away, named by their content, and the head that leads to them."""
+"""A download, the dump or the change feed: files named by their content, and the head that names them."""
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass

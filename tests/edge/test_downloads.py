@@ -1,4 +1,4 @@
-"""Files to take away, and the documents beside them, on every edge that can serve them by itself."""
+"""Files of downloads, and the documents beside them, on every edge that can serve them by itself."""
 
 import gzip
 import hashlib

@@ -1,4 +1,4 @@
-"""Which paths lead to documents and files to take away: the router's rule, and the pattern that nginx matches."""
+"""Which paths lead to documents and files of downloads: the router's rule, and the pattern that nginx matches."""
 
 import re
 from typing import Final

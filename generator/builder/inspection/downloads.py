@@ -9,7 +9,7 @@ from generator.config.settings import Config
 
 
 class File(NamedTuple):
-    """A file to take away: what it holds, its address relative to the page, and its size in bytes."""
+    """A file of a download: what it holds, its address relative to the page, and its size in bytes."""
 
     label: str
     href: str

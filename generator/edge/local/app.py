@@ -139,7 +139,7 @@ class LocalEdge:
         return _from_router(decision, environ)
 
     def _stream(self, path: Path, key: str, environ: "WSGIEnvironment") -> Response:
-        """A file to take away."""
+        """The response with a file of a download."""
         headers = {**keys.headers(key, self._immutable), **self._router.cors(), "last-modified": self._modified(key)}
         try:
             return streaming.response(path, headers, environ)

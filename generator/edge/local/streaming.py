@@ -1,4 +1,4 @@
-"""Files to take away, as the local server answers with them: whole or in part, and never held in memory."""
+"""Files of downloads, as the local server sends them: whole or in part, and never held in memory."""
 
 import re
 from collections.abc import Mapping
