@@ -127,7 +127,7 @@ def test_a_step_is_described_and_equal_changes_make_equal_bytes() -> None:
     assert body.startswith(segments.HEADER)
 
 
-def test_a_step_that_would_outweigh_the_dump_is_given_up() -> None:
+def test_a_step_larger_than_the_dump_is_discarded() -> None:
     state = states.state({f"{number:036}": [("question", f'"{number * 7919}"')] for number in range(6_000)})
     changes = states.changes({}, state)
     size = len(states.step(changes) or b"")
@@ -138,7 +138,7 @@ def test_a_step_that_would_outweigh_the_dump_is_given_up() -> None:
     writer = steps.StepWriter(limit=10_000)
     for change in changes:
         writer.add(change)
-    assert writer.is_given_up, "before it is complete, so that it does not fill the memory"
+    assert writer.is_too_large, "before it is complete, so that it does not fill the memory"
     assert (writer.close(pieces.append), pieces) == (None, [])
 
 
