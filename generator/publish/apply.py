@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 #: Attempts at an object that others keep replacing.
 _ATTEMPTS: Final = 5
-#: Bytes of a file to take away that is uploaded alone, or many would be in memory at once and share the line until a
+#: Bytes of a file of a download that is uploaded alone, or many would be in memory at once and share the line until a
 #: request takes too long.
 _LARGE: Final = 1 << 20
 
