@@ -213,7 +213,9 @@ def publish(store: Memory, built: Manifest, known: Manifest | None, config: Any)
     store.traffic = _Traffic()
     lease = Lease(cast("Any", store), config.publish.lease)
     lease.read(known)
-    content: Any = SimpleNamespace(built=built, folder=None, remaining=frozenset(), recovered=lambda _: content)
+    content: Any = SimpleNamespace(
+        built=built, folder=None, remaining=frozenset(), warnings=(), recovered=lambda _: content
+    )
     publisher = Publisher(Target(cast("Any", store), lease, config), content, Silent())
     publisher._applier = cast("Any", _Applier(store))  # noqa: SLF001 - puts nothing
     publisher.publish(publisher.plan())
