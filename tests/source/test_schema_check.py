@@ -174,7 +174,7 @@ def test_the_command_ends_with_what_a_build_will_make(folder: Path, database: sq
     assert not (folder / "output").exists()
     assert (
         run("build", "--as-of", "2026-01-31T12:00:00Z", cwd=folder).stdout.partition(": ")[2].split(" files")[0]
-        == "3009"
+        == "3020"
     )
 
 
