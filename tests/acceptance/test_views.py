@@ -237,6 +237,7 @@ def test_the_example_can_be_run_again_whatever_changed_in_it(site: Site, reader:
     assert granted(site) == before
 
 
+@pytest.mark.campaign(short=0)
 def test_running_the_example_again_disturbs_no_build_that_is_under_way(site: Site) -> None:
     views = VIEWS.read_text().replace("SET LOCAL lock_timeout = '5s'", "SET LOCAL lock_timeout = '2s'")
     with (

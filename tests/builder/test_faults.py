@@ -280,7 +280,7 @@ def sees_both(reader: Reader, old: State, new: State) -> bool:
     return any(seen) and not all(seen)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=0)
 def test_a_first_build_killed_at_any_call_leaves_whole_lists_or_none(world: World, builds: Builds) -> None:
     faults = [
         *both("manifest", 1, 2),
@@ -404,7 +404,7 @@ def test_a_killed_worker_fails_the_build_and_changes_nothing(world: World, build
 # ── a power cut ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     "fault",
     [Fault("sync"), Fault("generation", 12), Fault("generation", 30, after=True), Fault("manifest")],

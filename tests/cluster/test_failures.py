@@ -67,6 +67,7 @@ def test_an_address_where_nothing_listens(unchanged: Site) -> None:
     assert found.startswith(f"cluster: {address}: no Dask scheduler can be reached")
 
 
+@pytest.mark.campaign(short=0)
 def test_a_server_that_is_not_a_scheduler(unchanged: Site) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
@@ -162,6 +163,7 @@ def test_a_worker_without_an_installation(
     assert f"worker {worker.address} cannot import public-markets" in sentence(begin(unchanged, odd.address))
 
 
+@pytest.mark.campaign(short=0)
 def test_a_worker_without_the_address_of_the_database(unchanged: Site, odd: Cluster) -> None:
     worker = odd.joined(odd.begin({}))
     assert sentence(begin(unchanged, odd.address)) == (
@@ -169,6 +171,7 @@ def test_a_worker_without_the_address_of_the_database(unchanged: Site, odd: Clus
     )
 
 
+@pytest.mark.campaign(short=0)
 def test_a_worker_that_names_another_database(unchanged: Site, odd: Cluster, postgres: Server) -> None:
     worker = odd.joined(odd.begin({_URL: postgres.url(postgres.create_database())}))
     found = sentence(begin(unchanged, odd.address))

@@ -221,6 +221,7 @@ def searched(store: S3Server, markets: Sequence[Market], folder: Path) -> CloudF
     return distribution(SEARCHED, store, output, folder)
 
 
+@pytest.mark.campaign(short=0)
 def test_searches_are_answered_behind_the_function_and_go_on_when_the_site_is_republished(
     store: S3Server, tmp_path: Path
 ) -> None:

@@ -139,6 +139,7 @@ def test_a_bucket_that_fails_is_a_503(edge: CloudFront, store: S3Server) -> None
     assert search_pages(edge, "status=all&q=needle")[0].status == HTTPStatus.OK
 
 
+@pytest.mark.campaign(short=0)
 def test_a_bucket_that_is_slow_is_a_503_before_lambda_ends_the_function(edge: CloudFront, store: S3Server) -> None:
     store.before = lambda _: time.sleep(1)
     hasty = replace(edge, origin_request=mutated(edge.origin_request, "8000, new Error", "100, new Error"))

@@ -59,7 +59,7 @@ def objects() -> Iterator[Path]:
 
 
 @pytest.mark.every_limit
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_nginx_before_a_bucket_answers_every_case_alike(

@@ -86,6 +86,7 @@ def reads(edge: Site, asked: str, is_over: threading.Event) -> list[tuple[float,
     return found
 
 
+@pytest.mark.campaign(short=1)
 def test_what_is_withdrawn_is_in_no_answer_two_seconds_later(edge: Site) -> None:
     publish(edge, 0)
     asked, is_over = (target(NAME, LIMIT), DETAIL, f"/{FILE}"), threading.Event()
@@ -106,6 +107,7 @@ def test_what_is_withdrawn_is_in_no_answer_two_seconds_later(edge: Site) -> None
     assert not any(b"withdrawn" in answer.body for answer in late)
 
 
+@pytest.mark.campaign(short=1)
 def test_hot_answers_are_those_of_the_router_whatever_is_asked_for(edge: Site) -> None:
     publish(edge, 0)
     time.sleep(SETTLED)
@@ -164,6 +166,7 @@ def test_a_hot_page_is_cut_once_a_second(edge: Site) -> None:
     assert edge.ask(NAME, LIMIT).body != bodies[0]
 
 
+@pytest.mark.campaign(short=1)
 @IN_CHUNKS
 def test_the_servers_failure_is_not_kept_and_brings_nothing_back(edge: Site) -> None:
     publish(edge, 0)
@@ -233,6 +236,7 @@ def seen_by_the_second_of_two(use_stale: str) -> bytes:
             return second.result().body
 
 
+@pytest.mark.campaign(short=0)
 def test_nobody_is_shown_what_is_older_because_the_store_is_slow() -> None:
     assert b"kept" in seen_by_the_second_of_two("off")
 

@@ -58,7 +58,7 @@ def some(edge: Site, cases: Iterable[_T], short: int) -> list[_T]:
 # ── walks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=2)
 def test_every_list_is_walked_whole_with_every_kind_of_limit(edge: Site) -> None:
     for one in LISTS.values():
         for limit in some(edge, sample((7, 99, 20, 100), 2), 1):
@@ -67,6 +67,7 @@ def test_every_list_is_walked_whole_with_every_kind_of_limit(edge: Site) -> None
     assert walk(edge, one, repeat(1)) == len(one.items) > 100
 
 
+@pytest.mark.campaign(short=1)
 def test_a_reader_may_change_the_limit_at_every_request_and_gets_as_many_items(edge: Site) -> None:
     dice = random.Random(1)  # noqa: S311 - no secret
     walked = 0
@@ -76,6 +77,7 @@ def test_a_reader_may_change_the_limit_at_every_request_and_gets_as_many_items(e
     assert walked > 50
 
 
+@pytest.mark.campaign(short=1)
 def test_a_page_may_begin_and_end_anywhere_around_a_border(edge: Site, generations: dict[str, str]) -> None:
     asked = 0
     for name in some(edge, ("all/activity", "all/new", "open/ended", "open/volume"), 2):

@@ -500,7 +500,7 @@ def test_links_work_over_http_as_they_do_on_disk(live: Watched, server: Served) 
 # ── the API's documentation ───────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @SIZES
 @SCHEMES
 def test_the_documentation_opens_from_disk(site: Path, browser: Browser, size: tuple[int, int], scheme: Scheme) -> None:

@@ -43,7 +43,7 @@ def test_every_case_of_the_table(demo_output: Path, client: Client) -> None:
     assert mismatches(demo_output, client) == []
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("build", OTHER_BUILDS)
 def test_every_case_of_other_builds(build: str, outputs: Outputs) -> None:
     output = outputs(*build.split("-"))

@@ -20,6 +20,7 @@ from tests.support.serving import MARKETS, served
 from tests.support.waiting import wait_until
 
 
+@pytest.mark.campaign(short=0)
 def test_a_burst_is_refused_but_a_polite_client_is_not(folder: Path) -> None:
     settings = {"rate_limit__requests": 20, "rate_limit__window": "1 s"}
     build_now(make_config(folder, **settings))

@@ -27,6 +27,7 @@ REORDER: Final = (
 )
 
 
+@pytest.mark.campaign(short=0)
 def test_a_walk_survives_rebuilds_and_a_new_one_sees_them(folder: Path) -> None:
     database = folder / "markets.db"
     before = in_order(database, "all", "popular")

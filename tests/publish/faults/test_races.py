@@ -178,7 +178,7 @@ def freeze(scene: Scene, site: Site, strike: Strike, meanwhile: Callable[[], obj
         return code.result()
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=0)
 def test_a_process_that_was_stopped_and_continues_does_no_harm(scene: Scene) -> None:
     old, slow = scene.site("a", 0), scene.site("b", 1, m1={"question": "Slow?"}, m4={"status": "closed"})
     fast = scene.site("c", 2, m1={"question": "Fast?"}, m3={"question": "Fast?"}, m4={"question": "Fast?"})
@@ -386,7 +386,7 @@ def sequence_of(scene: Scene) -> int:
     return published.sequence if published else 0
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=0)
 def test_a_store_that_falls_silent_at_the_commit_leaves_the_outcome_to_the_next_run(tmp_path: Path) -> None:
     codes: list[int] = []
 

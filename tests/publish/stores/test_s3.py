@@ -571,6 +571,7 @@ print({unused} & set(sys.modules))
     assert python(code).splitlines() == ["sqlite:///demo.db", "postgresql://user:***@host:5432/markets", "set()"]
 
 
+@pytest.mark.campaign(short=0)
 def test_threads_that_a_fork_would_lose_start_with_the_first_put(s3: S3Server) -> None:
     code = f"""
 import os
