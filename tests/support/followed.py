@@ -174,7 +174,7 @@ class Followed:
         before = file.read_bytes() if file.exists() else None
         said = self._run(file)
         if head is None:
-            assert "no such file" in said
+            assert "answers 404" in said
             assert before == (file.read_bytes() if file.exists() else None)
             return
         assert hashlib.sha256(file.read_bytes()).hexdigest() == head["state"], said
