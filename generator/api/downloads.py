@@ -40,6 +40,15 @@ class Content(Protocol):
     def size(self) -> int: ...  # noqa: D102
 
 
+class State(Protocol):
+    """What a dump has in it: its markets, and the SHA-256 digest of its uncompressed NDJSON."""
+
+    @property
+    def count(self) -> int: ...  # noqa: D102
+    @property
+    def state(self) -> str: ...  # noqa: D102
+
+
 class DownloadFile(Closed):
     """A file of a download, which never changes: `name` within the download, `url` in full, `size` in bytes."""
 
@@ -161,6 +170,12 @@ class DumpHead(Head):
     history_as_of: Annotated[Timestamp | None, IfPresent] = None
     history: Annotated[list[PartitionFile] | None, IfPresent] = None
     fills: Annotated[list[PartitionFile] | None, IfPresent] = None
+
+    @classmethod
+    def of(cls, content: State, ndjson: MarketsFile, as_of: str, before: "DumpHead | None") -> Self:
+        """The head of a dump made `as_of` then; a state that is the one `before` keeps its as-of."""
+        since = before.as_of if before and before.state == content.state else as_of
+        return cls(as_of=since, count=content.count, state=content.state, markets=[ndjson])
 
     @property
     def ndjson(self) -> MarketsFile:

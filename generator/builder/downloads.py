@@ -17,7 +17,6 @@ from generator.builder.report_file import DownloadCounts
 from generator.config.settings import Config
 from generator.downloads import dump, side_file
 from generator.downloads.dump import Changed, Markets, Previous
-from generator.downloads.segments import Written
 from generator.downloads.side_file import SideFile
 from generator.downloads.steps import StepWriter, WrittenStep
 from generator.markets import detail
@@ -80,7 +79,7 @@ class _Downloads:
         dumped = self._files.draft(lambda write: self._write_dump(write, changes))
         made, step = dumped.content, self._files.draft(changes.step.close)
         ndjson = self._files.stage(dumped, MarketsFile.of(made.written, self._config.files_url))
-        head = self._dump_head(made.written, ndjson)
+        head = DumpHead.of(made.written, ndjson, self._listed.as_of, self._before)
         head, partitions = self._with_parquet(head, changes.gone if made.is_compared else None)
         kept = {name: parts for name, parts in self._side_file.dumps.items() if name == self._name_before()}
         side = SideFile(dumps={**kept, head.ndjson.name: made.written.segments}, partitions=partitions)
@@ -127,11 +126,6 @@ class _Downloads:
 
     def _line_of(self, market_id: str) -> bytes:
         return detail.market_object(self._folder.newest_body(keys.detail(market_id)))
-
-    def _dump_head(self, written: Written, ndjson: MarketsFile) -> DumpHead:
-        before = self._before
-        as_of = before.as_of if before and before.state == written.state else self._listed.as_of
-        return DumpHead(as_of=as_of, count=written.count, state=written.state, markets=[ndjson])
 
 
 def _lines_of_newest(feed: ChangesHead, written: WrittenStep | None) -> int:

@@ -12,7 +12,7 @@ from generator.config.settings import Config
 from generator.cost.sizes import NO_DOWNLOADS, Downloads
 from generator.downloads import segments, steps
 from generator.downloads.dump import Changed
-from generator.downloads.segments import GzipWriter, Written
+from generator.downloads.segments import GzipWriter
 from generator.downloads.steps import StepWriter, WrittenStep
 from generator.markets import detail
 from generator.tree.generation import Weight
@@ -96,7 +96,8 @@ class Meter:
             for market_id in gone:
                 self._step.add(Changed(market_id, b"", None))
         self._flush()
-        dump = self._dump_head(self._dump.close(), as_of)
+        written = self._dump.close()
+        dump = DumpHead.of(written, MarketsFile.of(written, self.config.files_url), as_of, self.last.dump)
         if self._parquet:
             dump = self._parquet.added_to(dump, as_of)
         size, daily = dump.ndjson.size, _of_files(dump.tables())
@@ -114,12 +115,6 @@ class Meter:
         if self._ids:
             self._dump.add(self._ids, b"\n".join([*self._lines, b""]))
         self._ids, self._lines = [], []
-
-    def _dump_head(self, written: Written, as_of: str) -> DumpHead:
-        before = self.last.dump
-        ndjson = MarketsFile.of(written, self.config.files_url)
-        as_of = before.as_of if before and before.state == written.state else as_of
-        return DumpHead(as_of=as_of, count=written.count, state=written.state, markets=[ndjson])
 
     def _changes_head(self, dump: DumpHead, written: WrittenStep | None, as_of: str) -> ChangesHead:
         before = self.last.changes

@@ -3,7 +3,7 @@
 import io
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from generator.api import downloads
 from generator.api.downloads import DownloadFile, DumpHead
@@ -13,8 +13,6 @@ from generator.tree.download import NewFiles
 from generator.tree.list_reader import Read
 
 File = TypeVar("File", bound=DownloadFile)
-
-_ENDING: Final = f".{downloads.PARQUET}"
 
 
 @dataclass(frozen=True)
