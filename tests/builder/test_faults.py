@@ -27,6 +27,7 @@ from tests.support import limits, records
 from tests.support.builds import ROOT, files, lasting, text_of
 from tests.support.campaigns import rounds, sample
 from tests.support.faults import (
+    ENDED,
     LIMITS_WALKED,
     LIST_NAMES,
     Builds,
@@ -41,6 +42,7 @@ from tests.support.faults import (
     expected_keys,
     fast_folder,
     processes_of,
+    state_of,
 )
 from tests.support.rows import market_id
 from tests.support.search import is_match
@@ -266,12 +268,8 @@ def test_between_any_two_renames_every_walk_is_exact(world: World, builds: Build
 
 def is_stopped(pid: int) -> bool:
     """Wait until the process stops or ends, and return whether it stopped."""
-    wait_until(lambda: state_of(pid) in "TZ")
+    wait_until(lambda: state_of(pid) in {"T", *ENDED})
     return state_of(pid) == "T"
-
-
-def state_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def sees_both(reader: Reader, old: State, new: State) -> bool:

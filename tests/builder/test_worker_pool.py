@@ -14,7 +14,7 @@ import pytest
 from generator import garbage
 from generator.builder.worker_pool import WorkerPool, available
 from generator.errors import OutputError, PublicMarketsError
-from tests.support.faults import children_of
+from tests.support.faults import ENDED, children_of, state_of
 from tests.support.waiting import PATIENCE_S, wait_until
 
 
@@ -172,15 +172,7 @@ def test_workers_end_soon_after_their_parent_is_killed(work: Callable[[int], obj
     time.sleep(0.3)
     os.kill(parent, signal.SIGKILL)
     os.waitpid(parent, 0)
-    wait_until(lambda: not any(_runs(worker) for worker in workers))
-
-
-def _runs(process: int) -> bool:
-    try:
-        with open(f"/proc/{process}/stat") as file:  # noqa: PTH123 - the process may end meanwhile
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    wait_until(lambda: all(state_of(worker) in ENDED for worker in workers))
 
 
 def test_there_is_at_least_one_processor() -> None:

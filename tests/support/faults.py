@@ -415,21 +415,33 @@ class Builds:
         self._runner.await_orphans()
 
 
+#: The states of a process that has ended: nobody has waited for it yet, or it is gone.
+ENDED: Final = ("Z", "X")
+
+
 def processes_of(group: int) -> list[int]:
     """The running processes of a group."""
-    return [pid for pid, fields in _processes() if int(fields[2]) == group and fields[0] != "Z"]
+    return [pid for pid, fields in _processes() if int(fields[2]) == group and fields[0] not in ENDED]
 
 
 def children_of(parent: int) -> list[int]:
-    return [pid for pid, fields in _processes() if int(fields[1]) == parent and fields[0] != "Z"]
+    return [pid for pid, fields in _processes() if int(fields[1]) == parent and fields[0] not in ENDED]
+
+
+def state_of(pid: int) -> str:
+    """The state of a process, as in proc(5): a letter, such as `T` while it is stopped."""
+    return _stat(pid)[0]
 
 
 def _processes() -> Iterator[tuple[int, list[str]]]:
-    """Every process with the fields of its `stat`, starting with state, parent, group."""
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
-            try:
-                stat = (folder / "stat").read_text()
-            except OSError:  # ended meanwhile
-                continue
-            yield int(folder.name), stat.rpartition(")")[2].split()
+            yield int(folder.name), _stat(int(folder.name))
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of a process's `stat`, starting with state, parent, group."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # it ended meanwhile
+        return ["X", "0", "0"]
