@@ -22,7 +22,7 @@ SELECT
     v.market_id                                       AS id,
     NULL::text                                        AS slug,
     -- Lists show this alone, so it must say which contract: "Who wins? Ada". A question's only contract has no label.
-    concat_ws(' ', q.title, c.label)                  AS question,
+    concat_ws(' ', q.title, nullif(btrim(c.label), '')) AS question,
     q.rules                                           AS description,
     q.state                                           AS status,
     'approved'::text                                  AS approval,
@@ -33,7 +33,7 @@ SELECT
     0                                                 AS pool_no,
     q.closes_at AT TIME ZONE 'Europe/Berlin'          AS close_time,          -- from local times
     CASE WHEN q.state = 'resolved' THEN                                       -- the question says which contract won
-        CASE WHEN c.id = q.winner_id THEN 'YES' ELSE 'NO' END
+        CASE c.id = q.winner_id WHEN true THEN 'YES' WHEN false THEN 'NO' END -- no winner was entered: NULL, not NO
     END                                               AS resolution,
     q.opened_at AT TIME ZONE 'Europe/Berlin'          AS created_at,
     CASE WHEN q.state = 'resolved' THEN q.resolved_at AT TIME ZONE 'Europe/Berlin' END AS resolved_at,

@@ -1,13 +1,16 @@
 -- Adapts an existing database to public-markets: six views, and a role that can read these and nothing else.
 --
 -- A worked example: schema `app` is an invented site (tests/support/existing_schema.sql), with other names and units.
--- Keep the names of views, columns and role. Replace the tables after each FROM and JOIN by yours, and `app` in the
--- lines with REVOKE by your schema. Then run:
+-- Keep the names of views, columns and role. Replace the tables after each FROM and JOIN by yours. Then run:
 --
---     psql -v ON_ERROR_STOP=1 -f postgresql-views.sql your_database       as owner of tables and database, with CREATEROLE
+--     psql -v ON_ERROR_STOP=1 -f postgresql-views.sql your_database       as owner of the tables, with CREATEROLE and
+--                                                                         CREATE on the database
 --     \password public_markets_reader                                     in psql, which sends only a hash
 --     PUBLIC_MARKETS_SOURCE__URL='postgresql://public_markets_reader:…@host/your_database'        for the job only
 --     public-markets check --set source.schema=public_api                 lists every column that does not fit
+--
+-- It changes nothing but the schema `public_api` and that role: your application keeps every right that it has. What the
+-- role may still do as any role of your database may, postgresql-hardening.sql takes away.
 --
 -- Run it again after every change to it, whatever changed: it replaces the views and grants their rights anew, in one
 -- transaction, so that readers see the old views or the new ones. After an error, nothing has changed. It waits five
@@ -98,9 +101,11 @@ SELECT
     -- One index scan per market. If that is too slow, join a materialized view, or a count kept by a trigger.
     (SELECT count(DISTINCT b.user_id) FROM app.bets AS b WHERE b.contract_id = c.contract_id AND b.undone_at IS NULL)
                                                                  AS trader_count,
-    CASE WHEN c.state = 'halted' THEN coalesce(c.halt_notice, 'Trading is halted') END AS trading_pause_reason,
-    c.origin                                                     AS creation_source,
-    c.sponsored_by                                               AS sponsor
+    -- Without a reason, a market accepts bets; a blank one is none.
+    CASE WHEN c.state = 'halted' THEN coalesce(nullif(btrim(c.halt_notice, E' \t\r\n'), ''), 'Trading is halted') END
+                                                                 AS trading_pause_reason,
+    nullif(btrim(c.origin), '')                                  AS creation_source,
+    nullif(btrim(c.sponsored_by), '')                            AS sponsor
     -- Optional, after detail-versions.sql: with it, builds read only what changed. Nobody has traded: no version yet.
     -- , coalesce((SELECT d.version::text FROM public_api.detail_versions AS d WHERE d.contract_id = c.contract_id),
     --       'untraded') AS detail_version
@@ -122,7 +127,7 @@ SELECT
     lower(l.week)       AS week_start,
     upper(l.week) - 1   AS week_end,  -- the upper bound of a range is exclusive
     l.strike            AS threshold_value,
-    CASE WHEN l.at_or_above THEN 'gte' ELSE 'lte' END AS direction,
+    CASE l.at_or_above WHEN true THEN 'gte' WHEN false THEN 'lte' END AS direction,
     true                AS is_public  -- see WHERE
 FROM public_api.visible_contracts AS v
 JOIN app.currency_legs AS l USING (contract_id)
@@ -194,8 +199,6 @@ ALTER ROLE public_markets_reader SET lock_timeout = '10s';
 -- Dropping the views dropped their rights: if other roles read them, grant that here.
 REVOKE ALL ON SCHEMA public_api FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA public_api FROM PUBLIC, public_markets_reader;
-REVOKE ALL ON SCHEMA app, public FROM public_markets_reader;
-REVOKE ALL ON ALL TABLES IN SCHEMA app, public FROM public_markets_reader;
 GRANT USAGE ON SCHEMA public_api TO public_markets_reader;
 GRANT SELECT ON
     public_api.markets,
@@ -205,23 +208,19 @@ GRANT SELECT ON
     public_api.fills,
     public_api.probabilities
 TO public_markets_reader;
-
--- Every role inherits the privileges of PUBLIC, so these must be revoked from PUBLIC itself. CHECK FIRST who depends on
--- them, and grant them to your application by name, as in the commented lines.
 DO $$
 BEGIN
-    EXECUTE format('GRANT CONNECT ON DATABASE %I TO public_markets_reader', current_database());
-    EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());
-    -- EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO your_application', current_database());
+    IF NOT has_database_privilege('public_markets_reader', current_database(), 'CONNECT') THEN
+        EXECUTE format('GRANT CONNECT ON DATABASE %I TO public_markets_reader', current_database());
+    END IF;
 END
 $$;
-REVOKE ALL ON SCHEMA public FROM PUBLIC;
-REVOKE ALL ON SCHEMA app FROM PUBLIC;
--- GRANT USAGE ON SCHEMA public TO your_application;
 
 COMMIT;
 
 -- What remains, and how to restrict it:
+-- · Every role has the rights of PUBLIC: to make temporary tables, to call the functions of schema `public`, to create
+--   tables there before PostgreSQL 15, and whatever your site granted. postgresql-hardening.sql takes them from the role.
 -- · Every role can read the system catalogs: names of schemas, tables, columns and roles, the source of views and
 --   functions; no contents. Keep secrets out of names and source.
 -- · The role can connect to other databases of the cluster that allow PUBLIC. In pg_hba.conf, above the general lines:

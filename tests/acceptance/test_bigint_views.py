@@ -37,9 +37,7 @@ def site(postgres: Server) -> Site:
     head, _, rest = VIEWS.read_text().partition("-- \u2500\u2500 their definitions")
     roles = rest[rest.index("-- \u2500\u2500 the role") :]
     definitions = (SQL / "bigint-views.sql").read_text()
-    return apply(
-        postgres, EXISTING.read_text() + DATA, head + definitions + roles.replace("SCHEMA app", "SCHEMA exchange")
-    )
+    return apply(postgres, EXISTING.read_text() + DATA, head + definitions + roles)
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +70,13 @@ def test_each_contract_of_a_question_is_a_market_that_says_which(published: Path
         "Which month? May": "NO",
         "Which month? June": "YES",
     }
+
+
+def test_a_blank_label_and_a_winner_that_was_not_entered_say_nothing(site: Site) -> None:
+    with site.server.connect(site.name) as owner, owner.transaction(force_rollback=True):
+        owner.execute("UPDATE exchange.questions SET winner_id = NULL; UPDATE exchange.contracts SET label = ' '")
+        found = {*owner.execute("SELECT question, resolution FROM public_api.markets").fetchall()}
+    assert found == {("Who wins?", None), ("Rain?", None), ("Which month?", None)}
 
 
 def test_local_times_are_converted_in_summer_and_winter(published: Path) -> None:

@@ -183,6 +183,17 @@ def test_every_state_has_its_word(
     assert (market["acceptingBets"], market["tradingPauseReason"]) == (accepts, pause)
 
 
+@pytest.mark.parametrize("notice", ["", " ", "\t\r\n"])
+def test_a_market_that_is_halted_with_a_blank_notice_accepts_no_bets(site: Site, notice: str) -> None:
+    with closing(site.server.connect(site.name)) as owner, owner.transaction(force_rollback=True):
+        owner.execute("UPDATE app.contracts SET halt_notice = %s WHERE public_ref = %s", [notice, HALTED])
+        owner.execute("UPDATE app.contracts SET sponsored_by = ' ', origin = '' WHERE public_ref = %s", [HALTED])
+        found = owner.execute(
+            "SELECT trading_pause_reason, sponsor, creation_source FROM public_api.markets WHERE id = %s", [HALTED]
+        ).fetchone()
+    assert found == ("Trading is halted", None, None)
+
+
 def test_an_outcome_that_was_entered_but_not_announced_is_in_no_view(reader: Any) -> None:
     found = reader.execute(
         "SELECT resolution, resolved_at, last_activity_at::text FROM markets WHERE id = ANY(%s::uuid[]) ORDER BY id",
@@ -222,8 +233,8 @@ def granted(site: Site) -> Any:
     [
         ("c.chance_bp * 0.0001   ", "(c.chance_bp / 1e4)::real"),
         ("    b.shares,\n", "    b.shares::double precision,\n"),
-        ("c.sponsored_by                                               AS sponsor", "NULL::varchar AS funder"),
-        (",\n    c.sponsored_by                                               AS sponsor", ""),
+        ("nullif(btrim(c.sponsored_by), '')                            AS sponsor", "NULL::varchar AS funder"),
+        (",\n    nullif(btrim(c.sponsored_by), '')                            AS sponsor", ""),
     ],
     ids=["a cast", "another cast", "a name", "fewer columns"],
 )

@@ -8,6 +8,7 @@ from tests.support.postgres import PASSWORD, Server
 
 SQL: Final = ROOT / "templates" / "sql"
 VIEWS: Final = SQL / "postgresql-views.sql"
+HARDENING: Final = SQL / "postgresql-hardening.sql"
 READER: Final = "public_markets_reader"
 
 
@@ -27,11 +28,12 @@ class Site:
 
 
 def apply(server: Server, existing: str, views: str) -> Site:
-    """Create an existing site's database, and run the example in it, twice."""
+    """Create an existing site's database, and run the example in it, twice, then the file that restricts PUBLIC."""
     name = server.create_database()
     with server.connect(name) as connection:
         connection.execute(existing)
         connection.execute(views)
         connection.execute(views)
+        connection.execute(HARDENING.read_text())
         connection.execute(f"ALTER ROLE {READER} PASSWORD '{PASSWORD}'")
     return Site(server, name)
