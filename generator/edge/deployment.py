@@ -66,7 +66,7 @@ def _cloudfront(config: Config) -> Iterator[EdgeFile]:
 
 
 def _cloudflare(config: Config) -> Iterator[EdgeFile]:
-    values = cloudflare.worker_values(config, router.reader_values(config))
+    values = cloudflare.worker_values(config, router.counter_values(config))
     worker = templates.rendered("edge/cloudflare/worker.js.j2", values)
     wrangler = templates.rendered("edge/cloudflare/wrangler.jsonc.j2", cloudflare.wrangler_values(config))
     for name, text in zip(cloudflare.NAMES, (worker, wrangler), strict=True):

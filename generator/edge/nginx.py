@@ -23,7 +23,7 @@ _PARTS: Final = {LOCAL: ("http.conf", "server.conf"), BUCKET: ("bucket-http.conf
 #: Everything that any settings produce.
 NAMES: Final = (SCRIPT, LOCAL, *_PARTS[LOCAL], BUCKET, *_PARTS[BUCKET])
 
-#: nginx's `variables_hash_bucket_size` allows names of 46 letters; the longest addition is `_inside`.
+#: nginx's `variables_hash_bucket_size` allows names of 46 letters; the longest addition is `_searches`.
 _LONGEST_WORD: Final = 24
 _NO_WORD: Final = re.compile("[^a-z0-9]+")
 #: Location through which the router reads objects; internal, so readers cannot reach it.

@@ -34,7 +34,7 @@ _OF_READERS: Final = (
 
 def render(config: Config) -> str:
     """The router core alone; its template documents how to call it."""
-    return templates.rendered("edge/router.js.j2", reader_values(config))
+    return templates.rendered("edge/router.js.j2", counter_values(config))
 
 
 def public_paths(config: Config) -> tuple[str, dict[str, str]]:
@@ -64,6 +64,11 @@ def reader_values(config: Config) -> dict[str, Any]:
         | cutter_values(config)
         | {"can_read": True, "is_cut": layouts.is_cut(config.layout), "instant_length": times.LENGTH}
     )
+
+
+def counter_values(config: Config) -> dict[str, Any]:
+    """Values for an edge that reads objects, and counts requests by the router's rules."""
+    return reader_values(config) | {"counts": True}
 
 
 def window_values(config: Config) -> dict[str, Any]:
@@ -189,6 +194,7 @@ def _values(config: Config, *statuses: HTTPStatus) -> dict[str, Any]:
         "generation_length": cursors.GENERATION_LENGTH,
         "position_length": cursors.POSITION_LENGTH,
         "can_read": False,
+        "counts": False,
         "is_apart": False,
         "can_search": False,
         "names_windows": False,

@@ -277,6 +277,17 @@ def test_a_burst_gets_429_until_it_has_waited_and_a_polite_reader_never(strict: 
     wait_until(lambda: strict.ask(target, cf_connecting_ip="192.0.2.1").status == HTTPStatus.OK)
 
 
+def test_half_an_ipv6_address_is_counted(strict: Site) -> None:
+    target = f"/{keys.SNAPSHOT.removesuffix('.json')}"
+
+    def refused(pattern: str) -> int:
+        answers = (strict.ask(target, cf_connecting_ip=pattern.format(number)) for number in range(4 * LIMIT))
+        return sum(answer.status == HTTPStatus.TOO_MANY_REQUESTS for answer in answers)
+
+    assert 2 * LIMIT <= refused("2001:db8:0:1:{:x}::1") <= 3 * LIMIT
+    assert refused("2001:db8:1:{:x}::1") == 0
+
+
 # ── the configuration ─────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -71,6 +71,18 @@ def test_a_rule_about_proxies_that_is_removed_is_noticed(rule: str) -> None:
         assert not all(statuses(port, reader) == [*GRANTED, "429"] for reader in READERS)
 
 
+def test_half_an_ipv6_address_is_counted_and_a_whole_ipv4_address_in_either_form() -> None:
+    with limited(TRUSTED) as port:
+        # 0a is a line feed, which regular expressions treat in ways of their own.
+        for reader, same, other in (
+            ("2001:db8:0:a0a::a0a:a0a", "2001:db8:0:a0a:ffff::", "2001:db8:0:a0b::a0a:a0a"),
+            ("198.18.10.10", "::ffff:198.18.10.10", "::ffff:198.18.10.11"),
+        ):
+            assert statuses(port, reader, count=3) == GRANTED
+            assert statuses(port, same, count=1) == ["429"]
+            assert statuses(port, other, count=1) == GRANTED[:1]
+
+
 def test_without_trusted_proxies_the_header_says_nothing() -> None:
     with limited("[]") as port:
         assert statuses(port, "198.51.100.1") == [*GRANTED, "429"]

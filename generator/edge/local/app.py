@@ -100,7 +100,7 @@ class LocalEdge:
         if page:
             return page if self._hosts.include(authority or environ.get("HTTP_HOST", "")) else _foreign_host()
         address = reader.address(environ["REMOTE_ADDR"], environ.get("HTTP_X_FORWARDED_FOR", ""), self._proxies)
-        if not self._limit.grants(address, time.monotonic()):
+        if not self._limit.grants(self._router.network_of(address), time.monotonic()):
             return _from_router(self._router.fixed(HTTPStatus.TOO_MANY_REQUESTS), environ)
         return self._carry_out(self._router.route(method, path, query), environ)
 

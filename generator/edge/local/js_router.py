@@ -29,10 +29,8 @@ class Router:
     """
 
     _CALLS: Final = """
-        const CALLS = { route: route, cut: cut, missing: missing, fixed: fixed, cors: cors };
-        Object.assign(CALLS, { asOfIn: asOfIn, linkIn: linkIn });
         function call(name, values) {
-          return JSON.stringify(CALLS[name].apply(null, JSON.parse(values).concat(digest)));
+          return JSON.stringify(globalThis[name].apply(null, JSON.parse(values).concat(digest)));
         }
     """
 
@@ -75,6 +73,10 @@ class Router:
     def cors(self) -> Mapping[str, str]:
         """The headers to add to an object."""
         return self._call("cors")
+
+    def network_of(self, address: str) -> str:
+        """What the requests of a reader's address are counted by."""
+        return str(self._call("networkOf", address))
 
     def _call(self, name: str, *values: object) -> Decision:
         return self._thread.submit(self._run, name, json.dumps(values)).result()

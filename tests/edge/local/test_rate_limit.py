@@ -114,3 +114,20 @@ def test_serve_counts_each_reader_behind_a_trusted_proxy_alone(folder: Path) -> 
     assert statuses("203.0.113.1, 198.51.100.1") == ["429"] * 3
     assert statuses("203.0.113.2", peer="192.0.2.9") == ["404", "404", "429"]
     assert statuses("203.0.113.3", peer="192.0.2.9") == ["429"] * 3
+
+
+def test_serve_counts_half_an_ipv6_address(folder: Path) -> None:
+    config = make_config(folder, rate_limit__requests=2)
+    app = LocalEdge(config, js_router.load(config), Hosts("::", "::"))
+    given: list[str] = []
+    for peer in (
+        "2001:db8::1",
+        "2001:db8::2",
+        "2001:db8::3",
+        "2001:db8:0:1::1",
+        "::ffff:192.0.2.1",
+        "::ffff:192.0.2.2",
+    ):
+        environ = {"REQUEST_METHOD": "GET", "RAW_URI": "/x", "REMOTE_ADDR": peer}
+        app(environ, lambda status, *_: given.append(status[:3]))  # type: ignore[arg-type]
+    assert given == ["404", "404", "429", "404", "404", "404"]
