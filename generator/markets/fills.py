@@ -110,7 +110,7 @@ def _read_one_by_one(batch: Sequence[Row], quarantine: Quarantine) -> list[Value
 
 
 def recent(fills: Rows, limit: int, quarantine: Quarantine) -> list[Fill]:
-    """The newest `limit` fills, newest first; ties are broken by id, ascending."""
+    """The newest `limit` fills, newest first; ties are broken by id, then by all other values, ascending."""
     if limit == 0:
         return []
     if isinstance(fills, Valid):
@@ -137,13 +137,19 @@ def _in_order(fills: list[Values], stamps: Iterable[str], ids: Iterable[str], qu
     if len({*stamps}) == len({*ids}) == len(fills):
         fills.sort(key=itemgetter(0), reverse=True)
         return fills
-    fills.sort(key=itemgetter(1))
+    fills.sort(key=_tie)
     fills.sort(key=itemgetter(0), reverse=True)  # stable
     unique: dict[str, Values] = {}
     for fill in fills:
         if unique.setdefault(fill[1], fill) is not fill:
             quarantine.reject("fills", fill[1], Fault("id", "another fill has the same"))
     return list(unique.values())
+
+
+def _tie(fill: Values) -> tuple[str, float, float, bool, float]:
+    """Its rank among fills of one instant: by all values, as the order of rows must not show."""
+    _, fill_id, amount, shares, price = fill
+    return fill_id, amount, shares, price is None, price or 0.0
 
 
 def windows(fills: Iterable[Row], start: str, end: str, step: timedelta = NO_STEP) -> dict[Any, Window]:

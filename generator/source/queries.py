@@ -143,18 +143,16 @@ class Statements:
             statement = statement.where(self._may_follow(relation.c[column], start))
         return self._public(statement, relation)
 
-    def of_visible_in_any_case(self, name: str, *columns: str, order: tuple[str, ...]) -> sa.Select[Any]:
-        """Like `of_visible`, for a relation that may spell ids in another case; ids are selected in lower case.
+    def of_visible_in_any_case(self, name: str, *columns: str) -> sa.Select[Any]:
+        """Like `of_visible`, but unsorted, for a relation that may spell ids in another case; they become lower case.
 
         IN rather than a join: SQLite has no index on lower(id), and a join would compare all pairs.
         """
         markets, relation = self._relation("markets").alias("m"), self._relation(name).alias("r")
         owner = sa.func.lower(*self._selected(relation, name, "market_id"))
         visible = sa.select(sa.func.lower(*self._selected(markets, "markets", "id")))
-        statement = (
-            sa.select(owner.label("owner"), *self._selected(relation, name, *columns))
-            .where(owner.in_(visible.where(self._visible(markets, EVERYTHING))))
-            .order_by(*(relation.c[column] for column in order))
+        statement = sa.select(owner.label("owner"), *self._selected(relation, name, *columns)).where(
+            owner.in_(visible.where(self._visible(markets, EVERYTHING)))
         )
         return self._public(statement, relation)
 

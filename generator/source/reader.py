@@ -7,6 +7,7 @@ them.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from decimal import Decimal
 from functools import partial
 from itertools import repeat
 from typing import Any, Final
@@ -50,6 +51,8 @@ _ORDERS: Final = ("side", "price", "amount")
 _POINTS: Final = ("recorded_at", "prob")
 _CATEGORIES: Final = ("category", "position")
 _SECOND_FAMILY: Final = Fault("market_id", "the market is a member of a family already")
+#: Of several memberships the first counts. Databases may sort texts differently, and return equal ones in any order.
+_PRECEDENCE: Final = ("week_start", "title", *(name for name in _FX if name not in {"week_start", "title"}))
 
 
 @contextmanager
@@ -256,13 +259,14 @@ class Reader:
         enter the lists, where members of public families must not appear. For the same reason ids match in any case.
         """
         members: dict[str, Mapping[str, Any]] = {}
-        for row in self._transaction.rows(
-            self._statements.of_visible_in_any_case("fx_members", *_FX, order=("week_start", "title")), "fx_members"
+        for market_id, *values in self._transaction.rows(
+            self._statements.of_visible_in_any_case("fx_members", *_FX), "fx_members"
         ):
-            if row[0] in members:
-                self._quarantine.reject("fx_members", row[0], _SECOND_FAMILY)
-            else:
-                members[row[0]] = dict(zip(_FX, row[1:], strict=True))
+            member: Mapping[str, Any] = dict(zip(_FX, values, strict=True))
+            if market_id in members:
+                self._quarantine.reject("fx_members", market_id, _SECOND_FAMILY)
+                member = min(members[market_id], member, key=_precedence)
+            members[market_id] = member
         return members
 
     def _category_names(self) -> Iterator[Sequence[Any]]:
@@ -281,3 +285,8 @@ class Reader:
     ) -> Groups:
         statement = self._statements.of_visible(name, *columns, order=order, within=within)
         return Groups(name, self._transaction.batches(statement, name) if is_wanted else (), convert)
+
+
+def _precedence(member: Mapping[str, Any]) -> list[str]:
+    values = (member[name] for name in _PRECEDENCE)
+    return [str(float(value) if isinstance(value, Decimal) else value) for value in values]
