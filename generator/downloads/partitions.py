@@ -66,8 +66,9 @@ def plan(last: Mapping[str, str], now: Mapping[str, str]) -> Plan:
 
 
 def is_due(last: str | None, as_of: str) -> bool:
-    """Whether a build is the first of its day, in UTC, by the instants of the last files and of this build."""
-    return last is None or as_of[:_DAY] > last[:_DAY]
+    """Whether a build is of another day, in UTC, than the last files, by the instants of both."""
+    # Not only of a later day: after one build by a clock that was ahead, the files would stay until its date.
+    return last is None or as_of[:_DAY] != last[:_DAY]
 
 
 def _sorted(names: Collection[str]) -> tuple[str, ...]:

@@ -235,10 +235,11 @@ def _retirements(previous: Manifest, built: Manifest, memberships: Memberships, 
 def _earlier(previous: Manifest, built: Manifest, now: str) -> Iterator[Retired]:
     """The generations that were retired before. Where their age is unknown, it counts from `now`."""
     # Until now, first pages of a killed run may have led into any of them. Ages by a clock that the operator set and
-    # by the real clock cannot be compared.
+    # by the real clock cannot be compared, nor can those by a clock that was ahead.
     is_unknown = not previous.complete or previous.is_clock_set != built.is_clock_set
     for retired in previous.retired:
-        yield retired.model_copy(update={"retired_at": now}) if is_unknown else retired
+        is_later = retired.retired_at > now
+        yield retired.model_copy(update={"retired_at": now}) if is_unknown or is_later else retired
 
 
 def _retired(lists: Lists, now: str, *, partial: bool = False) -> list[Retired]:

@@ -247,6 +247,14 @@ def test_an_objects_digest_depends_on_bytes_and_headers() -> None:
     assert manifest.digest(keys.SNAPSHOT, b"{}") == manifest.digest(keys.BUILD, b"{}") == digests[0]
 
 
+def test_the_age_of_what_a_clock_that_was_ahead_retired_counts_from_now() -> None:
+    ahead = settled(built("2026-05-01T12:00:00.000Z", OPEN="p2"), {}, settled(built(at("01:00"), OPEN="p1"), {}))
+    right = settled(built(at("02:00"), OPEN="p2"), {}, ahead)
+    assert retired(right) == [(OPEN, "p1", "02:00")]
+    assert retired(settled(built(at("08:00"), OPEN="p2"), {}, right)) == [(OPEN, "p1", "02:00")]
+    assert retired(settled(built(at("08:01"), OPEN="p2"), {}, right)) == []
+
+
 @pytest.mark.parametrize(
     ("as_of", "due"),
     [
