@@ -24,6 +24,7 @@ from tests.support.commands import run
 from tests.support.pages import PAGES, PROGRAM, anchors, blocks, prose, rows_of, scripts, shown_commands, spans
 from tests.support.programs import require
 from tests.support.serving import served
+from tests.support.waiting import PATIENCE_S
 
 COMMANDS: Final = all_commands()
 README: Final = PAGES["README.md"]
@@ -243,7 +244,9 @@ def test_the_example_of_the_api_guide_walks_a_list(demo: tuple[Path, str]) -> No
     output, address = demo
     (example,) = re.findall(r"^```python\n(.*?)^```$", PAGES["docs/api.md"], re.DOTALL | re.MULTILINE)
     script = example.replace("http://127.0.0.1:8000", address).replace("=100", "=7")
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=PATIENCE_S
+    )
     lists = json.loads((output / "v1" / "build.json").read_bytes())["lists"]
     assert int(done.stdout) == lists["all/popular"] > 74
 
@@ -257,7 +260,7 @@ def test_every_request_shown_is_answered_and_every_search_finds_something(demo: 
         if line.strip().startswith("curl ")
     ]
     for words in shown:
-        done = subprocess.run([curl, "-fsS", *words], capture_output=True, check=False, timeout=30)
+        done = subprocess.run([curl, "-fsS", *words], capture_output=True, check=False, timeout=PATIENCE_S)
         assert done.returncode == 0, (words, done.stderr)
         page = json.loads(done.stdout)
         assert page.get("items", True), words

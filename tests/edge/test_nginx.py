@@ -22,7 +22,7 @@ from tests.support.builds import AS_OF, CHUNKED, OTHER_BUILDS, VARIANTS, build_n
 from tests.support.edges import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
 from tests.support.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
 from tests.support.serving import ids, in_order, page, target, walk
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE_S, wait_until
 
 CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}
 MARKETS: Final = f"/{keys.MARKETS}"
@@ -194,7 +194,7 @@ def test_a_range_is_no_reason_to_send_a_part(client: Client) -> None:
 )
 def test_what_nginx_cannot_read_gets_the_contracts_error(output: Path, request_line: str) -> None:
     port = int((output.parent / "port").read_text())
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
         connection.sendall(f"{request_line}\r\nHost: x\r\n\r\n".encode())
         received = b""
         while chunk := connection.recv(65536):

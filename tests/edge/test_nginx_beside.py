@@ -22,6 +22,7 @@ from tests.support.lists import write
 from tests.support.programs import require
 from tests.support.rows import create_database, insert_market, market_id
 from tests.support.servers import Answer, folder_for_anybody, free_port, nginx, nobody_owning, temporary_folders
+from tests.support.waiting import PATIENCE_S
 
 HOST: Final = "api.example.com"
 SECOND: Final = "staging.example.com"
@@ -99,7 +100,7 @@ class Sites:
 
     def get(self, target: str, host: str = HOST) -> Answer:
         """An answer over TLS, whose certificate is checked."""
-        plain = socket.create_connection(("127.0.0.1", self.https), timeout=10)
+        plain = socket.create_connection(("127.0.0.1", self.https), timeout=PATIENCE_S)
         connection = http.client.HTTPConnection(host)
         connection.sock = self._context.wrap_socket(plain, server_hostname=host)
         with closing(connection):
@@ -109,7 +110,7 @@ class Sites:
             return Answer(response.status, headers, response.read())
 
     def redirect(self, host: str) -> tuple[int, str | None]:
-        with closing(http.client.HTTPConnection("127.0.0.1", self.http, timeout=10)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.http, timeout=PATIENCE_S)) as connection:
             connection.request("GET", "/x?y=1", headers={"Host": host})
             response = connection.getresponse()
             return response.status, response.headers["location"]

@@ -12,6 +12,7 @@ from tests.support.builds import make_config
 from tests.support.edges import change_rule
 from tests.support.lists import write
 from tests.support.servers import folder_for_anybody, free_port, nginx
+from tests.support.waiting import PATIENCE_S
 
 #: Of a limit of two requests, nginx grants one more.
 GRANTED: Final = ["404"] * 3
@@ -48,7 +49,9 @@ def statuses(port: int, forwarded: str, *, peer: str = "127.0.0.1", count: int =
     """The answers to a few requests that come from `peer`."""
     found = []
     for _ in range(count):
-        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10, source_address=(peer, 0))) as connection:
+        with closing(
+            http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S, source_address=(peer, 0))
+        ) as connection:
             connection.request("GET", "/x", headers={"X-Forwarded-For": forwarded} if forwarded else {})
             found.append(str(connection.getresponse().status))
     return found

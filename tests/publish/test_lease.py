@@ -23,7 +23,6 @@ from tests.support.s3.wire import Request
 from tests.support.stores import open_bucket, use_credentials
 
 LEASE = timedelta(minutes=5)
-SHORT = timedelta(seconds=1)
 BUILT = Manifest(
     complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", lists={}, retired=(),
     objects={}, markets={},
@@ -142,13 +141,13 @@ def test_of_two_concurrent_publishers_one_is_refused(s3: S3Server) -> None:
 
 
 def test_a_renewal_keeps_the_start_and_moves_the_deadline(s3: S3Server) -> None:
-    lease = opened(s3, timedelta(seconds=10))
+    lease = opened(s3)
     lease.hold(RECORD, ("v1/build.json",))
     before = stored(s3).work
     lease.renew_if_needed()
     assert stored(s3).work == before, "not due yet"
     s3.behaviour.clock_offset_s = 3
-    lease._held_since -= 4  # noqa: SLF001 - four seconds later
+    lease._held_since -= 0.4 * LEASE.total_seconds()  # noqa: SLF001 - as if so much later
     lease.renew_if_needed()
     after = stored(s3).work
     assert before
@@ -158,10 +157,10 @@ def test_a_renewal_keeps_the_start_and_moves_the_deadline(s3: S3Server) -> None:
 
 
 def test_a_publisher_that_could_not_renew_in_time_stops(s3: S3Server) -> None:
-    lease = opened(s3, timedelta(seconds=10))
+    lease = opened(s3)
     lease.hold(RECORD, ())
     lease.require_valid()
-    lease._held_since -= 8.1  # noqa: SLF001 - eight seconds later
+    lease._held_since -= 0.81 * LEASE.total_seconds()  # noqa: SLF001 - as if so much later
     for stopped in (lease.require_valid, lease.renew_if_needed, lease.confirm_held):
         with pytest.raises(BusyError, match="could not renew its lease in time"):
             stopped()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.programs import unavailable
+from tests.support.waiting import PATIENCE_S
 
 
 class Disk:
@@ -39,7 +40,7 @@ class Disk:
             unavailable(f"no file system can be mounted here ({answer.strip()}): no disk can be filled")
 
     def close(self) -> None:
-        self._shell.communicate(timeout=20)
+        self._shell.communicate(timeout=PATIENCE_S)
 
 
 @pytest.fixture

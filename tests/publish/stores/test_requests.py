@@ -13,6 +13,7 @@ from tests.support.s3.behaviour import APPLIED_BUT_DROPPED, APPLIED_BUT_FAILED, 
 from tests.support.s3.server import S3Server
 from tests.support.s3.wire import Request
 from tests.support.stores import open_bucket, use_credentials
+from tests.support.waiting import PATIENCE_S
 
 KEY = "v1/build.json"
 
@@ -127,7 +128,7 @@ def test_exactly_the_given_number_of_tasks_run_at_once(clock: None) -> None:
         with lock:
             at_work[0] += 1
             most[0] = max(most[0], at_work[0])
-        together.wait(10)
+        together.wait(PATIENCE_S)
         with lock:
             at_work[0] -= 1
 

@@ -11,18 +11,21 @@ import pytest
 
 from generator.publish.stores.directory import Directory
 from generator.publish.stores.turns import Turns
+from tests.support.waiting import PATIENCE_S
 
 THREADS = 3
+#: How long a thread waits in vain for one that must not come.
+_SHORT_S = 0.1
 
 
-def work_at_once(turn: Callable[[], AbstractContextManager[None]]) -> bool:
-    """Whether all threads get a turn at the same time."""
+def work_at_once(turn: Callable[[], AbstractContextManager[None]], patience_s: float) -> bool:
+    """Whether all threads get a turn at the same time, if those that have one wait so long for the others."""
     barrier = Barrier(THREADS)
 
     def work(_: int) -> bool:
         with turn():
             try:
-                barrier.wait(0.1)
+                barrier.wait(patience_s)
             except BrokenBarrierError:
                 return False
             return True
@@ -50,7 +53,7 @@ def test_threads_take_turns_unless_they_wait_for_the_disk(
             pass
         for name in ("monotonic", "thread_time"):  # the next turns take no time
             patch.setattr(time, name, lambda: 0.0)
-        assert work_at_once(turns.taken) is at_once
+        assert work_at_once(turns.taken, PATIENCE_S if at_once else _SHORT_S) is at_once
 
 
 def test_a_turn_ends_with_an_error() -> None:
@@ -62,4 +65,4 @@ def test_a_turn_ends_with_an_error() -> None:
 
 
 def test_threads_put_files_into_a_directory_one_after_the_other(tmp_path: Path) -> None:
-    assert not work_at_once(Directory(tmp_path).together)
+    assert not work_at_once(Directory(tmp_path).together, _SHORT_S)
