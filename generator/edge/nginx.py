@@ -52,6 +52,8 @@ _TYPED: Final = {
 }
 #: What nginx compresses, and names the character set of.
 _COMPRESSIBLE: Final = (keys.CONTENT_TYPE.partition(";")[0], *_TYPED.values())
+#: Requests of one network that may be in progress. nginx allows one connection of HTTP/2 128 of them.
+CONNECTIONS: Final = 150
 #: The port where something in front terminates TLS.
 _PLAIN_PORT: Final = 8080
 
@@ -131,6 +133,7 @@ def _values(config: Config) -> dict[str, Any]:
         "requests": config.rate_limit.requests,
         "window": responses.window_seconds(config),
         "rate_per_minute": rate_per_minute(config.rate_limit.requests, responses.window_seconds(config)),
+        "connections": CONNECTIONS,
         "immutable_keys": f"~^{re.escape(keys.LISTS)}/[^/]+/[^/]+/(?!{keys.FIRST}/|{re.escape(keys.HEAD)}$)",
         "inside": inside(config.base_url),
         "inner_control": _INNER_CONTROL,
