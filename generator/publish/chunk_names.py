@@ -4,7 +4,8 @@ Generations whose index may be missing keep theirs, as differences from the curr
 begun, are to be deleted, or belong to publishers that were cut short.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -31,8 +32,9 @@ _READERS: Final[Mapping[str, Callable[[bytes], Sequence[str]]]] = {
     **dict.fromkeys(keys.DOWNLOADS, downloads.names),
 }
 
-#: Between the first and the last position of chunks that the current generation has, too.
-_TO: Final = "-"
+#: The first and the last position of chunks that the current generation has, too. No name is like this: each has a
+#: digest of 32 hexadecimal digits in it.
+_RANGE: Final = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 
 
 def packed(record: Published) -> Published:
@@ -138,12 +140,12 @@ def _pack(names: Sequence[str], base: Sequence[str]) -> tuple[str, ...]:
             found[-1] = last[0], place
         else:
             found.append((place, place))
-    return tuple(part if isinstance(part, str) else f"{part[0]}{_TO}{part[1]}" for part in found)
+    return tuple(part if isinstance(part, str) else f"{part[0]}-{part[1]}" for part in found)
 
 
 def _unpack(parts: Iterable[str], base: Sequence[str]) -> tuple[str, ...]:
-    def names(part: str) -> Iterator[str]:
-        first, to, last = part.partition(_TO)
-        yield from base[int(first) : int(last) + 1] if to else (part,)
+    def names(part: str) -> Sequence[str]:
+        found = _RANGE.fullmatch(part)
+        return base[int(found[1]) : int(found[2]) + 1] if found else (part,)
 
     return tuple(name for part in parts for name in names(part))

@@ -1,0 +1,79 @@
+"""Chunk names in a record that leaves out what indexes say: whatever the names, they are read as they were written."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from generator.api import keys
+from generator.publish import chunk_names, record
+from generator.publish.record import Abandoned, Published
+from generator.tree.manifest import Current, Manifest, Retired
+from tests.support.publishing import EVERY, Site, hour
+from tests.support.records import named_shards, sharded
+from tests.support.rows import insert_fill, insert_point, market_id
+from tests.support.s3.behaviour import Fault
+from tests.support.s3.wire import Request
+
+DIGEST: Final = "0123456789abcdef0123456789abcdef"
+#: A name of each kind, and some that no kind has yet.
+NAMES: Final = (
+    DIGEST, "1" * 32, f"{DIGEST}.ndjson.gz", f"markets/{DIGEST}.parquet",
+    f"history/state=archive/month=2026-02/{DIGEST}.parquet", f"fills/state=open/part=07/{DIGEST}.parquet",
+    "2026-02-03", "-", "a-b", "7-", "-7", "month=2026-02", "1-2/3-4",
+)  # fmt: skip
+
+
+def test_names_of_every_kind_are_read_back_as_they_were_written() -> None:
+    base = tuple(f"base{number}" for number in range(9))
+    names = (*NAMES[:3], *base[2:5], *NAMES[3:8], *base[:2], base[8], *NAMES[8:])
+    begun = Retired(
+        list=keys.DUMPS, generation="d2", count=1, bytes=1, chunks=names, retired_at=hour(1), partial=True,
+        is_index=True,
+    )  # fmt: skip
+    current = Current(generation="d1", count=1, bytes=1, chunks=base, is_index=True)
+    built = Manifest(
+        complete=False, as_of=hour(1), version="1", variant="core", layout="pages", lists={},
+        downloads={keys.DUMPS: current}, retired=(begun,), objects={}, markets={},
+    )  # fmt: skip
+    abandoned = Abandoned(until=hour(2), touched=(), generations=(begun,), due=(begun,))
+    whole = Published(sequence=1, built=built, etags={}, due=(begun,), abandoned=(abandoned,))
+    packed = chunk_names.packed(whole)
+    assert packed.built.retired[0].chunks == (*NAMES[:3], "2-4", *NAMES[3:8], "0-1", "8-8", *NAMES[8:])
+    found = chunk_names.unpacked(packed, lambda pairs, _: [base for _ in pairs], {})
+    assert found == whole
+
+
+@pytest.fixture
+def filed(site: Site) -> Iterator[Site]:
+    """A published site with Parquet files, and a record in shards."""
+    for number in EVERY:
+        insert_point(site.database, "2024-01-10 00:00:00.000000", market_id=market_id(number))
+        insert_fill(site.database, number, market_id=market_id(number))
+    site.settings["dumps.parquet"] = "true"
+    with sharded():
+        site.done("rebuild", "--as-of", hour(1))
+        assert named_shards(site.stored())
+        yield site
+
+
+def is_download(request: Request) -> bool:
+    return request.operation == "PutObject" and keys.is_download(request.key.partition("/")[2])
+
+
+@pytest.mark.parametrize(
+    "command", [("takedown", market_id(1)), ("check",), ("publish", "--verify"), ("publish",)], ids=lambda args: args[0]
+)
+def test_a_publish_that_was_killed_while_it_added_an_archive_file_stops_no_later_command(
+    filed: Site, command: tuple[str, ...]
+) -> None:
+    filed.edit(2, status="resolved", resolution="NO", resolved_at="2024-01-25 00:00:00")
+    filed.server.before = lambda request: Fault(403, "AccessDenied") if is_download(request) else None
+    assert filed.run("rebuild", "--as-of", "2024-02-02T12:00:00Z").exit_code == 1
+    filed.server.before = None
+    filed.server.behaviour.clock_offset_s = 600  # its lease is over
+    begun = record.decoded(filed.stored()[record.KEY]).built.retired
+    assert any("month=" in name for entry in begun for name in entry.chunks)
+    filed.done(*command)
+    assert command[0] == "check" or filed.record().built.complete
+    assert command[0] != "takedown" or filed.traces(1) == []
