@@ -89,6 +89,7 @@ class _Downloads:
             state = NewState(self._listed.as_of, frozenset(self._listed.ids), head, before, step, bool(changes.gone))
             feed = ChangeFeed(self._files, self._config, state).head(ChangesHead.found_by(self._folder.read))
             step_lines = _lines_of_newest(feed, step.content)
+        self._files.discard(step)
         heads = [head, *([feed] if feed else [])]
         found = (Download(head, self._files.staged) for head in heads)
         lists = tuple(staging.stage_generation(self._folder, known, download) for download in found)

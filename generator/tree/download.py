@@ -1,7 +1,9 @@
 """A download, the dump or the change feed: files named by their content, and the head that names them."""
 
+import secrets
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from generator.api import contract, keys
@@ -17,9 +19,9 @@ File = TypeVar("File", bound=DownloadFile)
 
 @dataclass(frozen=True)
 class Draft(Generic[Content]):
-    """A written file without a name, and what its writer says of its content."""
+    """A written file without a name, and what its writer says of its content: None if nobody needs it."""
 
-    scratch: str
+    path: Path
     content: Content
 
 
@@ -28,22 +30,31 @@ class NewFiles:
 
     def __init__(self, folder: Output) -> None:
         self.folder = folder
-        self._drafts = 0
         #: The keys of the files that are not in place yet.
         self.staged = set[str]()
 
     def draft(self, make: Callable[[Write], Content]) -> Draft[Content]:
         """Have a file written piece by piece."""
-        self._drafts += 1
-        scratch = f"download-{self._drafts}"
-        with self.folder.scratch_file(scratch) as file:
-            return Draft(scratch, make(file.write))
+        # The folder may be locked for several of these, one of them in a worker.
+        path, content = self.folder.scratch(f"download-{secrets.token_hex(8)}"), None
+        try:
+            with path.open("xb") as file:
+                content = make(file.write)
+        finally:
+            if content is None:
+                path.unlink(missing_ok=True)
+        return Draft(path, content)
 
     def stage(self, draft: Draft[Any], file: File) -> File:
         """Stage a draft as this file, which describes its content, unless it is in place."""
-        if self.folder.stage_file(draft.scratch, file.key):
+        if self.folder.stage_file(draft.path, file.key):
             self.staged.add(file.key)
+        self.discard(draft)
         return file
+
+    def discard(self, draft: Draft[Any]) -> None:
+        """Delete a draft, unless it was staged."""
+        draft.path.unlink(missing_ok=True)
 
 
 class Download:

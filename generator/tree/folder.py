@@ -150,9 +150,9 @@ class Output:
     def _missing(self, key: str) -> OutputError:
         return OutputError(f"{self.path(key)}: missing; run `public-markets build` again")
 
-    def scratch(self) -> Path:
-        """A path for a temporary output folder, deleted when this one is unlocked."""
-        return self._staging / "scratch"
+    def scratch(self, name: str = "scratch") -> Path:
+        """A path for a temporary file or output folder, which is deleted when this one is unlocked."""
+        return self._staging / name
 
     def weight(self, object_keys: Iterable[str]) -> tuple[int, int]:
         """How many of these objects exist, and their bytes in total."""
@@ -176,13 +176,8 @@ class Output:
             filesystem.create(path, body, mode=_mode(key))
         return True
 
-    def scratch_file(self, name: str) -> BinaryIO:
-        """A new file, to be written piece by piece; `stage_file` gives it a key, else it is deleted at last."""
-        return open(f"{self._staging}/{name}", "xb", opener=filesystem.open_no_link)
-
-    def stage_file(self, name: str, key: str) -> bool:
-        """Stage such a file, whose content names it, unless it is in place; return whether it was staged."""
-        path = self._staging / name
+    def stage_file(self, path: Path, key: str) -> bool:
+        """Stage a temporary file, whose content names it, unless it is in place; return whether it was staged."""
         if filesystem.changed_at(self._ours.path_of(key), path.stat().st_size) is not None:
             return False
         self._make((self._staging / key).parent)

@@ -1,0 +1,82 @@
+"""A takedown that meets another run: both succeed, and nothing of the markets remains."""
+
+from collections.abc import Callable
+
+import pytest
+
+from generator.publish import blocklist, takedown
+from generator.publish.stores.factory import open_store
+from generator.tree.blocklist import BlockedList
+from tests.support.builds import NOW, Silent, make_config
+from tests.support.publishing import EVERY, Site, hour
+from tests.support.rows import insert_fill, insert_point, market_id
+from tests.support.s3.wire import Answer, Request
+
+#: After how many requests of a run the other one begins; the last ones are hardly ever made.
+PLACES = (*range(12), 15, 20)
+
+
+@pytest.fixture(params=["ndjson", "parquet"])
+def filed(site: Site, request: pytest.FixtureRequest) -> Site:
+    """A published site with downloads, with or without Parquet files."""
+    if request.param == "parquet":
+        for number in EVERY:
+            insert_point(site.database, "2024-01-10 00:00:00.000000", market_id=market_id(number))
+            insert_fill(site.database, number, market_id=market_id(number))
+        site.settings["dumps.parquet"] = "true"
+    site.done("rebuild", "--as-of", hour(1))
+    return site
+
+
+def after_requests(site: Site, count: int, act: Callable[[], object]) -> None:
+    """Have another machine act after so many requests."""
+    left = [count]
+
+    def look(_: Request, __: Answer) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            act()
+
+    site.server.after = look
+
+
+def blocking(number: int) -> BlockedList:
+    return BlockedList().decided([market_id(number)], is_blocked=True, now=NOW)
+
+
+def test_a_takedown_that_ends_during_a_rebuild_of_unchanged_markets_does_not_stop_it(filed: Site) -> None:
+    config = make_config(
+        filed.folder, publish__target=filed.target, publish__endpoint_url=filed.server.url, publish__cache_fill=0
+    )
+
+    def take_down() -> None:
+        takedown.from_store(open_store(config), config, blocking(1), Silent(), lambda _: None)
+
+    after_requests(filed, 1, take_down)
+    filed.done("rebuild", "--as-of", hour(1))
+    assert filed.traces(1) == []
+    filed.check()
+
+
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize("place", PLACES)
+def test_a_takedown_that_begins_during_a_rebuild_stops_neither(filed: Site, place: int) -> None:
+    filed.edit(3, volume=77.0)
+    after_requests(filed, place + 1, lambda: blocklist.merge(filed.store(), blocking(1)))
+    filed.done("rebuild", "--as-of", hour(2))
+    filed.server.after = None
+    filed.done("takedown", market_id(1))
+    assert filed.traces(1) == []
+    filed.check()
+
+
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize("place", [4, *(place for place in PLACES if place != 4)])
+def test_two_takedowns_at_once_both_succeed(filed: Site, place: int) -> None:
+    """The second one blocks its market, and then waits for the first."""
+    after_requests(filed, place + 1, lambda: blocklist.merge(filed.store(), blocking(1)))
+    filed.done("takedown", market_id(2))
+    filed.server.after = None
+    filed.done("takedown", market_id(1))
+    assert (filed.traces(1), filed.traces(2)) == ([], [])
+    filed.check()
