@@ -64,6 +64,10 @@ def test_every_error_is_explained() -> None:
     assert row("503")[0].startswith(contract.FIXED_ERRORS[503].error)
 
 
+def test_the_longest_target_is_named() -> None:
+    assert f"more than {contract.TARGET_LENGTH:,} characters" in " ".join(API.split())
+
+
 def test_the_messages_for_cursors_stand_in_the_guide() -> None:
     faults = [fault for fault in contract.PARAMETER_ERRORS if fault.partition(".")[0] == "cursor"]
     assert len(faults) == 3

@@ -52,6 +52,9 @@ PRICE_MAX: Final = 0.99
 CATEGORY_LENGTH: Final = 100
 #: Maximum length of `q`, in Unicode code points.
 Q_LENGTH: Final = 100
+#: Maximum length of a request's path and query together, as sent. The longest that a reader needs has some 2,600
+#: characters: a `q` and a category of 100 characters, twelve for each when encoded, and a cursor.
+TARGET_LENGTH: Final = 4000
 
 Price = Annotated[float, Field(ge=PRICE_MIN, le=PRICE_MAX)]
 CategoryName = Annotated[
@@ -226,17 +229,7 @@ class ErrorResponse(Closed):
 UNAVAILABLE_PAUSE: Final = 10
 
 #: Names the request itself in the details of a 400, where no parameter is at fault.
-_WHOLE_REQUEST: Final = ErrorDetail(
-    path=["request"], message="must be well-formed HTTP, with a shorter URL and without a body or a range"
-)
-#: The error bodies that do not depend on the request, by HTTP status. 400 is for what never reaches the router.
-FIXED_ERRORS: Final[dict[int, ErrorResponse]] = {
-    400: ErrorResponse(error="invalid request", details=[_WHOLE_REQUEST]),
-    404: ErrorResponse(error="not found"),
-    405: ErrorResponse(error="method not allowed"),
-    429: ErrorResponse(error="too many requests"),
-    503: ErrorResponse(error="temporarily unavailable"),
-}
+REQUEST: Final = "request"
 
 _START_AGAIN: Final = "; start again from the first page, without a cursor"
 _FOREIGN_CURSOR: Final = "is not a cursor of this list, with its {}" + _START_AGAIN
@@ -252,6 +245,8 @@ PARAMETER_ERRORS: Final[dict[str, str]] = {
     "category": "this deployment has no list for it; leave it out",
     "q": "is not offered by this deployment; leave it out",
     "marketId": "must be a UUID",
+    REQUEST: f"must be well-formed HTTP, with a path and query of at most {TARGET_LENGTH} characters, "
+    "and without a body or a range",
 }
 #: The same in the extended variant, whose path parameter has another name (contract §4.3).
 EXTENDED_ERRORS: Final[dict[str, str]] = {
@@ -289,7 +284,17 @@ def invalid(*faults: str, variant: Variant = "core", can_search: bool = False) -
     """The 400 body for these keys of `parameter_errors`."""
     sentences = parameter_errors(variant, can_search=can_search)
     details = [ErrorDetail(path=[fault.partition(".")[0]], message=sentences[fault]) for fault in faults]
-    return ErrorResponse(error=FIXED_ERRORS[400].error, details=details)
+    return ErrorResponse(error="invalid request", details=details)
+
+
+#: The error bodies that do not depend on the request, by HTTP status. 400 is for what is refused unread.
+FIXED_ERRORS: Final[dict[int, ErrorResponse]] = {
+    400: invalid(REQUEST),
+    404: ErrorResponse(error="not found"),
+    405: ErrorResponse(error="method not allowed"),
+    429: ErrorResponse(error="too many requests"),
+    503: ErrorResponse(error="temporarily unavailable"),
+}
 
 
 def encode(value: Any) -> bytes:

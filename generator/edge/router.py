@@ -24,6 +24,8 @@ _SEARCH_FOLDER: Final = "q"
 _MOST_BLOCKS: Final = 8
 #: The errors that every router can answer, and that do not depend on the request.
 _FIXED: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
+#: The faults of requests that only those notice who read objects.
+_FOUND_BY_READING: Final = ("cursor.gone", "q.absent", "q.words")
 #: Those of an edge that counts requests and reads objects, and parts of them, itself.
 _OF_READERS: Final = (
     HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
@@ -54,7 +56,8 @@ def rewriter_values(config: Config) -> dict[str, Any]:
             found = search_values()
             values |= {name: found[name] for name in ("longest_q", "search_folder", "letters", "sentences")}
             values |= {"names_searches": True}
-    return values
+    said = {fault: sentence for fault, sentence in values["sentences"].items() if fault not in _FOUND_BY_READING}
+    return values | {"sentences": said}
 
 
 def reader_values(config: Config) -> dict[str, Any]:
@@ -163,6 +166,7 @@ def _values(config: Config, *statuses: HTTPStatus) -> dict[str, Any]:
     """Constants of the contract, keys, cursors and layouts, and the paths of the API; `statuses` of further errors."""
     errors = {status: responses.error_bodies()[status] for status in (*_FIXED, *statuses)}
     sentences = contract.parameter_errors(config.variant)
+    others = (contract.market_parameter(config.variant), contract.REQUEST)
     return {
         "is_extended": config.variant == "extended",
         "slugs": keys.SLUGS,
@@ -180,9 +184,9 @@ def _values(config: Config, *statuses: HTTPStatus) -> dict[str, Any]:
         "details": keys.DETAILS,
         "first": keys.FIRST,
         "pages_per_folder": keys.PAGES_PER_FOLDER,
-        "parameters": [
-            name for name in sentences if name != contract.market_parameter(config.variant) and "." not in name
-        ],
+        "longest_target": contract.TARGET_LENGTH,
+        "request": contract.REQUEST,
+        "parameters": [name for name in sentences if name not in others and "." not in name],
         "statuses": contract.STATUS_FILTERS,
         "default_status": contract.DEFAULT_STATUS,
         "sorts": contract.SORTS,

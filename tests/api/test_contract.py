@@ -203,7 +203,8 @@ def test_error_bodies_that_do_not_depend_on_the_request() -> None:
     bodies = {status: contract.encode(body) for status, body in contract.FIXED_ERRORS.items()}
     assert bodies == {
         400: b'{"error":"invalid request","details":[{"path":["request"],'
-        b'"message":"must be well-formed HTTP, with a shorter URL and without a body or a range"}]}',
+        b'"message":"must be well-formed HTTP, with a path and query of at most 4000 characters, '
+        b'and without a body or a range"}]}',
         404: b'{"error":"not found"}',
         405: b'{"error":"method not allowed"}',
         429: b'{"error":"too many requests"}',

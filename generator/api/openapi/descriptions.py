@@ -52,8 +52,8 @@ that the answer is 429; wait as long as `Retry-After` says. Clients must not get
 from several addresses nor by polling aggressively.
 
 **Requests.** Methods are GET and HEAD, and OPTIONS for browsers; any other is answered 405. Unknown query parameters \
-are ignored. A known one that is empty, repeated or malformed is answered 400. Paths are exact: a trailing slash is a \
-404.
+are ignored. A known one that is empty, repeated or malformed is answered 400, and so is a path and query of more than \
+{contract.TARGET_LENGTH:,} characters together. Paths are exact: a trailing slash is a 404.
 
 **Texts.** Questions, descriptions, names and reasons come from whoever wrote them, unchanged. They are plain text, \
 not HTML: escape them before you put them into a page. They may hold any character, line breaks and `<` included.

@@ -23,7 +23,7 @@ from tests.support.serving import MARKETS
 #: Searches that are none, as they stand in a request target.
 RUBBISH: Final = (
     "", "%00", "%00%00-%00", "%", "%4", "%C3%28", "%ED%A0%80", "%F4%90%80%80", "%FF", "%E9lection", "+", "&q=will",
-    "%F0%9F%99%82", "x" * 101, "%C3%A9" * 101, "x" * 60_000, "%F0%9F%99%82" * 5_000, "will" + "&q=will" * 8_000,
+    "%F0%9F%99%82", "x" * 101, "%C3%A9" * 101, "x" * 3_900, "%F0%9F%99%82" * 325, "will" + "&q=will" * 550,
 )  # fmt: skip
 SITE: Final = [Market((f"Will the élan of {number} last?",), rank=number) for number in range(30)]
 #: Kinds of damage that are no content: nothing is there, or a link to itself.

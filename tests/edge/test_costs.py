@@ -1,0 +1,140 @@
+"""What a long request costs a router: no more than its length, and next to nothing if it is too long."""
+
+import json
+import re
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlencode
+
+import pytest
+import quickjs
+
+from generator.api import contract, cursors, keys
+from generator.config.settings import Config
+from generator.edge import router
+from generator.edge.local.js_router import provide_digest
+from tests.support.builds import build_now, make_config
+from tests.support.engines import ENGINES, NOWHERE
+from tests.support.growth import LONG, SHORT, grows_no_faster, repeated
+from tests.support.servers import connected, folder_for_anybody, free_port, nginx
+
+MARKETS: Final = f"/{keys.MARKETS}"
+SEARCHING: Final = Config(variant="extended", layout="chunks")
+#: Room for what sites and campaigns add to a URL: a path before `v1`, unknown parameters.
+SLACK: Final = 1_000
+
+_PEAK: Final = re.compile(r"VmHWM:\s+([0-9]+) kB")
+
+#: Counts the characters that native functions on texts look at, and what a loop asks them for.
+_COUNTED: Final = """
+let steps = 0;
+['indexOf', 'lastIndexOf', 'slice', 'split', 'charCodeAt', 'toLowerCase'].forEach(function (name) {
+  const own = String.prototype[name];
+  String.prototype[name] = function (first, second) {
+    const found = own.apply(this, arguments), from = second || 0;
+    steps += 1;
+    if (name === 'indexOf') steps += (found === -1 ? this.length : found) - from;
+    else if (name === 'slice') steps += found.length;
+    else if (name !== 'charCodeAt') steps += this.length;
+    return found;
+  };
+});
+function stepsOf(query) {
+  steps = 0;
+  readParameters(query);
+  return steps;
+}
+function stepsOfRoute(method, path, query) {
+  steps = 0;
+  const found = route(method, path, query, digest);
+  return JSON.stringify([steps, found.status || 200]);
+}
+"""
+
+
+def counting(config: Config) -> quickjs.Context:
+    context = quickjs.Context()
+    provide_digest(context)
+    context.eval(_COUNTED + router.render(config))
+    return context
+
+
+# ── the router ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "part", ["&", "=", "a", "a&", "a=&", "&=", "limit=5&", "%", "%41&", "+", "+&", "q=%F0%9F&", "é"]
+)
+def test_reading_parameters_takes_steps_in_proportion_to_their_length(part: str) -> None:
+    count = counting(SEARCHING).get("stepsOf")
+    assert count(repeated(part, SHORT)) > SHORT
+    assert grows_no_faster(count, part)
+
+
+@pytest.mark.parametrize("variant", ["core", "extended"])
+def test_a_target_that_is_too_long_is_refused_unread(variant: str) -> None:
+    count = counting(Config.model_validate({"variant": variant})).get("stepsOfRoute")
+    most = contract.TARGET_LENGTH
+    for method, path, query in (
+        ("GET", MARKETS, repeated("&", most)),
+        ("GET", MARKETS, repeated("q=%41&", LONG)),
+        ("OPTIONS", f"{MARKETS}/{repeated('a', most)}", ""),
+        ("GET", repeated("/v1/dumps/", LONG), "x"),
+    ):
+        steps, status = json.loads(count(method, path, query))
+        assert (status, steps) == (400, steps)
+        assert steps < 20, "no more than the sentence takes"
+    steps, status = json.loads(count("GET", MARKETS, repeated("&", most - len(MARKETS))))
+    assert status == 200
+    assert steps > 2_000, "the longest that is read"
+
+
+def longest_honest() -> str:
+    """The longest query that a reader needs, every character of its values encoded where that is longer."""
+    name = "open.category/activity"
+    cursor = cursors.mint(name, "s" + "0" * (cursors.GENERATION_LENGTH - 1), 10**cursors.POSITION_LENGTH - 1)
+    return (
+        urlencode(
+            {
+                "status": max(contract.STATUS_FILTERS, key=len),
+                "sort": max(contract.SORTS, key=len),
+                "limit": contract.LIMIT_MAX,
+                "category": "\U0001d49c" * contract.CATEGORY_LENGTH,
+                "q": "\U0001d49c" * contract.Q_LENGTH,
+            }
+        )
+        + "&cursor="
+        + "".join(f"%{ord(letter):02X}" for letter in cursor)
+    )
+
+
+def test_the_longest_honest_request_is_read_with_room_to_spare(tmp_path: Path) -> None:
+    honest = len(MARKETS) + len(longest_honest())
+    assert 2_500 < honest < contract.TARGET_LENGTH - SLACK
+    assert contract.TARGET_LENGTH < 4 * 1024
+    query = longest_honest() + "&utm=" + "x" * SLACK
+    (found,) = ENGINES["quickjs"](router.render(SEARCHING), [("GET", MARKETS, query)], tmp_path, NOWHERE)
+    # Nothing is published here, so no more can be said than that each parameter was read.
+    assert json.loads(found["settled"]["body"])["details"][0]["path"] == ["cursor"]
+
+
+def memory_of_workers(folder: Path) -> int:
+    """The most memory that the workers of a running nginx have had, in KiB."""
+    master = (folder / "nginx.pid").read_text().strip()
+    workers = Path(f"/proc/{master}/task/{master}/children").read_text().split()
+    peaks = [_PEAK.search(Path(f"/proc/{worker}/status").read_text()) for worker in workers]
+    assert peaks
+    return sum(int(peak[1]) for peak in peaks if peak)
+
+
+def test_a_request_of_8_kb_of_letters_sent_as_they_are_takes_the_memory_of_one_of_1_kb(demo_folder: Path) -> None:
+    with folder_for_anybody() as folder:
+        (folder / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
+        port, used = free_port(), []
+        build_now(make_config(folder, base_url=f"http://127.0.0.1:{port}", rate_limit__requests=1_000_000))
+        with nginx(folder / "output", port), connected(port) as client:
+            for length, status in ((SHORT, 200), (LONG, 400)):
+                target = f"{MARKETS}?x={'é' * (length // 2)}"
+                assert {client.send("GET", target).status for _ in range(10)} == {status}
+                used.append(memory_of_workers(folder / "output" / "edge" / "nginx"))
+    assert used[1] - used[0] < 4 * 1024
