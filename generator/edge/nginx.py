@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
 from ipaddress import IPv4Address
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from generator.api import contract, cursors, keys
 from generator.config.settings import Config
@@ -154,17 +154,21 @@ def _values(config: Config) -> dict[str, Any]:
 
 def _values_of_files(config: Config) -> dict[str, Any]:
     """The values for files of downloads, and for documents that are not JSON."""
-    files, folders = paths.pattern(config), "|".join(keys.DOWNLOADS)
-    root = f"{urlsplit(config.base_url).path}/"
+    files, root = paths.pattern(config), f"{urlsplit(config.base_url).path}/"
+    typed = [key for key in paths.documents(config).values() if keys.content_type(key) != keys.CONTENT_TYPE]
+    # What is too long is for the router to refuse. The question mark does not count.
+    short = f"(?!.{{{contract.TARGET_LENGTH + 2}}})"
+    # nginx looks for a location by the path as it has decoded it, so this is only a first look. It does so before it
+    # counts the request, so no pattern may take long.
+    decoded = f"^{re.escape(unquote(root))}"
     return {
-        "files": rf"~^(?:GET|HEAD) {re.escape(root)}({paths.ROOT}(?:{files}))(?:\?|$)" if files else "",
-        # nginx looks for a location by the path as it has decoded it, so this is only a first look.
-        "file_location": f"/{paths.ROOT}(?:{folders})/.*[.](?:{'|'.join(one[1:] for one in keys.DOWNLOAD_TYPES)})$",
+        "files": rf"~^(?:GET|HEAD) {short}{re.escape(root)}({paths.ROOT}(?:{files}))(?:\?|$)" if files else "",
+        "file_location": f"{decoded}{paths.ROOT}(?:{files})$",
         "json": keys.CONTENT_TYPE,
         "file_types": keys.DOWNLOAD_TYPES,
         "file_control": keys.download_control(config),
         "file_failures": [status for status in _FAILURES if status != _OUTSIDE],
-        "typed_location": f"/(?:{keys.FEEDS}/.*|{re.escape(keys.LLMS)})$",
+        "typed_location": f"{decoded}(?:{'|'.join(map(re.escape, typed))})$",
         "typed": _TYPED,
         "compressible": " ".join(_COMPRESSIBLE),
     }
@@ -172,7 +176,7 @@ def _values_of_files(config: Config) -> dict[str, Any]:
 
 def _searched(config: Config) -> str:
     """A pattern that matches the time and target of a search; empty if searches need no rule of their own."""
-    return "~^[0-9.]+ .*[?&](q|%71)=" if config.can_search and not layouts.is_cut(config.layout) else ""
+    return "~^[0-9.]{1,20} .*[?&](q|%71)=" if config.can_search and not layouts.is_cut(config.layout) else ""
 
 
 def rate_per_minute(requests: int, seconds: int) -> int:
