@@ -20,25 +20,34 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import sys
 import urllib.error
 import urllib.parse
 import urllib.request
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
-MOST_BYTES_OF_A_HEAD = 64 << 20
+MOST_BYTES_OF_A_HEAD = 16 << 20
+LONGEST_LINE = 16 << 20
 PIECE = 1 << 18
+UNCHANGED = 304
 ABSENT = {404, 410}
 TEMPORARY = {408, 425, 429, 500, 502, 503, 504}
 #: What goes wrong when a line is not what it should be.
 MALFORMED = (ValueError, LookupError, TypeError, RecursionError)
+#: What is kept of the head that led to the file.
+POSITION = ("session", "serial", "state", "url", "etag")
 GZIP = 16 + zlib.MAX_WBITS
 DECODER = json.JSONDecoder()
+DIGEST = re.compile(r"[0-9a-f]{64}")
+#: A step is named by the first half of its digest.
+NAME = re.compile(r"[0-9a-f]{32}\.ndjson\.gz")
 
 
 class FollowError(Exception):
@@ -55,6 +64,10 @@ class UnavailableError(FollowError):
 
 class StartAgainError(FollowError):
     """This head cannot update the local file: use the dump, or a newer head."""
+
+
+class UnchangedError(FollowError):
+    """The head is still the one whose ETag was sent."""
 
 
 # ── the site ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -80,46 +93,79 @@ def opener() -> urllib.request.OpenerDirector:
 
 
 @contextmanager
-def opened(url: str, timeout: float) -> Iterator[HTTPResponse]:
+def opened(url: str, timeout: float, headers: Mapping[str, str] = MappingProxyType({})) -> Iterator[HTTPResponse]:
     """The answer to a GET."""
-    request = urllib.request.Request(checked(url), headers={"User-Agent": "follow_changes"})
+    request = urllib.request.Request(checked(url), headers={"User-Agent": "follow_changes", **headers})
     try:
         with opener().open(request, timeout=timeout) as answer:
             yield answer
     except urllib.error.HTTPError as error:
         error.close()
-        if error.code in TEMPORARY:
-            pause = error.headers.get("Retry-After")
-            when = f"in {pause} s" if pause else "later"
-            raise UnavailableError(f"{url} answers {error.code}: try again {when}") from None
-        if error.code in ABSENT:
-            raise StartAgainError(f"{url} answers {error.code}") from None
-        raise FollowError(f"{url} answers {error.code}") from None
+        raise refusal(url, error) from None
     except TimeoutError:
         raise UnavailableError(f"{url} took more than {timeout:g} s: try again later") from None
     except (OSError, HTTPException) as error:
         raise UnavailableError(f"{url} cannot be read ({getattr(error, 'reason', error)!s}): try again later") from None
 
 
-def read_head(url: str, timeout: float) -> dict[str, Any]:
-    """The head of the feed."""
-    with opened(url, timeout) as answer:
-        body = answer.read(MOST_BYTES_OF_A_HEAD)
+def refusal(url: str, error: urllib.error.HTTPError) -> FollowError:
+    """What an answer means that has no file."""
+    if error.code == UNCHANGED:
+        return UnchangedError(f"{url} answers {error.code}")
+    if error.code in TEMPORARY:
+        pause = error.headers.get("Retry-After")
+        when = f"in {pause} s" if pause else "later"
+        return UnavailableError(f"{url} answers {error.code}: try again {when}")
+    kind = StartAgainError if error.code in ABSENT else FollowError
+    return kind(f"{url} answers {error.code}")
+
+
+def read_head(url: str, timeout: float, known: dict[str, Any]) -> dict[str, Any]:
+    """The head of the feed; the `known` one, if there is one and the site says that it is unchanged."""
+    condition = {"If-None-Match": known["etag"]} if known else {}
     try:
-        head = json.loads(body)
-        for value, kind in [(head["session"], str), (head["serial"], int), (head["state"], str)]:
-            expect(value, kind)
-        for file in [head["dump"], *head["steps"]]:
-            expect(file["sha256"], str)
-            expect(file["size"], int)
-            # Addresses may be relative to the head's.
-            file["url"] = urllib.parse.urljoin(url, expect(file["url"], str))
-        for step in head["steps"]:
-            expect(step["from"], int)
-            expect(step["to"], int)
-    except (ValueError, KeyError, TypeError):
+        with opened(url, timeout, {"Accept-Encoding": "gzip", **condition}) as answer:
+            head = json.loads(body_of(answer))
+            require_head(head)
+            etag = answer.headers.get("ETag")
+    except UnchangedError:
+        if known:
+            return known
+        raise
+    except MALFORMED:
         raise FollowError(f"{url} is not the head of a change feed") from None
-    return head  # type: ignore[no-any-return]
+    # Addresses may be relative to the head's.
+    dump, steps_url = head["dump"], urllib.parse.urljoin(url, head["stepsUrl"])
+    dump |= {"url": urllib.parse.urljoin(url, dump["url"]), "digest": dump["sha256"]}
+    for step in head["steps"]:
+        step |= {"url": steps_url + step["name"], "digest": step["name"].partition(".")[0]}
+    return head | {"url": url, "etag": etag}  # type: ignore[no-any-return]
+
+
+def body_of(answer: HTTPResponse) -> bytes:
+    """The body of an answer, which may be compressed; raise ValueError if it is damaged or too large."""
+    body = answer.read(MOST_BYTES_OF_A_HEAD + 1)
+    if answer.headers.get("Content-Encoding", "").lower() == "gzip":
+        decompressing = zlib.decompressobj(GZIP)
+        try:
+            body = decompressing.decompress(body, MOST_BYTES_OF_A_HEAD + 1)
+        except zlib.error as error:
+            raise ValueError from error
+    if len(body) > MOST_BYTES_OF_A_HEAD:
+        raise ValueError
+    return body
+
+
+def require_head(head: Any) -> None:
+    """Raise one of `MALFORMED` unless this is the head of a change feed."""
+    for name, kind in [("session", str), ("serial", int), ("state", str), ("stepsUrl", str), ("steps", list)]:
+        expect(head[name], kind)
+    dump, steps = head["dump"], head["steps"]
+    expect(dump["url"], str)
+    for file in [dump, *steps]:
+        expect(file["size"], int)
+    if not (DIGEST.fullmatch(dump["sha256"]) and all(NAME.fullmatch(step["name"]) for step in steps)):
+        raise ValueError
 
 
 def expect(value: Any, kind: type) -> Any:
@@ -134,9 +180,13 @@ def lines_of(file: dict[str, Any], timeout: float) -> Iterator[bytes]:
 
     Raises `StartAgainError`, perhaps only at the end, if the file is missing or not what the head says.
     """
+    return split(text_of(file, timeout), file["url"])
+
+
+def text_of(file: dict[str, Any], timeout: float) -> Iterator[bytes]:
+    """The same in pieces of any size."""
     digest, size = hashlib.sha256(), 0
     decompressing = zlib.decompressobj(GZIP)
-    rest = b""
     with opened(file["url"], timeout) as answer:
         while piece := answer.read(PIECE):
             digest.update(piece)
@@ -144,11 +194,26 @@ def lines_of(file: dict[str, Any], timeout: float) -> Iterator[bytes]:
             if size > file["size"]:
                 raise StartAgainError(f"{file['url']} is longer than the head says")
             while text := decompressed(decompressing, piece, file):
-                *lines, rest = (rest + text).split(b"\n")
-                yield from (line + b"\n" for line in lines)
+                yield text
                 piece = decompressing.unconsumed_tail
-    if digest.hexdigest() != file["sha256"]:
+    if not digest.hexdigest().startswith(file["digest"]):
         raise StartAgainError(f"{file['url']} is not the file that the head names: its digest differs")
+
+
+def split(pieces: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """The lines of a text in pieces, with line feeds."""
+    line, size = list[bytes](), 0
+    for piece in pieces:
+        *ends, rest = piece.split(b"\n")
+        for end in ends:
+            yield b"".join([*line, end, b"\n"])
+            line, size = [], 0
+        line.append(rest)
+        size += len(rest)
+        if size > LONGEST_LINE:
+            raise StartAgainError(f"{name} has a line of more than {LONGEST_LINE >> 20} MB")
+    if last := b"".join(line):
+        yield last
 
 
 def decompressed(decompressing: Any, piece: bytes, file: dict[str, Any]) -> bytes:
@@ -230,18 +295,14 @@ class Merge:
 
 
 def steps_since(position: dict[str, Any], head: dict[str, Any]) -> list[dict[str, Any]]:
-    """The steps that lead from a position to the newest state."""
+    """The steps that lead from a position to the newest state: each leads from one serial to the next."""
     if position["session"] != head["session"]:
         raise StartAgainError("the site has begun a new session")
-    serial = position["serial"]
-    steps = [step for step in head["steps"] if step["from"] >= serial]
-    for step in steps:
-        if step["from"] != serial:
-            break
-        serial = step["to"]
-    if serial != head["serial"]:
-        raise StartAgainError(f"no steps lead from serial {position['serial']} to {head['serial']}")
-    return steps
+    serial, steps = position["serial"], head["steps"]
+    behind = head["serial"] - serial
+    if not 0 <= behind <= len(steps):
+        raise StartAgainError(f"no steps lead from serial {serial} to {head['serial']}")
+    return steps[len(steps) - behind :]
 
 
 # ── the local file ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -255,7 +316,7 @@ class Copy:
         self.beside = path.with_name(path.name + ".position")
 
     def position(self) -> dict[str, Any]:
-        """The session and serial of the file."""
+        """The session, serial and state of the file, and the `url` and `etag` of the head that led there."""
         try:
             found: dict[str, Any] = json.loads(self.beside.read_bytes())
             for name, kind in [("session", str), ("serial", int)]:
@@ -266,11 +327,22 @@ class Copy:
             raise StartAgainError(f"{self.beside} is damaged") from None
         return found
 
+    def known_head(self, url: str) -> dict[str, Any]:
+        """What is known of the head at this URL; empty if it cannot be asked for conditionally."""
+        with suppress(StartAgainError):
+            found = self.position()
+            texts = [found.get(name) for name in ("url", "etag", "state")]
+            if texts[0] == url and all(
+                isinstance(text, str) and text.isascii() and text.isprintable() for text in texts
+            ):
+                return found
+        return {}
+
     def lines(self) -> Iterator[bytes]:
         """Its lines."""
         try:
             with self.path.open("rb") as file:
-                yield from file
+                yield from split(iter(lambda: file.read(PIECE), b""), str(self.path))
         except FileNotFoundError:
             raise StartAgainError(f"{self.path} is gone") from None
 
@@ -284,8 +356,12 @@ class Copy:
             if digest.hexdigest() != head["state"]:
                 raise StartAgainError("the digest of the result differs from the site's")
         # If the computer fails before this, the digest of the next run's result differs, and that run fetches the dump.
+        self.note(head)
+
+    def note(self, head: dict[str, Any]) -> None:
+        """Save that the file is what this head says."""
         with replacing(self.beside) as file:
-            file.write(json.dumps({name: head[name] for name in ("session", "serial")}).encode())
+            file.write(json.dumps({name: head[name] for name in POSITION}).encode())
 
 
 @contextmanager
@@ -308,40 +384,44 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 def follow(url: str, copy: Copy, timeout: float) -> str:
     """Update the file; return a sentence that says what was done."""
+    known = copy.known_head(url)
     for take, otherwise in [
         (take_steps, "starting from the dump"),
         (take_dump, "trying once more, as the site may have changed meanwhile"),
     ]:
-        head = read_head(url, timeout)
+        head = read_head(url, timeout, known)
+        known = {}
         try:
             return take(copy, head, timeout)
         except StartAgainError as reason:
             say(f"{reason}; {otherwise}")
-    return take_dump(copy, read_head(url, timeout), timeout)
+    return take_dump(copy, read_head(url, timeout, known), timeout)
 
 
 def take_steps(copy: Copy, head: dict[str, Any], timeout: float) -> str:
     """Apply the steps since the last run."""
     position = copy.position()
+    if all(position[name] == head[name] for name in ("session", "serial")):
+        return unchanged(copy, position, head)
     merge = Merge()
     try:
         for step in steps_since(position, head):
             merge.add(lines_of(step, timeout))
-        if position["serial"] == head["serial"]:
-            return unchanged(copy, head)
         copy.replace(merge.apply(copy.lines()), head)
     except MALFORMED:
         raise StartAgainError(f"{copy.path} or a step is damaged") from None
     return f"serial {head['serial']}: {len(merge.changed)} markets new or changed, {len(merge.gone)} gone"
 
 
-def unchanged(copy: Copy, head: dict[str, Any]) -> str:
+def unchanged(copy: Copy, position: dict[str, Any], head: dict[str, Any]) -> str:
     """Check that the file is still what it was."""
     digest = hashlib.sha256()
     for line in copy.lines():
         digest.update(line)
     if digest.hexdigest() != head["state"]:
         raise StartAgainError(f"{copy.path} has changed or is damaged")
+    if any(position.get(name) != head[name] for name in POSITION):
+        copy.note(head)
     return f"serial {head['serial']}: nothing new"
 
 

@@ -1,11 +1,11 @@
 """The heads of the downloads: which files a dump consists of, and which steps lead to it. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from hashlib import sha256
 from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self
 
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import BaseModel, Field, StringConstraints, ValidationError
 from pydantic_core import from_json
 
 from generator.api import keys
@@ -17,6 +17,8 @@ FORMAT: Final = 1
 SESSION_LENGTH: Final = 32
 #: How long steps are kept at most, by their as-of.
 STEP_LIFETIME: Final = timedelta(days=7)
+#: About the bytes of a step's entry in the head.
+ENTRY_SIZE: Final = 100
 #: Hexadecimal digits of the name of a file.
 NAME_LENGTH: Final = 32
 NDJSON: Final = "ndjson.gz"
@@ -49,10 +51,19 @@ class State(Protocol):
     def state(self) -> str: ...  # noqa: D102
 
 
-class DownloadFile(Closed):
-    """A file of a download, which never changes: `name` within the download, `url` in full, `size` in bytes."""
+class DownloadFile(Protocol):
+    """A file of a download, which never changes: `name` within the download, `size` in bytes, `key` of its object."""
 
-    DOWNLOAD: ClassVar[str]
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def size(self) -> int: ...  # noqa: D102
+    @property
+    def key(self) -> str: ...  # noqa: D102
+
+
+class DumpFile(Closed):
+    """A file of a dump: its `url` is given in full."""
 
     name: str
     url: Url
@@ -62,11 +73,11 @@ class DownloadFile(Closed):
     @property
     def key(self) -> str:
         """The key of its object."""
-        return keys.chunk(self.DOWNLOAD, self.name)
+        return keys.chunk(keys.DUMPS, self.name)
 
     def served_from(self, base_url: str) -> Self:
         """The same file at another address."""
-        return self.model_copy(update={"url": url(base_url, self.DOWNLOAD, self.name)})
+        return self.model_copy(update={"url": url(base_url, keys.DUMPS, self.name)})
 
     def replaced_by(self, content: Content) -> Self:
         """The file with this content that takes its place, beside it."""
@@ -76,10 +87,8 @@ class DownloadFile(Closed):
         return self.model_copy(update={"name": new, "url": address, "sha256": content.sha256, "size": content.size})
 
 
-class MarketsFile(DownloadFile):
+class MarketsFile(DumpFile):
     """All listed markets in one file."""
-
-    DOWNLOAD = keys.DUMPS
 
     format: Format
 
@@ -87,16 +96,14 @@ class MarketsFile(DownloadFile):
     def of(cls, content: Content, base_url: str, form: Format = "ndjson") -> Self:
         """The file with this content."""
         file_name = name(content.sha256, _EXTENSIONS[form], MARKETS_FOLDER)
-        return cls.model_validate({**_described(cls, file_name, content, base_url), "format": form})
+        return cls.model_validate({**_described(file_name, content, base_url), "format": form})
 
 
-class PartitionFile(DownloadFile):
+class PartitionFile(DumpFile):
     """The histories or recent fills of some markets, in Parquet.
 
     They are those that ended in a `month`, in the state `archive`, or a `part` of those in the state `open`.
     """
-
-    DOWNLOAD = keys.DUMPS
 
     state: Literal["archive", "open"]
     month: Annotated[str | None, StringConstraints(pattern=r"^\d{4}-\d\d$"), IfPresent] = None
@@ -107,7 +114,7 @@ class PartitionFile(DownloadFile):
         """The file with this content, in a folder such as `history/state=open/part=07`."""
         _, *parts = folder.split("/")
         file_name = name(content.sha256, PARQUET, f"{folder}/")
-        described = _described(cls, file_name, content, base_url)
+        described = _described(file_name, content, base_url)
         return cls.model_validate({**described, **dict(part.split("=") for part in parts)})
 
     @property
@@ -116,20 +123,23 @@ class PartitionFile(DownloadFile):
         return self.name.rpartition("/")[0]
 
 
-class Step(DownloadFile):
-    """What changed from one serial to the next."""
+class Step(Closed):
+    """What changed from one serial to the next; its position in the head tells which."""
 
-    DOWNLOAD = keys.CHANGES
-
-    from_: int = Field(alias="from", ge=1)
-    to: int = Field(ge=2)
+    # The head names up to two thousand, so nothing is said twice: the name has the digest, the head the address.
+    name: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}\.ndjson\.gz$")]
+    size: Count
     as_of: Timestamp
 
     @classmethod
-    def of(cls, content: Content, base_url: str, serial: int, as_of: str) -> Self:
-        """The step with this content, which leads from the serial to the next."""
-        described = _described(cls, name(content.sha256, NDJSON), content, base_url)
-        return cls.model_validate({**described, "from": serial, "to": serial + 1, "asOf": as_of})
+    def of(cls, content: Content, as_of: str) -> Self:
+        """The step with this content."""
+        return cls(name=name(content.sha256, NDJSON), size=content.size, as_of=as_of)
+
+    @property
+    def key(self) -> str:
+        """The key of its object."""
+        return keys.chunk(keys.CHANGES, self.name)
 
 
 class Head(Closed):
@@ -196,7 +206,7 @@ class DumpHead(Head):
         """The files of all tables."""
         return [file for table in TABLES for file in self.table(table)]
 
-    def files(self) -> list[DownloadFile]:
+    def files(self) -> Sequence[DumpFile]:
         """All of its files."""
         return [*self.markets, *self.tables()]
 
@@ -208,7 +218,8 @@ class DumpHead(Head):
 class ChangesHead(Head):
     """Where the change feed is: `serial` in its `session`, the dump of just that state, and the steps that lead there.
 
-    The steps are in order, without gaps, and the last one leads to `serial`.
+    The steps are in order, each leads from one serial to the next, and the last one leads to `serial`. The address of a
+    step is `stepsUrl` followed by its name.
     """
 
     DOWNLOAD = keys.CHANGES
@@ -219,6 +230,7 @@ class ChangesHead(Head):
     count: Count
     state: Sha256
     dump: MarketsFile
+    steps_url: Url
     steps: list[Step]
 
     def files(self) -> list[Step]:
@@ -229,21 +241,38 @@ class ChangesHead(Head):
         """Its steps."""
         return len(self.steps)
 
+    def numbered(self) -> Iterator[tuple[int, Step]]:
+        """Its steps, each with the serial that it starts from."""
+        return enumerate(self.steps, self.serial - len(self.steps))
+
 
 def begun(dumped: DumpHead) -> ChangesHead:
     """The head of a session that begins with this dump: equal dumps as of the same instant begin equal ones."""
     session = sha256(f"{FORMAT} {dumped.as_of} {dumped.state}".encode()).hexdigest()[:SESSION_LENGTH]
+    dump = dumped.ndjson
+    steps_url = dump.url.removesuffix(dump.key) + keys.chunk(keys.CHANGES, "")
     return ChangesHead(
-        session=session, serial=1, as_of=dumped.as_of, count=dumped.count, state=dumped.state, dump=dumped.ndjson,
-        steps=[],
+        session=session, serial=1, as_of=dumped.as_of, count=dumped.count, state=dumped.state, dump=dump,
+        steps_url=steps_url, steps=[],
     )  # fmt: skip
+
+
+class _Named(BaseModel):
+    name: str
+
+
+class _Steps(BaseModel):
+    """What heads of the change feed of every version have: an index may be older than this program."""
+
+    steps: list[_Named]
 
 
 def names(index: bytes) -> list[str]:
     """The names of the files that an index of a download leads to, in order; raise ValueError if it is none."""
     content = from_json(index)
-    model = ChangesHead if isinstance(content, dict) and "steps" in content else DumpHead
-    return [file.name for file in model.model_validate(content).files()]
+    if isinstance(content, dict) and "steps" in content:
+        return [step.name for step in _Steps.model_validate(content).steps]
+    return [file.name for file in DumpHead.model_validate(content).files()]
 
 
 def name(content_digest: str, extension: str, folder: str = "") -> str:
@@ -261,7 +290,7 @@ def url(base_url: str, download: str, file_name: str) -> str:
     return f"{base_url}/{keys.chunk(download, file_name)}"
 
 
-def _described(model: type[DownloadFile], file_name: str, content: Content, base_url: str) -> dict[str, Any]:
-    """What every description of a file says."""
-    address = url(base_url, model.DOWNLOAD, file_name)
+def _described(file_name: str, content: Content, base_url: str) -> dict[str, Any]:
+    """What every description of a file of a dump says."""
+    address = url(base_url, keys.DUMPS, file_name)
     return {"name": file_name, "url": address, "sha256": content.sha256, "size": content.size}

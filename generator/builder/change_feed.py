@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from generator.api import downloads
 from generator.api.downloads import ChangesHead, DumpHead, Step
-from generator.config.settings import Config
 from generator.downloads import steps
 from generator.downloads.steps import WrittenStep
 from generator.tree.download import Draft, NewFiles
@@ -32,7 +31,6 @@ class ChangeFeed:
     """Makes the head for a state."""
 
     files: NewFiles
-    config: Config
     state: NewState
 
     def head(self, before: ChangesHead | None) -> ChangesHead:
@@ -43,7 +41,7 @@ class ChangeFeed:
         kept = self._kept(before.steps)
         if before.state == begun.state:
             return self._continued(before, begun, before.serial, kept)
-        found = [*kept, self._new(before.serial, state.step.content)] if state.step.content else []
+        found = [*kept, self._new(state.step.content)] if state.step.content else []
         return self._continued(before, begun, before.serial + 1, found)
 
     def _continued(self, before: ChangesHead, begun: ChangesHead, serial: int, found: Sequence[Step]) -> ChangesHead:
@@ -51,9 +49,9 @@ class ChangeFeed:
         kept = steps.retained(found, begun.dump.size, self.state.as_of)
         return begun.model_copy(update={"session": before.session, "serial": serial, "steps": kept})
 
-    def _new(self, serial: int, written: WrittenStep) -> Step:
-        """Stage the step that leads from the serial to the next."""
-        return self.files.stage(self.state.step, Step.of(written, self.config.files_url, serial, self.state.as_of))
+    def _new(self, written: WrittenStep) -> Step:
+        """Stage the step that leads here."""
+        return self.files.stage(self.state.step, Step.of(written, self.state.as_of))
 
     def _kept(self, before: Sequence[Step]) -> list[Step]:
         """The steps that stay: the newest that can be read, without markets that are gone."""
@@ -67,7 +65,7 @@ class ChangeFeed:
 
     def _in_place(self, step: Step) -> Step | None:
         """The step as it is; None if its file is missing."""
-        return step.served_from(self.config.files_url) if self.files.folder.has(step.key) else None
+        return step if self.files.folder.has(step.key) else None
 
     def _without_gone(self, step: Step) -> Step | None:
         """The step without markets that are no longer listed; None if it cannot be read."""
@@ -78,4 +76,4 @@ class ChangeFeed:
             return None
         if draft.content is None:
             return self._in_place(step)
-        return self.files.stage(draft, step.replaced_by(draft.content).served_from(self.config.files_url))
+        return self.files.stage(draft, Step.of(draft.content, step.as_of))

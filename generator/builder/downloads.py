@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from generator.api import keys
+from generator.api import downloads, keys
 from generator.api.downloads import ChangesHead, DumpHead, MarketsFile
 from generator.builder.change_feed import ChangeFeed, NewState
 from generator.builder.listed import Listed
@@ -87,7 +87,7 @@ class _Downloads:
         if self._config.has_changes:
             before = self._name_before() if made.is_compared else ""
             state = NewState(self._listed.as_of, frozenset(self._listed.ids), head, before, step, bool(changes.gone))
-            feed = ChangeFeed(self._files, self._config, state).head(ChangesHead.found_by(self._folder.read))
+            feed = ChangeFeed(self._files, state).head(ChangesHead.found_by(self._folder.read))
             step_lines = _lines_of_newest(feed, step.content)
         self._files.discard(step)
         heads = [head, *([feed] if feed else [])]
@@ -131,5 +131,5 @@ class _Downloads:
 
 def _lines_of_newest(feed: ChangesHead, written: WrittenStep | None) -> int:
     """The lines of the step that was written, if it is in the feed."""
-    is_in = written is not None and written.sha256 in [newest.sha256 for newest in feed.steps[-1:]]
-    return written.count if written and is_in else 0
+    names = [step.name for step in feed.steps[-1:]]
+    return written.count if written and downloads.name(written.sha256, downloads.NDJSON) in names else 0

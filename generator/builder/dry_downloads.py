@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
-from generator.api import contract, keys
+from generator.api import contract, downloads, keys
 from generator.api.downloads import ChangesHead, DownloadFile, DumpHead, Head, MarketsFile, Step
 from generator.builder.dry_parquet import ParquetMeter
 from generator.config.settings import Config
@@ -18,9 +18,6 @@ from generator.markets import detail
 from generator.tree.generation import Weight
 
 Read = Callable[[str], bytes | None]
-
-#: As long as the name of any session.
-_SESSION: Final = "0" * 32
 
 
 def _nothing(_: str) -> bytes | None:
@@ -117,17 +114,15 @@ class Meter:
         self._ids, self._lines = [], []
 
     def _changes_head(self, dump: DumpHead, written: WrittenStep | None, as_of: str) -> ChangesHead:
-        before = self.last.changes
-        is_same = before is not None and before.state == dump.state
-        serial = before.serial + (not is_same) if before else 1
-        found = before.steps if before else []
-        if before and written and not is_same:
-            found = [*found, Step.of(written, self.config.files_url, before.serial, as_of)]
-        return ChangesHead(
-            session=before.session if before else _SESSION, serial=serial,
-            as_of=before.as_of if before and is_same else as_of, count=dump.count, state=dump.state,
-            dump=dump.ndjson, steps=steps.retained(found, dump.ndjson.size, as_of),
-        )  # fmt: skip
+        begun, before = downloads.begun(dump), self.last.changes
+        if before is None:
+            return begun
+        is_same, found = before.state == dump.state, before.steps
+        if written and not is_same:
+            found = [*found, Step.of(written, as_of)]
+        kept = steps.retained(found, dump.ndjson.size, as_of)
+        serial = before.serial + (not is_same)
+        return begun.model_copy(update={"session": before.session, "serial": serial, "steps": kept})
 
 
 def _new(head: Head, last: Head | None) -> Weight:

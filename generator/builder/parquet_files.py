@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from generator.api import keys
-from generator.api.downloads import TABLES, DownloadFile, DumpHead, MarketsFile, PartitionFile
+from generator.api.downloads import TABLES, DumpFile, DumpHead, MarketsFile, PartitionFile
 from generator.builder.listed import Listed
 from generator.config.settings import Config
 from generator.downloads import dump, parquet, partitions
@@ -107,7 +107,7 @@ class ParquetFiles:
     def _before(self, table: str) -> Sequence[PartitionFile]:
         return self.before.table(table) if self.before else ()
 
-    def _is_in_place(self, file: DownloadFile) -> bool:
+    def _is_in_place(self, file: DumpFile) -> bool:
         return self.files.folder.has(file.key)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from generator.api.contract import LIMIT_DEFAULT
+from generator.api.downloads import ENTRY_SIZE
 from generator.tree import layouts
 from generator.tree.generation import ItemList, Weight
 
@@ -48,9 +49,9 @@ class Downloads:
     def kept(self, step_bytes: float, builds: float) -> tuple[float, float]:
         """How many steps will be retained once so many builds have made one of that size, and their bytes.
 
-        Together they never outweigh the dump.
+        With their entries in the head, they never outweigh the dump.
         """
-        steps = min(builds, self.dump_bytes // max(1.0, step_bytes)) if step_bytes else self.steps
+        steps = min(builds, self.dump_bytes // (step_bytes + ENTRY_SIZE)) if step_bytes else self.steps
         return max(self.steps, steps), max(self.steps_bytes, steps * step_bytes)
 
 

@@ -19,7 +19,7 @@ from itertools import takewhile
 from typing import Final, Protocol, TypeVar
 
 from generator.api import times
-from generator.api.downloads import STEP_LIFETIME
+from generator.api.downloads import ENTRY_SIZE, STEP_LIFETIME
 from generator.downloads import market_lines, segments
 from generator.downloads.dump import Changed
 
@@ -116,16 +116,17 @@ def without(write: Callable[[bytes], object], body: bytes, keep: Container[str])
 
 
 def retained(steps: Sequence[_KeptT], dump_size: int, as_of: str) -> list[_KeptT]:
-    """The newest of these steps, oldest first: as many as together are no larger than a dump of that size.
+    """The newest of these steps, oldest first: as many as are no larger than a dump of that size.
 
-    None is more than seven days older than `as_of`.
+    A step counts with its entry in the head, or the head would outgrow the dump. None is more than seven days older
+    than `as_of`.
     """
     oldest = times.instant(datetime.fromisoformat(as_of) - STEP_LIFETIME)
     room = dump_size
 
     def fits(step: _KeptT) -> bool:
         nonlocal room
-        room -= step.size
+        room -= step.size + ENTRY_SIZE
         return room >= 0 and step.as_of >= oldest
 
     return [*takewhile(fits, reversed(steps))][::-1]

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from generator.api import downloads
-from generator.api.downloads import DownloadFile, DumpHead
+from generator.api.downloads import DumpFile, DumpHead
 from generator.downloads import parquet
 from generator.errors import ConfigError
 from generator.tree.download import NewFiles
 from generator.tree.list_reader import Read
 
-File = TypeVar("File", bound=DownloadFile)
+File = TypeVar("File", bound=DumpFile)
 
 
 @dataclass(frozen=True)

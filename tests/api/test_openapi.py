@@ -103,7 +103,7 @@ def models() -> dict[str, type[contract.Wire]]:
     named = [value for module in (contract, downloads, feeds, site_index) for value in vars(module).values()]
     named += [openapi_schemas.BuildRecord, openapi_schemas.Category]
     found = {model.__name__: model for model in named if isinstance(model, type) and issubclass(model, contract.Wire)}
-    bases = {"Wire", "Closed", "MarketFields", "DownloadFile", "Head"}
+    bases = {"Wire", "Closed", "MarketFields", "DumpFile", "Head"}
     return {name: model for name, model in found.items() if name not in bases}
 
 

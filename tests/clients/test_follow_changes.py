@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -52,6 +53,7 @@ class Follower:
     def run(self, *options: str) -> tuple[int, str]:
         """The exit code, and what was said."""
         self.site.asked.clear()
+        self.site.sent.clear()
         code = follow_changes.main([self.site.url + HEAD, str(self.path), *options])
         said = self._capsys.readouterr()
         assert said.out == ""
@@ -108,10 +110,10 @@ def test_who_reads_the_file_meanwhile_reads_a_whole_one(follower: Follower) -> N
 
 
 def test_a_file_that_is_too_long_is_not_read_to_its_end(site: Site) -> None:
-    wrong = {**site.head["dump"], "size": 10}
+    dump = follow_changes.read_head(site.url + HEAD, 9, {})["dump"]
     with pytest.raises(follow_changes.StartAgainError, match="longer"):
-        next(follow_changes.lines_of(wrong, 9))
-    assert next(follow_changes.lines_of(site.head["dump"], 9)) in states.text(FIRST)
+        next(follow_changes.lines_of({**dump, "size": 10}, 9))
+    assert next(follow_changes.lines_of(dump, 9)) in states.text(FIRST)
 
 
 @settings(max_examples=rounds(12, 400))
@@ -197,13 +199,12 @@ def _puts_another_step_in_its_place(follower: Follower) -> None:
 def _makes_an_error_in_a_step(follower: Follower) -> None:
     """The head names the step, but it does not lead to the state that the head names."""
     wrong = states.step(states.changes(FIRST, THIRD)) or b""
-    follower.site.head["steps"][0] |= follower.site.file("changes", wrong)
+    follower.site.head["steps"][0] = follower.site.step(wrong)
     follower.site.put_head()
 
 
 def _path_of_step(site: Site) -> str:
-    url: str = site.head["steps"][0]["url"]
-    return url.removeprefix(site.url)
+    return f"/v1/changes/{site.head['steps'][0]['name']}"
 
 
 @pytest.mark.parametrize(
@@ -268,6 +269,108 @@ def test_a_dump_that_stays_wrong_is_a_failure(follower: Follower) -> None:
     assert follower.dumps() == 2
 
 
+def test_an_unchanged_head_is_not_sent_again(follower: Follower) -> None:
+    follower.succeeds()
+    assert "nothing new" in follower.succeeds()
+    assert follower.site.sent == [(304, 0)]
+    follower.site.move(SECOND)
+    follower.succeeds()
+    assert "nothing new" in follower.succeeds()
+    assert follower.site.sent == [(304, 0)]
+
+
+def test_a_head_that_changed_although_nothing_is_new_is_sent_once(follower: Follower) -> None:
+    follower.site.move(SECOND)
+    follower.succeeds()
+    follower.site.head["steps"] = []
+    follower.site.put_head()
+    for statuses in ([200], [304]):
+        assert "nothing new" in follower.succeeds()
+        assert [status for status, _ in follower.site.sent] == statuses
+
+
+def test_a_file_that_is_damaged_is_made_anew_although_the_head_is_unchanged(follower: Follower) -> None:
+    follower.succeeds()
+    _damages_file(follower)
+    assert "has changed or is damaged; starting from the dump" in follower.succeeds()
+    assert [status for status, _ in follower.site.sent] == [304, 200, 200]
+
+
+@pytest.mark.parametrize(
+    "known",
+    [{"url": "http://elsewhere.example/v1/changes/head.json"}, {"etag": None}, {"etag": 'W/"x"\n'}, {"state": 7}],
+)
+def test_a_head_of_which_too_little_is_known_is_asked_for_without_a_condition(
+    follower: Follower, known: dict[str, Any]
+) -> None:
+    follower.succeeds()
+    follower.position.write_bytes(json.dumps(json.loads(follower.position.read_bytes()) | known).encode())
+    assert "nothing new" in follower.succeeds()
+    assert follower.site.sent[0][0] == 200
+    assert "nothing new" in follower.succeeds()
+    assert follower.site.sent == [(304, 0)]
+
+
+def test_the_head_comes_compressed(follower: Follower) -> None:
+    for number in range(30):
+        follower.site.move(FIRST | {IDS[3]: states.line(IDS[3], [("prob", str(number))])})
+    follower.succeeds()
+    assert follower.site.sent[0][1] < len(follower.site.answers[HEAD].body) * 2 / 3
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_a_head_without_end_is_not_read_to_its_end(
+    follower: Follower,
+    monkeypatch: pytest.MonkeyPatch,
+    is_compressed: bool,  # noqa: FBT001
+) -> None:
+    follower.succeeds()
+    monkeypatch.setattr(follow_changes, "MOST_BYTES_OF_A_HEAD", 1 << 20)
+    body = json.dumps(follower.site.head).encode() + bytes([32]) * (1 << 20)
+    headers = {"Content-Encoding": "gzip" if is_compressed else "identity"}
+    follower.site.answers[HEAD] = Answer(gzip.compress(body) if is_compressed else body, headers=headers)
+    assert "is not the head of a change feed" in follower.fails(1)
+    follower.site.answers[HEAD] = Answer(b"no gzip", headers={"Content-Encoding": "gzip"})
+    assert "is not the head of a change feed" in follower.fails(1)
+
+
+def test_a_line_of_more_than_16_mb_is_refused(follower: Follower) -> None:
+    follower.succeeds()
+    body = gzip.compress(bytes(17 << 20), 1)
+    follower.site.begin(SECOND, "b" * 32)
+    follower.site.head["dump"] |= follower.site.file("dumps/markets", body)
+    follower.site.put_head()
+    assert follower.fails(1).count("has a line of more than 16 MB") == 2
+
+
+class Counted(bytes):
+    """A piece of a file; `copied` counts the bytes that were copied to put it and others together."""
+
+    copied = 0
+
+    def __radd__(self, other: bytes) -> bytes:
+        Counted.copied += len(other) + len(self)
+        return bytes(other) + bytes(self)
+
+
+@pytest.mark.parametrize("pieces", [16, 64])
+def test_a_file_without_line_breaks_is_read_in_linear_time(pieces: int) -> None:
+    Counted.copied = 0
+    lines = [*follow_changes.split([Counted(1_000)] * pieces, "the file")]
+    assert lines == [bytes(1_000 * pieces)]
+    assert Counted.copied <= 1_000 * pieces
+
+
+def test_no_more_of_a_line_is_read_than_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow_changes, "LONGEST_LINE", 5_000)
+    pieces = iter([b"1\n", *[bytes(1_000)] * 9])
+    lines = follow_changes.split(pieces, "the file")
+    assert next(lines) == b"1\n"
+    with pytest.raises(follow_changes.StartAgainError, match="the file has a line of more"):
+        next(lines)
+    assert len([*pieces]) == 3
+
+
 def test_a_site_without_a_feed_is_a_failure(follower: Follower) -> None:
     follower.succeeds()
     del follower.site.answers[HEAD]
@@ -275,6 +378,10 @@ def test_a_site_without_a_feed_is_a_failure(follower: Follower) -> None:
     assert follower.site.asked == [HEAD]
     for body in (b"{}", b"[]", b"<html>", b"\xff", json.dumps({**follower.site.head, "serial": "7"}).encode()):
         follower.site.answers[HEAD] = Answer(body)
+        assert "is not the head of a change feed" in follower.fails(1)
+    broken: dict[str, Any] = {"steps": [{"name": "../x", "size": 1}], "dump": {}, "stepsUrl": None}
+    for name, wrong in broken.items():
+        follower.site.answers[HEAD] = Answer(json.dumps({**follower.site.head, name: wrong}).encode())
         assert "is not the head of a change feed" in follower.fails(1)
     follower.site.answers[HEAD] = Answer(status=403)
     assert "answers 403" in follower.fails(1)

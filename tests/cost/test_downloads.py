@@ -51,8 +51,8 @@ def test_what_is_new_of_them_is_put_and_retired(layout: str) -> None:
 @pytest.mark.parametrize(
     ("schedule", "step_bytes", "steps", "steps_bytes"),
     [
-        (60, 100, 168, 16_800),  # a week of them
-        (60, 600, 33, 19_800),  # until they outweigh the dump
+        (60, 15, 168, 2_520),  # a week of them
+        (60, 600, 28, 16_800),  # until they outweigh the dump, with 100 bytes in the head for each
         (720, 100, 14, 2_000),  # fewer bytes than are retained already
         (60, 30_000, 2, 2_000),  # a step that outweighs the dump is not kept
         (60, 0, 2, 2_000),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from generator.api.downloads import ENTRY_SIZE
 from generator.downloads import segments, steps
 from generator.downloads.dump import Changed
 from tests.downloads import states
@@ -182,29 +183,31 @@ NOW = "2026-01-31T12:00:00.000Z"
 
 def test_steps_are_kept_for_seven_days() -> None:
     found = [kept(day, 1) for day in range(20, 32)]
-    assert steps.retained(found, 1_000, NOW) == found[-8:]
-    assert steps.retained(found, 1_000, "2026-01-31T12:00:00.001Z") == found[-7:]
+    assert steps.retained(found, 10_000, NOW) == found[-8:]
+    assert steps.retained(found, 10_000, "2026-01-31T12:00:00.001Z") == found[-7:]
 
 
 def test_the_newest_steps_are_kept_that_do_not_outweigh_the_dump() -> None:
+    """Each counts with its entry in the head."""
     found = [kept(30, 10), kept(30, 40), kept(31, 30), kept(31, 30)]
     assert steps.retained(found, 1_000, NOW) == found
-    assert steps.retained(found, 100, NOW) == found[1:]
-    assert steps.retained(found, 99, NOW) == found[2:], "without gaps: a lighter, older one does not take its place"
+    assert steps.retained(found, 100 + 3 * ENTRY_SIZE, NOW) == found[1:]
+    left = steps.retained(found, 99 + 3 * ENTRY_SIZE, NOW)
+    assert left == found[2:], "without gaps: a lighter, older one does not take its place"
 
 
 def test_a_step_heavier_than_the_dump_ends_all_steps() -> None:
-    assert steps.retained([kept(30, 1), kept(31, 101)], 100, NOW) == []
+    assert steps.retained([kept(30, 1), kept(31, 901)], 900 + ENTRY_SIZE, NOW) == []
     assert steps.retained([], 100, NOW) == []
 
 
 @settings(max_examples=rounds(12, 400))
-@given(st.lists(st.tuples(st.integers(1, 31), st.integers(0, 50))), st.integers(0, 200))
+@given(st.lists(st.tuples(st.integers(1, 31), st.integers(0, 50))), st.integers(0, 1_000))
 def test_what_is_kept_ends_with_the_newest(drawn: list[tuple[int, int]], size: int) -> None:
     found = [kept(day, weight) for day, weight in sorted(drawn)]
     left = steps.retained(found, size, NOW)
     assert left == found[len(found) - len(left) :]
-    assert sum(step.size for step in left) <= size
+    assert sum(step.size + ENTRY_SIZE for step in left) <= size
 
 
 def _lines(body: bytes | None) -> list[str]:

@@ -1,5 +1,6 @@
 """A site that has a dump and a change feed only, over HTTP in this process: for programs that follow one."""
 
+import gzip
 import hashlib
 import json
 import threading
@@ -23,12 +24,17 @@ class Answer:
 
 
 class Site:
-    """What the server answers by path, and the paths it was asked for."""
+    """What the server answers by path, and the paths it was asked for.
+
+    Like an edge, it compresses the head for those who accept that, and answers 304 to those who have it. `sent` has the
+    status of each answer and the bytes of its body.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.answers = dict[str, Answer]()
         self.asked = list[str]()
+        self.sent = list[tuple[int, int]]()
         self.feed = Feed({})
         self.head = dict[str, Any]()
         self.serial = 0
@@ -55,20 +61,33 @@ class Site:
         self.answers[path] = Answer(body)
         return {"name": path.rpartition("/")[2], "url": self.url + path, "sha256": sha256, "size": len(body)}
 
+    def step(self, body: bytes) -> dict[str, Any]:
+        """Put a step; return its entry in the head."""
+        file = self.file("changes", body)
+        return {"name": file["name"], "size": file["size"], "asOf": "2026-01-31T12:00:00.000Z"}
+
     def _publish(self) -> None:
-        state, first = self.feed.state, self.serial - len(self.feed.steps)
+        state = self.feed.state
         self.head |= {
             "serial": self.serial,
             "asOf": "2026-01-31T12:00:00.000Z",
             "count": len(state),
             "state": hashlib.sha256(states.text(state)).hexdigest(),
             "dump": {"format": "ndjson"} | self.file("dumps/markets", states.make(state).body),
-            "steps": [
-                {"from": serial, "to": serial + 1, "asOf": "2026-01-31T12:00:00.000Z"} | self.file("changes", body)
-                for serial, (_, body) in enumerate(self.feed.steps, first)
-            ],
+            "stepsUrl": f"{self.url}/v1/changes/",
+            "steps": [self.step(body) for _, body in self.feed.steps],
         }
         self.put_head()
+
+
+def _as_edges_send(answer: Answer, asked: Mapping[str, str]) -> Answer:
+    etag = f'W/"{hashlib.sha256(answer.body).hexdigest()[:16]}"'
+    if asked.get("If-None-Match") == etag:
+        return Answer(status=304)
+    headers = {"ETag": etag, **answer.headers}
+    if asked.get("Accept-Encoding") != "gzip" or "Content-Encoding" in answer.headers:
+        return Answer(answer.body, headers=headers)
+    return Answer(gzip.compress(answer.body), headers={"Content-Encoding": "gzip", **headers})
 
 
 @contextmanager
@@ -80,6 +99,10 @@ def serving() -> Iterator[Site]:
         def do_GET(self) -> None:
             site.asked.append(self.path)
             answer = site.answers.get(self.path, Answer(b"{}", 404))
+            answer = (
+                _as_edges_send(answer, dict(self.headers)) if self.path == HEAD and answer.status == 200 else answer
+            )
+            site.sent.append((answer.status, len(answer.body)))
             self.send_response(answer.status)
             for name, value in ({"Content-Length": str(len(answer.body))} | dict(answer.headers)).items():
                 self.send_header(name, value)

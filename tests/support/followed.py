@@ -15,8 +15,8 @@ from typing import Any, Final
 import pytest
 
 from clients import follow_changes
-from generator.api import keys
-from generator.api.downloads import STEP_LIFETIME
+from generator.api import downloads, keys
+from generator.api.downloads import ENTRY_SIZE, STEP_LIFETIME
 from generator.downloads import steps
 from tests.downloads import states
 from tests.support import limits, parquet
@@ -219,37 +219,40 @@ class Followed:
         for key in (DUMPS, CHANGES):
             if head := self.head(key):
                 of_dump = [*head.get("markets", ()), *head.get("history", ()), *head.get("fills", ())]
-                found = [head["dump"], *head["steps"]] if key == CHANGES else of_dump
-                texts = {file["name"]: self._checked_file(key, file) for file in found}
-                text = texts[found[0]["name"]]
+                if key == CHANGES:
+                    assert head["stepsUrl"] == f"{_BASE_URL}/{keys.chunk(keys.CHANGES, '')}"
+                    of_dump = [head["dump"]]
+                text, *_ = [self._checked_file(keys.DUMPS, file, key) for file in of_dump]
+                for step in head.get("steps", ()):
+                    self._checked_file(keys.CHANGES, step, key)
                 assert hashlib.sha256(text).hexdigest() == head["state"]
                 assert text.count(b"\n") == head["count"]
                 if key == CHANGES:
                     self._check_steps(head, text)
 
-    def _checked_file(self, head: str, file: dict[str, Any]) -> bytes:
+    def _checked_file(self, download: str, file: dict[str, Any], head: str) -> bytes:
         """What is in a file, which is just what a head says of it."""
-        key = file["url"].removeprefix(f"{_BASE_URL}/")
-        assert key.endswith(file["name"])
+        key = keys.chunk(download, file["name"])
         body = self.site.read(key)
         assert body is not None, f"{head} names {key}, which is missing"
-        assert (len(body), hashlib.sha256(body).hexdigest()) == (file["size"], file["sha256"])
+        assert len(body) == file["size"]
+        assert downloads.is_named_by(key, body)
+        if download == keys.DUMPS:
+            assert (file["url"], file["sha256"]) == (f"{_BASE_URL}/{key}", _sha256(body))
         return text_of(key, body)
 
     def _check_steps(self, head: dict[str, Any], text: bytes) -> None:
         session, found = head["session"], head["steps"]
         assert self.texts.setdefault((session, head["serial"]), text) == text, "a serial has one state"
-        assert [step["to"] for step in found] == [step["from"] + 1 for step in found]
-        assert [step["to"] for step in found] == [*range(head["serial"] - len(found) + 1, head["serial"] + 1)]
-        assert sum(step["size"] for step in found) <= head["dump"]["size"]
+        assert sum(step["size"] + ENTRY_SIZE for step in found) <= head["dump"]["size"]
         assert all(_instant(step) >= self.now - STEP_LIFETIME for step in found)
         bodies = [self.site.read(keys.chunk(keys.CHANGES, step["name"])) or b"" for step in found]
-        for number, step in enumerate(found):
-            if (known := self.texts.get((session, step["from"]))) is not None:
+        for number, serial in enumerate(range(head["serial"] - len(found), head["serial"])):
+            if (known := self.texts.get((session, serial))) is not None:
                 lines = {json.loads(line)["id"]: line for line in known.splitlines()}
                 for body in bodies[number:]:
                     lines = steps.applied(lines, body)
-                assert states.text(lines) == text, f"from serial {step['from']}"
+                assert states.text(lines) == text, f"from serial {serial}"
 
     def check_complete(self, *, output: bool = True) -> None:
         """After a publish that was completed: the dump is the site, and shows nothing else, like all other objects.
@@ -258,7 +261,7 @@ class Followed:
         """
         public = self.public
         if head := self.head(DUMPS):
-            text = self._checked_file(DUMPS, head["markets"][0])
+            text = self._checked_file(keys.DUMPS, head["markets"][0], DUMPS)
             lines = [json.loads(line) for line in text.splitlines()]
             assert [line["id"] for line in lines] == [market_id(number) for number in sorted(public - {FX})]
             details = [json.loads(self.site.read(keys.detail(line["id"])) or b"{}")["market"] for line in lines]

@@ -35,13 +35,11 @@ def dump_head(config: Config) -> downloads.DumpHead:
 
 def changes_head(config: Config) -> downloads.ChangesHead:
     """A change feed with two steps."""
-    steps = [
-        downloads.Step.of(_Content(digest + _REST), config.files_url, serial, at)
-        for digest, serial, at in ((DIGEST, 5, _BEFORE), (_STEP, 6, _AS_OF))
-    ]
+    steps = [downloads.Step.of(_Content(digest, 812), at) for digest, at in ((DIGEST, _BEFORE), (_STEP, _AS_OF))]
     return downloads.ChangesHead(
-        session=_SESSION, serial=7, as_of=_AS_OF, count=4, state=_STATE, dump=_ndjson(config), steps=steps
-    )
+        session=_SESSION, serial=7, as_of=_AS_OF, count=4, state=_STATE, dump=_ndjson(config),
+        steps_url=downloads.url(config.files_url, keys.CHANGES, ""), steps=steps,
+    )  # fmt: skip
 
 
 def _ndjson(config: Config) -> downloads.MarketsFile:

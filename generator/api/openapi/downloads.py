@@ -154,12 +154,12 @@ def _get_changes(config: Config) -> Json:
     text = f"""\
 Names the steps from one serial to the next, oldest first and without gaps. There is a step for each build that \
 changed a market. The newest steps are kept: for {downloads.STEP_LIFETIME.days} days at most, and as long as together \
-they are no larger than the dump.
+with their entries here they are no larger than the dump.
 
-To follow: fetch the `dump` named here once, and remember `session` and `serial`. Later, read this head again. If its \
-`session` is another, or if no steps lead from your serial to its `serial`, start again from the dump; otherwise apply \
-the steps from your serial on. Then the SHA-256 digest of your markets, a line for each, ascending by id, must be \
-`state`; if it is not, start again from the dump."""
+To follow: fetch the `dump` named here once, and remember `session` and `serial`. Later, read this head again. Let n \
+be its `serial` minus yours. If its `session` is another, if n is negative, or if there are fewer than n steps, start \
+again from the dump; otherwise apply the last n steps. Then the SHA-256 digest of your markets, a line for each, \
+ascending by id, must be `state`; if it is not, start again from the dump."""
     shown = {"changes": examples.of("Two steps", examples.changes_head(config))}
     answer = responses.document("The head.", ref("ChangesHead"), shown)
     return _operation("changes", "getChanges", ("Get the names of the steps", text), answer)

@@ -54,8 +54,8 @@ class Downloads(NamedTuple):
                 yield File(f"{title} of {_markets_of(file)}", file.key, file.size)
 
     def _steps(self) -> Iterable[tuple[int, int, str, str, int]]:
-        for step in self.changes.steps if self.changes else ():
-            yield step.from_, step.to, step.as_of, step.key, step.size
+        for serial, step in self.changes.numbered() if self.changes else ():
+            yield serial, serial + 1, step.as_of, step.key, step.size
 
 
 def _markets_of(file: PartitionFile) -> str:

@@ -1,0 +1,66 @@
+"""The heads of downloads: short, and read by programs of every version."""
+
+import hashlib
+import json
+from typing import NamedTuple
+
+import pytest
+from pydantic import ValidationError
+
+from generator.api import contract, downloads
+from generator.api.downloads import ENTRY_SIZE, ChangesHead, DumpHead, MarketsFile, Step
+
+AS_OF = "2026-01-31T12:00:00.000Z"
+
+
+class Content(NamedTuple):
+    sha256: str
+    size: int
+
+
+def content(number: int) -> Content:
+    return Content(hashlib.sha256(str(number).encode()).hexdigest(), number)
+
+
+def head(steps: int) -> ChangesHead:
+    file = MarketsFile.of(content(150_000), "https://api.example.org")
+    dump = DumpHead(as_of=AS_OF, count=1_940, state=content(0).sha256, markets=[file])
+    found = [Step.of(content(99 + number), AS_OF) for number in range(steps)]
+    return downloads.begun(dump).model_copy(update={"serial": 1 + steps, "steps": found})
+
+
+def test_a_step_takes_about_a_hundred_bytes_of_the_head_and_names_its_digest_once() -> None:
+    none, many = (contract.encode(head(steps)) for steps in (0, 2_000))
+    assert (len(many) - len(none)) / 2_000 == pytest.approx(ENTRY_SIZE, abs=1)
+    digest = content(99).sha256
+    assert many.count(digest[:32].encode()) == 1
+    assert many.count(digest[32:].encode()) == 0
+
+
+def test_the_address_of_a_step_is_that_of_all_steps_and_its_name() -> None:
+    found = head(1)
+    (step,) = found.steps
+    assert found.steps_url + step.name == f"https://api.example.org/{step.key}"
+
+
+def test_each_step_leads_from_one_serial_to_the_next_and_the_last_to_that_of_the_head() -> None:
+    found = head(3).model_copy(update={"serial": 9})
+    assert [serial for serial, _ in found.numbered()] == [6, 7, 8]
+
+
+def test_the_names_of_steps_are_found_in_indexes_of_earlier_programs() -> None:
+    """Which had an address, the digest in full and two serials for each step, and no address of all."""
+    index = json.loads(contract.encode(head(2)))
+    del index["stepsUrl"]
+    for serial, step in enumerate(index["steps"], 1):
+        step |= {"url": f"https://api.example.org/v1/changes/{step['name']}", "sha256": "0" * 64}
+        step |= {"from": serial, "to": serial + 1}
+    old = json.dumps(index).encode()
+    assert downloads.names(old) == [step.name for step in head(2).steps]
+    assert ChangesHead.found_by(lambda _: old) is None, "so the next build begins a new session"
+
+
+@pytest.mark.parametrize("index", [b"7", b"[]", b"{}", b'{"steps":[{}]}', b'{"steps":7}'])
+def test_what_is_no_index_has_no_names(index: bytes) -> None:
+    with pytest.raises(ValidationError):
+        downloads.names(index)
