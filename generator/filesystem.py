@@ -18,6 +18,8 @@ PUBLIC: Final = 0o666
 PRIVATE: Final = 0o600
 #: Of group and others: what they need to read files and to list and enter folders.
 _TO_READ: Final = 0o055
+_TO_ENTER: Final = 0o555
+_TO_READ_FILES: Final = 0o444
 _FOR_OTHERS_TO_ENTER: Final = stat.S_IXGRP | stat.S_IXOTH
 #: Bytes read at a time beyond the size that a file had when it was opened.
 _BLOCK: Final = 1 << 16
@@ -132,22 +134,33 @@ def closed_folders(path: Path) -> list[Path]:
 
 
 def make_private(path: Path) -> None:
-    """Let only its owner read a file, if it exists, is no link, and belongs to this user."""
+    """Let only its owner read a file or enter a folder, if it exists, is no link, and belongs to this user."""
     with suppress(FileNotFoundError, PermissionError):
         mode = path.lstat().st_mode
+        wanted = PRIVATE | stat.S_IXUSR if stat.S_ISDIR(mode) else PRIVATE
         # Only if needed: a build without changes must not touch a file.
-        if not stat.S_ISLNK(mode) and stat.S_IMODE(mode) != PRIVATE:
-            path.chmod(PRIVATE)
+        if not stat.S_ISLNK(mode) and stat.S_IMODE(mode) != wanted:
+            path.chmod(wanted)
 
 
-def holds(path: str | Path, body: bytes) -> bool:
-    """Whether the path is a file, not a link, with exactly these bytes."""
+def let_read_like(folder: os.stat_result, path: str, found: os.stat_result) -> None:
+    """Let everybody read what is `found` at a path, if it is ours and no link, as they may the folder."""
+    rights = _TO_ENTER if stat.S_ISDIR(found.st_mode) else _TO_READ_FILES
+    lacking = folder.st_mode & rights & ~found.st_mode
+    if lacking and not stat.S_ISLNK(found.st_mode):
+        with suppress(FileNotFoundError, PermissionError):
+            os.chmod(path, stat.S_IMODE(found.st_mode) | lacking)  # noqa: PTH101 - of very many files
+
+
+def holding(path: str | Path, body: bytes) -> os.stat_result | None:
+    """The file at the path if it is one, not a link, with exactly these bytes."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
-        return False
+        return None
     try:
-        return os.fstat(handle).st_size == len(body) and os.read(handle, len(body) + 1) == body
+        found = os.fstat(handle)
+        return found if found.st_size == len(body) and os.read(handle, len(body) + 1) == body else None
     finally:
         os.close(handle)
 

@@ -67,7 +67,7 @@ OWNERS: Final[Mapping[str, set[str]]] = {
         "serve", "takedown",
     )},
     "multiprocessing": {"builder.worker_pool"},
-    "fcntl": {"tree.folder", "publish.stores.lock_file"},
+    "fcntl": {"tree.run_lock", "publish.stores.lock_file"},
     "prometheus_client": {"metrics_file"},
     "werkzeug": {"edge.local.app", "edge.local.server", "edge.local.streaming"},
     "quickjs": {"edge.local.js_router"},

@@ -90,7 +90,7 @@ class BuildCheck:
         name = display_url(self._config)
         with open_reader(self._config, self._quarantine) as reader:
             if self._config.publish.target and not self._accepts_demo:
-                yield from refused(partial(demo.refuse, self._config, name, is_marked=reader.is_demo()))
+                yield from refused(partial(demo.refuse, self._config, is_marked=reader.is_demo()))
             found = reader.schema_problems()
             yield from map(error, found)
             if not found:

@@ -78,7 +78,7 @@ def _attempt(run: "_Run") -> Report:
     with open_reader(config, run.quarantine) as reader:
         is_demo = reader.is_demo()
         if not run.overrides.demo:
-            demo.refuse(config, display_url(config), is_marked=is_demo)
+            demo.refuse(config, is_marked=is_demo)
         collected = run.collect(reader, stopwatch)
     found = collected.catalog
     catalog = found.without(run.blocked)

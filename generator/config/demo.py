@@ -9,12 +9,12 @@ from generator.errors import GuardError
 APPLICATION_ID: Final = 0x504D646D
 
 
-def refuse(config: Config, source: str, *, is_marked: bool) -> None:
-    """Raise GuardError if the database, named `source`, is marked as a demo, or if `source.url` is not set."""
+def refuse(config: Config, *, is_marked: bool) -> None:
+    """Raise GuardError if the database is marked as a demo, or if `source.url` is not set."""
     if config.source.is_default:
-        reason = f"source.url is not set, and its default is the demo database, {source}"
+        reason = "source.url is not set, and its default is the demo database"
     elif is_marked:
-        reason = f"source.url names a demo database, {source}"
+        reason = "source.url names a demo database"
     else:
         return
     raise GuardError(

@@ -285,6 +285,8 @@ _NOT_PUBLISHED: Final = (
     "cluster", "cursor.", "guards.", "metrics", "output", "prices", "publish.", "rate_limit.trusted_proxies",
     "schedule", "source.",
 )  # fmt: skip
+#: What stands for the database among settings by key.
+SOURCE: Final = "source"
 
 
 def shaping(config: Config) -> dict[str, str]:

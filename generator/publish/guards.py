@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from generator.api import keys
 from generator.config import demo
-from generator.config.settings import Config
+from generator.config.settings import SOURCE, Config
 from generator.cost import estimate, prices
 from generator.cost.estimate import Cost
 from generator.cost.prices import Place, Prices
@@ -39,15 +39,19 @@ def require_fit(folder: Output, shape: Mapping[str, str]) -> Manifest:
         raise GuardError(f"{folder.path('')}: the last build there was killed; run `public-markets build` again")
     differing = sorted(key for key in built.settings.keys() | shape.keys() if built.settings.get(key) != shape.get(key))
     if differing:
-        changes = ", ".join(f"{key} was {built.settings.get(key)}, is {shape.get(key)}" for key in differing)
+        changes = ", ".join(_change(key, built.settings.get(key), shape.get(key)) for key in differing)
         raise GuardError(f"{folder.path('')}: built with other settings ({changes}); run `public-markets build` again")
     return built
+
+
+def _change(key: str, before: str | None, now: str | None) -> str:
+    return "from another database" if key == SOURCE else f"{key} was {before}, is {now}"
 
 
 def refuse_demo(built: Manifest, config: Config, lifted: LiftedGuards) -> None:
     """Raise GuardError if the markets of the build are made up, unless the operator accepts that."""
     if not lifted.demo:
-        demo.refuse(config, built.settings.get("source", ""), is_marked=built.is_demo)
+        demo.refuse(config, is_marked=built.is_demo)
 
 
 def refuse_accidents(

@@ -1,10 +1,11 @@
 """The database's address, `source.url`: what names the database without its password. Connects to nothing."""
 
+import hashlib
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from generator.config.settings import Config, shaping
+from generator.config.settings import SOURCE, Config, shaping
 from generator.errors import SourceError
 
 if TYPE_CHECKING:
@@ -16,11 +17,16 @@ _SQLITE: Final = re.compile(r"sqlite:///([^?%\n]+)")
 _POSTGRESQL: Final = re.compile(
     r"postgresql(?:\+psycopg)?://([\w.-]+)?(?(1)(:[^@/?#:]*)?@)([\w.-]+(?::[1-9]\d*)?/[\w.-]+)(?:\?.*)?", re.ASCII
 )
+#: Hexadecimal digits of a digest of an address: enough to tell the databases of one site apart.
+_DIGEST_LENGTH: Final = 32
 
 
 def shape(config: Config) -> dict[str, str]:
-    """The settings that shape what is published, and the database, by key: equal shapes give equal bytes."""
-    return {**shaping(config), "source": display_url(config)}
+    """The settings that shape what is published, and a digest of the database's address, by key.
+
+    Equal shapes give equal bytes. Manifest and record have them, and need not name a host, a role or a path.
+    """
+    return {**shaping(config), SOURCE: hashlib.sha256(display_url(config).encode()).hexdigest()[:_DIGEST_LENGTH]}
 
 
 def display_url(config: Config) -> str:

@@ -16,8 +16,10 @@ DUMP_PARTS: Final = "dumps.json"
 BLOCKED: Final = "blocked.json"
 #: The inspection page and the API documentation.
 INSPECTION: Final = "index.html"
-#: Files that name what is not public: only the user who builds or publishes may read them.
-PRIVATE: Final = frozenset({REPORT, INSPECTION, BLOCKED, FINGERPRINTS, DUMP_PARTS})
+#: Files that name what is not public, or no longer: only the user who builds may read them.
+PRIVATE: Final = frozenset({MANIFEST, REPORT, INSPECTION, BLOCKED, FINGERPRINTS, DUMP_PARTS})
+#: Folders of such files.
+PRIVATE_FOLDERS: Final = (SHARDS, FINGERPRINT_SHARDS)
 DOCUMENTATION: Final = "api.html"
 #: A third-party program, unmodified; templates/vendor/rapidoc states its version and license.
 VENDOR: Final = "vendor/rapidoc"
@@ -29,5 +31,5 @@ PAGES: Final = (
 
 
 def is_private(name: str) -> bool:
-    """Whether only the user who builds or publishes may read a file."""
-    return name in PRIVATE or name.startswith(FINGERPRINT_SHARDS)
+    """Whether only the user who builds may read a file of the output folder."""
+    return name in PRIVATE or name.startswith(PRIVATE_FOLDERS)

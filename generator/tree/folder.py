@@ -5,9 +5,7 @@ publication order: generations, which nothing leads to yet; the manifest that na
 complete manifest. A killed build leaves a folder that can be served, and that the next build repairs.
 """
 
-import fcntl
 import os
-import secrets
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,14 +16,14 @@ from typing import BinaryIO, Final
 from generator import filesystem
 from generator.api import keys
 from generator.api.contract import API_VERSION
-from generator.errors import BusyError, OutputError
-from generator.tree import files, layouts, manifest_file
+from generator.errors import OutputError
+from generator.tree import files, layouts, manifest_file, run_lock
 from generator.tree.generation import PageFolder
 from generator.tree.manifest import Manifest
 from generator.tree.ownership import ELSEWHERE, Ownership
 
-_LOCK: Final = ".lock"
-_STAGING: Final = ".staging-"
+#: How the keys of objects begin.
+_SERVED: Final = f"{API_VERSION}/"
 
 
 @contextmanager
@@ -33,16 +31,11 @@ def locked(root: Path) -> Iterator["Output"]:
     """Lock the folder, created if missing; raise BusyError if another run holds it. Clear what a killed run staged."""
     try:
         root.mkdir(parents=True, exist_ok=True)
-        with _lock(root):
-            _clear(root)
-            for name in files.PRIVATE:  # an older version may have left them readable
+        with run_lock.staging_folder(root) as staging:
+            # An older version, or a copy, may have left them readable.
+            for name in (*files.PRIVATE, *files.PRIVATE_FOLDERS):
                 filesystem.make_private(root / name)
-            staging = _staging_folder(root)
-            staging.mkdir()
-            try:
-                yield Output(root, staging)
-            finally:
-                _clear(root)
+            yield Output(root, staging)
     except OSError as error:
         # Pages are written relative to an open folder, so the error names no path.
         place = error.filename if "/" in str(error.filename) else root
@@ -56,35 +49,6 @@ def read_only(root: Path) -> Iterator["Output"]:
         yield Output(root, root)
     except OSError as error:
         raise OutputError(f"{root}: {filesystem.sentence(error, ELSEWHERE)}") from error
-
-
-def _staging_folder(root: Path) -> Path:
-    return root / f"{_STAGING}{secrets.token_hex(8)}"
-
-
-def _clear(root: Path) -> None:
-    for leftover in list(root.glob(f"{_STAGING}*")):
-        if leftover.is_symlink():
-            leftover.unlink()
-            continue
-        # Rename it first: workers that outlive a killed build then fail to write, and end.
-        shutil.rmtree(leftover.rename(_staging_folder(root)), ignore_errors=True)
-
-
-@contextmanager
-def _lock(root: Path) -> Iterator[None]:
-    # The operating system releases the lock however its holder ends; the file itself means nothing. POSIX locks (lockf,
-    # not flock) belong to one process, so workers that outlive a killed build do not hold it.
-    with open(root / _LOCK, "a+", opener=filesystem.open_no_link) as file:
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):
-            file.seek(0)
-            raise BusyError(f"{root}: another run is at work there (process {file.read().strip()})") from None
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-        yield
 
 
 def _mode(name: str) -> int:
@@ -166,7 +130,9 @@ class Output:
 
     def put(self, key: str, body: bytes) -> bool:
         """Stage an object unless an identical one is in place; return whether it was staged."""
-        if filesystem.holds(self._ours.path_of(key), body):
+        in_place = self._ours.path_of(key)
+        if found := filesystem.holding(in_place, body):
+            self._let_read(key, in_place, found)
             return False
         path = f"{self._staging}/{key}"
         try:
@@ -188,9 +154,29 @@ class Output:
         """Whether a file or folder is in place."""
         return self._size(name) is not None
 
-    def has_all(self, names: Iterable[str]) -> bool:
-        """Whether all of these are in place."""
-        return all(map(self.has, names))
+    def _is_placed(self, key: str) -> bool:
+        """Whether an object or a generation is in place."""
+        path = f"{self._root}/{key}"
+        try:
+            found = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - of very many files
+        except OSError:
+            return False
+        self._let_read(key, path, found)
+        return True
+
+    def _let_read(self, name: str, path: str, found: os.stat_result) -> None:
+        """Let a web server read what is served, which a copy or an earlier umask may have closed."""
+        if name.startswith(_SERVED):
+            filesystem.let_read_like(self._like, path, found)
+
+    @cached_property
+    def _like(self) -> os.stat_result:
+        # The umask made its mode; it cannot be read without changing it for all threads.
+        return self._staging.stat()
+
+    def are_placed(self, object_keys: Iterable[str]) -> bool:
+        """Whether all of these objects and generations are in place."""
+        return all(map(self._is_placed, object_keys))
 
     def names(self, folder: str) -> list[str]:
         """The names of all files in a folder beside `v1/`, sorted; none if there is no such folder."""

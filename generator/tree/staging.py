@@ -118,7 +118,7 @@ def stage_generation(folder: Output, known: Known, generation: Stageable) -> Sta
     current = known.get((generation.list_name, generation.name))
     new = None
     # Somebody may have deleted files that the manifest names.
-    if current is None or not folder.has_all(generation.places()):
+    if current is None or not folder.are_placed(generation.places()):
         new = generation.stage(folder)
         current = Current(
             generation=generation.name, count=generation.count, bytes=new.size, chunks=generation.chunks,

@@ -44,7 +44,7 @@ def test_what_is_published_can_be_read_by_all_whatever_the_umask(tmp_path: Path)
         assert {mode(path) for path in found if path.is_dir()} == {0o755}
         assert {mode(path) for path in found if path.is_file()} == {0o644}
     assert mode(output.parent) == 0o755
-    assert mode(output / "report.json") == 0o600
+    assert {mode(output / name) for name in ("report.json", "manifest.json")} == {0o600}
 
 
 def warnings(tmp_path: Path, **settings: object) -> list[str]:

@@ -59,5 +59,5 @@ def test_exactly_the_partitions_that_changed_are_written(last: dict[str, str], n
         ("2026-11-01T00:00:00.000Z", "2026-10-31T23:59:59.999Z", True),
     ],
 )
-def test_histories_are_due_with_the_first_build_of_a_day_and_after_one_by_a_clock_that_was_ahead(last: str | None, as_of: str, is_due: bool) -> None:  # noqa: FBT001
+def test_histories_are_due_with_the_first_build_of_another_day(last: str | None, as_of: str, is_due: bool) -> None:  # noqa: FBT001
     assert partitions.is_due(last, as_of) is is_due

@@ -251,7 +251,7 @@ def test_a_build_made_with_other_settings_is_refused(site: Site) -> None:
         "output: built with other settings (snapshot.size was 6, is 3); run `public-markets build` again"
     )
     os.link("markets.db", "copy.db")
-    assert "(source was " in site.refused(3, "publish", source__url="sqlite:///copy.db")
+    assert "(from another database)" in site.refused(3, "publish", source__url="sqlite:///copy.db")
     # Settings that do not affect the published objects may change at any time.
     site.done("publish", cursor__lifetime="1 h", publish__lease="1 min", schedule="5")
 
@@ -309,7 +309,7 @@ def test_a_demo_database_is_built_but_not_published(empty: Site) -> None:
     empty.done("build", "--as-of", hour(1))
     for options in ((), ("--dry-run",)):
         sentence = empty.refused(3, "publish", *options)
-        assert sentence == f"source.url names a demo database, sqlite:///markets.db: {MADE_UP}"
+        assert sentence == f"source.url names a demo database: {MADE_UP}"
     assert "manifest.json" not in empty.stored()
     empty.done("publish", "--allow-demo")
     empty.check()
@@ -318,7 +318,7 @@ def test_a_demo_database_is_built_but_not_published(empty: Site) -> None:
 def test_the_default_source_is_built_but_not_published(empty: Site) -> None:
     use_the_default_source(empty)
     empty.done("build", "--as-of", hour(1))
-    sentence = f"source.url is not set, and its default is the demo database, sqlite:///demo.db: {MADE_UP}"
+    sentence = f"source.url is not set, and its default is the demo database: {MADE_UP}"
     assert empty.refused(3, "publish") == sentence
     empty.done("publish", "--allow-demo")
     empty.check()

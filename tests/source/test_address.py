@@ -44,3 +44,14 @@ def test_a_database_is_named_as_by_sqlalchemy(url: str) -> None:
         plain = expected.set(drivername="postgresql", password=None, query={}).render_as_string()
         assert address.display_url(config) == plain
         assert "secret" not in plain
+
+
+def test_manifests_tell_databases_apart_without_naming_them() -> None:
+    urls = ("postgresql://reader:secret@db.internal/markets", "postgresql://reader:secret@db.internal/copy")
+    one, other = (
+        address.shape(loader.load(Path(os.devnull), environ={"PUBLIC_MARKETS_SOURCE__URL": url})) for url in urls
+    )
+    assert [key for key in one if one[key] != other[key]] == ["source"]
+    assert not [word for word in ("reader", "secret", "internal", "copy") if word in str([one, other])]
+    same = urls[0].replace("secret", "another")
+    assert address.shape(loader.load(Path(os.devnull), environ={"PUBLIC_MARKETS_SOURCE__URL": same})) == one

@@ -415,7 +415,7 @@ def check_whole_generation(output: Path, list_name: str) -> str:
 # ── private files ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-PRIVATE = ("report.json", "index.html", "blocked.json", "details.json", "dumps.json")
+PRIVATE = ("manifest.json", "report.json", "index.html", "blocked.json", "details.json", "dumps.json")
 
 
 def modes(output: Path) -> dict[str, int]:
@@ -444,9 +444,28 @@ def test_everything_else_is_readable_by_a_web_server(output: Path) -> None:
     assert {stat.S_IMODE(path.stat().st_mode) for path in served} == {0o666 & ~before, 0o777 & ~before}
 
 
+def test_files_that_nobody_else_can_read_are_mended_where_a_build_looks_at_them(world: World, output: Path) -> None:
+    first_pages = [path for path in output.rglob("*.json") if keys.is_first_page(path.relative_to(output).as_posix())]
+    details, generations = [*(output / keys.DETAILS).rglob("*.json")], [*(output / keys.LISTS).glob("*/*/p*/")]
+    assert min(map(len, (first_pages, details, generations))) >= 10
+    wanted = {path: path.stat().st_mode for path in (*first_pages, *details, *generations)}
+    for path in wanted:
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    victim = details[0]
+    elsewhere = world.folder / "elsewhere"
+    elsewhere.touch(0o600)
+    victim.unlink()
+    victim.symlink_to(elsewhere)
+    report = build_now(make_config(world.folder))
+    assert report.written == 1
+    assert {path: path.stat().st_mode for path in wanted} == wanted
+    assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o600, "links are not followed"
+
+
 def test_private_files_of_an_older_version_become_private(tmp_path: Path) -> None:
     output, victim = tmp_path / "output", tmp_path / "victim"
     output.mkdir()
+    (output / "shards").mkdir(0o755)
     victim.touch(0o644)
     for name in PRIVATE[:2]:
         (output / name).touch(0o644)
@@ -454,6 +473,7 @@ def test_private_files_of_an_older_version_become_private(tmp_path: Path) -> Non
     with locked(output):
         pass
     assert [modes(output)[name] for name in PRIVATE[:2]] == [0o600, 0o600]
+    assert stat.S_IMODE((output / "shards").stat().st_mode) == 0o700
     assert stat.S_IMODE(victim.stat().st_mode) != 0o600, "links are not followed"
 
 

@@ -103,9 +103,9 @@ class Directory:
 
     def _put(self, key: str, path: str, body: bytes, condition: Condition) -> None:
         is_free, is_record = condition is If.ALWAYS and keys.is_immutable(key), _is_record(key)
-        if is_free and filesystem.holds(path, body):
+        if is_free and filesystem.holding(path, body):
             return
-        mode = filesystem.PRIVATE if key in files.PRIVATE else filesystem.PUBLIC
+        mode = filesystem.PRIVATE if key == files.BLOCKED else filesystem.PUBLIC
         aside = self._aside()
         try:
             aside.write(body, mode, is_durable=is_record)

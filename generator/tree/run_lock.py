@@ -1,0 +1,58 @@
+"""One run at a time in an output folder, with a staging folder of its own. Clears what killed runs staged."""
+
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from generator import filesystem
+from generator.errors import BusyError
+
+_LOCK: Final = ".lock"
+_STAGING: Final = ".staging-"
+
+
+@contextmanager
+def staging_folder(root: Path) -> Iterator[Path]:
+    """Lock the folder and make a staging folder there; raise BusyError if another run holds the lock."""
+    with _lock(root):
+        _clear(root)
+        staging = _staging_folder(root)
+        staging.mkdir()
+        try:
+            yield staging
+        finally:
+            _clear(root)
+
+
+def _staging_folder(root: Path) -> Path:
+    return root / f"{_STAGING}{secrets.token_hex(8)}"
+
+
+def _clear(root: Path) -> None:
+    for leftover in list(root.glob(f"{_STAGING}*")):
+        if leftover.is_symlink():
+            leftover.unlink()
+            continue
+        # Rename it first: workers that outlive a killed build then fail to write, and end.
+        shutil.rmtree(leftover.rename(_staging_folder(root)), ignore_errors=True)
+
+
+@contextmanager
+def _lock(root: Path) -> Iterator[None]:
+    # The operating system releases the lock however its holder ends; the file itself means nothing. POSIX locks (lockf,
+    # not flock) belong to one process, so workers that outlive a killed build do not hold it.
+    with open(root / _LOCK, "a+", opener=filesystem.open_no_link) as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            file.seek(0)
+            raise BusyError(f"{root}: another run is at work there (process {file.read().strip()})") from None
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield
