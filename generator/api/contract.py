@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
-from generator.api import forms
+from generator.api import forms, slugs
 from generator.api.forms import Count, Day, NonNegative, Probability, Timestamp, Uuid
 
 API_VERSION: Final = "v1"
@@ -48,8 +48,14 @@ LIMIT_MAX: Final = 100
 LIMIT_DEFAULT: Final = 20
 PRICE_MIN: Final = 0.01
 PRICE_MAX: Final = 0.99
-#: Maximum length of a category's name and slug; the contract sets none.
+#: Maximum lengths in Unicode code points, where the contract sets none. An edge holds a hundred items in memory, and a
+#: larger one would end every walk. The last is that of all other texts.
+QUESTION_LENGTH: Final = 2_000
+DESCRIPTION_LENGTH: Final = 100_000
+TEXT_LENGTH: Final = 1_000
+#: The same for a category's name and slug, and the most categories of a market.
 CATEGORY_LENGTH: Final = 100
+CATEGORIES_MAX: Final = 20
 #: Maximum length of `q`, in Unicode code points.
 Q_LENGTH: Final = 100
 #: Maximum length of a request's path and query together, as sent. The longest that a reader needs has some 2,600
@@ -63,10 +69,18 @@ CategoryName = Annotated[
     AfterValidator(forms.is_not_blank),
     AfterValidator(forms.has_no_control_character),
 ]
+_Plain = AfterValidator(forms.has_no_control_but_breaks)
+Question = Annotated[str, StringConstraints(max_length=QUESTION_LENGTH), _Plain]
+Description = Annotated[str, StringConstraints(max_length=DESCRIPTION_LENGTH), _Plain]
+Text = Annotated[str, StringConstraints(max_length=TEXT_LENGTH), _Plain]
+#: Of a market that was validated, maybe by a version with other bounds: a takedown reads what is published.
+KnownQuestion = Annotated[str, Field(json_schema_extra={"maxLength": QUESTION_LENGTH})]
 IfPresent = Field(exclude_if=lambda value: value is None)
 #: Fields of the extended variant; None is omitted on the wire.
-ExtraText = Annotated[str | None, IfPresent]
-ExtraNames = Annotated[list[CategoryName] | None, IfPresent]
+ExtraText = Annotated[Text | None, IfPresent]
+ExtraSlug = Annotated[Annotated[str, StringConstraints(max_length=slugs.REFERENCE_LENGTH)] | None, IfPresent]
+ExtraName = Annotated[CategoryName | None, IfPresent]
+ExtraNames = Annotated[Annotated[list[CategoryName], Field(max_length=CATEGORIES_MAX)] | None, IfPresent]
 #: The properties of those types, which the core variant's OpenAPI document must not mention.
 EXTENDED_PROPERTIES: Final = frozenset(["slug", "category", "categories", "creationSource", "sponsor"])
 
@@ -98,7 +112,7 @@ class MarketFields(Wire):
     """
 
     id: Uuid
-    question: str
+    question: Question
     status: MarketStatus
     prob: Probability
     volume: NonNegative
@@ -110,8 +124,8 @@ class MarketFields(Wire):
     trader_count: Count
     fills24h: Count = Field(alias="fills24h")
     accepting_bets: bool
-    slug: ExtraText = None
-    category: ExtraText = None
+    slug: ExtraSlug = None
+    category: ExtraName = None
     categories: ExtraNames = None
 
 
@@ -122,9 +136,9 @@ class PublicMarketListItem(MarketFields):
 class FxFamilyMember(Closed):
     """Membership of a public FX family (contract §2.5)."""
 
-    title: str
-    instrument: str
-    source: str
+    title: Text
+    instrument: Text
+    source: Text
     week_start: Day
     week_end: Day
     threshold_value: float
@@ -134,10 +148,10 @@ class FxFamilyMember(Closed):
 class PublicMarketDetailMarket(MarketFields):
     """The `market` object of the detail response (contract §2.4)."""
 
-    description: str | None
+    description: Description | None
     pool_yes: NonNegative
     pool_no: NonNegative
-    trading_pause_reason: str | None
+    trading_pause_reason: Text | None
     fx_family_member: FxFamilyMember | None
     creation_source: ExtraText = None
     sponsor: ExtraText = None
@@ -178,7 +192,7 @@ class PublicMarketSignal(Closed):
     """A market in the snapshot (contract §2.10)."""
 
     id: Uuid
-    question: str
+    question: KnownQuestion
     prob: Probability
     volume: NonNegative
     close_time: Timestamp

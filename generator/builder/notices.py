@@ -27,9 +27,11 @@ class Topic(StrEnum):
     EARLY_OUTCOME = "early_outcome"
     NO_RESOLUTION = "no_resolution"
     EMPTY_QUESTION = "empty_question"
+    BIDI_OVERRIDE = "bidi_override"
     FUTURE_TIME = "future_time"
     UNUSABLE_SLUG = "unusable_slug"
     MERGED_CATEGORY = "merged_category"
+    SAME_SLUG = "same_slug"
     EMPTY_CATEGORY = "empty_category"
     FALSE_VERSION = "false_version"
 
@@ -73,11 +75,20 @@ _EMPTY_QUESTION: Final = Kind(
     "question is empty",
     "it is published as it stands: write the question, or hide the market",
 )
+_BIDI_OVERRIDE: Final = Kind(
+    Topic.BIDI_OVERRIDE,
+    "market",
+    "a text has a bidirectional override (U+202D or U+202E)",
+    "it is published, but reads otherwise than it is written: look at it as code points",
+)
 _MERGED_CATEGORY: Final = Kind(
     Topic.MERGED_CATEGORY,
     "category",
     "is published in another spelling",
     "the two differ only in case, in spaces or in Unicode form",
+)
+_SAME_SLUG: Final = Kind(
+    Topic.SAME_SLUG, "category", "has the slug of another", "markets are published without it: rename it"
 )
 _EMPTY_CATEGORY: Final = Kind(
     Topic.EMPTY_CATEGORY, "category", "has no public market", "it gets no lists: correct the setting `categories`"
@@ -152,6 +163,8 @@ def _of_market(market: Market) -> Iterator[Remark]:
         yield Remark(_NO_RESOLUTION, market.id)
     if not market.has_visible_question:
         yield Remark(_EMPTY_QUESTION, market.id)
+    if market.has_bidi_override:
+        yield Remark(_BIDI_OVERRIDE, market.id)
 
 
 def _of_times(market: Market, latest: str) -> Iterator[Remark]:
@@ -163,8 +176,10 @@ def _of_times(market: Market, latest: str) -> Iterator[Remark]:
 
 
 def _of_categories(catalog: Catalog, wanted: Iterable[str]) -> Iterator[Remark]:
-    for name, shown in sorted(catalog.spellings.items()):
+    for name, shown in sorted(catalog.spellings.shown.items()):
         yield Remark(_MERGED_CATEGORY, printable(name), printable(shown))
+    for name, other in sorted(catalog.spellings.refused.items()):
+        yield Remark(_SAME_SLUG, printable(name), printable(other))
     known = catalog.categories()
     for reference in wanted:
         if slug_of(reference, known) is None:

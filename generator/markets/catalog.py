@@ -20,7 +20,7 @@ from generator.api.contract import (
     Sort,
     StatusFilter,
 )
-from generator.markets.categories import Spellings
+from generator.markets.categories import AS_GIVEN, Spellings
 from generator.markets.fingerprint import Fingerprint, digest
 from generator.markets.quarantine import Fault
 from generator.search.words import Vocabulary
@@ -33,7 +33,8 @@ class Market(NamedTuple):
     sorted or looked up by, and nothing else. It is a tuple because a tuple is made in a tenth of the time.
 
     `categories` holds the slugs of the item's categories; empty in the core variant. `has_early_outcome` tells that the
-    row has an outcome or a settlement time, which the item does not show yet. `words` are the distinct ones that a
+    row has an outcome or a settlement time, which the item does not show yet, `has_bidi_override` that one of its texts
+    shows others in another order than they have. `words` are the distinct ones that a
     search finds the market by. `fingerprint` is None if the database does not tell the detail's version; `until` is
     that of `fills.Window`.
     """
@@ -52,6 +53,7 @@ class Market(NamedTuple):
     fills24h: int
     accepting_bets: bool
     has_visible_question: bool
+    has_bidi_override: bool
     fx: contract.FxFamilyMember | None
     categories: tuple[str, ...]
     has_early_outcome: bool
@@ -82,6 +84,7 @@ class Market(NamedTuple):
             status=ONE[item.status],
             resolution=ONE[item.resolution],
             has_visible_question=is_visible(item.question),
+            has_bidi_override=overrides_direction(_texts_of(market), market.fx_family_member, market.categories),
             fx=market.fx_family_member,
             categories=slugs_of(item.categories),
             has_early_outcome=has_early_outcome,
@@ -126,6 +129,15 @@ def is_visible(question: str) -> bool:
     return question[:1].isalnum() or any(letter.isprintable() and not letter.isspace() for letter in question)
 
 
+def overrides_direction(
+    texts: Iterable[str | None], fx: contract.FxFamilyMember | None, categories: Iterable[str] | None
+) -> bool:
+    """Whether a text of a market has a character that overrides the direction in which letters are shown."""
+    members = (fx.title, fx.instrument, fx.source) if fx else ()
+    shown = (*texts, *members, *(categories or ()))
+    return any(mark in text for text in shown if text for mark in _OVERRIDES)
+
+
 def slugs_of(categories: Iterable[str] | None) -> tuple[str, ...]:
     """The slugs of a market's categories, which the core variant does not have."""
     return tuple(map(slugs.of_category, categories)) if categories else ()
@@ -157,6 +169,11 @@ ONE: Final[dict[Any, Any]] = {
 }
 #: The fields of an item.
 _ITEM: Final = tuple(PublicMarketListItem.model_fields)
+#: Its fields with texts that people write, other than those of its FX family and its categories.
+TEXTS: Final = ("question", "description", "trading_pause_reason", "creation_source", "sponsor")
+_texts_of: Final = attrgetter(*TEXTS)
+#: LEFT-TO-RIGHT OVERRIDE and its opposite. Embeddings and isolates are in honest texts of some languages.
+_OVERRIDES: Final = ("\u202d", "\u202e")
 #: The fields that only the detail shows of a market.
 REST: Final = tuple(name for name in contract.PublicMarketDetailMarket.model_fields if name not in _ITEM)
 _item_values: Final = attrgetter(*_ITEM)
@@ -170,8 +187,8 @@ _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 class Catalog:
     """All public markets at one instant. `as_of` is an RFC 3339 UTC time, `hidden` the number of hidden markets.
 
-    `refused_slugs` maps market ids to the fault for which the market's slug cannot be used in a path, `spellings` other
-    spellings of categories to those that are shown.
+    `refused_slugs` maps market ids to the fault for which the market's slug cannot be used in a path; `spellings` tells
+    what is shown in place of some names of categories.
     """
 
     def __init__(
@@ -181,7 +198,7 @@ class Catalog:
         as_of: str,
         hidden: int,
         refused_slugs: Mapping[str, Fault] = _NONE,
-        spellings: Spellings = _NONE,
+        spellings: Spellings = AS_GIVEN,
     ) -> None:
         # Sorted by id once: later sorts are stable, so ties stay in this order.
         self.markets = sorted(markets, key=lambda market: market.id)

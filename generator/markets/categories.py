@@ -4,7 +4,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Annotated, Any
+from types import MappingProxyType
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 
@@ -12,8 +13,22 @@ from generator.api import contract, slugs
 from generator.markets import faults, row_validation
 from generator.markets.quarantine import Fault, Quarantine, printable
 
-#: The spelling that is shown, for each other spelling of the same name.
-Spellings = Mapping[str, str]
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class Spellings(NamedTuple):
+    """What is shown in place of names: another spelling of the same name, or nothing.
+
+    `refused` names have the slug of another one, to which they are mapped: their lists would merge.
+    """
+
+    shown: Mapping[str, str] = _NONE
+    refused: Mapping[str, str] = _NONE
+
+
+AS_GIVEN: Final = Spellings()
+_SAME_SLUG: Final = "another category has the same slug"
+_TOO_MANY: Final = f"the market has as many as {contract.CATEGORIES_MAX} before it"
 
 
 def _is_no_slug(name: str) -> str:
@@ -35,16 +50,23 @@ def folded(name: str) -> str:
 
 
 def spellings(found: Iterable[Sequence[Any]]) -> Spellings:
-    """Choose the spelling of every category from all rows (market id, category): the most frequent, then the first."""
+    """Choose the spelling of every category from all rows (market id, category): the most frequent, then the first.
+
+    Of names with one slug, the more frequent is shown, so that a new one cannot displace it.
+    """
     counts = Counter(category for _, category in found)
     groups: dict[str, list[str]] = {}
     for name in filter(_is_valid, counts):
         groups.setdefault(folded(name), []).append(name)
-    shown: dict[str, str] = {}
-    for names in groups.values():
+    shown, refused, owners = dict[str, str](), dict[str, str](), dict[str, str]()
+    for names in sorted(groups.values(), key=lambda names: (-sum(counts[name] for name in names), min(names))):
         best = min(names, key=lambda name: (-counts[name], name))
-        shown |= {name: best for name in names if name != best}
-    return shown
+        owner = owners.setdefault(slugs.of_category(best), best)
+        if owner == best:
+            shown |= {name: best for name in names if name != best}
+        else:
+            refused |= dict.fromkeys(names, owner)
+    return Spellings(shown, refused)
 
 
 def slug_of(reference: str, known: Mapping[str, str]) -> str | None:
@@ -73,7 +95,7 @@ def _is_valid(name: Any) -> bool:
     return True
 
 
-def of_market(found: Iterable[Sequence[Any]], shown: Spellings, quarantine: Quarantine) -> list[str]:
+def of_market(found: Iterable[Sequence[Any]], spellings: Spellings, quarantine: Quarantine) -> list[str]:
     """A market's categories by position, then name, from its rows: market id, category, position."""
     kept: dict[str, tuple[int, str]] = {}
     for market_id, category, position in found:
@@ -84,7 +106,10 @@ def of_market(found: Iterable[Sequence[Any]], shown: Spellings, quarantine: Quar
                 quarantine.reject("market_categories", market_id, *faults.of(error))
                 continue
             position = valid.position  # noqa: PLW2901 - the same number, as an int
-        name = shown.get(category, category)
+        if category in spellings.refused:
+            quarantine.reject("market_categories", market_id, Fault("category", _SAME_SLUG, printable(category)))
+            continue
+        name = spellings.shown.get(category, category)
         row = position, category
         if name in kept:
             # Independent of which came first: databases return the rows of a market in any order.
@@ -92,4 +117,7 @@ def of_market(found: Iterable[Sequence[Any]], shown: Spellings, quarantine: Quar
             repeated = Fault("category", "the market has it already", printable(other))
             quarantine.reject("market_categories", market_id, repeated)
         kept[name] = row
-    return sorted(kept, key=lambda name: (kept[name][0], name))
+    ranked = sorted(kept, key=lambda name: (kept[name][0], name))
+    for name in ranked[contract.CATEGORIES_MAX :]:
+        quarantine.reject("market_categories", market_id, Fault("category", _TOO_MANY, printable(name)))
+    return ranked[: contract.CATEGORIES_MAX]

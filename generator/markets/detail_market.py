@@ -20,21 +20,24 @@ def of_item(
     try:
         values = {
             **vars(item),
-            "description": _optional_text(row["description"]),
+            "description": _text(row, "description"),
             "pool_yes": _amount(row["pool_yes"]),
             "pool_no": _amount(row["pool_no"]),
-            "trading_pause_reason": row_validation.pause_reason(row["trading_pause_reason"]),
+            "trading_pause_reason": row_validation.pause_reason(_text(row, "trading_pause_reason")),
             "fx_family_member": fx,
-            "creation_source": _optional_text(row.get("creation_source")),
-            "sponsor": _optional_text(row.get("sponsor")),
+            "creation_source": _text(row, "creation_source"),
+            "sponsor": _text(row, "sponsor"),
         }
     except ValueError:
         return row_validation.MarketRow.model_validate({**dict(item), **row, "fx_family_member": fx})
     return resources.of_valid(DetailMarket, values)
 
 
-def _optional_text(value: Any) -> str | None:
-    return None if value is None else row_validation.text(value)
+def _text(row: Mapping[str, Any], name: str) -> str | None:
+    value = row.get(name)
+    if value is not None and not row_validation.is_publishable(name, row_validation.text(value)):
+        raise ValueError("not publishable")
+    return value
 
 
 def _amount(value: Any) -> float:

@@ -114,6 +114,12 @@ def _at_once(batch: Batch, as_of: str, words: SearchWords) -> Iterator[Market]:
         "status": [catalog.ONE[status] for status in values["status"]],
         "resolution": [catalog.ONE[resolution] for resolution in values["resolution"]],
         "has_visible_question": map(catalog.is_visible, values["question"]),
+        "has_bidi_override": map(
+            catalog.overrides_direction,
+            zip(*(values[name] for name in catalog.TEXTS), strict=True),
+            values["fx_family_member"],
+            values["categories"],
+        ),
         "fx": values["fx_family_member"],
         "categories": map(catalog.slugs_of, values["categories"]),
         "has_early_outcome": is_early,
@@ -156,12 +162,17 @@ def _fx(row: Mapping[str, Any] | None) -> FxRow | None:
         raise SlowPathError from None
 
 
-def _texts(values: Column) -> Column:
-    try:
-        deque(map(str.encode, values), maxlen=0)  # one by one: descriptions may be large
-    except (TypeError, ValueError):
-        raise SlowPathError from None
-    return values
+def _texts(name: str) -> Callable[[Column], Column]:
+    def checked(values: Column) -> Column:
+        try:
+            deque(map(str.encode, values), maxlen=0)  # one by one: descriptions may be large
+        except (TypeError, ValueError):
+            raise SlowPathError from None
+        if not all(row_validation.is_publishable(name, value) for value in values):
+            raise SlowPathError
+        return values
+
+    return checked
 
 
 def _counts(values: Column) -> Column:
@@ -200,7 +211,8 @@ def _one_of(choices: frozenset[Any]) -> Callable[[Column], Column]:
 
 
 def _reasons(values: Column) -> Column:
-    return [reason if reason and reason.strip() else None for reason in _optional(_texts)(values)]
+    found = _optional(_texts("trading_pause_reason"))(values)
+    return [reason if reason and reason.strip() else None for reason in found]
 
 
 def _amounts(values: Column) -> Column:
@@ -209,8 +221,8 @@ def _amounts(values: Column) -> Column:
 
 _CONVERT: Final[Mapping[str, Callable[[Column], Column]]] = {
     "id": batch_validation.uuids,
-    "question": _texts,
-    "description": _optional(_texts),
+    "question": _texts("question"),
+    "description": _optional(_texts("description")),
     "status": _one_of(frozenset(contract.MARKET_STATUSES)),
     "prob": lambda values: batch_validation.numbers(values, 0, 1),
     "volume": _amounts,
@@ -223,6 +235,6 @@ _CONVERT: Final[Mapping[str, Callable[[Column], Column]]] = {
     "last_activity_at": batch_validation.timestamps,
     "trader_count": _counts,
     "trading_pause_reason": _reasons,
-    "creation_source": _optional(_texts),
-    "sponsor": _optional(_texts),
+    "creation_source": _optional(_texts("creation_source")),
+    "sponsor": _optional(_texts("sponsor")),
 }

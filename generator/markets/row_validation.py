@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from math import inf, isfinite, nextafter
+from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator
 
-from generator.api import contract, forms, ids
+from generator.api import contract, forms, ids, slugs
 
 #: A probability or a price this far out of bounds is a rounding error, not a bad row.
 TOLERANCE: Final = 1e-9
@@ -123,6 +124,11 @@ def text(value: Any) -> str:
     return value
 
 
+def is_publishable(column: str, value: str) -> bool:
+    """Whether the contract takes this `text` in a column of `markets`."""
+    return len(value) <= LENGTHS["markets"][column] and forms.is_plain(value)
+
+
 def pause_reason(value: Any) -> str | None:
     """Validate why trading is paused; a blank reason is none."""
     reason = None if value is None else text(value)
@@ -139,8 +145,7 @@ _Day = Annotated[forms.Day, BeforeValidator(day)]
 _Uuid = Annotated[forms.Uuid, BeforeValidator(ids.uuid)]
 _Probability = Annotated[forms.Probability, BeforeValidator(probability)]
 _Amount = Annotated[forms.NonNegative, BeforeValidator(number)]
-_Text = Annotated[str, BeforeValidator(text)]
-_OptionalText = Annotated[str | None, optional(text)]
+_Text = Annotated[contract.Text, BeforeValidator(text)]
 
 
 class FxRow(contract.FxFamilyMember):
@@ -172,6 +177,21 @@ MARKET_COLUMNS: Final = (
     "trader_count",
     "trading_pause_reason",
 )
+#: How many characters a text may have, by relation and column.
+LENGTHS: Final[Mapping[str, Mapping[str, int]]] = MappingProxyType(
+    {
+        "markets": {
+            "slug": slugs.REFERENCE_LENGTH,
+            "question": contract.QUESTION_LENGTH,
+            "description": contract.DESCRIPTION_LENGTH,
+            "trading_pause_reason": contract.TEXT_LENGTH,
+            "creation_source": contract.TEXT_LENGTH,
+            "sponsor": contract.TEXT_LENGTH,
+        },
+        "market_categories": {"category": contract.CATEGORY_LENGTH},
+        "fx_members": dict.fromkeys(("title", "instrument", "source"), contract.TEXT_LENGTH),
+    }
+)
 #: The columns that say how and when a market was settled.
 SETTLEMENT: Final = ("resolution", "resolved_at")
 #: The columns it needs in addition in the extended variant. `slugs` handles slugs, which must be unique.
@@ -182,7 +202,7 @@ class MarketRow(contract.PublicMarketDetailMarket):
     """Validates a row of `markets`."""
 
     id: _Uuid
-    question: _Text
+    question: Annotated[contract.Question, BeforeValidator(text)]
     prob: _Probability
     volume: _Amount
     close_time: _Time
@@ -190,10 +210,10 @@ class MarketRow(contract.PublicMarketDetailMarket):
     resolved_at: Annotated[forms.Timestamp | None, optional(timestamp)]
     last_activity_at: _Time
     trader_count: Annotated[forms.Count, BeforeValidator(integer)]
-    description: _OptionalText
+    description: Annotated[contract.Description | None, optional(text)]
     pool_yes: _Amount
     pool_no: _Amount
-    trading_pause_reason: Annotated[str | None, BeforeValidator(pause_reason)]
+    trading_pause_reason: Annotated[contract.Text | None, BeforeValidator(pause_reason)]
     fx_family_member: FxRow | None
     creation_source: Annotated[contract.ExtraText, optional(text)] = None
     sponsor: Annotated[contract.ExtraText, optional(text)] = None

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import sqlalchemy as sa
 
+from generator.markets.row_validation import LENGTHS
 from generator.source.relations import OPTIONAL, RELATIONS, Kind
 
 #: Covers whatever is cut off a time when it is read; and the greatest offset from UTC.
@@ -186,17 +187,30 @@ class Statements:
         """The columns, cast to text where needed.
 
         psycopg cannot represent infinite times and years before 1, and one such row must not fail the build: so
-        PostgreSQL casts ids, texts and times to text; optional columns, too, which may have any type.
+        PostgreSQL casts ids, texts and times to text; optional columns, too, which may have any type. Texts are cut
+        behind what shows that they are too long.
         """
+        lengths = LENGTHS.get(name, {})
         if self.dialect == "sqlite":
-            return [relation.c[column] for column in columns]
+            return [_cut_if_long(relation.c[column], lengths.get(column)) for column in columns]
         castable = ("id", "text", "timestamp", "date")
         return [
-            sa.cast(relation.c[column], sa.Text).label(column)
+            _cut(sa.cast(relation.c[column], sa.Text), lengths.get(column)).label(column)
             if RELATIONS[name].get(column, "text") in castable
             else relation.c[column]
             for column in columns
         ]
+
+
+def _cut(text: sa.ColumnElement[Any], longest: int | None) -> sa.ColumnElement[Any]:
+    return text if longest is None else sa.func.left(text, longest + 1)
+
+
+def _cut_if_long(value: sa.ColumnElement[Any], longest: int | None) -> sa.ColumnElement[Any]:
+    """The same in SQLite, where a column of texts may hold other values, which `substr` would make texts."""
+    if longest is None:
+        return value
+    return sa.case((sa.func.length(value) > longest, sa.func.substr(value, 1, longest + 1)), else_=value)
 
 
 def _bounds(key: sa.ColumnElement[Any], within: Within) -> Iterator[sa.ColumnElement[bool]]:

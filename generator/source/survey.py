@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from generator.markets.categories import Spellings
+from generator.markets.categories import AS_GIVEN, Spellings
 from generator.markets.quarantine import Fault
 from generator.source.queries import EVERYTHING, Range
 
@@ -29,7 +29,7 @@ class Facts:
     columns: tuple[str, ...] = ()
     fx: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     slugs: Mapping[str, str] = field(default_factory=dict)
-    spellings: Spellings = field(default_factory=dict)
+    spellings: Spellings = AS_GIVEN
     repeated: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -119,9 +119,12 @@ def test_ids_depend_on_the_secret_alone(site: Site, reader: Any) -> None:
 def test_the_recipes_of_the_page_work_as_written(site: Site, reader: Any) -> None:
     page = PAGE.read_text("utf-8")
     (make_id,) = re.findall(r"```sql\n(SELECT .*?)```", page, re.DOTALL)
+    (clean,) = re.findall(r"`(regexp_replace\(c\.title[^`]*)`", page)
     (add_column,) = re.findall(r"`(ALTER TABLE contracts [^`]*)`", page)
     with site.server.connect(site.name) as owner, owner.transaction(force_rollback=True):
         made = owner.execute(make_id.replace("'contract ' || 7", "'contract ' || 1")).fetchone()
+        shown = owner.execute(f"SELECT {clean} FROM (VALUES (E'\\x1b]0;\\u009bé\\x7f\\x01?')) AS c (title)").fetchone()
+        assert shown == ("]0;é?",)
         owner.execute(f"SET LOCAL search_path = exchange; {add_column}")
         assert owner.execute("SELECT count(DISTINCT public_ref) FROM contracts").fetchone() == (7,)
     assert reader.execute("SELECT id FROM markets WHERE question = 'Who wins? Ada'").fetchone() == made

@@ -19,8 +19,13 @@ from tests.markets.test_batch_validation import IDS, NUMBERS, PLAIN_TIMES, TIMES
 from tests.support.builds import NOW
 from tests.support.rows import FX_MEMBER, market_id, market_row
 
-TEXTS: Final = st.text(max_size=5) | st.sampled_from(
-    ["", " ", "Rain?", '","', '\\",', "%b", "a\nb", "東京", "\ud800", None, 7, b"x", ["x"]]
+TOO_LONG: Final = ["é" * 1_001, "🙂" * 2_000, "🙂" * 2_001, "\r" * 100_000, "\r" * 100_001]
+TEXTS: Final = (
+    st.text(max_size=5)
+    | st.sampled_from(["", " ", "Rain?", '","', '\\",', "%b", "a\nb", "東京", "\ud800", None, 7, b"x", ["x"]])
+    | st.sampled_from(
+        ["a\tb\r\nc", "\x1b[2J", "\0", "\x1c", "\x7f", "\x85", "\u2028", "\u202e", "\xc2", "é" * 1_000, *TOO_LONG]
+    )
 )
 COLUMNS: Final[Mapping[str, st.SearchStrategy[Any]]] = {
     "id": IDS,
@@ -47,7 +52,12 @@ EXTENDED: Final = st.none() | st.builds(
 WINDOWS: Final = [NO_FILLS, Window(5, "2026-01-31T12:00:00.000Z")]
 VERSIONS: Final = st.sampled_from([None, "a version", "another"])
 WORDS: Final = SearchWords(("title", "description"))
-FX: Final = st.none() | st.just(FX_MEMBER) | st.just({**FX_MEMBER, "direction": "up"})
+FX: Final = st.none() | st.sampled_from(
+    [
+        FX_MEMBER,
+        *({**FX_MEMBER, **wrong} for wrong in ({"direction": "up"}, {"title": "\x9b"}, {"source": "x" * 1_001})),
+    ]
+)
 
 
 @st.composite
@@ -143,7 +153,7 @@ def test_a_bad_row_is_the_only_one_refused_and_slows_few_others(monkeypatch: pyt
 
 
 def test_a_batch_of_long_descriptions_is_not_copied_as_a_whole() -> None:
-    rows = [market_row(number, description=f"{number}" * 100_000) for number in range(10, 60)]
+    rows = [market_row(number, description=f"{number}" * 50_000) for number in range(10, 60)]
     found = [Given(row, None, NO_FILLS, None, "a version") for row in rows]
     tracemalloc.start()
     market_columns.of_rows(batch(found), NOW)

@@ -220,7 +220,7 @@ def fill(price: Any = 0.5) -> row_validation.FillRow:
     return row_validation.fill((market_id(1), fill_id(1), 1.0, 2.0, price, "2026-01-15 00:00:00"))
 
 
-@pytest.mark.parametrize("text", ["", "☃ قبل", "a\u2028b", 'quote " \\ </script>', "\N{FAMILY}\u200d", "x" * 1_000_000])
+@pytest.mark.parametrize("text", ["", "☃ قبل", "a\u2028b", 'quote " \\ </script>', "\N{FAMILY}\u200d", "x" * 2_000])
 def test_any_text_is_shown_as_it_is(text: str) -> None:
     assert json.loads(public_market(question=text).body)["question"] == text
 

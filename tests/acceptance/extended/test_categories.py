@@ -12,6 +12,7 @@ from generator.api import cursors, keys, slugs
 from generator.api.contract import SORTS, STATES_OF_FILTER, STATUS_FILTERS
 from generator.edge.local import js_router
 from tests.acceptance.extended.site import ELECTIONS, POLITICS, Site, walk
+from tests.markets.test_categories import SAME_SLUG
 from tests.support.builds import files
 from tests.support.rows import insert_category, insert_fx_member, insert_market, market_id
 
@@ -112,6 +113,21 @@ def test_names_that_differ_only_in_case_are_one_category_and_the_report_says_so(
     assert [*map(str, report.remarks)] == [
         f"category {name}: is published in another spelling (Sports); {effect}" for name in ("SPORTS", "sports")
     ]
+
+
+def test_two_names_with_one_slug_never_share_a_list(site: Site) -> None:
+    first, second = SAME_SLUG
+    for number, category in enumerate([second, first, first], 1):
+        insert_market(site.connection, number)
+        insert_category(site.connection, category, market_id=market_id(number))
+    report = site.build()
+    slug = slugs.of_category(first)
+    assert site.read(keys.BUILD)["categories"] == [{"slug": slug, "name": first}]
+    assert {*site.listed(keys.list_name("all", "new", slug))} == {market_id(2), market_id(3)}
+    assert site.item(1)["categories"] == []
+    told = f"category {second}: has the slug of another ({first}); markets are published without it: rename it"
+    assert [*map(str, report.remarks)] == [told]
+    assert report.quarantine.total("market_categories") == 1
 
 
 def test_what_an_item_shows_lists_its_category_on_every_page(site: Site) -> None:
