@@ -5,8 +5,10 @@ import errno
 import os
 import secrets
 import stat
+import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
@@ -36,6 +38,12 @@ def sync(folder: Path) -> None:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(folder))
     finally:
         os.close(handle)
+
+
+def clock(folder: Path) -> datetime:
+    """The time by the clock of the folder's file system, which may be another machine's."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        return datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
 
 
 class Room(NamedTuple):

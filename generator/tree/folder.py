@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from generator import filesystem
-from generator.api import keys
+from generator.api import keys, times
 from generator.api.contract import API_VERSION
 from generator.errors import OutputError
 from generator.tree import files, layouts, manifest_file, run_lock
@@ -232,6 +232,10 @@ class Output:
         for part in folder.relative_to(place).parts:
             place /= part
             place.mkdir(exist_ok=True)
+
+    def now(self) -> str:
+        """The time by the clock of the file system, which all runs in the folder share."""
+        return times.instant(filesystem.clock(self._staging))
 
     def sync(self) -> None:
         """Flush everything staged to the disk, before anything leads to it."""

@@ -200,7 +200,7 @@ def begun(previous: Manifest, lists: Lists, now: str) -> Manifest:
 def settle(previous: Manifest, built: Manifest, memberships: Memberships, lifetime: timedelta, now: str) -> Manifest:
     """Complete the manifest of a build with what the previous one leaves: retired generations, earlier memberships.
 
-    `now` is the clock for ages: the build's as-of in a folder, the store's clock in a store.
+    `now` is by the clock for ages: the operator's, if there is one; else the folder's or the store's.
     """
     retirements = _retirements(previous, built, memberships, now)
     retired = tuple(generation for generation in retirements if not generation.is_due(now, lifetime))

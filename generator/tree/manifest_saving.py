@@ -30,10 +30,13 @@ class Saving:
 
     def final(self, built: Manifest) -> bytes:
         """Stage the shards of the final manifest; returns the bytes of its file."""
-        if not row_shards.are_worth_it(len(built.markets), is_split=self._stored != _WHOLE):
-            return built.encoded()
-        self._final = RowShards(names=self._rows(built), chunks=self._chunks(built))
-        return row_shards.without_rows(built, self._final).encoded()
+        if row_shards.are_worth_it(len(built.markets), is_split=self._stored != _WHOLE):
+            self._final = RowShards(names=self._rows(built), chunks=self._chunks(built))
+        return self.encoded(built)
+
+    def encoded(self, built: Manifest) -> bytes:
+        """The bytes of the final manifest's file, when its shards are those that were staged."""
+        return built.encoded() if self._final == _WHOLE else row_shards.without_rows(built, self._final).encoded()
 
     def intent(self, lists: Lists, built: Manifest, memberships: Memberships) -> bytes:
         """Stage the shards of the manifest to save before files are replaced (`manifest.intend`); returns its bytes.

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 
 from generator.api import keys
 from generator.tree import files, fingerprints, layouts, manifest
@@ -132,9 +133,10 @@ def stage_generation(folder: Output, known: Known, generation: Stageable) -> Sta
 
 def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime: timedelta) -> Placed:
     """Move everything staged into place; a build killed from here on leaves work that the next one finishes."""
-    previous = before or rendered.manifest.emptied()
+    previous, now = before or rendered.manifest.emptied(), partial(_now, folder, rendered.manifest)
     withdrawn = sorted(previous.markets.keys() - rendered.memberships.keys())
-    final = manifest.settle(previous, rendered.manifest, rendered.memberships, lifetime, rendered.manifest.as_of)
+    begun = now()
+    final = manifest.settle(previous, rendered.manifest, rendered.memberships, lifetime, begun)
     saving = Saving(folder, before)
     content = saving.final(final)
     is_new = bool(content != saving.content or rendered.staged.changed or rendered.new_parts())
@@ -156,10 +158,17 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
     if rendered.fingerprints:
         fingerprints.save(folder, rendered.fingerprints.stamped(folder, rendered.manifest))
     if is_new:
-        folder.save(files.MANIFEST, content)
+        # Until now, walks have begun in what this build replaced.
+        final = manifest.retired_at(final, begun, now())
+        folder.save(files.MANIFEST, saving.encoded(final))
     saving.sweep()
     # Before the first build there was no `v1/`, so all that is in it was moved there just now.
     return Placed(final, clear(folder, final) if before else 0)
+
+
+def _now(folder: Output, built: Manifest) -> str:
+    """The clock for ages: the operator's, or that of the folder, as the build's as-of is as old as the build took."""
+    return built.as_of if built.is_clock_set else folder.now()
 
 
 def clear(folder: Output, known: Manifest) -> int:

@@ -8,19 +8,21 @@ import stat
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from generator.api import keys
+from generator.builder.guards import BuildOverrides
+from generator.builder.run import Clock, build
 from generator.errors import OutputError
 from generator.publish import withdrawal
 from generator.tree import blocklist
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import FORMAT, Manifest
-from tests.support.builds import AS_OF, ROOT, build_now, files, make_config
+from tests.support.builds import AS_OF, ROOT, Silent, build_now, files, make_config
 from tests.support.commands import fresh, run
 from tests.support.disks import Disk
 from tests.support.faults import Reader, World, check_whole, fast_folder
@@ -475,6 +477,22 @@ def test_private_files_of_an_older_version_become_private(tmp_path: Path) -> Non
     assert [modes(output)[name] for name in PRIVATE[:2]] == [0o600, 0o600]
     assert stat.S_IMODE((output / "shards").stat().st_mode) == 0o700
     assert stat.S_IMODE(victim.stat().st_mode) != 0o600, "links are not followed"
+
+
+# ── ages ──
+
+
+def test_cursors_live_as_long_as_promised_however_long_a_build_takes(world: World) -> None:
+    """Their generation is retired when readers can no longer begin in it, not when the build that does it begins."""
+    config = make_config(world.folder)
+    began = datetime.now(UTC) - config.cursor.lifetime - timedelta(hours=1)
+    retained = []
+    for as_of in (began, began, datetime.now(UTC)):
+        clock = Clock(as_of, is_set=False)
+        retained.append(build(config, clock, overrides=BuildOverrides(), progress=Silent()).retained)
+        if len(retained) == 1:
+            world.advance()
+    assert retained[0] == 0 < retained[1] == retained[2]
 
 
 # ── nothing to do ─────────────────────────────────────────────────────────────────────────────────────────────────

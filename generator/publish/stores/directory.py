@@ -8,7 +8,6 @@ import hashlib
 import os
 import secrets
 import stat
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -73,8 +72,7 @@ class Directory:
         """The clock of the file system, which may be another machine's; this machine's, if this user may only read."""
         with explained(self._root):
             try:
-                with tempfile.TemporaryFile(dir=existing(self._root)) as file:
-                    return datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
+                return filesystem.clock(existing(self._root))
             except PermissionError:  # who may not write needs no exact clock; a monitor only reads
                 return datetime.fromtimestamp(time.time(), UTC)
 
