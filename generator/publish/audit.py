@@ -1,10 +1,10 @@
 """Audits the store: compares objects in it with the record.
 
 `audit` lists everything, so it costs; it cannot see altered headers, which no listing shows. The others look only where
-a request of a publisher that was cut short may have taken effect after another took over.
+a request of an earlier publisher may have taken effect late.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial
 
@@ -32,12 +32,14 @@ def audit(store: Store, published: Published | None, built: Manifest, folder: Ou
     due = published.due_generations() if published else {}
     known = {key for pair, entry in (due | recorded | built.current()).items() for key in object_keys(pair[0], entry)}
     doubted = frozenset(altered | (found.keys() - etags.keys() - known))
+    lost = _lost(broken, published, folder) if published else set()
     # Of what there is without a record, nobody knows what is public.
-    return Doubts(doubted, frozenset(broken), show_withdrawn=published is None and bool(doubted))
+    is_unknown = published is None and bool(doubted)
+    return Doubts(doubted | _heads(lost), frozenset(broken - lost), show_withdrawn=is_unknown)
 
 
 def late(store: Store, published: Published, built: Manifest, folder: Output) -> Doubts:
-    """Find what publishers that were cut short have put or deleted since."""
+    """Find what requests of earlier publishers have put or deleted since."""
     suspects = {key for entry in published.abandoned for key in entry.touched} - published.unfinished()
     altered = {key for key, etag in etags_of(store, suspects).items() if etag != published.etags.get(key)}
     known = published.due_generations() | published.built.generations() | built.current()
@@ -48,13 +50,50 @@ def late(store: Store, published: Published, built: Manifest, folder: Output) ->
         if entry.pair not in known
     }
     chunks = layouts.chunk_keys(gone) - layouts.chunk_keys(known)
-    found = altered | _existing(store, chunks) | _objects_of(store, gone)
-    vanished = _vanished(store, published)
+    strays, vanished = _unanswered(store, published, built)
+    found = altered | strays | _existing(store, chunks) | _objects_of(store, gone)
+    vanished |= _vanished(store, published)
     broken = _broken_by(vanished, published.built)
-    # Only the folder of a build can put them again. A takedown's derives others, or ends search and downloads.
-    lost = {pair for pair in broken & published.built.current().keys() if not folder.has(keys.generation_prefix(*pair))}
-    heads = {keys.head(name) for name, _ in lost if name in keys.INDEXED}
-    return Doubts(frozenset(found | heads), frozenset(broken - lost), frozenset(vanished), show_withdrawn=bool(found))
+    lost = _lost(broken, published, folder)
+    return Doubts(
+        frozenset(found) | _heads(lost), frozenset(broken - lost), frozenset(vanished), show_withdrawn=bool(found)
+    )
+
+
+def _lost(broken: Collection[tuple[str, str]], published: Published, folder: Output) -> set[tuple[str, str]]:
+    """The current generations that only the folder of a build can put again.
+
+    A takedown's folder lacks them: it derives others, or ends search and downloads.
+    """
+    current = published.built.current()
+    return {pair for pair in broken if pair in current and not folder.has(keys.generation_prefix(*pair))}
+
+
+def _heads(lost: Iterable[tuple[str, str]]) -> frozenset[str]:
+    return frozenset(keys.head(name) for name, _ in lost if name in keys.INDEXED)
+
+
+def _unanswered(store: Store, published: Published, built: Manifest) -> tuple[set[str], set[str]]:
+    """Immutable objects that requests without an answer put late although nothing names them, or deleted late."""
+    etags = etags_of(store, {key for abandoned in published.abandoned for key in abandoned.immutable})
+    if not etags:
+        return set(), set()
+    live = {pair: entry for pair, entry in published.built.generations().items() if not _is_partial(entry)}
+    is_known = _belonging(published.due_generations() | published.built.generations() | built.current())
+    is_live = _belonging(live)
+    strays = {key for key, etag in etags.items() if etag is not None and not is_known(key)}
+    return strays, {key for key, etag in etags.items() if etag is None and is_live(key)}
+
+
+def _belonging(known: Mapping[tuple[str, str], Current]) -> Callable[[str], bool]:
+    """Whether the object of a key belongs to one of these generations."""
+    folders, chunks = {keys.generation_prefix(*pair) for pair in known}, layouts.chunk_keys(known)
+    # A page is two folders below its generation, an index one.
+    return lambda key: key in chunks or not folders.isdisjoint((key.rsplit("/", 2)[0], key.rsplit("/", 1)[0]))
+
+
+def _is_partial(entry: Current) -> bool:
+    return isinstance(entry, Retired) and entry.partial
 
 
 def _vanished(store: Store, published: Published) -> set[str]:
@@ -64,10 +103,7 @@ def _vanished(store: Store, published: Published) -> set[str]:
     }
     if not deleted:
         return set()
-    whole = {
-        pair: entry for pair, entry in published.built.generations().items()
-        if not (isinstance(entry, Retired) and entry.partial)
-    }  # fmt: skip
+    whole = {pair: entry for pair, entry in published.built.generations().items() if not _is_partial(entry)}
     live = {key for pair, entry in whole.items() for key in object_keys(pair[0], entry)}
     return {key for key, etag in etags_of(store, deleted & live).items() if etag is None}
 

@@ -6,6 +6,7 @@ A publisher that cannot be sure that its lease still holds stops by itself, befo
 import os
 import secrets
 import socket
+from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from threading import RLock
 from typing import Final
@@ -20,7 +21,7 @@ from generator.publish.record import DamagedShardError, Published, Work
 from generator.publish.record_shards import StoredShards
 from generator.publish.stores import clock
 from generator.publish.stores.requests import put_until_answered, with_retries
-from generator.publish.stores.store import ConditionFailedError, If, Store, Stored, UnavailableError
+from generator.publish.stores.store import ConditionFailedError, If, Remembering, Store, Stored, UnavailableError
 from generator.tree.manifest import Manifest
 
 #: The store's clock has a resolution of one second.
@@ -36,10 +37,10 @@ class Lease:
     """The store's record as last read or written (`published`), the store's time then (`now`), and the hold on it."""
 
     def __init__(self, store: Store, duration: timedelta) -> None:
-        self._store = store
+        self._store = Remembering(store)
         self._owner = secrets.token_hex(16)
         self._duration = duration
-        self._shards = StoredShards(store, self._owner, self)
+        self._shards = StoredShards(self._store, self._owner, self)
         # Uploading threads confirm the lease, the main thread renews it.
         self._lock = RLock()
         self._etag: str | None = None
@@ -129,6 +130,11 @@ class Lease:
     def is_sharded(self) -> bool:
         """Whether the record has shards, some of which may be stale."""
         return self._shards.exist
+
+    @property
+    def unanswered(self) -> AbstractSet[str]:
+        """The keys of shards, and of the record, that were put or deleted without an answer."""
+        return self._store.unanswered
 
     def sweep_shards(self, *, is_thorough: bool) -> None:
         """Delete the shards that the record no longer names; if `is_thorough`, also those that no record ever named."""

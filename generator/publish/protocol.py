@@ -27,10 +27,11 @@ from generator.publish.apply import Applier, Tally
 from generator.publish.audit import audit, late, stray_details, unreached
 from generator.publish.content import Content
 from generator.publish.copies import Copies
+from generator.publish.late_requests import LateRequests
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Rules
-from generator.publish.record import Abandoned, Published
-from generator.publish.stores.store import Store
+from generator.publish.record import Published
+from generator.publish.stores.store import Remembering, Store
 from generator.tree import layouts, manifest
 from generator.tree.manifest import Retired
 
@@ -68,18 +69,19 @@ class Publisher:
         extras: Extras = _NO_EXTRAS,
         blocked: frozenset[str] = frozenset(),
     ) -> None:
-        self._store, self._lease, self._config = target.store, target.lease, target.config
+        self._store, self._lease, self._config = Remembering(target.store), target.lease, target.config
         self._extras = extras
         self._progress = progress
         self._doubts = NO_DOUBTS
         self._probed_at = ""
         #: The blocked list as last read.
         self._blocked = blocked
-        #: When the store was last searched for what late requests left.
-        self._searched_at = self._lease.now
+        self._late_requests = LateRequests(self._store, self._lease)
         #: Late requests may have put shards, also if it is too late for more of them by now.
         self._may_find_shards = bool(self._lease.published and self._lease.published.abandoned)
         self._planned_at = ""
+        #: The mutable objects that the plan at work puts or deletes.
+        self._touched: tuple[str, ...] = ()
         #: Generations of killed runs into which no first page led when this run began.
         self._unreached: frozenset[tuple[str, str]] = frozenset()
         self._has_intended = False
@@ -102,10 +104,10 @@ class Publisher:
 
     def plan(self) -> Plan:
         """Compare the content with the record, and with the store itself when verifying."""
-        if self._extras.is_verifying:
-            self._doubts = self._audit()
-        else:
-            self._doubt(self._late())
+        is_anything_late = any(entry.is_anything for entry in self._record().abandoned)
+        found = self._audit() if self._extras.is_verifying or is_anything_late else self._late()
+        self._late_requests.can_settle(found)
+        self._doubt(found)
         self._unreached = unreached(self._store, self._record(), self._lease.now)
         plan = self._plan()
         if plan.is_empty(self._record()):
@@ -166,6 +168,8 @@ class Publisher:
             self._notify()  # what failed came after the commit
             raise
         self._notify()
+        if not self.content.problems:  # which tell what is missing
+            self._late_requests.require_settled()
 
     def _notify(self) -> None:
         if self._is_news:
@@ -180,12 +184,14 @@ class Publisher:
     def _carry_out(self, plan: Plan) -> Plan:
         """Carry out the plan, or another if markets were blocked since it was made; returns which."""
         before = self._record()
+        strays = self._blocked_details(plan)
+        self._touched = (*plan.touched(), *sorted(strays.difference(plan.touched())))
         self._intend(plan, before)
         # Whoever blocks a market from now on finds the lease held, and waits.
         if blocked := self._blocked_since(plan):
             self.content = self.content.without(blocked)
             return self._carry_out(self._plan())
-        self._applier.withdraw(plan, self._blocked_details(plan))
+        self._applier.withdraw(plan, strays)
         self._sweep_leftovers(plan)
         self._applier.upload_generations(plan)
         put = self._applier.replace(plan)
@@ -199,7 +205,7 @@ class Publisher:
             swept = {step.pair for step in plan.leftovers}
             published = self._record()
             due = tuple(entry for entry in published.due if entry.pair not in swept)
-            self._lease.hold(published.model_copy(update={"due": due}), plan.touched())
+            self._lease.hold(published.model_copy(update={"due": due}), self._touched)
 
     def _intend(self, plan: Plan, before: Published) -> None:
         new = {step.list_name: step.entry for step in plan.generations}
@@ -210,16 +216,11 @@ class Publisher:
         intended = intended.model_copy(update={"retired": tuple(e for e in intended.retired if e not in moved)})
         due = tuple(entry for entry in (*before.due, *moved) if entry.pair not in uploading)
         probed_at = self._probed_at or before.probed_at
-        abandoned = self._abandoned(before)
-        update = {"built": intended, "due": due, "probed_at": probed_at, "abandoned": abandoned}
-        self._lease.hold(before.model_copy(update=update), plan.touched())
+        if not self._has_intended:
+            self._late_requests.take_over(before)
+        update = {"built": intended, "due": due, "probed_at": probed_at, "abandoned": self._late_requests.abandoned()}
+        self._lease.hold(before.model_copy(update=update), self._touched)
         self._has_intended = True
-
-    def _abandoned(self, before: Published) -> tuple[Abandoned, ...]:
-        """What publishers that were cut short may still put, including the one that is being taken over."""
-        known = tuple(entry for entry in before.abandoned if self._searched_at <= entry.until)
-        new = None if self._has_intended else before.abandoned_at(self._lease.now, is_sharded=self._lease.is_sharded)
-        return (*known, new) if new else known
 
     def _commit(self, plan: Plan, before: Published, put: Mapping[str, str]) -> None:
         published = self._record()
@@ -234,6 +235,7 @@ class Publisher:
                 "due": tuple(_as_due(step, self._lease.now) for step in plan.due),
                 "are_caches_stale": plan.purges or published.are_caches_stale,
                 "are_versions_kept": plan.purges,
+                "abandoned": self._late_requests.abandoned(),
             }
         )
         self._is_news |= plan.is_news
@@ -253,6 +255,8 @@ class Publisher:
             # Somebody altered objects, so the record may be wrong about others, too.
             self._doubts = self._audit()
         elif self._record().work and (doubts := self._late()) != NO_DOUBTS:
+            if not self._late_requests.can_settle(doubts):
+                return None
             self._doubt(doubts)
         else:
             return None
@@ -276,7 +280,7 @@ class Publisher:
         may_find_shards = plan.purges or self._may_find_shards or published.abandoned
         self._lease.sweep_shards(is_thorough=self._extras.is_verifying or bool(may_find_shards))
         self._store.flush()  # or what was deleted might come back after a power failure, unknown to the record
-        swept = published.model_copy(update={"due": ()})
+        swept = published.model_copy(update={"due": (), "abandoned": self._late_requests.abandoned()})
         copies = Copies(self._store, self._lease, self._config)
         try:
             if plan.purges:

@@ -5,12 +5,14 @@ left behind, the next one finds in the record.
 """
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
 from pydantic import Field
 
+from generator.api import keys
+from generator.api.contract import API_VERSION
 from generator.api.times import instant
 from generator.errors import StoreError
 from generator.tree import layouts, stored
@@ -23,6 +25,9 @@ FORMAT: Final = 1
 #: How long after the end of a publisher its last requests may take effect. Stores refuse signatures that are older than
 #: a quarter of an hour, and no proxy holds a request for longer than this.
 _IN_FLIGHT: Final = timedelta(hours=1)
+
+#: The most keys of requests without an answer that the record names, some 100 bytes each: those of one deletion.
+MOST_NAMED: Final = 1_000
 
 #: What to do about a record that cannot be parsed.
 _REMEDY: Final = (
@@ -56,16 +61,21 @@ class Work(StoredModel):
 
 
 class Abandoned(StoredModel):
-    """What a publisher that was cut short meant to do: its last requests may take effect `until` then (RFC 3339, UTC).
+    """What requests of an earlier publisher may still do: they may take effect `until` then (RFC 3339, UTC).
 
-    `touched` are mutable objects, `generations` those it may not have completed. `due` are those it may delete; their
-    chunks are only the ones that no other generation had.
+    Of one that was cut short, `touched` are the mutable objects that it meant to put or delete, `generations` those it
+    may not have completed. `due` are those it may delete; their chunks are only the ones that no other generation had.
+
+    Of one that ended well, `touched` and `immutable` are the objects of its requests that got no answer. If there are
+    more than the record can name, `is_anything`: then they are looked for in the whole store.
     """
 
     until: str
     touched: tuple[str, ...]
     generations: tuple[Retired, ...]
     due: tuple[Retired, ...] = Field(default=(), exclude_if=operator.not_)
+    immutable: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    is_anything: bool = Field(default=False, exclude_if=operator.not_)
 
 
 class Published(StoredModel):
@@ -75,7 +85,7 @@ class Published(StoredModel):
     store's ETags of the mutable objects. `due` are generations that are no longer retained and still to be deleted.
     After a withdrawal, `are_caches_stale` until a CDN was invalidated, by whichever run first knows one, and
     `are_versions_kept` until the old versions of objects were deleted. `probed_at` is when the store last proved that
-    it honours conditional puts. `abandoned` is what publishers that were cut short may still do. `stale_shards` are
+    it honours conditional puts. `abandoned` is what requests of earlier publishers may still do. `stale_shards` are
     those that the record no longer names and that are still to be deleted. `retirements` says, for each shard of
     retired generations, when these were retired; `built` has the retired generations that are in no shard.
     """
@@ -142,6 +152,22 @@ class Published(StoredModel):
             generations=tuple(begun),
             due=tuple(layouts.without_chunks(entry.list, entry, kept) for entry in self.due),
         )
+
+
+def unanswered(asked: Collection[str], now: str) -> Abandoned | None:
+    """What requests to these keys may still do that got no answer until `now`; None if there were none."""
+    if not asked:
+        return None
+    found = sorted(key for key in asked if key.startswith(f"{API_VERSION}/"))
+    named = found if len(found) <= MOST_NAMED else []
+    immutable = tuple(filter(keys.is_immutable, named))
+    return Abandoned(
+        until=instant(datetime.fromisoformat(now) + _IN_FLIGHT),
+        touched=tuple(key for key in named if not keys.is_immutable(key)),
+        generations=(),
+        immutable=immutable,
+        is_anything=len(named) < len(found),
+    )
 
 
 def decoded(content: bytes) -> Published:

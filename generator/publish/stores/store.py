@@ -4,7 +4,7 @@ A store makes each request once and never retries, so the caller knows what a fa
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -230,3 +230,31 @@ class SingleWriter(_Wrapper):
         if condition is not If.ALWAYS and self.head(key) != (None if condition is If.ABSENT else condition):
             raise ConditionFailedError(key)
         return self._store.put(key, body, If.ALWAYS)
+
+
+class Remembering(_Wrapper):
+    """Remembers in `unanswered` the keys of puts and deletions without an answer: these may still take effect."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.unanswered = set[str]()
+
+    def put(self, key: str, body: bytes, condition: Condition) -> str:
+        """Write an object."""
+        with self._remembering((key,)):
+            return self._store.put(key, body, condition)
+
+    def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:
+        """Delete objects."""
+        with self._remembering(keys):
+            self._store.delete(keys, before_each)
+
+    @contextmanager
+    def _remembering(self, keys: Sequence[str]) -> Iterator[None]:
+        try:
+            yield
+        except UnreachableError:  # nothing was sent
+            raise
+        except UnavailableError:
+            self.unanswered.update(keys)
+            raise

@@ -1,0 +1,53 @@
+"""Requests that may take effect late: those of earlier publishers, and those of this run that got no answer."""
+
+from generator.errors import StoreError
+from generator.publish import record
+from generator.publish.lease import Lease
+from generator.publish.plan import NO_DOUBTS, Doubts
+from generator.publish.record import Abandoned, Published
+from generator.publish.stores.store import Remembering
+from generator.wording import counted
+
+
+class LateRequests:
+    """What they may still do, for the record, and what they were found to have done, in the order of this run's plans.
+
+    The record was read with the `lease`, and the store is searched for their traces from then on.
+    """
+
+    def __init__(self, store: Remembering, lease: Lease) -> None:
+        self._store = store
+        self._lease = lease
+        self._searched_at = lease.now
+        self._inherited: tuple[Abandoned, ...] = ()
+        self._found = set[Doubts]()
+        self._unsettled = NO_DOUBTS
+
+    def take_over(self, before: Published) -> None:
+        """Add what the record says, and the publisher that it names, which was cut short."""
+        left = before.abandoned_at(self._lease.now, is_sharded=self._lease.is_sharded)
+        self._inherited = (*before.abandoned, left) if left else before.abandoned
+
+    def abandoned(self) -> tuple[Abandoned, ...]:
+        """What the record is to say; nothing is forgotten while something is missing."""
+        is_settled = self._unsettled == NO_DOUBTS
+        known = [entry for entry in self._inherited if self._searched_at <= entry.until or not is_settled]
+        own = record.unanswered(self._store.unanswered | self._lease.unanswered, self._lease.now)
+        return (*known, own) if own else (*known,)
+
+    def can_settle(self, doubts: Doubts) -> bool:
+        """Whether a plan may settle what was found; none can if an earlier one with the same doubts did not."""
+        if doubts in self._found:
+            self._unsettled = doubts
+            return False
+        self._found.add(doubts)
+        return True
+
+    def require_settled(self) -> None:
+        """Raise StoreError for what no plan could settle."""
+        if found := sorted(self._unsettled.missing | self._unsettled.keys):
+            more = f" (and {counted(len(found) - 1, 'object')} more)" if len(found) > 1 else ""
+            raise StoreError(
+                f"{self._store.name}: {found[0]}{more}: deleted or altered by a request that took effect late, which "
+                "this run cannot repair; run `public-markets rebuild`"
+            )

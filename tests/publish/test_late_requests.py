@@ -1,0 +1,168 @@
+"""A request without an answer is sent again; the first one may take effect later, also after the run ended well."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from generator.api import keys
+from generator.publish import record
+from tests.support.publishing import CLOSED, PREFIX, Site
+from tests.support.rows import market_id
+from tests.support.s3.behaviour import DROPPED, Fault
+from tests.support.s3.wire import Request
+
+#: A market that later pages of the list of open ones show, too.
+MARKET = 5
+DETAIL = keys.detail(market_id(MARKET))
+DENIED = Fault(403, "AccessDenied")
+#: More requests than any command here needs.
+MANY = 600
+
+
+@contextmanager
+def dropping(site: Site, is_chosen: Callable[[Request], bool]) -> Iterator[list[Request]]:
+    """Answer none of these requests the first time; yields those."""
+    dropped = list[Request]()
+
+    def before(request: Request) -> Fault | None:
+        if request.key_id is None or not is_chosen(request) or any(_name(request) == _name(found) for found in dropped):
+            return None
+        dropped.append(request)
+        return DROPPED
+
+    site.server.before = before
+    try:
+        yield dropped
+    finally:
+        site.server.before = None
+
+
+def _name(request: Request) -> tuple[str, str, bytes]:
+    return request.operation, request.key, request.body
+
+
+def is_deletion(request: Request) -> bool:
+    return request.operation == "DeleteObjects" and b"/v1/" in request.body
+
+
+def is_page(request: Request) -> bool:
+    key = request.key.removeprefix(PREFIX)
+    return request.operation == "PutObject" and keys.is_immutable(key) and "/lists/open/new/" in key
+
+
+def undo(site: Site) -> None:
+    site.done("takedown", "--undo", market_id(MARKET))
+    site.done("rebuild")
+
+
+def test_a_put_that_arrives_late_brings_no_withdrawn_market_back_for_good(site: Site) -> None:
+    site.edit(MARKET, question="Question 5?", volume=77.0)
+    with dropping(site, is_page) as dropped:
+        site.done("rebuild")
+    late = {request.key.removeprefix(PREFIX) for request in dropped}
+    assert late
+    assert {*site.record().abandoned[0].immutable} >= late
+    bodies = {key: body for key, body in site.objects().items() if key in late}
+    site.done("takedown", market_id(MARKET))
+    for key, body in bodies.items():
+        site.put(key, body)
+    assert site.traces(MARKET, output=False)
+    site.done("rebuild")
+    assert site.traces(MARKET) == []
+    site.check()
+
+
+def test_a_deletion_that_arrives_late_is_repaired_by_the_next_rebuild(site: Site) -> None:
+    before = site.objects().keys()
+    with dropping(site, is_deletion) as dropped:
+        site.done("takedown", market_id(MARKET))
+    gone = before - site.objects().keys()
+    assert len(dropped) > 1
+    undo(site)
+    late = gone & site.objects().keys()
+    assert DETAIL in late
+    assert any(map(keys.is_immutable, late))
+    for key in late:
+        site.remove(key)
+    site.done("rebuild")
+    site.check()
+
+
+def test_more_requests_without_an_answer_than_the_record_can_name_are_looked_for_everywhere(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "MOST_NAMED", 3)
+    with dropping(site, is_deletion):
+        site.done("takedown", market_id(MARKET))
+    (left,) = site.record().abandoned
+    assert left.is_anything
+    assert left.touched == left.immutable == ()
+    undo(site)
+    for key in [key for key in site.objects() if "/lists/open/new/" in key and keys.is_immutable(key)]:
+        site.remove(key)
+    site.remove(DETAIL)
+    site.done("rebuild")
+    site.check()
+
+
+def test_what_was_answered_is_not_remembered_and_what_was_not_is_forgotten_after_an_hour(site: Site) -> None:
+    site.edit(MARKET, volume=77.0)
+    site.done("rebuild")
+    assert site.record().abandoned == ()
+    site.edit(MARKET, volume=78.0)
+    with dropping(site, is_page):
+        site.done("rebuild")
+    assert site.record().abandoned
+    site.server.behaviour.clock_offset_s += 3_700
+    site.done("publish")
+    assert site.record().abandoned == ()
+    assert len(site.requests("publish")) <= 5
+
+
+def test_the_deletion_of_a_blocked_detail_is_announced_so_a_late_one_is_repaired(site: Site) -> None:
+    site.done("takedown", market_id(MARKET))
+    site.edit(2, volume=77.0)
+    is_dead = False
+
+    def before(request: Request) -> Fault | None:
+        nonlocal is_dead
+        is_dead = is_dead or is_deletion(request)
+        return DENIED if is_dead else None
+
+    site.server.before = before
+    assert site.run("rebuild").exit_code == 1
+    assert is_dead
+    site.server.before = None
+    site.server.behaviour.clock_offset_s += 600
+    undo(site)
+    site.remove(DETAIL)
+    site.done("rebuild")
+    assert DETAIL in site.objects()
+
+
+def test_a_takedown_that_cannot_put_again_what_a_late_deletion_removed_ends_and_says_so(site: Site) -> None:
+    with dropping(site, is_deletion):
+        site.done("takedown", market_id(MARKET))
+    undo(site)
+    named = site.record().abandoned[0].immutable
+    (lost, *_) = (key for key in named if "/lists/open/new/" in key and key in site.objects())
+    site.remove(lost)
+    site.forget_output()
+    asked = 0
+
+    def before(_: Request) -> Fault | None:
+        nonlocal asked
+        asked += 1
+        return DENIED if asked > MANY else None
+
+    site.server.before = before
+    result = site.run("takedown", market_id(CLOSED))
+    assert asked < MANY
+    assert result.exit_code == 1
+    assert f"{lost}: deleted or altered by a request that took effect late" in result.stderr
+    assert site.record().work is None, "the lease is released"
+    site.server.before = None
+    site.done("rebuild")
+    assert site.traces(CLOSED) == []
+    site.check()
