@@ -63,7 +63,7 @@ def origin_response_values(config: Config) -> dict[str, Any]:
         "page": _root(config) + keys.error(HTTPStatus.SERVICE_UNAVAILABLE),
         "of_category": keys.CATEGORY_SEPARATOR,
         "first": keys.FIRST,
-        "cors": responses.CORS,
+        "common": responses.COMMON,
         "page_gone": _answer(HTTPStatus.BAD_REQUEST, page_gone, config),
         "list_unknown": _answer(HTTPStatus.BAD_REQUEST, list_unknown, config),
         "not_found": _answer(HTTPStatus.NOT_FOUND, responses.error_bodies()[HTTPStatus.NOT_FOUND], config),
@@ -88,7 +88,7 @@ def origin_request_values(config: Config) -> dict[str, Any]:
         "invalid": contract.invalid().error,
         "first": keys.FIRST,
         "chunk_letter": chunks.LETTER,
-        "cors": responses.CORS,
+        "common": responses.COMMON,
         "sentences": {fault: sentences[fault] for fault in faults},
         "invalid_headers": responses.error_headers(bad, config),
         "unavailable_headers": responses.error_headers(unavailable, config),
@@ -101,7 +101,7 @@ def stack_values(config: Config, functions: Mapping[str, str]) -> dict[str, Any]
     bucket, prefix = _target(config)
     origin_response, origin_request = functions[ORIGIN_RESPONSE], functions.get(ORIGIN_REQUEST)
     limit, window = waf_limit(config.rate_limit.requests, responses.window_seconds(config))
-    too_many = responses.error_headers(HTTPStatus.TOO_MANY_REQUESTS, config) | responses.CORS
+    too_many = responses.error_headers(HTTPStatus.TOO_MANY_REQUESTS, config) | responses.COMMON
     del too_many["content-type"]  # WAF sets it from the type of the body
     return {
         "bucket": bucket,
@@ -110,7 +110,8 @@ def stack_values(config: Config, functions: Mapping[str, str]) -> dict[str, Any]
         "published": f"/{_in_policy(prefix)}*",
         "error_pages": dict(_error_pages(config)),
         "methods": responses.METHODS.split(", "),
-        "exposed": responses.CORS["access-control-expose-headers"].split(", "),
+        "exposed": responses.COMMON["access-control-expose-headers"].split(", "),
+        "tls_seconds": responses.TLS_SECONDS,
         "preflight_seconds": int(responses.PREFLIGHT["access-control-max-age"]),
         "function": functions[FUNCTION],
         "function_size": len(functions[FUNCTION].encode()),

@@ -43,6 +43,8 @@ _LARGEST_OBJECT: Final = "16m"
 _INSIDE_PORT: Final = 20127
 #: The inner server's header for the readers' Cache-Control; its own Cache-Control is for the cache.
 _INNER_CONTROL: Final = "X-Reader-Cache-Control"
+#: The header that keeps browsers from coming back without TLS.
+_TLS_ONLY: Final = "strict-transport-security"
 #: Seconds for which the cache may show an answer while it is fetched again.
 _STALE: Final = "stale-while-revalidate=1"
 #: The types of feeds and text, by extension; nginx adds the character set.
@@ -96,6 +98,7 @@ def script_values(config: Config) -> dict[str, Any]:
         "site": site(config.base_url),
         "markets_path": router.public_paths(config)[0],
         "inner_control": _INNER_CONTROL,
+        "tls_only": _TLS_ONLY if _is_secure(config) else "",
         "objects": OBJECTS,
         "always": keys.BUILD,
         "output": f"{output}/",
@@ -145,7 +148,8 @@ def _values(config: Config) -> dict[str, Any]:
         "largest": _LARGEST_OBJECT,
         "immutable": keys.immutable_control(config),
         "mutable": keys.MUTABLE,
-        "cors": responses.CORS,
+        "tls_seconds": responses.TLS_SECONDS if _is_secure(config) else 0,
+        "common": _common(config),
         "errors": dict(_errors(config)),
         "failures": _FAILURES,
         **_values_of_files(config),
@@ -189,9 +193,19 @@ def _errors(config: Config) -> Iterator[tuple[int, Mapping[str, Any]]]:
     for status, body in responses.error_bodies().items():
         if status == _OUTSIDE:
             continue  # the script's
-        headers = responses.error_headers(status, config) | responses.CORS
+        headers = responses.error_headers(status, config) | _common(config)
         del headers["content-type"]  # the same as nginx's default_type and charset
         yield status, {"headers": headers, "body": body}
+
+
+def _common(config: Config) -> dict[str, str]:
+    """The headers of every answer; nginx leaves out one whose variable is empty."""
+    own = {_TLS_ONLY: f"${site(config.base_url)}_tls"} if _is_secure(config) else {}
+    return responses.COMMON | own
+
+
+def _is_secure(config: Config) -> bool:
+    return urlsplit(config.base_url).scheme == "https"
 
 
 def _listen(config: Config) -> str:

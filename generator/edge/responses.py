@@ -7,12 +7,17 @@ from generator.api import contract, keys
 from generator.config.settings import Config
 
 METHODS: Final = "GET, HEAD, OPTIONS"
-#: The API is public and takes no credentials, so any page may read its answers and these headers of them. Programs in
-#: browsers that read parts of a file need the last three.
-CORS: Final = {
+#: Browsers take answers for what their type says, and never look for scripts in them.
+NO_SNIFFING: Final = {"x-content-type-options": "nosniff"}
+#: Of every answer. The API is public and takes no credentials, so any page may read its answers and these headers of
+#: them. Programs in browsers that read parts of a file need the last three.
+COMMON: Final = {
     "access-control-allow-origin": "*",
     "access-control-expose-headers": "ETag, Link, Retry-After, X-As-Of, Accept-Ranges, Content-Length, Content-Range",
+    **NO_SNIFFING,
 }
+#: Seconds for which a browser that has been here over TLS comes back over nothing else.
+TLS_SECONDS: Final = 31_536_000
 PREFLIGHT: Final = {
     "allow": METHODS,
     "access-control-allow-methods": METHODS,
@@ -25,7 +30,7 @@ _CACHED: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND)
 
 
 def error_headers(status: int, config: Config) -> dict[str, str]:
-    """The headers of an error, without CORS."""
+    """The headers of an error, without those of every answer."""
     headers = {"content-type": keys.CONTENT_TYPE, "cache-control": _BRIEFLY if status in _CACHED else "no-store"}
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["allow"] = METHODS

@@ -205,7 +205,7 @@ def _values(config: Config, *statuses: HTTPStatus) -> dict[str, Any]:
         "names_searches": False,
         "letters": layouts.LETTERS,
         "page_letter": pages.LETTER,
-        "cors": responses.CORS,
+        "common": responses.COMMON,
         "sentences": sentences,
         "invalid": contract.invalid().error,
         "invalid_headers": responses.error_headers(HTTPStatus.BAD_REQUEST, config),

@@ -94,7 +94,7 @@ def list_target(**parameters: object) -> str:
 
 
 def has_cors(answer: Answer) -> bool:
-    return all(answer.headers.get(name) == value for name, value in responses.CORS.items())
+    return all(answer.headers.get(name) == value for name, value in responses.COMMON.items())
 
 
 def error(answer: Answer) -> contract.ErrorResponse:

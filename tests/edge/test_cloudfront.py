@@ -127,7 +127,7 @@ def test_a_changed_rule_of_the_extended_function_turns_the_table_red(
         ("if (parts[2] !== FIRST) return PAGE_GONE;", ""),
         ("status === '404'", "status === '402'"),
         ("if (!READ_ONLY.includes(name)) ", ""),
-        ("add(response, CORS);", ""),
+        ("add(response, COMMON);", ""),
         ("add(response, answer.headers);", ""),
     ],
 )
@@ -222,7 +222,7 @@ def test_an_object_that_is_missing(config: Config, tmp_path: Path) -> None:
         assert (response["status"], response["body"]) == (str(status), body), case
         values = {name: value[0]["value"] for name, value in response["headers"].items()}
         assert values.pop("transfer-encoding") == "chunked"
-        assert values == responses.error_headers(status, config) | responses.CORS, case
+        assert values == responses.error_headers(status, config) | responses.COMMON, case
 
 
 def test_what_is_there_passes_without_the_buckets_own_headers(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_what_is_there_passes_without_the_buckets_own_headers(tmp_path: Path) ->
     assert (response["status"], response["statusDescription"]) == ("200", "OK")
     assert "body" not in response
     kept = {name.lower(): value for name, value in headers.items() if not name.startswith("x-amz-")}
-    assert {name: value[0]["value"] for name, value in response["headers"].items()} == kept | responses.CORS
+    assert {name: value[0]["value"] for name, value in response["headers"].items()} == kept | responses.COMMON
 
 
 def test_a_bucket_that_fails_or_refuses_is_unavailable(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_a_bucket_that_fails_or_refuses_is_unavailable(tmp_path: Path) -> None:
         assert (response["status"], response["body"]) == ("503", UNAVAILABLE), answer
         values = {name: value[0]["value"] for name, value in response["headers"].items()}
         del values["transfer-encoding"]
-        assert values == responses.error_headers(503, PLAIN) | responses.CORS, answer
+        assert values == responses.error_headers(503, PLAIN) | responses.COMMON, answer
 
 
 def test_the_page_of_a_failure_says_when_to_try_again(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_other_responses_of_the_bucket_pass(status: int, phrase: str, tmp_path: 
     headers = {"ETag": '"1"', "x-amz-delete-marker": "false", "Via": "1.1 x", "x-amz-id-2": "x"}
     response = origin_response(tmp_path, status, phrase, headers, uri=PAGE)
     assert (response["status"], response["statusDescription"], "body" in response) == (str(status), phrase, False)
-    assert response["headers"].keys() == {"etag", "via", *responses.CORS}
+    assert response["headers"].keys() == {"etag", "via", *responses.COMMON}
 
 
 def test_files_to_take_away_lie_under_the_names_that_readers_use(demo_output: Path, tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_every_case_of_the_table(variant: Variant, store: S3Server, outputs: Out
         ("return null;\n  if (parts[2] ===", "return null;\n  if (parts[3] ==="),
         ("answer(400,", "answer(404,"),
         ("'sha256'", "'sha1'"),
-        ("...CORS, ", ""),
+        ("...COMMON, ", ""),
         ("parseInt(parts[4], 10)", "parseInt(parts[4], 10) + 1"),
     ],
 )

@@ -63,7 +63,7 @@ def items(answer: Answer) -> list[bytes]:
 
 
 def is_unavailable(answer: Answer) -> bool:
-    wanted = responses.error_headers(503, SEARCHED) | responses.CORS
+    wanted = responses.error_headers(503, SEARCHED) | responses.COMMON
     body = responses.error_bodies()[503].encode()
     return (answer.status, answer.headers, answer.body) == (503, wanted, body)
 

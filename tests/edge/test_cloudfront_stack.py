@@ -169,7 +169,7 @@ def test_the_firewall_answers_as_the_contract_says() -> None:
     assert body == {"ContentType": "APPLICATION_JSON", "Content": responses.error_bodies()[429]}
     assert response["ResponseCode"] == 429
     headers = {header["Name"]: header["Value"] for header in response["ResponseHeaders"]}
-    assert headers == {"cache-control": "no-store", "retry-after": "120", **responses.CORS}
+    assert headers == {"cache-control": "no-store", "retry-after": "120", **responses.COMMON}
 
 
 def test_the_bucket_shows_the_distribution_what_is_published_and_nothing_else() -> None:
@@ -229,7 +229,11 @@ def test_headers_that_the_objects_lack() -> None:
     exposed = {"ETag", "Link", "Retry-After", "X-As-Of", "Accept-Ranges", "Content-Length", "Content-Range"}
     assert set(cors["AccessControlExposeHeaders"]["Items"]) == exposed
     assert cors["AccessControlAllowMethods"]["Items"] == ["GET", "HEAD", "OPTIONS"]
-    assert policy["SecurityHeadersConfig"] == {"ContentTypeOptions": {"Override": True}}
+    tls = {"AccessControlMaxAgeSec": 31_536_000, "IncludeSubdomains": False, "Override": True}
+    assert policy["SecurityHeadersConfig"] == {
+        "ContentTypeOptions": {"Override": True},
+        "StrictTransportSecurity": tls,
+    }
 
 
 def test_the_settings_name_the_bucket_and_the_domain() -> None:

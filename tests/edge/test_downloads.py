@@ -64,7 +64,7 @@ def edge(request: pytest.FixtureRequest) -> Iterator[Site]:
 
 def ask(edge: Site, key: str, method: str = "GET", **headers: str) -> Answer:
     answer = edge.client.send(method, f"/{key}", **headers)
-    assert responses.CORS.items() <= answer.headers.items()
+    assert responses.COMMON.items() <= answer.headers.items()
     return answer
 
 

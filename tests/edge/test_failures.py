@@ -54,7 +54,7 @@ def is_json(answer: Answer, status: int) -> bool:
     wanted = responses.error_headers(status, Config())
     return (
         answer.status == status
-        and wanted.items() | responses.CORS.items() <= answer.headers.items()
+        and wanted.items() | responses.COMMON.items() <= answer.headers.items()
         and answer.body == contract.encode(contract.FIXED_ERRORS[status])
     )
 

@@ -163,6 +163,23 @@ def test_the_api_answers_under_its_own_name_over_tls(sites: Sites) -> None:
         assert contract.ErrorResponse.model_validate_json(answer.body).error
 
 
+def test_every_answer_over_tls_keeps_browsers_from_coming_back_without(sites: Sites) -> None:
+    (steps,) = (sites.folder / "output" / "v1" / "dumps" / "markets").iterdir()
+    found = [
+        sites.get(target)
+        for target in (
+            *(MARKETS, f"{MARKETS}/{market_id(1)}", f"/{keys.LLMS}", f"/{keys.feed('new', 'atom')}", "/v1/"),
+            *(f"/v1/dumps/markets/{steps.name}", f"/v1/changes/{'0' * 32}.ndjson.gz"),
+            *(f"{MARKETS}?limit=0", "/x", f"/{'x' * 5_000}", f"/{'x' * 9_000}"),
+        )
+    ]
+    assert [answer.status for answer in found] == [200] * 6 + [404, 400, 404, 400, 400]
+    assert {answer.headers.get("strict-transport-security") for answer in found} == {"max-age=31536000"}
+    assert {answer.headers.get("x-content-type-options") for answer in found} == {"nosniff"}
+    assert sites.get("/x", SECOND).headers["strict-transport-security"]
+    assert "strict-transport-security" not in sites.get("/x", "other.example.com").headers
+
+
 def test_the_other_sites_are_left_alone(sites: Sites) -> None:
     other = sites.get(MARKETS, "other.example.com")
     assert (other.body, other.headers["x-operator"]) == (b"other site", "1")

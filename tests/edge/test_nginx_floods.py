@@ -98,6 +98,6 @@ def test_one_network_has_so_many_requests_in_progress_and_the_next_is_a_429() ->
             found = answer(response)
             assert (found.status, found.body) == (429, contract.encode(contract.FIXED_ERRORS[429]))
             assert found.headers["retry-after"] == "60"
-            assert responses.CORS.items() <= found.headers.items()
+            assert responses.COMMON.items() <= found.headers.items()
         assert ask(port, "127.0.0.2").status == 429
         assert ask(port, "127.0.0.3").status == 404

@@ -189,7 +189,7 @@ def test_no_damaged_object_becomes_a_page(edge: Site) -> None:
         assert answer.status == HTTPStatus.SERVICE_UNAVAILABLE, (number, answer)
         assert answer.headers["content-type"] == keys.CONTENT_TYPE
         assert answer.headers["cache-control"] == "no-store"
-        assert responses.CORS.items() <= answer.headers.items()
+        assert responses.COMMON.items() <= answer.headers.items()
         contract.ErrorResponse.model_validate_json(answer.body)
 
 
@@ -202,7 +202,7 @@ def test_a_page_has_the_headers_of_the_object_that_the_other_layout_has(
     place = cursors.mint("all/new", generations["all/new"], 30)
     for at, control in ((None, keys.MUTABLE), (place, keys.IMMUTABLE)):
         answer = edge.ask("all/new", 20, at)
-        assert responses.CORS.items() <= answer.headers.items()
+        assert responses.COMMON.items() <= answer.headers.items()
         assert (answer.headers["content-type"], answer.headers["cache-control"]) == (keys.CONTENT_TYPE, control)
 
 
@@ -218,7 +218,7 @@ def test_every_page_has_an_etag_of_its_own_by_which_it_is_not_sent_again(
             again = edge.ask("all/new", limit, at, If_None_Match=known)
             assert (again.status, again.body) == (HTTPStatus.NOT_MODIFIED, b"")
             assert again.headers.get("content-length", "") != "0", "that would say that the page is empty"
-            assert responses.CORS.items() <= again.headers.items()
+            assert responses.COMMON.items() <= again.headers.items()
             assert {again.headers[name] == first.headers[name] for name in ("etag", "cache-control")} == {True}
         for other in ('"other"', first.headers["etag"].replace("-", "+"), ""):
             assert edge.ask("all/new", limit, at, If_None_Match=other).body == first.body

@@ -201,13 +201,13 @@ def _named(parameter: str, variant: Variant) -> str:
 
 @cache
 def _headers(status: int) -> Mapping[str, str]:
-    return {**responses.error_headers(status, Config()), **responses.CORS}
+    return {**responses.error_headers(status, Config()), **responses.COMMON}
 
 
 def _page_headers(case: Case) -> Mapping[str, str]:
     """As of an object of the layout `pages`; names as the core writes them."""
     control = keys.MUTABLE if case.is_first else keys.IMMUTABLE
-    return {"content-type": keys.CONTENT_TYPE, "cache-control": control, **responses.CORS}
+    return {"content-type": keys.CONTENT_TYPE, "cache-control": control, **responses.COMMON}
 
 
 def faults(error: contract.ErrorResponse, variant: Variant = "core", *, can_search: bool = False) -> tuple[str, ...]:
@@ -267,8 +267,10 @@ def http_mismatch(case: Case, status: int, headers: Mapping[str, str], body: byt
     problem = f"{case.method} {case.target[:200]}: {status} {dict(headers)} {body[:300]!r}, not {case.status}"
     if status not in case.statuses:
         return problem
-    if any(headers.get(name) != value for name, value in responses.CORS.items()):
-        return f"{problem}: CORS"
+    if any(headers.get(name) != value for name, value in responses.COMMON.items()):
+        return f"{problem}: headers of every answer"
+    if headers.get("x-content-type-options") != "nosniff":
+        return f"{problem}: browsers may guess its type"
     if status == 204:
         return None if not body and headers.get("access-control-allow-methods") == responses.METHODS else problem
     if status == 200 and case.page is not None:

@@ -85,7 +85,7 @@ def near_borders(one: ItemList) -> list[int]:
 
 def refused(answer: Answer) -> tuple[str, ...]:
     assert answer.status == HTTPStatus.BAD_REQUEST, answer
-    assert responses.CORS.items() <= answer.headers.items()
+    assert responses.COMMON.items() <= answer.headers.items()
     return faults(contract.ErrorResponse.model_validate_json(answer.body))
 
 

@@ -106,7 +106,7 @@ class LocalEdge:
 
     def _error(self, status: HTTPStatus) -> Response:
         """The answer to a request that does not get as far as the router, or that fails."""
-        headers = responses.error_headers(status, self._config) | responses.CORS
+        headers = responses.error_headers(status, self._config) | responses.COMMON
         return _Response(responses.error_bodies()[status], status, headers)
 
     def _carry_out(self, decision: Decision, environ: "WSGIEnvironment") -> Response:
@@ -130,7 +130,7 @@ class LocalEdge:
                     "link": link,
                     "x-as-of": "" if keys.is_immutable(key) else as_of,
                 }
-                headers = {**keys.headers(key, self._immutable), **self._router.cors(), **own}
+                headers = {**keys.headers(key, self._immutable), **self._router.common(), **own}
                 return _from_object(body, etag, {name: value for name, value in headers.items() if value}, environ)
             decision = decision.get("otherwise") or self._router.missing(key)
         if decision.get("isMiss") and not as_of:
@@ -140,7 +140,7 @@ class LocalEdge:
 
     def _stream(self, path: Path, key: str, environ: "WSGIEnvironment") -> Response:
         """The response with a file of a download."""
-        headers = {**keys.headers(key, self._immutable), **self._router.cors(), "last-modified": self._modified(key)}
+        headers = {**keys.headers(key, self._immutable), **self._router.common(), "last-modified": self._modified(key)}
         try:
             return streaming.response(path, headers, environ)
         except UnsatisfiableError as error:
@@ -180,21 +180,22 @@ class LocalEdge:
     def _page(self, path: str) -> Response | None:
         """A page for people, or a file that it links to. No CORS headers: no other site needs to read it."""
         if path == "/":
-            return _Response(status=HTTPStatus.FOUND, headers={"location": PAGE_PATH})
+            return _Response(status=HTTPStatus.FOUND, headers={"location": PAGE_PATH, **responses.NO_SNIFFING})
         if not path.startswith(PAGE_PATH):
             return None
         name = path.removeprefix(PAGE_PATH) or files.INSPECTION
         content_type = _PAGE_TYPES.get(Path(name).suffix, "text/plain; charset=utf-8")
         if keys.is_download(name) and _KEY.fullmatch(name):
             # Too large to be read here.
-            return _Response(status=HTTPStatus.FOUND, headers={"location": f"{self._root}/{name}"})
+            headers = {"location": f"{self._root}/{name}", **responses.NO_SNIFFING}
+            return _Response(status=HTTPStatus.FOUND, headers=headers)
         if name not in files.PAGES:
             body, content_type = self._read(name) if _KEY.fullmatch(name) else None, keys.content_type(name)
         elif (self._output / name).is_file():
             body = (self._output / name).read_bytes()
         else:
             body = _links(self._markets, self._documents) if name == files.INSPECTION else None
-        headers = {"content-type": content_type, "cache-control": "no-store"}
+        headers = {"content-type": content_type, "cache-control": "no-store", **responses.NO_SNIFFING}
         return _Response(body, headers=headers) if body is not None else None
 
 
@@ -236,7 +237,7 @@ def _foreign_host() -> Response:
         error="the pages are not shown for this host; open them at http://127.0.0.1 and the port, "
         "or start serve with --host and the name you use"
     )
-    headers = {"content-type": keys.CONTENT_TYPE, "cache-control": "no-store"}
+    headers = {"content-type": keys.CONTENT_TYPE, "cache-control": "no-store", **responses.NO_SNIFFING}
     return _Response(contract.encode(body), HTTPStatus.MISDIRECTED_REQUEST, headers)
 
 

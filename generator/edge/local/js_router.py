@@ -70,9 +70,9 @@ class Router:
         """The Link header of the page that ends so; empty for the last page and what is no page."""
         return str(self._call("linkIn", decision, end))
 
-    def cors(self) -> Mapping[str, str]:
+    def common(self) -> Mapping[str, str]:
         """The headers to add to an object."""
-        return self._call("cors")
+        return self._call("common")
 
     def network_of(self, address: str) -> str:
         """What the requests of a reader's address are counted by."""

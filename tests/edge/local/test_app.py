@@ -91,7 +91,7 @@ def test_what_is_unchanged_is_not_sent_again(client: Client) -> None:
         for method in ("GET", "HEAD"):
             again = client.send(method, MARKETS, If_None_Match=known)
             assert (again.status, again.body) == (304, b""), known
-            kept = ("etag", "cache-control", "vary", *responses.CORS)
+            kept = ("etag", "cache-control", "vary", *responses.COMMON)
             assert {name: again.headers[name] for name in kept} == {name: first.headers[name] for name in kept}
     for unknown in ('"other"', "garbage", "," * 5000):
         assert client.send("GET", MARKETS, If_None_Match=unknown).body == first.body
@@ -133,7 +133,14 @@ def test_any_page_may_read_every_answer_of_the_api(client: Client, server: Serve
     ]
     assert [answer.status for answer in found] == [200, 304, 400, 404, 405, 204, 400]
     for answer in found:
-        assert responses.CORS.items() <= answer.headers.items(), answer
+        assert responses.COMMON.items() <= answer.headers.items(), answer
+
+
+def test_browsers_never_guess_the_type_of_a_page(client: Client) -> None:
+    found = [client.send("GET", path) for path in ("/", "/inspect/", "/inspect/v1/build.json", "/inspect/api.html")]
+    found += [client.send("GET", "/inspect/", Host="rebound.example.com")]
+    assert [answer.status for answer in found] == [302, 200, 200, 200, 421]
+    assert {answer.headers.get("x-content-type-options") for answer in found} == {"nosniff"}
 
 
 def test_a_body_is_no_reason_to_hang(client: Client) -> None:

@@ -65,7 +65,7 @@ class Local:
 
     def refusal(self, query: str) -> tuple[str, ...]:
         answer = self.ask(query)
-        wanted = responses.error_headers(400, Config()) | responses.CORS
+        wanted = responses.error_headers(400, Config()) | responses.COMMON
         assert (answer.status, answer.headers.items() >= wanted.items()) == (400, True), (query[:50], answer)
         assert self.errors() == []
         return tuple(detail["message"] for detail in json.loads(answer.body)["details"])
