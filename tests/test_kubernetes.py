@@ -9,7 +9,9 @@ import pytest
 import yaml
 from distributed.cli import dask_scheduler, dask_worker
 
+from generator.config import loader
 from generator.config.settings import variable
+from generator.source.address import shape
 from tests.support.builds import ROOT, all_commands
 from tests.support.pages import PAGES, PROGRAM
 
@@ -54,13 +56,17 @@ PODS: Final = {
 }
 
 
-def container(component: str) -> Manifest:
-    (found,) = PODS[component]["spec"]["containers"]
-    return dict(found)
+def containers(component: str) -> list[Manifest]:
+    """The containers of a component's pod, in the order in which they run."""
+    spec = PODS[component]["spec"]
+    return [*spec.get("initContainers", []), *spec["containers"]]
 
 
-def variables(component: str) -> dict[str, str]:
-    return {entry["name"]: entry["value"] for entry in container(component).get("env", [])}
+CONTAINERS: Final[dict[str, Manifest]] = {found["name"]: found for component in PODS for found in containers(component)}
+
+
+def variables(name: str) -> dict[str, str]:
+    return {entry["name"]: entry["value"] for entry in CONTAINERS[name].get("env", [])}
 
 
 # ── the schema ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -99,21 +105,21 @@ def test_a_misspelled_field_of_every_kind_is_found(name: str, path: str) -> None
 # ── the commands ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def parsed(component: str) -> dict[str, Any]:
-    """The options of the component's command. The program's own parser refuses those that it does not know."""
-    program, name, *words = container(component)["command"]
+def parsed(name: str) -> dict[str, Any]:
+    """The options of a container's command. The program's own parser refuses those that it does not know."""
+    program, name, *words = CONTAINERS[name]["command"]
     known: dict[str, Any] = (
         all_commands() if program == PROGRAM else {"scheduler": dask_scheduler.main, "worker": dask_worker.main}
     )
     return dict(known[name].make_context(name, words).params)
 
 
-def test_every_component_runs_a_command_that_exists_in_one_image() -> None:
-    assert {container(component)["image"] for component in PODS} == {"registry.example.com/public-markets:0.1"}
-    scheduler, worker, job = (parsed(component) for component in ("scheduler", "worker", "coordinator"))
+def test_every_container_runs_a_command_that_exists_in_one_image() -> None:
+    assert {found["image"] for found in CONTAINERS.values()} == {"registry.example.com/public-markets:0.1"}
+    scheduler, worker, build, publish = map(parsed, ("scheduler", "worker", "build", "publish"))
     assert (worker["nthreads"], worker["nanny"], worker["memory_limit"]) == (1, False, "1GiB")
-    assert container("worker")["resources"]["limits"]["memory"] == "1Gi"
-    assert job["overrides"] == ("output=/output/site",)
+    assert CONTAINERS["worker"]["resources"]["limits"]["memory"] == "1Gi"
+    assert build["overrides"] == publish["overrides"] == ("output=/output/site",)
     assert (scheduler["dashboard"], worker["dashboard"]) == (False, False)
 
 
@@ -121,11 +127,11 @@ def test_the_components_find_each_other() -> None:
     service = CLUSTER["Service public-markets-scheduler"]
     (port,) = service["spec"]["ports"]
     address = f"tls://{service['metadata']['name']}:{port['port']}"
-    assert {parsed("worker")["scheduler"], variables("coordinator")["PUBLIC_MARKETS_CLUSTER"]} == {address}
+    assert {parsed("worker")["scheduler"], variables("build")["PUBLIC_MARKETS_CLUSTER"]} == {address}
     ports = {
-        component: {entry["name"]: entry["containerPort"] for entry in container(component)["ports"]}
-        for component in PODS
-        if component != "coordinator"
+        name: {entry["name"]: entry["containerPort"] for entry in found["ports"]}
+        for name, found in CONTAINERS.items()
+        if "ports" in found
     }
     scheduler, worker = parsed("scheduler"), parsed("worker")
     assert ports["scheduler"] == {"tls": int(scheduler["port"]), "health": int(scheduler["dashboard_address"][1:])}
@@ -135,14 +141,15 @@ def test_the_components_find_each_other() -> None:
 
 
 def test_every_volume_is_mounted_and_every_file_named_is_in_one() -> None:
-    for template in PODS.values():
-        (only,) = template["spec"]["containers"]
-        mounts = {mount["name"]: mount["mountPath"] for mount in only["volumeMounts"]}
-        assert mounts.keys() == {volume["name"] for volume in template["spec"]["volumes"]}
-        files = [
-            value for value in [*only["command"], *(entry["value"] for entry in only["env"])] if value.startswith("/")
-        ]
-        assert all(any(file.startswith(f"{folder}/") for folder in mounts.values()) for file in files)
+    for component, template in PODS.items():
+        mounted = set[str]()
+        for only in containers(component):
+            mounts = {mount["name"]: mount["mountPath"] for mount in only["volumeMounts"]}
+            mounted |= mounts.keys()
+            words = [*only["command"], *(entry["value"] for entry in only["env"])]
+            files = [value for value in words if value.startswith("/")]
+            assert all(any(file.startswith(f"{folder}/") for folder in mounts.values()) for file in files)
+        assert mounted == {volume["name"] for volume in template["spec"]["volumes"]}
 
 
 def test_our_variables_are_settings() -> None:
@@ -152,8 +159,8 @@ def test_our_variables_are_settings() -> None:
 
 def test_the_dask_variables_are_settings_of_dask() -> None:
     """Dask ignores a variable that it does not know, and goes on without encryption."""
-    for component, role in {"scheduler": "scheduler", "worker": "worker", "coordinator": "client"}.items():
-        given = dask.config.collect_env({name: value for name, value in variables(component).items() if "DASK" in name})
+    for container, role in {"scheduler": "scheduler", "worker": "worker", "build": "client"}.items():
+        given = dask.config.collect_env({name: value for name, value in variables(container).items() if "DASK" in name})
         (comm,) = [value["comm"] for value in given.values()]
         assert comm["require_encryption"] is True
         assert comm["tls"] == {"ca_file": "/tls/ca.crt", role: {"cert": "/tls/tls.crt", "key": "/tls/tls.key"}}
@@ -174,7 +181,7 @@ def admitted(policy: str) -> dict[str, set[str]]:
     wanted = {expression["key"]: {*expression["values"]} for expression in source["podSelector"]["matchExpressions"]}
     labels = {component: template["metadata"]["labels"] for component, template in PODS.items()}
     (protected,) = [component for component, own in labels.items() if own == spec["podSelector"]["matchLabels"]]
-    assert [entry["port"] for entry in rule["ports"]] == [container(protected)["ports"][0]["containerPort"]]
+    assert [entry["port"] for entry in rule["ports"]] == [CONTAINERS[protected]["ports"][0]["containerPort"]]
     return {
         protected: {component for component, own in labels.items() if all(own[key] in wanted[key] for key in wanted)}
     }
@@ -185,26 +192,43 @@ def test_only_the_coordinator_and_workers_reach_the_scheduler() -> None:
     assert admitted("public-markets-worker") == {"worker": {"scheduler", "worker"}}
 
 
-def test_no_component_knows_a_secret_that_it_does_not_need() -> None:
-    given = {
-        component: [entry["secretRef"]["name"] for entry in container(component).get("envFrom", [])]
-        for component in PODS
+def secrets(component: str, container: Manifest) -> list[str]:
+    """The secrets that a container knows, by its variables and its volumes."""
+    mounted = {mount["name"] for mount in container["volumeMounts"]}
+    volumes = [volume for volume in PODS[component]["spec"]["volumes"] if volume["name"] in mounted]
+    given = [entry["secretRef"]["name"] for entry in container.get("envFrom", [])]
+    return given + [volume["secret"]["secretName"] for volume in volumes if "secret" in volume]
+
+
+def test_no_container_knows_a_secret_that_it_does_not_need() -> None:
+    known = {found["name"]: secrets(component, found) for component in PODS for found in containers(component)}
+    assert known == {
+        "scheduler": ["public-markets-scheduler-tls"],
+        "worker": ["public-markets-source", "public-markets-worker-tls"],
+        "build": ["public-markets-source", "public-markets-client-tls"],
+        "publish": ["public-markets"],
     }
-    assert given == {
-        "scheduler": [],
-        "worker": ["public-markets-source"],
-        "coordinator": ["public-markets-source", "public-markets"],
-    }
-    mounted = {
-        component: [
-            volume["secret"]["secretName"] for volume in PODS[component]["spec"]["volumes"] if "secret" in volume
-        ]
-        for component in PODS
-    }
-    assert mounted == {
-        component: [f"public-markets-{role}-tls"]
-        for component, role in {"scheduler": "scheduler", "worker": "worker", "coordinator": "client"}.items()
-    }
+
+
+def test_the_container_with_the_keys_of_the_store_runs_after_the_one_that_talks_to_the_cluster() -> None:
+    spec = PODS["coordinator"]["spec"]
+    assert [found["name"] for found in spec["initContainers"]] == ["build"]
+    assert [found["name"] for found in spec["containers"]] == ["publish"]
+    assert "shareProcessNamespace" not in spec
+    assert variables("publish").keys() == {variable("source.url")}
+    # What one writes for the other is the output folder, not its temporary files.
+    build, publish = ({mount["name"] for mount in found["volumeMounts"]} for found in containers("coordinator"))
+    assert build & publish == {"config", "output"}
+
+
+def test_the_publishing_container_takes_the_build_for_one_of_its_own_database() -> None:
+    here = variables("publish")[variable("source.url")]
+    secret = here.replace(":unused@", ":S3cret@")
+    assert secret != here
+    built, published = (
+        loader.load(ROOT / "config.yaml", environ={variable("source.url"): url}) for url in (secret, here)
+    )
+    assert shape(built) == shape(published)
 
 
 @pytest.mark.parametrize("component", ["scheduler", "worker", "coordinator"])
@@ -212,10 +236,11 @@ def test_every_pod_is_confined(component: str) -> None:
     spec = PODS[component]["spec"]
     assert spec["automountServiceAccountToken"] is False
     assert spec["securityContext"]["runAsNonRoot"] is True
-    assert container(component)["securityContext"] == {
-        "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}
-    }  # fmt: skip
-    assert container(component)["resources"]["limits"].keys() == {"memory"}
+    for found in containers(component):
+        assert found["securityContext"] == {
+            "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}
+        }  # fmt: skip
+        assert found["resources"]["limits"].keys() == {"memory"}
 
 
 def test_no_job_takes_the_variables_of_services_for_settings() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Final
 
-from generator.builder import part_rendering, worker_pool
+from generator.builder import part_rendering, remote_result, worker_pool
 from generator.builder.part_staging import PartWork, StagedPart
 from generator.builder.remote_part import RemotePart
 from generator.builder.worker_pool import QuitError
@@ -78,7 +78,8 @@ def remote(work: PartWork, reader: Reader, progress: Progress, address: str) -> 
         progress.describe(f"{len(parts)} ranges, {counted(threads, 'worker')}")
         tasks = ((part, work.task(part, is_remote=True)) for part in parts)
         calls = (((part, task), RemotePart.of(task, instant)) for part, task in tasks)
-        for (part, task), rendered in cluster.results(calls, size * _DETAIL_BYTES):
+        for (part, task), body in cluster.results(calls, size * _DETAIL_BYTES):
+            rendered = remote_result.parsed(body, work.survey.ids(part))
             yield work.stage(part, task, rendered, reader.reporting_to)
 
 

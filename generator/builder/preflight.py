@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from generator import filesystem
 from generator.api.contract import API_VERSION, PRICE_MAX, PRICE_MIN
@@ -16,7 +17,7 @@ from generator.builder.dry_build import DryBuild, DryBuilder, LastBuild
 from generator.builder.notices import Remark
 from generator.builder.remote_part import RemoteCheck, shared
 from generator.cluster import engine
-from generator.config import demo
+from generator.config import demo, networks
 from generator.config.settings import Config
 from generator.cost import prices
 from generator.downloads import parquet
@@ -66,6 +67,12 @@ class BuildCheck:
             yield warning(
                 "dumps.base_url: nothing purges copies of files there, so they would outlive a takedown; set "
                 "publish.purge_command"
+            )
+        if (address := self._config.cluster) and _is_plain(address):
+            yield warning(
+                f"cluster: {address} is without TLS: whoever reaches that scheduler, or the network between, can run "
+                "code on it and on the workers, and decides what is published; start it with TLS and write tls://…, "
+                "and keep the keys of the store away from `build` (see docs/cluster.md)"
             )
         if self._config.publish.bucket() and self._config.is_local:
             yield warning(
@@ -196,6 +203,12 @@ class BuildCheck:
     def _need(self) -> Need:
         measured = self.measured
         return disk_space.needed(measured.site, measured.change, self._config.layout) if measured else Need(0, 0)
+
+
+def _is_plain(address: str) -> bool:
+    """Whether the cluster is on another machine, and reached without TLS."""
+    url = urlsplit(address)
+    return url.scheme == "tcp" and not networks.is_here(url.hostname)
 
 
 def _public(published: int, hidden: int, bad: int) -> Finding:

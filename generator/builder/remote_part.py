@@ -3,8 +3,8 @@
 import os
 from dataclasses import dataclass, replace
 
-from generator.builder import part_rendering
-from generator.builder.part_rendering import RenderedPart, Task
+from generator.builder import part_rendering, remote_result
+from generator.builder.part_rendering import Task
 from generator.config import loader
 from generator.config.settings import Config, Source, variable
 from generator.errors import ConfigError
@@ -26,11 +26,11 @@ class RemotePart:
         """Make the call, with only those settings that shape what is read."""
         return cls(replace(task, config=shared(task.config)), instant)
 
-    def __call__(self) -> RenderedPart:
-        """Render it over a connection of its own, so that no worker holds a transaction open afterwards."""
+    def __call__(self) -> bytes:
+        """Render it over a connection of its own, so that no worker holds a transaction open afterwards; encode it."""
         config = _with_own_source(self.task.config)
         with open_reader(config, Quarantine(), self.instant) as reader:
-            return part_rendering.render(replace(self.task, config=config), reader.reporting_to)
+            return remote_result.encoded(part_rendering.render(replace(self.task, config=config), reader.reporting_to))
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class RemoteCheck:
     config: Config
     instant: str
 
-    def __call__(self) -> None:
-        """Open the database. Raises ConfigError or SourceError."""
+    def __call__(self) -> bytes:
+        """Open the database, and return nothing. Raises ConfigError or SourceError."""
         with open_reader(_with_own_source(self.config), Quarantine(), self.instant):
-            pass
+            return b""
 
 
 def shared(config: Config) -> Config:

@@ -6,21 +6,28 @@ If a worker dies, Dask runs its call on another one: up to three times, unless t
 import asyncio
 import logging
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from functools import partial
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from generator.cluster.worker import Failure
+from pydantic import ValidationError
+
+from generator.cluster import pickles
+from generator.cluster.worker import RESULT, Failure
 from generator.errors import ClusterError, ConfigError, PublicMarketsError
 from generator.program import this_program
 
 Key = TypeVar("Key")
-Result = TypeVar("Result")
+#: What a worker runs.
+Call: TypeAlias = Callable[[], bytes]
 
 #: The most bytes of results in flight: expected by, or waiting in, the scheduler and this process.
 WAITING_BYTES: Final = 64_000_000
+#: The most bytes that a worker may answer with.
+_LARGEST: Final = 1_000_000_000
 #: Calls in flight per thread of the workers, so that none waits for its next one.
 _AHEAD: Final = 3
 #: How often a call is tried whose failures are transient.
@@ -31,6 +38,10 @@ _POLL_S: Final = 5.0
 #: Silenced: our errors say the same in one sentence, without tracebacks.
 _LOGGERS: Final = ("distributed", "distributed.client", "tornado.application", "asyncio")
 _REMEDY: Final = "nothing was replaced; run again"
+#: The error with which Dask gives up a task.
+_GIVEN_UP: Final = "distributed.scheduler.KilledWorker"
+#: What Dask may decode for us: it would unpickle any other family, as it does by default.
+_PLAIN: Final = ("msgpack",)
 
 
 @contextmanager
@@ -44,22 +55,49 @@ def connected(address: str) -> Iterator["Cluster"]:
     except ModuleNotFoundError as error:
         raise ConfigError("cluster is set but Dask is not installed; pip install 'public-markets[dask]'") from error
     for name in _LOGGERS:
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    with pickles.refused() as refused:
+        try:
+            with _client(partial(Client, set_as_default=False, deserializers=_PLAIN), address) as client:
+                yield Cluster(client, address, refused)
+        except Exception as error:
+            if refused:
+                raise _of_pickle(address, refused[0]) from error
+            raise
+
+
+@contextmanager
+def _client(connect: Any, address: str) -> Iterator[Any]:
+    """A client of Dask's, which has no types. Raises ClusterError if there is no scheduler."""
+    client = _connection(connect, address)
     try:
-        connect: Any = Client  # has no types
+        yield client
+    finally:
+        with suppress(OSError, TimeoutError, RuntimeError):
+            client.close(timeout=_POLL_S)
+
+
+def _connection(connect: Any, address: str) -> Any:
+    try:
         asyncio.run(_probe(connect, address))
-        client = connect(address, set_as_default=False, name="public-markets")
+        return connect(address, name="public-markets")
     # TypeError: there is no certificate. RuntimeError: Dask's configuration forbids plain text.
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         reason = str(error) or "no answer"
         raise ClusterError(
             f"cluster: {address}: no Dask scheduler can be reached ({reason}); {_advice(address)}"
         ) from error
-    try:
-        yield Cluster(client, address)
-    finally:
-        with suppress(OSError, TimeoutError, RuntimeError):
-            client.close(timeout=_POLL_S)
+
+
+def _of_pickle(address: str, name: str) -> ClusterError:
+    """The error after a pickle that names this was refused: whatever failed afterwards failed because of that."""
+    if name == _GIVEN_UP:
+        told = f"one worker after the other died while it ran the same task; check their logs and memory; {_REMEDY}"
+        return ClusterError(f"cluster: {told}")
+    return ClusterError(
+        f"cluster: the scheduler {address} or a worker sent a pickle that names {name!a}; it was not loaded, as it may "
+        "run any code; nothing was replaced; find out who can reach the scheduler (see docs/cluster.md)"
+    )
 
 
 def _advice(address: str) -> str:
@@ -69,20 +107,20 @@ def _advice(address: str) -> str:
     return "start one there, or correct the setting; with TLS, its address begins with tls://"
 
 
-async def _probe(client: Any, address: str) -> None:
+async def _probe(connect: Any, address: str) -> None:
     """Connect once, with a timeout: to a server that is not a scheduler, a client would wait forever."""
     import dask  # noqa: PLC0415
 
     patience = dask.utils.parse_timedelta(dask.config.get("distributed.comm.timeouts.connect"))
 
-    async def connect() -> None:
-        probing = client(address, asynchronous=True, set_as_default=False, timeout=patience)
+    async def probe() -> None:
+        probing = connect(address, asynchronous=True, timeout=patience)
         try:
             await probing
         finally:
             await probing.close()  # not every failure does so
 
-    await asyncio.wait_for(connect(), patience + 1)
+    await asyncio.wait_for(probe(), patience + 1)
 
 
 def _entry() -> Callable[..., bytes]:
@@ -93,33 +131,38 @@ def _entry() -> Callable[..., bytes]:
 
     # Dask passes the worker under this name when it runs a function on all of them.
     def run(program: tuple[str, str], payload: bytes, dask_worker: Any = None) -> bytes:
+        import json  # noqa: PLC0415
+
         from distributed import get_worker  # noqa: PLC0415
 
         address = (dask_worker or get_worker()).address
         try:
             from generator.cluster import worker  # noqa: PLC0415
         except ImportError as error:
-            return f"worker {address} cannot import public-markets ({error})".encode()
+            missing = f"worker {address} cannot import public-markets ({error})"
+            remedy = "install it there with the extra `dask`; nothing was replaced; run again"
+            return json.dumps({"told": f"{missing}; {remedy}"}).encode()
         return worker.run(program, payload, address)
 
     return run
 
 
 @dataclass
-class _Running(Generic[Key, Result]):
+class _Running(Generic[Key]):
     """A call that was sent."""
 
     key: Key
-    call: Callable[[], Result]
+    call: Call
     attempt: int = 1
 
 
 class Cluster:
-    """A connected scheduler and its workers."""
+    """A connected scheduler and its workers. `refused` gets what pickles from there named."""
 
-    def __init__(self, client: Any, address: str) -> None:
+    def __init__(self, client: Any, address: str, refused: Sequence[str] = ()) -> None:
         self._client = client
         self._address = address
+        self._refused = refused
         self._require_workers()
         self._require_python()
 
@@ -144,27 +187,28 @@ class Cluster:
     def _gone(self) -> ClusterError:
         return ClusterError(f"cluster: the scheduler {self._address} went away; {_REMEDY}")
 
-    def everywhere(self, call: Callable[[], object]) -> dict[str, PublicMarketsError | None]:
+    def everywhere(self, call: Call) -> dict[str, PublicMarketsError | None]:
         """Run a call once on each worker; return its error, or None, by the worker's address. Raises ClusterError."""
         try:
-            found: dict[str, bytes] = self._client.run(_entry(), this_program()[:], _pickled(call))
+            found: dict[str, object] = self._client.run(_entry(), this_program()[:], _pickled(call))
         except Exception as error:
             raise ClusterError(f"cluster: {type(error).__name__}: {error}; check the workers' logs") from error
-        return {address: _error(_unpickled(body)) for address, body in found.items()}
+        answers = {address: _answer(body) for address, body in found.items()}
+        return {address: answer.error if isinstance(answer, Failure) else None for address, answer in answers.items()}
 
-    def results(
-        self, calls: Iterable[tuple[Key, Callable[[], Result]]], expected_bytes: int
-    ) -> Iterator[tuple[Key, Result]]:
+    def results(self, calls: Iterable[tuple[Key, Call]], expected_bytes: int) -> Iterator[tuple[Key, bytes]]:
         """Run calls, each with a key; yield keys and results in the order of completion.
 
         `expected_bytes` is the assumed size of a result until some have arrived. Raises the error of a call, or
         ClusterError.
         """
         executor = self._client.get_executor(pure=False)  # or equal calls would run once
-        flow = _Flow[Key, Result](executor, iter(calls), expected_bytes, _AHEAD * self.threads())
+        flow = _Flow[Key](executor, iter(calls), expected_bytes, _AHEAD * self.threads())
         try:
             while flow.fill():
                 done, _ = wait(flow.running, timeout=_POLL_S, return_when=FIRST_COMPLETED)
+                if self._refused:
+                    raise self._gone()
                 if not done:
                     self._require_workers()
                 for future in done:
@@ -173,7 +217,7 @@ class Cluster:
             for future in flow.running:
                 future.cancel()
 
-    def _body(self, future: "Future[bytes]") -> bytes:
+    def _body(self, future: "Future[object]") -> object:
         try:
             return future.result()
         except CancelledError as error:
@@ -211,28 +255,25 @@ def _python(versions: Any) -> str:
     return ".".join(str(versions["host"]["python"]).split(".")[:2])
 
 
-def _pickled(call: Callable[[], object]) -> bytes:
+def _pickled(call: Call) -> bytes:
     return pickle.dumps(call, pickle.HIGHEST_PROTOCOL)
 
 
-def _unpickled(body: bytes) -> Any:
-    """What a call returned, or a Failure."""
-    if not body.startswith(pickle.PROTO):  # see `_entry`
-        return Failure(ClusterError(f"{body.decode()}; install it there with the extra `dask`; {_REMEDY}"))
-    return pickle.loads(body)  # noqa: S301 - from our own workers
+def _answer(body: object) -> bytes | Failure:
+    """What a call returned, or why it did not. Raises ClusterError."""
+    if isinstance(body, bytes) and len(body) <= _LARGEST:
+        if body.startswith(RESULT):
+            return body[len(RESULT) :]
+        with suppress(ValidationError):
+            return Failure.model_validate_json(body)
+    raise ClusterError(f"cluster: a worker returned something else than its task does; {_REMEDY}")
 
 
-def _error(result: Any) -> PublicMarketsError | None:
-    return result.error if isinstance(result, Failure) else None
-
-
-class _Flow(Generic[Key, Result]):
+class _Flow(Generic[Key]):
     """Calls in flight: enough to keep the workers busy, and few enough that there is room for all their results."""
 
-    def __init__(
-        self, executor: Executor, calls: Iterator[tuple[Key, Callable[[], Result]]], expected_bytes: int, most: int
-    ) -> None:
-        self.running: dict[Future[bytes], _Running[Key, Result]] = {}
+    def __init__(self, executor: Executor, calls: Iterator[tuple[Key, Call]], expected_bytes: int, most: int) -> None:
+        self.running: dict[Future[object], _Running[Key]] = {}
         self._executor = executor
         self._calls = calls
         self._largest = max(1, expected_bytes)
@@ -251,19 +292,19 @@ class _Flow(Generic[Key, Result]):
     def _room(self) -> int:
         return min(self._most, max(1, WAITING_BYTES // self._largest))
 
-    def _send(self, running: _Running[Key, Result]) -> None:
-        future = self._executor.submit(self._entry, this_program()[:], _pickled(running.call))
+    def _send(self, running: _Running[Key]) -> None:
+        future: Future[object] = self._executor.submit(self._entry, this_program()[:], _pickled(running.call))
         self.running[future] = running
 
-    def take(self, future: "Future[bytes]", body: bytes) -> Iterator[tuple[Key, Result]]:
+    def take(self, future: "Future[object]", body: object) -> Iterator[tuple[Key, bytes]]:
         """Yield the result that has arrived; nothing if the call is tried again. Raises the call's error."""
         running = self.running.pop(future)
-        # Decays, because sizes change in the course of a build: one large result must not slow down all later ones.
-        self._largest = max(len(body), self._largest * 9 // 10, 1)
-        result = _unpickled(body)
-        if not isinstance(result, Failure):
-            yield running.key, result
-        elif result.may_pass and running.attempt < ATTEMPTS:
+        answer = _answer(body)
+        if not isinstance(answer, Failure):
+            # Decays, because sizes change in the course of a build: one large result must not slow down all later ones.
+            self._largest = max(len(answer), self._largest * 9 // 10, 1)
+            yield running.key, answer
+        elif answer.may_pass and running.attempt < ATTEMPTS:
             self._send(_Running(running.key, running.call, running.attempt + 1))
         else:
-            raise result.error
+            raise answer.error

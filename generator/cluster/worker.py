@@ -1,55 +1,64 @@
-"""What a worker of the cluster runs, in a process that the operator started.
+"""What a worker of the cluster runs, in a process that the operator started, and the form of its answers.
 
-Results and errors are both returned as bytes that we pickled. Dask would log a raised error with its arguments, and
-send it through the scheduler with its whole chain of causes, which may quote the address of the database.
+An answer is the bytes that the call returned, or a Failure as JSON. The coordinator, which may hold keys that workers
+do not have, unpickles neither. Dask would log a raised error with its arguments, and send it through the scheduler with
+its whole chain of causes, which may quote the address of the database.
 """
 
 import gc
 import pickle
 import traceback
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from generator import garbage
 from generator.errors import ClusterError, PublicMarketsError, SourceError
 from generator.program import Program, this_program
 
+#: Begins an answer that is a result; JSON never begins with it.
+RESULT: Final = b"\0"
 _INSTALL: Final = "install the same version of this program, with the same Python, on every worker"
 
 
-@dataclass(frozen=True)
-class Failure:
-    """Why a call has no result. `may_pass`: another attempt may succeed."""
+class Failure(BaseModel):
+    """Why a call has no result. `may_pass`: another attempt may succeed; `is_source`: it is about the database."""
 
-    error: PublicMarketsError
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    told: Annotated[str, Field(max_length=10_000)]
+    is_source: bool = False
     may_pass: bool = False
+
+    @property
+    def error(self) -> PublicMarketsError:
+        """What to raise. The text is from elsewhere, so nothing in it can control a terminal."""
+        told = "".join(letter if letter.isprintable() else " " for letter in self.told)
+        return SourceError(told) if self.is_source else ClusterError(told)
 
 
 def run(program: tuple[str, str], payload: bytes, worker: str) -> bytes:
-    """Run the pickled call for a coordinator that runs `program`; return its pickled result, or a Failure.
+    """Run the pickled call for a coordinator that runs `program`; return the answer. `worker` is the worker's address.
 
-    `worker` is the address of this worker. Raises nothing.
+    Raises nothing.
     """
+    if program != this_program():
+        runs = f"worker {worker} runs {this_program()}, but the coordinator runs {Program(*program)}"
+        return Failure(told=f"{runs}; {_INSTALL}").model_dump_json().encode()
     try:
-        return pickle.dumps(_result(program, payload, worker), pickle.HIGHEST_PROTOCOL)
+        call = pickle.loads(payload)  # noqa: S301 - a worker runs what its scheduler sends: see docs/cluster.md
+        _settle()
+        return RESULT + bytes(call())
     except SourceError as error:
-        return pickle.dumps(Failure(SourceError(f"worker {worker}: {error}"), error.may_pass))
+        failure = Failure(told=f"worker {worker}: {error}"[:10_000], is_source=True, may_pass=error.may_pass)
     except PublicMarketsError as error:
-        return pickle.dumps(Failure(ClusterError(f"worker {worker}: {error}")))
+        failure = Failure(told=f"worker {worker}: {error}"[:10_000])
     except BaseException as error:  # noqa: BLE001 - SystemExit would end this worker, then the next one
         traceback.print_exc()  # into the worker's own log: the text may be private
-        told = f"worker {worker}: {type(error).__name__}; this is a bug: please report it with the worker's log"
-        return pickle.dumps(Failure(ClusterError(told)))
-
-
-def _result(program: tuple[str, str], payload: bytes, worker: str) -> Any:
-    if program != this_program():
-        programs = f"worker {worker} runs {this_program()}, but the coordinator runs {Program(*program)}"
-        return Failure(ClusterError(f"{programs}; {_INSTALL}"))
-    call = pickle.loads(payload)  # noqa: S301 - a worker runs what its scheduler sends: see docs/cluster.md
-    _settle()
-    return call()
+        bug = "this is a bug: please report it with the worker's log"
+        failure = Failure(told=f"worker {worker}: {type(error).__name__}; {bug}")
+    return failure.model_dump_json().encode()
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Networks of proxies, as text in CIDR notation. Pure."""
+"""Hosts, and networks of proxies as text in CIDR notation. Pure."""
 
 import ipaddress
 from typing import Final, TypeAlias
@@ -10,6 +10,16 @@ _SHORTEST: Final = {4: 8, 6: 7}
 _EXAMPLES: Final = "write addresses or networks, such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32"
 #: IPv4 addresses in the form of IPv6.
 _MAPPED: Final = ipaddress.IPv6Network("::ffff:0:0/96")
+
+
+def is_here(host: str | None) -> bool:
+    """Whether a host is this machine itself: no host at all, the folder of a socket, or a loopback address."""
+    if not host or host.startswith("/") or host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 def checked(texts: list[str]) -> list[str]:

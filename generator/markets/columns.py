@@ -7,7 +7,7 @@ from typing import Any, Final
 from generator.markets.catalog import ONE, Market
 
 #: The fields that pass. Only the process that made a market needs its fingerprint.
-_NAMES: Final = tuple(name for name in Market._fields if name != "fingerprint")
+NAMES: Final = tuple(name for name in Market._fields if name != "fingerprint")
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Columns:
     def of(cls, markets: Sequence[Market]) -> "Columns":
         """These markets by column."""
         columns = zip(Market._fields, zip(*markets, strict=True), strict=False)
-        return cls([values for name, values in columns if name in _NAMES])
+        return cls([values for name, values in columns if name in NAMES])
 
     def markets(self, one: dict[str, str]) -> list[Market]:
         """The markets, sharing equal words and categories with all others through `one`, which it fills.
@@ -29,7 +29,7 @@ class Columns:
         """
         if not self.values:
             return []
-        found: dict[str, Iterable[Any]] = dict(zip(_NAMES, self.values, strict=True))
+        found: dict[str, Iterable[Any]] = dict(zip(NAMES, self.values, strict=True))
         found["fingerprint"] = [None] * len(self.values[0])
         for name in ("status", "resolution"):
             found[name] = map(ONE.__getitem__, found[name])

@@ -49,6 +49,14 @@ class Rejection:
     title: str = ""
 
 
+class Plain(NamedTuple):
+    """A quarantine as plain data, which can pass between machines: rejections, rows by relation, and rows by fault."""
+
+    rows: list[tuple[Rejection, int]]
+    totals: dict[str, int]
+    faults: list[tuple[_Kind, int, Example]]
+
+
 def _rank(row: Rejection) -> tuple[bool, str, str, str, str]:
     return row.relation != "markets", row.relation, row.key, row.reason, row.title
 
@@ -79,6 +87,21 @@ class Quarantine:
             self._name(rejection, count)
         self._totals.update(other._totals)  # noqa: SLF001 - of the same class
         self._faults.merge(other._faults)  # noqa: SLF001
+
+    def plain(self) -> Plain:
+        """Everything that `of` needs to make an equal quarantine."""
+        return Plain([*self], dict(self._totals), [(found.head, found.rows, found.example) for found in self._faults])
+
+    @classmethod
+    def of(cls, plain: Plain) -> "Quarantine":
+        """The quarantine with this content."""
+        made = cls()
+        for rejection, rows in plain.rows:
+            made._name(rejection, rows)
+        made._totals.update(plain.totals)
+        for kind, rows, example in plain.faults:
+            made._faults.add(kind, example, rows)
+        return made
 
     def _name(self, rejection: Rejection, rows: int) -> None:
         self._rows[rejection] += rows

@@ -93,3 +93,20 @@ def test_check_warns_of_copies_of_files_that_nothing_purges(tmp_path: Path) -> N
     ):
         found = BuildCheck(make_config(tmp_path, **settings), AS_OF, Silent()).settings()
         assert any(finding.text.startswith("dumps.base_url: ") for finding in found) == is_warned
+
+
+@pytest.mark.parametrize(
+    ("address", "is_warned"),
+    [
+        ("tcp://10.0.0.7:8786", True),
+        ("tcp://scheduler:8786", True),
+        ("tcp://[2001:db8::7]:8786", True),
+        ("tcp://127.0.0.1:8786", False),
+        ("tcp://localhost:8786", False),
+        ("tcp://[::1]:8786", False),
+        ("tls://scheduler:8786", False),
+    ],
+)
+def test_check_warns_of_a_cluster_elsewhere_without_tls(tmp_path: Path, address: str, *, is_warned: bool) -> None:
+    found = [str(finding) for finding in BuildCheck(make_config(tmp_path, cluster=address), AS_OF, Silent()).settings()]
+    assert [f"warning: cluster: {address} is without TLS" in finding for finding in found] == [True] * is_warned
