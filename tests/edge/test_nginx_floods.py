@@ -3,41 +3,19 @@
 import http.client
 import select
 import socket
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from typing import Final
 
 from generator.api import contract, keys
-from generator.edge import deployment, responses
 from generator.edge import nginx as nginx_values
-from tests.support.builds import make_config
-from tests.support.edges import change_rule
-from tests.support.lists import write
+from generator.edge import responses
+from tests.support.empty_nginx import ask, empty_nginx, received
 from tests.support.rows import market_id
-from tests.support.servers import Answer, folder_for_anybody, free_port, nginx
 from tests.support.waiting import PATIENCE_S
 
 #: Requests in progress that one network may have.
 MOST: Final = nginx_values.CONNECTIONS
-
-
-@contextmanager
-def flooded(store: int, *changes: tuple[str, str]) -> Iterator[int]:
-    """An nginx with one worker, in front of a bucket on the port `store`. Yields its port."""
-    with folder_for_anybody() as folder:
-        port = free_port()
-        config = make_config(
-            folder,
-            base_url=f"http://127.0.0.1:{port}",
-            publish__target="s3://store",
-            publish__endpoint_url=f"http://127.0.0.1:{store}",
-        )
-        for file in deployment.render(config):
-            write(config.output / file.name, file.text.encode())
-        for rule, changed in (("worker_processes auto;", "worker_processes 1;"), *changes):
-            change_rule(config.output / "edge" / "nginx" / "bucket.conf", rule, changed)
-        with nginx(config.output, port, "bucket.conf"):
-            yield port
+ONE_WORKER: Final = "worker_processes auto;", "worker_processes 1;"
 
 
 def opened(stack: ExitStack, port: int, peer: str, sent: str) -> socket.socket:
@@ -45,19 +23,6 @@ def opened(stack: ExitStack, port: int, peer: str, sent: str) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", port), PATIENCE_S, source_address=(peer, 0))
     stack.enter_context(closing(connection)).sendall(sent.encode())
     return connection
-
-
-def ask(port: int, peer: str) -> Answer:
-    """The answer to a request for which nothing is read."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S, source_address=(peer, 0))
-    with closing(connection):
-        connection.request("GET", "/x")
-        return answer(connection.getresponse())
-
-
-def answer(response: http.client.HTTPResponse) -> Answer:
-    headers = {name.lower(): value for name, value in response.getheaders()}
-    return Answer(response.status, headers, response.read())
 
 
 def is_ended(connection: socket.socket) -> bool:
@@ -70,9 +35,9 @@ def is_ended(connection: socket.socket) -> bool:
 
 def test_half_sent_requests_of_one_address_leave_room_for_others_and_end_soon() -> None:
     soon = "client_header_timeout 10s;", "client_header_timeout 2s;"
-    with flooded(9, soon) as port, ExitStack() as stack:
+    with empty_nginx("bucket.conf", ONE_WORKER, soon) as port, ExitStack() as stack:
         half = [opened(stack, port, "127.0.0.2", "GET /x HTTP/1.1\r\nHost: x\r\n") for _ in range(1_100)]
-        assert ask(port, "127.0.0.3").status == 404
+        assert ask(port, peer="127.0.0.3").status == 404
         assert all(is_ended(connection) for connection in half)
 
 
@@ -80,7 +45,7 @@ def test_one_network_has_so_many_requests_in_progress_and_the_next_is_a_429() ->
     # What an operator may have for all sites, and the inner server must not inherit.
     strict = "http {", "http {\nlimit_conn_zone $server_name zone=operator:1m;\nlimit_conn operator 1;"
     with socket.create_server(("127.0.0.1", 0), backlog=1_024) as store, ExitStack() as stack:
-        port = stack.enter_context(flooded(store.getsockname()[1], strict))
+        port = stack.enter_context(empty_nginx("bucket.conf", ONE_WORKER, strict, store=store.getsockname()[1]))
         waiting = [
             opened(stack, port, "127.0.0.2", f"GET /{keys.MARKETS}/{market_id(number)} HTTP/1.1\r\nHost: x\r\n\r\n")
             for number in range(MOST + 5)
@@ -95,9 +60,9 @@ def test_one_network_has_so_many_requests_in_progress_and_the_next_is_a_429() ->
         for connection in refused:
             response = http.client.HTTPResponse(connection)
             response.begin()
-            found = answer(response)
+            found = received(response)
             assert (found.status, found.body) == (429, contract.encode(contract.FIXED_ERRORS[429]))
             assert found.headers["retry-after"] == "60"
             assert responses.COMMON.items() <= found.headers.items()
-        assert ask(port, "127.0.0.2").status == 429
-        assert ask(port, "127.0.0.3").status == 404
+        assert ask(port, peer="127.0.0.2").status == 429
+        assert ask(port, peer="127.0.0.3").status == 404

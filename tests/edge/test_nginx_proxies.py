@@ -1,18 +1,12 @@
 """nginx behind proxies: whose requests the rate limit counts."""
 
-import http.client
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import Final
 
 import pytest
 
-from generator.edge import deployment
-from tests.support.builds import make_config
-from tests.support.edges import change_rule
-from tests.support.lists import write
-from tests.support.servers import folder_for_anybody, free_port, nginx
-from tests.support.waiting import PATIENCE_S
+from tests.support.empty_nginx import ask, empty_nginx
 
 #: Of a limit of two requests, nginx grants one more.
 GRANTED: Final = ["404"] * 3
@@ -26,35 +20,16 @@ RULES: Final = ('set_real_ip_from "127.0.0.1/32";', "real_ip_header X-Forwarded-
 
 @contextmanager
 def limited(trusted: str, name: str = "nginx.conf", without: str = "") -> Iterator[int]:
-    """An nginx that grants two requests; no objects are needed to answer with 404. Yields its port."""
-    with folder_for_anybody() as folder:
-        port = free_port()
-        config = make_config(
-            folder,
-            base_url=f"http://127.0.0.1:{port}",
-            rate_limit__requests=2,
-            rate_limit__trusted_proxies=trusted,
-            publish__target="s3://store",
-            publish__endpoint_url="http://127.0.0.1:9",
-        )
-        for file in deployment.render(config):
-            write(config.output / file.name, file.text.encode())
-        if without:
-            change_rule(config.output / "edge" / "nginx" / name, without, "")
-        with nginx(config.output, port, name):
-            yield port
+    """An nginx that grants two requests. Yields its port."""
+    changes = [(without, "")] if without else []
+    settings = {"rate_limit__requests": 2, "rate_limit__trusted_proxies": trusted}
+    with empty_nginx(name, *changes, **settings) as port:
+        yield port
 
 
 def statuses(port: int, forwarded: str, *, peer: str = "127.0.0.1", count: int = 4) -> list[str]:
     """The answers to a few requests that come from `peer`."""
-    found = []
-    for _ in range(count):
-        with closing(
-            http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S, source_address=(peer, 0))
-        ) as connection:
-            connection.request("GET", "/x", headers={"X-Forwarded-For": forwarded} if forwarded else {})
-            found.append(str(connection.getresponse().status))
-    return found
+    return [str(ask(port, peer=peer, forwarded=forwarded).status) for _ in range(count)]
 
 
 @pytest.mark.parametrize("name", ["nginx.conf", "bucket.conf"])

@@ -29,6 +29,8 @@ EXTENDED: Final[Mapping[str, str]] = {"variant": "extended", "categories": "poli
 VARIANTS: Final[Mapping[Variant, Mapping[str, str]]] = {"core": {}, "extended": EXTENDED}
 
 CHUNKED: Final = {"layout": "chunks"}
+#: Settings of a site that refuses no reader for the number of requests.
+NO_LIMITS: Final[Mapping[str, int]] = {"rate_limit__requests": 1_000_000, "rate_limit__searches": 1_000_000}
 #: The three combinations besides the core variant in the layout `pages`, by name.
 OTHER_BUILDS: Final[Mapping[str, Mapping[str, str]]] = {
     "core-chunks": CHUNKED,
