@@ -174,7 +174,7 @@ def test_every_default_in_prose_is_that_of_the_setting() -> None:
     assert {key for key, _ in found} >= {
         "cursor.lifetime", "detail.history_points", "detail.recent_fills", "guards.max_invalid",
         "guards.max_monthly_cost", "guards.max_shrink", "publish.cache_fill", "publish.lease", "rate_limit.requests",
-        "rate_limit.window", "schedule", "snapshot.size",
+        "rate_limit.searches", "rate_limit.window", "schedule", "snapshot.size",
     }  # fmt: skip
     assert {(key, figure) for key, figure in found if figure not in spellings(figures[key])} == set()
 

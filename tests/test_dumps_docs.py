@@ -16,7 +16,7 @@ import pytest
 
 from generator.api import keys
 from generator.config.settings import Config
-from tests.support.builds import AS_OF, CHUNKED, ROOT, build_now, make_config
+from tests.support.builds import AS_OF, CHUNKED, NO_LIMITS, ROOT, build_now, make_config
 from tests.support.pages import PAGES
 from tests.support.programs import require
 from tests.support.servers import folder_for_anybody, free_port, mortal, nginx
@@ -37,7 +37,7 @@ def settings(demo_folder: Path) -> Iterator[Config]:
     with folder_for_anybody() as folder:
         (folder / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
         port = free_port()
-        unlimited = {"rate_limit__requests": 1_000_000}
+        unlimited = NO_LIMITS
         made = make_config(
             folder, base_url=f"http://127.0.0.1:{port}", dumps__parquet=True, publish__target="", **CHUNKED, **unlimited
         )

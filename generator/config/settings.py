@@ -126,9 +126,10 @@ class Cursor(Section):
 
 
 class RateLimit(Section):
-    """The edge's rate limit per client address."""
+    """The edge's rate limit per client: an IPv4 address, or a /64 of IPv6."""
 
     requests: int = Field(300, ge=1, description="Requests per window.")
+    searches: int = Field(30, ge=1, description="How many of these may be searches, requests with `q`.")
     window: Duration = Field(timedelta(seconds=60), ge=timedelta(seconds=1), description="Length of the window.")
     trusted_proxies: Networks = Field(
         [], description="Proxies trusted to add the reader's address to X-Forwarded-For: addresses or networks."

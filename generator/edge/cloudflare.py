@@ -1,8 +1,8 @@
-"""Values of the Cloudflare templates: bucket, domain, the rate limit in the binding's terms. Pure."""
+"""Values of the Cloudflare templates: bucket, domain, the rate limits in the binding's terms. Pure."""
 
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -29,7 +29,7 @@ _PERIODS: Final = (10, 60)
 
 def worker_values(config: Config, router: Mapping[str, Any]) -> dict[str, Any]:
     """Values of the Worker; `router` are those of the router core."""
-    _, period = limit(config)
+    period = _period(config)
     too_many = responses.error_headers(HTTPStatus.TOO_MANY_REQUESTS, config) | {"retry-after": str(period)}
     return {
         **router,
@@ -47,26 +47,40 @@ def worker_values(config: Config, router: Mapping[str, Any]) -> dict[str, Any]:
 
 def wrangler_values(config: Config) -> dict[str, Any]:
     """Values of wrangler's configuration."""
-    requests, period = limit(config)
     host, path = _domain(config.base_url)
     return {
         "name": _name(host),
         "worker": WORKER,
         "bucket": _target(config)[0],
         "route": _route(host, path),
-        "namespace": str(1 + zlib.crc32(config.base_url.encode()) % _NAMESPACES),
-        "requests": config.rate_limit.requests,
+        "limits": [*_limits(config)],
         "window": responses.window_seconds(config),
-        "limit": requests,
-        "period": period,
+        "period": _period(config),
     }
 
 
-def limit(config: Config) -> tuple[int, int]:
-    """Limit and period of the same rate for the binding: its next longer period, or its longest."""
+def _limits(config: Config) -> Iterator[Mapping[str, Any]]:
+    """A rate limit binding for requests and, where there is search, one for searches."""
+    yield _limit("requests", "RATE_LIMITER", config.rate_limit.requests, config)
+    if config.can_search:
+        yield _limit("searches", "SEARCH_LIMITER", config.rate_limit.searches, config)
+
+
+def _limit(name: str, binding: str, count: int, config: Config) -> Mapping[str, Any]:
+    """The same rate in the binding's period."""
     seconds = responses.window_seconds(config)
-    period = next((period for period in _PERIODS if period >= seconds), _PERIODS[-1])
-    return max(-(-config.rate_limit.requests * period // seconds), 1), period
+    return {
+        "name": name,
+        "binding": binding,
+        "namespace": str(1 + zlib.crc32(f"{config.base_url}#{name}".encode()) % _NAMESPACES),
+        "count": count,
+        "granted": max(-(-count * _period(config) // seconds), 1),
+    }
+
+
+def _period(config: Config) -> int:
+    """The binding's next period that is as long as the window, or its longest."""
+    return next((period for period in _PERIODS if period >= responses.window_seconds(config)), _PERIODS[-1])
 
 
 def _target(config: Config) -> tuple[str, str]:

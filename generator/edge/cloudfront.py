@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 
 from generator.api import contract, cursors, keys
 from generator.config.settings import Config
-from generator.edge import paths, responses
+from generator.edge import counting, paths, responses
 from generator.tree import chunks
 
 FOLDER: Final = "cloudfront"
@@ -100,7 +100,8 @@ def stack_values(config: Config, functions: Mapping[str, str]) -> dict[str, Any]
     """Values of the CloudFormation template; `functions` is rendered code by file name."""
     bucket, prefix = _target(config)
     origin_response, origin_request = functions[ORIGIN_RESPONSE], functions.get(ORIGIN_REQUEST)
-    limit, window = waf_limit(config.rate_limit.requests, responses.window_seconds(config))
+    _, window = waf_limit(config.rate_limit.requests, responses.window_seconds(config))
+    can_search = config.can_search and origin_request is not None
     too_many = responses.error_headers(HTTPStatus.TOO_MANY_REQUESTS, config) | responses.COMMON
     del too_many["content-type"]  # WAF sets it from the type of the body
     return {
@@ -121,13 +122,12 @@ def stack_values(config: Config, functions: Mapping[str, str]) -> dict[str, Any]
         "lists": f"/{_in_policy(prefix)}{keys.LISTS}/*",
         "build": f"/{_in_policy(prefix)}{keys.BUILD}",
         "request_seconds": _REQUEST_SECONDS,
-        "can_search": config.can_search and origin_request is not None,
+        "can_search": can_search,
         "runtime": _RUNTIME,
         "version": _version(origin_response),
         "request_version": _version(origin_request or ""),
-        "requests": config.rate_limit.requests,
+        "rules": [*_waf_rules(config, can_search=can_search)],
         "window": responses.window_seconds(config),
-        "waf_limit": limit,
         "waf_window": window,
         "too_many_headers": too_many | {"retry-after": str(window)},
         "too_many_body": responses.error_bodies()[HTTPStatus.TOO_MANY_REQUESTS],
@@ -144,6 +144,16 @@ def _error_pages(config: Config) -> Iterator[tuple[int, Mapping[str, Any]]]:
     for answer, statuses in _OWN_ERRORS.items():
         for status in statuses:
             yield status, {"status": answer.value, "page": _root(config) + keys.error(_PAGES.get(answer, answer))}
+
+
+def _waf_rules(config: Config, *, can_search: bool) -> Iterator[Mapping[str, Any]]:
+    """A rule for all requests and, where there is search, one for searches, known by their query."""
+    counts, seconds = config.rate_limit, responses.window_seconds(config)
+    of_all = {"name": "RateLimit", "counted": f"{counts.requests} requests", "query": ""}
+    yield of_all | {"limit": waf_limit(counts.requests, seconds)[0]}
+    if can_search:
+        of_searches = {"name": "SearchLimit", "counted": f"{counts.searches} searches"}
+        yield of_searches | {"query": counting.QUERY_OF_SEARCH, "limit": waf_limit(counts.searches, seconds)[0]}
 
 
 def waf_limit(requests: int, seconds: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from generator.api import contract, cursors, keys
 from generator.config.settings import Config
-from generator.edge import paths, responses, router
+from generator.edge import counting, paths, responses, router
 from generator.tree import layouts, pages
 
 #: The folder of nginx's configuration; nginx writes its own files there, too.
@@ -125,7 +125,7 @@ def _one_of(words: Iterable[str]) -> str:
 
 
 def _values(config: Config) -> dict[str, Any]:
-    output = config.output.absolute()
+    output, window = config.output.absolute(), responses.window_seconds(config)
     return {
         "site": site(config.base_url),
         "script": SCRIPT,
@@ -134,14 +134,16 @@ def _values(config: Config) -> dict[str, Any]:
         "listen": _listen(config),
         "trusted_proxies": config.rate_limit.trusted_proxies,
         "requests": config.rate_limit.requests,
-        "window": responses.window_seconds(config),
-        "rate_per_minute": rate_per_minute(config.rate_limit.requests, responses.window_seconds(config)),
+        "searches": config.rate_limit.searches,
+        "window": window,
+        "requests_per_minute": rate_per_minute(config.rate_limit.requests, window),
+        "searches_per_minute": rate_per_minute(config.rate_limit.searches, window),
         "connections": CONNECTIONS,
         "immutable_keys": f"~^{re.escape(keys.LISTS)}/[^/]+/[^/]+/(?!{keys.FIRST}/|{re.escape(keys.HEAD)}$)",
         "inside": inside(config.base_url),
         "inner_control": _INNER_CONTROL,
         "stale": _STALE,
-        "searched": _searched(config),
+        "search": counting.search_pattern(config) if config.can_search else "",
         # Pages of this path are cut out of several objects, so there is no file for nginx to look for.
         "composed_path": router.public_paths(config)[0] if layouts.is_cut(config.layout) else "",
         "objects": OBJECTS,
@@ -176,11 +178,6 @@ def _values_of_files(config: Config) -> dict[str, Any]:
         "typed": _TYPED,
         "compressible": " ".join(_COMPRESSIBLE),
     }
-
-
-def _searched(config: Config) -> str:
-    """A pattern that matches the time and target of a search; empty if searches need no rule of their own."""
-    return "~^[0-9.]{1,20} .*[?&](q|%71)=" if config.can_search and not layouts.is_cut(config.layout) else ""
 
 
 def rate_per_minute(requests: int, seconds: int) -> int:

@@ -16,7 +16,7 @@ import pytest
 from generator.api import keys
 from generator.api.contract import Variant
 from tests.support import limits
-from tests.support.builds import VARIANTS, build_now, make_config
+from tests.support.builds import NO_LIMITS, VARIANTS, build_now, make_config
 from tests.support.programs import require
 from tests.support.servers import folder_for_anybody, free_port, nginx
 from tests.support.serving import UNLIMITED, served
@@ -53,7 +53,7 @@ def api(request: pytest.FixtureRequest, demo_folder: Path) -> Iterator[tuple[str
         url = f"http://127.0.0.1:{port}"
         settings = {"layout": layout, **VARIANTS[variant]}
         with limits.every():
-            build_now(make_config(folder, base_url=url, rate_limit__requests=1_000_000, **settings))
+            build_now(make_config(folder, base_url=url, **NO_LIMITS, **settings))
         if server == "nginx":
             stack.enter_context(nginx(folder / "output", port))
         else:

@@ -349,6 +349,7 @@ def test_what_is_configured_is_said(tmp_path: Path) -> None:
         tmp_path,
         base_url="https://api.example.org",
         rate_limit__requests=7,
+        rate_limit__searches=3,
         rate_limit__window="90 s",
         cursor__lifetime="2 d",
         snapshot__size=9,
@@ -357,7 +358,9 @@ def test_what_is_configured_is_said(tmp_path: Path) -> None:
     )
     made = openapi.document(settings)
     assert made["servers"][0] == {"url": "https://api.example.org"}
-    assert "7 requests in 90 seconds" in made["info"]["description"]
+    assert "7 requests in 90 seconds; cached" in made["info"]["description"]
+    extended = openapi.document(settings.model_copy(update={"variant": "extended"}))
+    assert "7 requests in 90 seconds, 3 of which may be searches (`q`); cached" in extended["info"]["description"]
     described = {name: operation["description"] for name, operation in operations(made).items()}
     assert "readable for 2 days at least" in described["listMarkets"]
     assert "at most 9 markets" in described["getSnapshot"]

@@ -21,7 +21,7 @@ from tests.bench import databases, parts, routing
 from tests.bench.routing import CURSOR, FIRST, KINDS
 from tests.bench.runner import Runner, product, provided, say
 from tests.bench.tables import Goal, ratio, table
-from tests.support.builds import NOW, make_config
+from tests.support.builds import NO_LIMITS, NOW, make_config
 from tests.support.engines import Request, in_quickjs
 from tests.support.servers import connected, free_port, nginx, temporary_folders
 
@@ -122,7 +122,7 @@ class _Site:
 
 def _built(runner: Runner, markets: int, layout: str) -> _Site:
     path, made = databases.realistic(runner, markets), _Site(runner.new("serving"), free_port())
-    site = {"rate_limit__requests": 1_000_000, "source__url": databases.url(path), "layout": layout}
+    site = {**NO_LIMITS, "source__url": databases.url(path), "layout": layout}
     runner.measured(product("build", "--as-of", NOW, folder=runner.root, base_url=made.url, output=made.output, **site))
     return made
 

@@ -101,6 +101,7 @@ WITH_PASSWORD = f"postgresql://reader:{SECRET}@db.example/markets"
         ("cursor: {lifetime: 367 d}", "1:20 cursor.lifetime: input should be less than or equal to 366 days"),
         ("rate_limit: {window: 0}", "1:22 rate_limit.window: input should be greater than or equal to 1 second"),
         ("rate_limit: {requests: 0}", "1:24 rate_limit.requests: input should be greater than or equal to 1"),
+        ("rate_limit: {searches: 0}", "1:24 rate_limit.searches: input should be greater than or equal to 1"),
         ("rate_limit: {trusted_proxies: [a]}", f"1:31 rate_limit.trusted_proxies: {NO_NETWORK}"),
         ("rate_limit: {trusted_proxies: ['']}", f"1:31 rate_limit.trusted_proxies: {NO_NETWORK}"),
         ("rate_limit: {trusted_proxies: fe80::1%eth0}", f"1:31 rate_limit.trusted_proxies: {NO_NETWORK}"),

@@ -44,6 +44,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "detail.history_points": 500,
         "cursor.lifetime": timedelta(hours=6),
         "rate_limit.requests": 300,
+        "rate_limit.searches": 30,
         "rate_limit.window": timedelta(seconds=60),
         "rate_limit.trusted_proxies": [],
         "guards.max_shrink": 0.2,

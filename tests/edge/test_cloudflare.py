@@ -16,7 +16,7 @@ from generator.api import contract, cursors, keys
 from generator.api.contract import Variant
 from generator.edge import cloudflare, responses, router
 from generator.search.generation import BLOCK_SIZES
-from tests.support.builds import OTHER_BUILDS, VARIANTS, Outputs, make_config
+from tests.support.builds import NO_LIMITS, OTHER_BUILDS, VARIANTS, Outputs, make_config
 from tests.support.cloudflare import Site, as_handed_over, mismatches, serving, write
 from tests.support.edges import CHANGED_RULES_BY_VARIANT, Case, change_rule, on_the_wire
 from tests.support.servers import Answer
@@ -40,7 +40,7 @@ NOWHERE: Final = "00000000-0000-4000-8000-000000000000"
 def site(demo_folder: Path, demo_output: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A deployment that grants more than the tests ask for."""
     folder = tmp_path_factory.mktemp("cloudflare")
-    wrangler = write(make_config(demo_folder, rate_limit__requests=1_000_000), folder)
+    wrangler = write(make_config(demo_folder, **NO_LIMITS), folder)
     with serving(wrangler, demo_output) as running:
         named = {str(case.key) for case in on_the_wire(demo_output) if case.status == HTTPStatus.OK and case.key}
         running.put(sorted(named | set(walked_keys(demo_output))))
@@ -120,7 +120,7 @@ def test_every_case_of_the_table(site: Site, demo_folder: Path, demo_output: Pat
 @pytest.mark.parametrize("build", OTHER_BUILDS)
 def test_every_case_of_other_builds(build: str, demo_folder: Path, outputs: Outputs, tmp_path: Path) -> None:
     output = outputs(*build.split("-"))
-    settings = make_config(demo_folder, rate_limit__requests=1_000_000, **OTHER_BUILDS[build])
+    settings = make_config(demo_folder, **NO_LIMITS, **OTHER_BUILDS[build])
     cases = [case for case in on_the_wire(output) if case.method not in UNKNOWN_METHODS]
     assert len(cases) >= CASES[cases[0].variant]
     handed_over = as_handed_over(cases, router.render(settings), tmp_path, output)
@@ -146,7 +146,7 @@ def test_a_changed_rule_is_noticed(  # noqa: PLR0917 - three are a table's colum
     variant: Variant, rule: str, mutation: str, demo_folder: Path, outputs: Outputs, tmp_path: Path
 ) -> None:
     output = outputs(variant)
-    settings = make_config(demo_folder, rate_limit__requests=1_000_000, **VARIANTS[variant])
+    settings = make_config(demo_folder, **NO_LIMITS, **VARIANTS[variant])
     wrangler = write(settings, tmp_path)
     change_rule(tmp_path / cloudflare.WORKER, rule, mutation)
     # Most rules of the core show in answers without an object, for which the bucket can stay empty.

@@ -18,7 +18,7 @@ from generator.publish import invalidation
 from generator.search import buckets
 from generator.tree.layouts import LAYOUTS
 from tests.support import lists, search
-from tests.support.builds import NOW, make_config
+from tests.support.builds import NO_LIMITS, NOW, make_config
 from tests.support.cloudflare import NODE_FOLDER, Site, serving, write
 from tests.support.search import InQuickjs, Market, Objects
 from tests.support.servers import Answer
@@ -53,7 +53,7 @@ def settings(folder: Path) -> Config:
         variant="extended",
         layout="chunks",
         search="title",
-        rate_limit__requests=1_000_000,
+        **NO_LIMITS,
         publish__target="s3://markets",
         publish__purge_command=f"sh {purge}",
     )

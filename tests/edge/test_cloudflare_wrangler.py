@@ -9,8 +9,14 @@ from typing import Any
 import pytest
 
 from generator.edge import cloudflare
-from tests.support.builds import make_config
+from tests.support.builds import VARIANTS, make_config
 from tests.support.cloudflare import NODE_FOLDER, environment, node, write
+
+
+def configuration(folder: Path) -> Any:
+    """What wrangler reads."""
+    text = (folder / cloudflare.WRANGLER).read_text("utf-8")
+    return json.loads(re.sub(r"^ *//.*$", "", text, flags=re.MULTILINE))
 
 
 @pytest.mark.parametrize(
@@ -28,12 +34,17 @@ from tests.support.cloudflare import NODE_FOLDER, environment, node, write
 def test_the_binding_grants_the_rate_in_a_period_it_has(
     requests: int, window: int, granted: tuple[int, int], tmp_path: Path
 ) -> None:
-    settings = make_config(tmp_path, rate_limit__requests=requests, rate_limit__window=window)
-    assert cloudflare.limit(settings) == granted
-    write(settings, tmp_path)
-    assert f'"retry-after":"{granted[1]}"' in (tmp_path / cloudflare.WORKER).read_text("utf-8")
-    bound = f'{{ "limit": {granted[0]}, "period": {granted[1]} }}'
-    assert bound in (tmp_path / cloudflare.WRANGLER).read_text("utf-8")
+    settings = {"rate_limit__requests": requests, "rate_limit__searches": 2 * requests, "rate_limit__window": window}
+    for variant in VARIANTS:
+        write(make_config(tmp_path, variant=variant, **settings), tmp_path)
+        assert f'"retry-after":"{granted[1]}"' in (tmp_path / cloudflare.WORKER).read_text("utf-8")
+        limits = {one["name"]: one for one in configuration(tmp_path)["ratelimits"]}
+        assert limits["RATE_LIMITER"]["simple"] == {"limit": granted[0], "period": granted[1]}
+        assert (len(limits) == 2) is (variant == "extended")
+    of_searches = limits["SEARCH_LIMITER"]
+    assert of_searches["simple"]["period"] == granted[1]
+    assert 2 * granted[0] - 1 <= of_searches["simple"]["limit"] <= 2 * granted[0]
+    assert of_searches["namespace_id"] != limits["RATE_LIMITER"]["namespace_id"]
 
 
 @pytest.mark.parametrize(
@@ -50,8 +61,8 @@ def test_the_binding_grants_the_rate_in_a_period_it_has(
 )
 def test_the_configuration_names_what_the_settings_say(base_url: str, name: str, routes: Any, tmp_path: Path) -> None:
     settings = make_config(tmp_path, base_url=base_url, publish__target="s3://markets/pm")
-    text = write(settings, tmp_path).read_text("utf-8")
-    found = json.loads(re.sub(r"^ *//.*$", "", text, flags=re.MULTILINE))
+    write(settings, tmp_path)
+    found = configuration(tmp_path)
     assert (found["name"], found.get("routes"), found["workers_dev"]) == (name, routes, routes is None)
     assert found["r2_buckets"] == [{"binding": "BUCKET", "bucket_name": "markets"}]
 

@@ -4,14 +4,14 @@ import subprocess
 import sys
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import yaml
 
 from generator.config.downloads import Dumps
 from generator.config.settings import Config, Publish, RateLimit
-from generator.edge import cloudfront, deployment, responses
+from generator.edge import cloudfront, counting, deployment, responses
 from generator.tree.layouts import LAYOUTS
 from tests.support.builds import VARIANTS
 from tests.support.cloudfront import AWKWARD, CHUNKED, EXTENDED, FOLDER, IN_BUCKET, PLAIN, rendered
@@ -154,22 +154,38 @@ def test_the_rate_limit_in_wafs_terms(requests: int, seconds: int, limit: int, w
     assert cloudfront.waf_limit(requests, seconds) == (limit, window)
 
 
+LIMITED: Final = {"rate_limit": RateLimit.model_validate({"requests": 7, "searches": 40, "window": 90})}
+
+
 def test_the_firewall_answers_as_the_contract_says() -> None:
-    config = Config(rate_limit=RateLimit.model_validate({"requests": 7, "window": 90}))
-    firewall = properties(config, "Firewall")
-    (rule,) = firewall["Rules"]
+    firewall = properties(SEARCHED.model_copy(update=LIMITED), "Firewall")
     assert firewall["Scope"] == "CLOUDFRONT"
-    assert rule["Statement"]["RateBasedStatement"] == {
-        "AggregateKeyType": "IP",
-        "EvaluationWindowSec": 120,
-        "Limit": 10,
-    }
-    response = rule["Action"]["Block"]["CustomResponse"]
-    body = firewall["CustomResponseBodies"][response["CustomResponseBodyKey"]]
-    assert body == {"ContentType": "APPLICATION_JSON", "Content": responses.error_bodies()[429]}
-    assert response["ResponseCode"] == 429
-    headers = {header["Name"]: header["Value"] for header in response["ResponseHeaders"]}
-    assert headers == {"cache-control": "no-store", "retry-after": "120", **responses.COMMON}
+    assert len(firewall["Rules"]) == 2
+    for rule in firewall["Rules"]:
+        response = rule["Action"]["Block"]["CustomResponse"]
+        body = firewall["CustomResponseBodies"][response["CustomResponseBodyKey"]]
+        assert body == {"ContentType": "APPLICATION_JSON", "Content": responses.error_bodies()[429]}
+        assert response["ResponseCode"] == 429
+        headers = {header["Name"]: header["Value"] for header in response["ResponseHeaders"]}
+        assert headers == {"cache-control": "no-store", "retry-after": "120", **responses.COMMON}
+
+
+def test_the_firewall_counts_requests_and_where_there_is_search_searches() -> None:
+    counted = {"AggregateKeyType": "IP", "EvaluationWindowSec": 120}
+    for config in (SEARCHED, CHUNKED, EXTENDED, SEARCHED.model_copy(update={"search": "off"})):
+        rules = properties(config.model_copy(update=LIMITED), "Firewall")["Rules"]
+        assert [rule["Priority"] for rule in rules] == [*range(len(rules))]
+        of_all, *of_searches = [rule["Statement"]["RateBasedStatement"] for rule in rules]
+        assert of_all == {**counted, "Limit": 10}
+        assert len(of_searches) == (config is SEARCHED)
+        for found in of_searches:
+            scope = found.pop("ScopeDownStatement")["RegexMatchStatement"]
+            assert found == {**counted, "Limit": 54}
+            assert scope == {
+                "FieldToMatch": {"QueryString": {}},
+                "RegexString": counting.QUERY_OF_SEARCH,
+                "TextTransformations": [{"Priority": 0, "Type": "NONE"}],
+            }
 
 
 def test_the_bucket_shows_the_distribution_what_is_published_and_nothing_else() -> None:

@@ -15,7 +15,7 @@ from generator.config.settings import Config, Publish
 from generator.edge import deployment
 from generator.tree.layouts import LAYOUTS
 from tests.support.bucket import behind_nginx, bucket
-from tests.support.builds import ROOT, VARIANTS, build_now, make_config
+from tests.support.builds import NO_LIMITS, ROOT, VARIANTS, build_now, make_config
 from tests.support.edges import http_mismatch, on_the_wire
 from tests.support.rows import create_database, insert_market, market_id
 from tests.support.servers import connected, folder_for_anybody, free_port, nginx
@@ -69,7 +69,7 @@ def test_nginx_before_a_bucket_answers_every_case_alike(
     port, store = free_port(), free_port()
     config = make_config(
         objects,
-        rate_limit__requests=1_000_000,
+        **NO_LIMITS,
         publish__purge_command="true",
         layout=layout,
         **behind_nginx(port, store),

@@ -16,7 +16,7 @@ from generator.edge.local import js_router
 from generator.edge.local.app import LocalEdge
 from generator.edge.local.hosts import Hosts
 from tests.support.bucket import Fault, behind_nginx, bucket
-from tests.support.builds import AS_OF, build_now, make_config
+from tests.support.builds import AS_OF, NO_LIMITS, build_now, make_config
 from tests.support.edges import without_cache
 from tests.support.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
 
@@ -36,7 +36,7 @@ def built() -> Iterator[Path]:
         settings = {
             "variant": "extended",
             "search": "title",
-            "rate_limit__requests": 1_000_000,
+            **NO_LIMITS,
             **behind_nginx(port, store),
         }
         build_now(make_config(folder, **settings))

@@ -18,7 +18,7 @@ from generator.api.contract import Variant
 from generator.edge import nginx as nginx_values
 from generator.edge import responses
 from tests.support import limits
-from tests.support.builds import AS_OF, CHUNKED, OTHER_BUILDS, VARIANTS, build_now, make_config
+from tests.support.builds import AS_OF, CHUNKED, NO_LIMITS, OTHER_BUILDS, VARIANTS, build_now, make_config
 from tests.support.edges import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
 from tests.support.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
 from tests.support.serving import ids, in_order, page, target, walk
@@ -35,7 +35,7 @@ def built(database: Path, **settings: str) -> Iterator[tuple[Path, int]]:
         (folder / "markets.db").write_bytes(database.read_bytes())
         port = free_port()
         url = f"http://127.0.0.1:{port}"
-        build_now(make_config(folder, base_url=url, **{"rate_limit__requests": 1_000_000, **settings}))
+        build_now(make_config(folder, base_url=url, **{**NO_LIMITS, **settings}))
         yield folder / "output", port
 
 
@@ -110,7 +110,7 @@ def test_a_running_nginx_goes_along_when_its_site_moves_to_the_other_layout_and_
 
         def rebuild(hours: int, **settings: str) -> None:
             as_of = AS_OF + timedelta(hours=hours)
-            build_now(make_config(output.parent, base_url=url, rate_limit__requests=1_000_000, **settings), as_of)
+            build_now(make_config(output.parent, base_url=url, **NO_LIMITS, **settings), as_of)
 
         started = [page(client, status="all", sort="new", limit=7)]
         for hours, (settings, letter) in enumerate((({}, "p"), (CHUNKED, "c"), ({}, "p"), (CHUNKED, "c")), start=1):
@@ -156,7 +156,7 @@ def test_a_walk_with_every_limit_shows_each_market_once(output: Path, client: Cl
 def test_a_new_build_is_soon_visible(demo_folder: Path) -> None:
     with built(demo_folder / "markets.db") as (output, port), nginx(output, port), connected(port) as client:
         before = client.send("GET", f"/{keys.BUILD}").body
-        settings = make_config(output.parent, base_url=f"http://127.0.0.1:{port}", rate_limit__requests=1_000_000)
+        settings = make_config(output.parent, base_url=f"http://127.0.0.1:{port}", **NO_LIMITS)
         build_now(settings, AS_OF + timedelta(hours=1))
         after = (output / keys.BUILD).read_bytes()
         assert before != after

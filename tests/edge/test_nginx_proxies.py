@@ -22,8 +22,7 @@ RULES: Final = ('set_real_ip_from "127.0.0.1/32";', "real_ip_header X-Forwarded-
 def limited(trusted: str, name: str = "nginx.conf", without: str = "") -> Iterator[int]:
     """An nginx that grants two requests. Yields its port."""
     changes = [(without, "")] if without else []
-    settings = {"rate_limit__requests": 2, "rate_limit__trusted_proxies": trusted}
-    with empty_nginx(name, *changes, **settings) as port:
+    with empty_nginx(name, *changes, rate_limit__requests=2, rate_limit__trusted_proxies=trusted) as port:
         yield port
 
 

@@ -21,7 +21,7 @@ from tests.support.waiting import PATIENCE_S
 
 MARKETS: Final = f"/{keys.MARKETS}"
 #: More than any test sends.
-UNLIMITED: Final = ("--set", "rate_limit.requests=1000000")
+UNLIMITED: Final = ("--set", "rate_limit.requests=1000000", "--set", "rate_limit.searches=1000000")
 #: Paths where `serve` has its own pages and an edge has none.
 OWN_PAGES: Final = {("GET", "/"), ("GET", "/inspect/")}
 #: As docs/api.md promises them. Times are text of several forms in the database and are cut to milliseconds.

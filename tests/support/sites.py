@@ -16,7 +16,7 @@ from generator.tree import pages
 from generator.tree.generation import ItemList
 from tests.support import cloudflare, lists
 from tests.support.bucket import bucket
-from tests.support.builds import NOW, make_config
+from tests.support.builds import NO_LIMITS, NOW, make_config
 from tests.support.edges import change_rule, without_cache
 from tests.support.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
 from tests.support.serving import MARKETS, UNLIMITED, served
@@ -92,9 +92,7 @@ def _nothing(changed: Iterable[str]) -> None:
 
 
 def _settings(folder: Path, layout: str, port: int, rule: Rule = NO_RULE, **settings: object) -> Config:
-    config = make_config(
-        folder, base_url=f"http://127.0.0.1:{port}", layout=layout, rate_limit__requests=1_000_000, **settings
-    )
+    config = make_config(folder, base_url=f"http://127.0.0.1:{port}", layout=layout, **NO_LIMITS, **settings)
     for file in deployment.render(config):
         lists.write(config.output / file.name, file.text.replace(*rule).encode())
     lists.write(config.output / keys.BUILD, contract.encode({"asOf": NOW}))

@@ -38,6 +38,7 @@ def span(length: timedelta) -> str:
 def introduction(config: Config) -> str:
     """The description of the API: what applies to every operation."""
     limit = config.rate_limit
+    searches = f", {limit.searches} of which may be searches (`q`)" if config.can_search else ""
     return f"""\
 Public data of a prediction market, for reading: no key, no token, no cookies.
 
@@ -47,9 +48,9 @@ Public data of a prediction market, for reading: no key, no token, no cookies.
 **Caching.** Responses carry `ETag` and `Cache-Control`. A request with `If-None-Match` may be answered 304 without a \
 body.
 
-**Rate limit.** One address may make {limit.requests} requests in {span(limit.window)}; cached answers count. Beyond \
-that the answer is 429; wait as long as `Retry-After` says. Clients must not get around the limit, neither by sending \
-from several addresses nor by polling aggressively.
+**Rate limit.** One address may make {limit.requests} requests in {span(limit.window)}{searches}; cached answers \
+count. Beyond that the answer is 429; wait as long as `Retry-After` says. Clients must not get around the limit, \
+neither by sending from several addresses nor by polling aggressively.
 
 **Requests.** Methods are GET and HEAD, and OPTIONS for browsers; any other is answered 405. Unknown query parameters \
 are ignored. A known one that is empty, repeated or malformed is answered 400, and so is a path and query of more than \

@@ -92,7 +92,7 @@ def shared_errors(config: Config) -> Json:
     descriptions = {
         404: "There is no such market or file, or it is not public; these look alike.",
         405: "The request's method is none of those that `Allow` names. GET is never answered so.",
-        429: "The address has used up its requests for now.",
+        429: f"The address has used up its requests{' or searches' if config.can_search else ''} for now.",
         503: "The data cannot be read for now. It says nothing about whether something exists.",
     }
     pause = {"type": "integer", "minimum": 1}

@@ -67,7 +67,9 @@ class LocalEdge:
         self._root = urlsplit(config.base_url).path
         self._config = config
         self._proxies = networks.parsed(config.rate_limit.trusted_proxies)
-        self._limit = RateLimit(config.rate_limit.requests, config.rate_limit.window.total_seconds())
+        limit = config.rate_limit
+        self._requests = RateLimit(limit.requests, limit.window.total_seconds())
+        self._searches = RateLimit(limit.searches, limit.window.total_seconds()) if config.can_search else None
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         """Answer, and log one line, whatever happens."""
@@ -99,10 +101,19 @@ class LocalEdge:
         page = self._page(path) if method in ("GET", "HEAD") else None
         if page:
             return page if self._hosts.include(authority or environ.get("HTTP_HOST", "")) else _foreign_host()
-        address = reader.address(environ["REMOTE_ADDR"], environ.get("HTTP_X_FORWARDED_FOR", ""), self._proxies)
-        if not self._limit.grants(self._router.network_of(address), time.monotonic()):
+        if not self._grants(environ, method, path, query):
             return _from_router(self._router.fixed(HTTPStatus.TOO_MANY_REQUESTS), environ)
         return self._carry_out(self._router.route(method, path, query), environ)
+
+    def _grants(self, environ: "WSGIEnvironment", method: str, path: str, query: str) -> bool:
+        """Whether the reader's limits have room for the request, which is counted."""
+        address = reader.address(environ["REMOTE_ADDR"], environ.get("HTTP_X_FORWARDED_FOR", ""), self._proxies)
+        network, now = self._router.network_of(address), time.monotonic()
+        if not self._requests.grants(network, now):
+            return False
+        if self._searches is None or not self._router.is_search(method, path, query):
+            return True
+        return self._searches.grants(network, now)
 
     def _error(self, status: HTTPStatus) -> Response:
         """The answer to a request that does not get as far as the router, or that fails."""

@@ -78,6 +78,10 @@ class Router:
         """What the requests of a reader's address are counted by."""
         return str(self._call("networkOf", address))
 
+    def is_search(self, method: str, path: str, query: str) -> bool:
+        """Whether a request counts as a search; only where there is search."""
+        return bool(self._call("isSearch", method, path, query))
+
     def _call(self, name: str, *values: object) -> Decision:
         return self._thread.submit(self._run, name, json.dumps(values)).result()
 

@@ -15,7 +15,7 @@ from generator.edge.local import js_router
 from generator.edge.local.app import LocalEdge
 from generator.edge.local.hosts import Hosts
 from tests.support import lists, search
-from tests.support.builds import NOW, make_config
+from tests.support.builds import NO_LIMITS, NOW, make_config
 from tests.support.search import Market
 from tests.support.servers import Answer
 from tests.support.serving import MARKETS
@@ -41,7 +41,7 @@ class Local:
         lists.write(self.output / keys.BUILD, contract.encode({"asOf": NOW}))
 
     def start(self, **settings: str) -> None:
-        config = make_config(self._folder, variant="extended", rate_limit__requests=1_000_000, **settings)
+        config = make_config(self._folder, variant="extended", **NO_LIMITS, **settings)
         for file in deployment.render(config):
             lists.write(config.output / file.name, file.text.encode())
         self._app = LocalEdge(config, js_router.load(config), Hosts("127.0.0.1", "127.0.0.1"))
