@@ -29,7 +29,7 @@ _VERSION_LENGTH: Final = 16
 #: In bytes (CloudFront Developer Guide, quotas on CloudFront Functions).
 _LARGEST_FUNCTION: Final = 10 * 1024
 #: In bytes, as JSON: a function on a request to the origin may answer 1 MB, headers included (quotas on Lambda@Edge).
-_LARGEST_ANSWER: Final = 990_000
+LARGEST_ANSWER: Final = 990_000
 #: How long the function that cuts pages may run.
 _REQUEST_SECONDS: Final = 10
 #: What the function that cuts pages refuses; the router before it has seen to the rest.
@@ -82,7 +82,7 @@ def origin_request_values(config: Config) -> dict[str, Any]:
         "prefix": _target(config)[1],
         "build": keys.BUILD,
         "limit_max": contract.LIMIT_MAX,
-        "largest_answer": _LARGEST_ANSWER,
+        "largest_answer": LARGEST_ANSWER,
         "patience_ms": (_REQUEST_SECONDS - 2) * 1000,
         "generation_length": cursors.GENERATION_LENGTH,
         "invalid": contract.invalid().error,

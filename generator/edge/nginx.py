@@ -36,9 +36,9 @@ _FAILURES: Final = tuple(
 )
 #: Of a range that is not in the file.
 _OUTSIDE: Final = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
-#: The largest object that the router reads: a chunk of at most 800 items, or a bucket of the search index, whose
-#: longest line grows with the site, to 1.4 MB for a million markets.
-_LARGEST_OBJECT: Final = "16m"
+#: The largest object that the router reads: a chunk of at most 2 MB, or a bucket of the search index, whose longest
+#: line grows with the site, to 1.4 MB for a million markets.
+LARGEST_OBJECT: Final = "16m"
 #: The inner server's, on a loopback address of each site's own: unregistered, and no port of outgoing connections.
 _INSIDE_PORT: Final = 20127
 #: The inner server's header for the readers' Cache-Control; its own Cache-Control is for the cache.
@@ -147,7 +147,7 @@ def _values(config: Config) -> dict[str, Any]:
         # Pages of this path are cut out of several objects, so there is no file for nginx to look for.
         "composed_path": router.public_paths(config)[0] if layouts.is_cut(config.layout) else "",
         "objects": OBJECTS,
-        "largest": _LARGEST_OBJECT,
+        "largest": LARGEST_OBJECT,
         "immutable": keys.immutable_control(config),
         "mutable": keys.MUTABLE,
         "tls_seconds": responses.TLS_SECONDS if _is_secure(config) else 0,

@@ -67,6 +67,30 @@ def test_after_any_changes_borders_are_those_of_the_items_and_sizes_within_bound
     assert all(0 < len(chunk) <= most for chunk in found[:1])
 
 
+def sizes(items: Sequence[bytes]) -> list[int]:
+    return [sum(len(one) + 2 for one in chunk) for chunk in cut(items)]
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 30_000)), max_size=40), st.integers(0, 9))
+def test_no_chunk_of_several_items_is_larger_than_an_edge_reads(runs: list[tuple[int, int]], giants: int) -> None:
+    lengths = [length for number, length in runs for _ in range(number)]
+    items = [item(number, "x" * length) for number, length in enumerate([*lengths, *(borders.LARGEST,) * giants])]
+    _dice(giants).shuffle(items)
+    found = cut(items)
+    assert [one for chunk in found for one in chunk] == items
+    assert all(len(chunk) == 1 or size <= borders.LARGEST for chunk, size in zip(found, sizes(items), strict=True))
+    assert all(len(chunk) <= borders.longest(len(items)) for chunk in found)
+
+
+def test_chunks_of_large_items_are_cut_where_they_were_before_a_change_elsewhere() -> None:
+    items = [item(number, "x" * 12_000) for number in range(3_000)]
+    before = {*cut(items)}
+    items.insert(100, item(5_000, "x" * 12_000))
+    assert len({*cut(items)} - before) <= 3 < len(before) / 5
+    assert max(sizes(items)) > borders.LARGEST / 2
+
+
 def moved(items: list[bytes], dice: random.Random) -> None:
     gone = items.pop(dice.randrange(len(items)))
     items.insert(dice.choice([0, dice.randrange(len(items))]), gone)
