@@ -17,6 +17,7 @@ from generator import filesystem
 from generator.api import keys, times
 from generator.api.contract import API_VERSION
 from generator.errors import OutputError
+from generator.file_times import FileTimes
 from generator.tree import files, layouts, manifest_file, run_lock
 from generator.tree.generation import PageFolder
 from generator.tree.manifest import Manifest
@@ -65,6 +66,7 @@ class Output:
         self._root = root
         self._ours = Ownership(root)
         self._staging = staging
+        self._times = FileTimes(run_lock.path(root))
         self._discarded = 0
 
     def manifest(self, *, is_light: bool = False) -> Manifest | None:
@@ -248,6 +250,8 @@ class Output:
     def move(self, key: str) -> None:
         """Move a staged object or generation into place, atomically."""
         staged, target = f"{self._staging}/{key}", self._ours.path_of(key)
+        if key.startswith(_SERVED) and not keys.is_immutable(key):
+            self._times.follow(staged, target)
         try:
             os.replace(staged, target)  # noqa: PTH105 - as above
         except FileNotFoundError:
@@ -297,7 +301,8 @@ class Output:
         """Delete a file or a generation: out of readers' reach at once, from the disk when the folder is unlocked."""
         self._discarded += 1
         with suppress(FileNotFoundError):
-            self._ours.path(path).replace(self._staging / f"discarded-{self._discarded}")
+            self._times.note_deletion(str(self._ours.path(path)))
+            path.replace(self._staging / f"discarded-{self._discarded}")
         # Delete the parent folders that are empty now.
         with suppress(OSError):
             for folder in path.parents:

@@ -16,6 +16,11 @@ _LOCK: Final = ".lock"
 _STAGING: Final = ".staging-"
 
 
+def path(root: Path) -> Path:
+    """The lock file of a folder."""
+    return root / _LOCK
+
+
 @contextmanager
 def staging_folder(root: Path) -> Iterator[Path]:
     """Lock the folder and make a staging folder there; raise BusyError if another run holds the lock."""
@@ -44,15 +49,19 @@ def _clear(root: Path) -> None:
 
 @contextmanager
 def _lock(root: Path) -> Iterator[None]:
-    # The operating system releases the lock however its holder ends; the file itself means nothing. POSIX locks (lockf,
+    # The operating system releases the lock however its holder ends; the file itself means nothing, but
+    # its time is a mark (see `FileTimes`). POSIX locks (lockf,
     # not flock) belong to one process, so workers that outlive a killed build do not hold it.
-    with open(root / _LOCK, "a+", opener=filesystem.open_no_link) as file:
+    with open(path(root), "a+", opener=filesystem.open_no_link) as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
             file.seek(0)
             raise BusyError(f"{root}: another run is at work there (process {file.read().strip()})") from None
+        before = os.fstat(file.fileno()).st_mtime
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
+        if before > os.fstat(file.fileno()).st_mtime:
+            os.utime(file.fileno(), (before, before))
         yield

@@ -17,6 +17,8 @@ from generator.api import contract, keys
 from generator.api.contract import Variant
 from generator.edge import nginx as nginx_values
 from generator.edge import responses
+from generator.publish.stores.directory import Directory
+from generator.publish.stores.store import If
 from tests.support import limits
 from tests.support.builds import AS_OF, CHUNKED, NO_LIMITS, OTHER_BUILDS, VARIANTS, build_now, make_config
 from tests.support.edges import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
@@ -161,6 +163,23 @@ def test_a_new_build_is_soon_visible(demo_folder: Path) -> None:
         after = (output / keys.BUILD).read_bytes()
         assert before != after
         wait_until(lambda: client.send("GET", f"/{keys.BUILD}").body == after)
+
+
+def test_what_was_replaced_within_a_second_is_sent_again(output: Path, client: Client) -> None:
+    store, path, body = Directory(output), output / keys.OPENAPI, (output / keys.OPENAPI).read_bytes()
+    etags, seconds = list[str](), [0, 1]
+    while seconds[0] != seconds[1]:
+        seconds = list[int]()
+        for letter in (b"Q", b"R"):
+            store.put(keys.OPENAPI, body.replace(b"a", letter), If.ALWAYS)
+            found = path.stat()
+            etags.append(f'"{int(found.st_mtime):x}-{found.st_size:x}"')
+            seconds.append(int(found.st_ctime))
+    wait_until(lambda: client.send("GET", f"/{keys.OPENAPI}").body == path.read_bytes())
+    assert client.send("GET", f"/{keys.OPENAPI}").headers["etag"] == etags[-1] != etags[-2]
+    assert client.send("GET", f"/{keys.OPENAPI}", If_None_Match=etags[-1]).status == 304
+    assert client.send("GET", f"/{keys.OPENAPI}", If_None_Match=etags[-2]).status == 200
+    store.put(keys.OPENAPI, body, If.ALWAYS)
 
 
 def test_what_is_unchanged_is_not_sent_again(client: Client) -> None:

@@ -479,6 +479,29 @@ def test_private_files_of_an_older_version_become_private(tmp_path: Path) -> Non
     assert stat.S_IMODE(victim.stat().st_mode) != 0o600, "links are not followed"
 
 
+# ── times ──
+
+
+def test_what_a_build_replaces_or_brings_back_is_later_by_a_second(world: World, output: Path) -> None:
+    """As an ETag of nginx is the time in seconds and the size."""
+    ahead = int((output / ".lock").stat().st_mtime) + 100
+    mutable = [key for key in files(output) if not keys.is_immutable(key)]
+    for key in mutable:
+        os.utime(output / key, (ahead, ahead))
+    before, gone = files(output), keys.detail(market_id(4))
+    with locked(output) as folder:
+        withdrawal.from_folder(folder, [market_id(4)], timedelta(hours=6))
+    assert not (output / gone).exists()
+    world.advance()
+    build_now(make_config(world.folder))
+    after = files(output)
+    same = {key for key in mutable if before[key] == after.get(key)} - {gone}
+    replaced = {key for key in mutable if key in after} - same
+    assert gone in replaced
+    assert min(len(same), len(replaced)) > 3
+    assert not [key for key in replaced if int((output / key).stat().st_mtime) <= ahead]
+
+
 # ── ages ──
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 from generator import filesystem
+from generator.file_times import FileTimes
 
 #: Another writer may delete a folder that it found empty, or our temporary file, while we are about to use it.
 _ATTEMPTS: Final = 10
@@ -32,10 +33,12 @@ class AsideFile:
             os.makedirs(self._root, exist_ok=True)  # noqa: PTH103 - as above
             self._write()
 
-    def rename(self, path: str) -> None:
-        """Replace the file at `path` by it; create the folder of `path` if it is missing."""
+    def rename(self, path: str, times: FileTimes | None = None) -> None:
+        """Replace the file at `path` by it; create the folder of `path` if it is missing. `times` gives it its time."""
         for _ in range(_ATTEMPTS):
             with suppress(FileNotFoundError):
+                if times:
+                    times.follow(self._path, path)
                 os.replace(self._path, path)  # noqa: PTH105
                 return
             with suppress(FileNotFoundError):

@@ -20,6 +20,7 @@ from generator import filesystem
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.errors import StoreError
+from generator.file_times import FileTimes
 from generator.publish.stores.aside import AsideFile
 from generator.publish.stores.directory_errors import REMEDY, existing, explained, explanation
 from generator.publish.stores.lock_file import LockFile
@@ -63,6 +64,7 @@ class Directory:
         self._token = secrets.token_hex(8)
         self._lock_file = LockFile(self._root / _LOCK, self._tidy)
         self._thread_lock = threading.Lock()
+        self._times = FileTimes(self._root / _LOCK)
         self._ahead = filesystem.WriteAhead(self._root)
         self._unflushed = 0
         self._turns = Turns(_PARALLEL)
@@ -113,7 +115,7 @@ class Directory:
             # It is written already: others wait only while we compare and rename.
             with self._lock():
                 self._check(key, path, condition)
-                aside.rename(path)
+                aside.rename(path, self._times)
                 if is_record:
                     filesystem.fsync(Path(path).parent)
         except BaseException:
@@ -233,6 +235,7 @@ class Directory:
         folders: dict[str, None] = {}
         for path in map(self._path, keys):
             with explained(Path(path)), suppress(FileNotFoundError):
+                self._times.note_deletion(path)
                 os.unlink(path)  # noqa: PTH108 - of very many files
             folders[os.path.dirname(path)] = None  # noqa: PTH120
         for folder in map(Path, folders):

@@ -46,6 +46,45 @@ def served(root: Path) -> dict[str, bytes]:
 # What readers see
 
 
+def validators(path: Path) -> tuple[int, int]:
+    """What nginx makes an ETag of."""
+    found = path.stat()
+    return int(found.st_mtime), found.st_size
+
+
+def test_no_two_contents_of_a_name_have_time_and_size_in_common(store: Directory, root: Path) -> None:
+    seen = list[tuple[int, int]]()
+    for number in range(5):
+        store.put(KEY, f"{number}".encode() * (number % 2 + 1), If.ALWAYS)
+        seen.append(validators(root / KEY))
+        if number == 2:
+            Directory(root).delete([KEY])
+    assert len({*seen}) == 5
+    assert [time for time, _ in seen] == sorted({time for time, _ in seen})
+    for later in (1, 2):
+        store.put(f"v1/{later}.json", b"new", If.ALWAYS)
+        assert validators(root / f"v1/{later}.json")[0] <= seen[-1][0], "later than any deletion, but no more"
+
+
+def test_a_clock_that_was_wrong_once_does_not_date_all_later_files(store: Directory, root: Path) -> None:
+    times = list[int]()
+    for deletes in (False, True):
+        store.put(KEY, b"old", If.ALWAYS)
+        os.utime(root / KEY, (2**32, 2**32))
+        if deletes:
+            store.delete([KEY])
+        store.put(KEY, b"new", If.ALWAYS)
+        times.append(validators(root / KEY)[0])
+    assert max(times) < 2**31
+
+
+def test_pages_that_readers_may_be_in_keep_their_time(store: Directory, root: Path) -> None:
+    store.put(IMMUTABLE, b"page", If.ALWAYS)
+    before = (root / IMMUTABLE).stat().st_mtime_ns
+    store.put(IMMUTABLE, b"page", If.ALWAYS)
+    assert (root / IMMUTABLE).stat().st_mtime_ns == before
+
+
 @pytest.mark.parametrize("key", [KEY, IMMUTABLE])
 def test_an_open_object_keeps_its_content_while_it_is_replaced(key: str, store: Directory, root: Path) -> None:
     store.put(key, b"old", If.ALWAYS)
