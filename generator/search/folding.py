@@ -42,8 +42,9 @@ _BEYOND_ASCII: Final = re.compile("[^\0-\x7f]+")
 _KNOWN_LENGTH: Final = 32
 _UNSPACED: Final = re.compile(f"[{UNSPACED_LETTERS}]")
 _HANGUL: Final = range(0xAC00, 0xD7A4)
-#: Beyond ASCII, where characters of several kinds are. Up to the next range, all have the kind of the last one.
-_MIXED: Final = (range(0x80, 0x32001), range(0xE0000, 0xE0201))
+#: Beyond ASCII, where characters of several kinds are, now or in later versions of Unicode: the first four planes, and
+#: the block of tags and variation selectors. Up to the next range, all have the kind of the last one.
+_MIXED: Final = (range(0x80, 0x40000), range(0xE0000, 0xE1000))
 
 
 def fold(text: str) -> str:

@@ -33,8 +33,9 @@ FORMAT: Final = 2
 VECTOR_SIZE: Final = 200_000
 #: How many states a vector can tell apart.
 STATES: Final = len(MARKET_STATUSES)
-#: The most objects that a search reads, and the most buckets among them, where every vector beyond the first counts as
-#: a bucket: so some are left for items. A Worker may make 50 subrequests, and a search may begin anew once.
+#: The most objects that a search reads, and the most buckets of words among them, where every vector beyond the first
+#: counts as one, and a category has another: so some are left for items. A Worker may make 50 subrequests, and a search
+#: may begin anew once.
 MOST_OBJECTS: Final = 24
 MOST_BUCKETS: Final = 18
 #: In the layout `pages`, an item comes from a page of the greatest of these limits that does not exceed its place.

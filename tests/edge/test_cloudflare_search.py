@@ -33,14 +33,16 @@ BASE: Final = "https://markets.example.com"
 #: Words whose buckets differ where each line has one, and a word that two markets of one chunk never have.
 WORDS: Final = ("é", *(f"{letter}x" for letter in "abcdefghijklmnop"))
 MARKETS: Final = [
-    Market((f"needle {' '.join(WORDS)}" if number % 200 == 7 else "hay",), rank=number) for number in range(5_200)
+    Market((f"needle {' '.join(WORDS)}" if number % 200 == 7 else "hay",), categories=("crypto",), rank=number)
+    for number in range(5_200)
 ]
 #: A site of few markets; two of them are withdrawn, one from the first page of the newest and one from the second.
 SMALL: Final = [
     Market((f"needle ax{' zyzzyva' * (number in (3, 6))}",), categories=("crypto",), rank=number) for number in range(8)
 ]
 NEEDLE: Final = "q=needle&status=all&sort=new&limit=100"
-COSTLY: Final = f"q={quote(' '.join(['needle', *WORDS]))}&status=all&sort=new&limit=100"
+#: The most words, in the most buckets, and a category, which is in one more.
+COSTLY: Final = f"q={quote(' '.join(['needle', *WORDS]))}&status=all&sort=new&limit=100&category=crypto"
 
 
 def settings(folder: Path) -> Config:

@@ -183,16 +183,18 @@ def test_a_page_is_short_where_its_items_are_in_too_many_objects(edge: InQuickjs
 
 def test_words_in_too_many_buckets_are_refused(edge: InQuickjs, layout: str) -> None:
     letters = "abcdefghijklmnopqrstuvwxyz"
-    markets = [Market((" ".join(first + second + "x" for first, second in product(letters, "ab")),))]
+    text = " ".join(first + second + "x" for first, second in product(letters, "ab"))
+    markets = [Market((text,), categories=("crypto",))]
     with search.small_objects(span=50) as patch:
         patch.setattr(buckets, "TARGET_SIZE", 1)
         objects = search.objects(markets, layout)
-    assert (
-        edge.walk(objects, f"q={'+'.join(f'{letter}a' for letter in letters[: index.MOST_BUCKETS])}")[0]["status"]
-        == 200
-    )
-    (answer,) = edge.walk(objects, f"q={'+'.join(f'{letter}ax' for letter in letters[:25])}")
-    assert json.loads(answer["body"])["details"][0]["message"] == contract.SEARCH_ERRORS["q.words"]
+    for category, most in product(("", "&category=crypto"), (index.MOST_BUCKETS, 25)):
+        (answer,) = edge.walk(objects, f"q={'+'.join(f'{letter}ax' for letter in letters[:most])}{category}")
+        if most == index.MOST_BUCKETS:
+            assert (answer["status"], len(search.items_of([answer]))) == (200, 1), "the category does not count"
+            assert len(answer["read"]) < index.MOST_OBJECTS
+        else:
+            assert json.loads(answer["body"])["details"][0]["message"] == contract.SEARCH_ERRORS["q.words"]
 
 
 def test_where_a_sort_has_many_vectors_fewer_words_are_looked_up(edge: InQuickjs, layout: str) -> None:
