@@ -31,6 +31,7 @@ WORKFLOWS: Final[dict[str, Node]] = {
     for path in sorted((ROOT / ".github/workflows").glob("*.yml"))
 }
 REBUILD: Final = WORKFLOWS["rebuild.yml"]
+INSTALL: Final[Node] = REBUILD["jobs"]["install"]
 JOB: Final[Node] = REBUILD["jobs"]["rebuild"]
 SCHEDULE: Final = loader.load(ROOT / "config.yaml", environ={}).schedule
 
@@ -73,13 +74,13 @@ def parse(words: list[str]) -> click.Context:
 
 def test_every_action_is_pinned_to_a_commit() -> None:
     used = [step["uses"] for step in steps() if "uses" in step]
-    assert len(used) == 3
+    assert len(used) == 5
     assert [name for name in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", name)] == []
 
 
 def test_an_action_has_one_version_in_all_workflows() -> None:
     used = {step["uses"] for step in steps() if "uses" in step}
-    assert len(used) == len({name.partition("@")[0] for name in used}) == 2
+    assert len(used) == len({name.partition("@")[0] for name in used}) == 4
 
 
 def test_workflows_may_do_no_more_than_they_need() -> None:
@@ -89,7 +90,7 @@ def test_workflows_may_do_no_more_than_they_need() -> None:
     }
     assert granted == {
         "ci.yml": [{"contents": "read"}, None],
-        "rebuild.yml": [{}, {"contents": "read", "id-token": "write"}],
+        "rebuild.yml": [{}, {"contents": "read"}, {"id-token": "write"}],
     }
 
 
@@ -111,35 +112,39 @@ def test_one_run_publishes_at_a_time_and_none_is_cancelled() -> None:
 def test_nothing_is_published_before_the_site_is_set_up_or_from_a_fork() -> None:
     (role,) = (step["with"]["role-to-assume"] for step in JOB["steps"] if "role-to-assume" in step.get("with", {}))
     assert role == "${{ vars.PUBLISHER_ROLE }}"  # which no fork inherits
-    assert JOB["if"] == "vars.PUBLISHER_ROLE != ''"
+    assert INSTALL["if"] == "vars.PUBLISHER_ROLE != ''"
+    assert JOB["needs"] == "install"  # and is skipped with it
 
 
 def test_a_secret_is_known_to_the_step_that_needs_it_and_to_no_other() -> None:
     holders = [step for step in steps() if "secrets." in str(step)]
     assert len(holders) == 1
     assert [key for key, value in holders[0]["env"].items() if "secrets." in value] == ["PUBLIC_MARKETS_SOURCE__URL"]
-    assert "secrets." not in str({**REBUILD, "jobs": {**JOB, "steps": []}})
+    assert holders[0] in JOB["steps"]
+    assert "secrets." not in str({**REBUILD, "jobs": [INSTALL, {**JOB, "steps": []}]})
     assert [*commands(holders[0]["run"])]
 
 
 def test_scripts_hold_no_expressions_and_show_no_environment() -> None:
     scripts = [step["run"] for step in steps() if "run" in step]
-    assert len(scripts) == 4
+    assert len(scripts) == 6
     # GitHub inserts the value of an expression into the script as code.
     assert [script for script in scripts if "${{" in script] == []
     assert [script for script in scripts if re.search(r"\b(echo|printf|printenv|env|set -x)\b", script)] == []
 
 
-def test_packages_are_installed_before_there_are_credentials() -> None:
-    names = [step.get("uses", step.get("run", "")) for step in JOB["steps"]]
-    assert [re.split(r"[@ ]", name)[0] for name in names] == [
-        "actions/checkout",
-        "make",
-        "aws-actions/configure-aws-credentials",
-        f".venv/bin/{PROGRAM}",
+def test_the_job_that_can_take_the_role_installs_nothing_and_runs_what_the_other_one_packed() -> None:
+    names = [[step.get("uses", step.get("run", "")) for step in job["steps"]] for job in (INSTALL, JOB)]
+    assert [[re.split(r"[@ ]", name)[0] for name in found] for found in names] == [
+        ["actions/checkout", "make", "tar", "actions/upload-artifact"],
+        ["actions/download-artifact", "tar", "aws-actions/configure-aws-credentials", f".venv/bin/{PROGRAM}"],
     ]
+    assert names[0][1] == "make .venv/run"
     assert re.search(r"^\.venv/run:.* requirements/run\.txt$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-    assert names[1] == "make .venv/run"
+    assert "id-token" not in INSTALL["permissions"]
+    sent, received = INSTALL["steps"][-1]["with"], JOB["steps"][0]["with"]
+    assert sent["name"] == received["name"]
+    assert sent["path"] == f"{received['path']}/program.tar.gz"
 
 
 def test_every_option_that_a_run_offers_exists() -> None:
@@ -151,14 +156,21 @@ def test_every_option_that_a_run_offers_exists() -> None:
 
 @pytest.mark.parametrize("option", ["", "--allow-shrink"])
 def test_the_script_runs_rebuild_with_the_option_that_was_chosen(option: str, tmp_path: Path) -> None:
-    show = tmp_path / ".venv" / "bin" / PROGRAM
+    installed, used = tmp_path / "installed", tmp_path / "used"
+    used.mkdir()
+    show = installed / ".venv" / "bin" / PROGRAM
     show.parent.mkdir(parents=True)
-    show.write_text('#!/bin/sh\nfor word; do echo "$word"; done\n')
-    show.chmod(0o755)
-    script = JOB["steps"][-1]["run"]
-    environ = {**os.environ, "OPTION": option}
-    shown = subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env=environ, capture_output=True, check=True)
+    show.with_name("real").write_text('#!/bin/sh\nfor word; do echo "$word"; done\n')
+    show.with_name("real").chmod(0o755)
+    show.symlink_to("real")
+    (installed / ".git").mkdir()
+    environ = {**os.environ, "OPTION": option, "RUNNER_TEMP": str(tmp_path)}
+    for folder, job in ((installed, INSTALL), (used, JOB)):
+        scripts = [step["run"] for step in job["steps"] if not step.get("run", "make").startswith("make")]
+        script = "\n".join(scripts)
+        shown = subprocess.run(["bash", "-ec", script], cwd=folder, env=environ, capture_output=True, check=True)
     assert shown.stdout.decode().split() == ["rebuild", *option.split()]
+    assert [path.name for path in used.iterdir()] == [".venv"]
 
 
 def test_what_the_workflow_sets_are_settings_and_all_that_it_needs() -> None:
