@@ -10,7 +10,6 @@ from generator.cli.parameters import Reference, Slug
 from generator.cli.progress_bar import progress_bar
 from generator.cli.target import open_target
 from generator.config.settings import Config
-from generator.errors import PublicMarketsError
 from generator.publish import takedown
 from generator.publish.decisions import Change, Request
 from generator.publish.stores.store import Store
@@ -42,7 +41,12 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool) 
 def _take_down(settings: Config, request: Request) -> BlockedList:
     """Carry out the request in the store, if there is one, and in the output folder; say what it means."""
     target = open_target(settings) if settings.publish.target else None
-    known = takedown.known(settings, target, request)
+    try:
+        known = takedown.known(settings, target, request)
+    except Exception:
+        if target:
+            takedown.block(target, request)
+        raise
     request = request.resolved(known)
     change = _take_down_everywhere(target, settings, request) if target else _take_down_built(settings, request)
     for sentence in request.consequences(change, has_target=target is not None):
@@ -56,7 +60,7 @@ def _take_down_everywhere(target: Store, settings: Config, request: Request) -> 
     change = takedown.blocked_by_store(target, request)
     try:
         _take_down_published(target, settings, change.after)
-    except PublicMarketsError:
+    except Exception:
         # Whatever is wrong with the store, the folder must not publish the markets again.
         if settings.output.exists():
             _take_down_built(settings, request, change)

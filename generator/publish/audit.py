@@ -20,8 +20,13 @@ from generator.tree.layouts import object_keys
 from generator.tree.manifest import Current, Manifest, Retired
 
 
-def audit(store: Store, published: Published | None, built: Manifest, folder: Output) -> Doubts:
-    """Find what differs from the record: altered, missing and unknown objects, damaged generations."""
+def audit(
+    store: Store, published: Published | None, built: Manifest, folder: Output, *, is_damaged: bool = False
+) -> Doubts:
+    """Find what differs from the record: altered, missing and unknown objects, damaged generations.
+
+    `is_damaged`: the record does not name all objects that were published.
+    """
     found = {listed.key: listed for listed in with_retries(lambda: list(store.list(f"{API_VERSION}/")))}
     recorded = published.built.generations() if published else {}
     broken = {pair for pair, entry in recorded.items() if not _is_whole(store, folder, pair, entry, found)}
@@ -33,8 +38,8 @@ def audit(store: Store, published: Published | None, built: Manifest, folder: Ou
     known = {key for pair, entry in (due | recorded | built.current()).items() for key in object_keys(pair[0], entry)}
     doubted = frozenset(altered | (found.keys() - etags.keys() - known))
     lost = _lost(broken, published, folder) if published else set()
-    # Of what there is without a record, nobody knows what is public.
-    is_unknown = published is None and bool(doubted)
+    # Of what no record names, nobody knows what is public.
+    is_unknown = (is_damaged or published is None) and bool(doubted)
     return Doubts(doubted | _heads(lost), frozenset(broken - lost), show_withdrawn=is_unknown)
 
 

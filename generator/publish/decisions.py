@@ -1,6 +1,6 @@
 """The operator's decisions to block or unblock markets, and what to say about each. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -25,6 +25,10 @@ class Known:
         """Whether markets are published, but no slugs: in the core variant, or where the database has none."""
         found = [built for _, built in self.manifests if built.markets]
         return bool(found) and not any(built.slugs for built in found)
+
+    def own_all(self, slugs: Iterable[str]) -> bool:
+        """Whether each of these slugs is known."""
+        return None not in map(self.owner, slugs)
 
     def owner(self, slug: str) -> str | None:
         """The id of the market with this slug."""

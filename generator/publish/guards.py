@@ -62,7 +62,8 @@ def refuse_accidents(
     if not lifted.older:
         _refuse_older(built, before)
     if not lifted.shrink:
-        shrink.refuse(before.markets.keys() - blocked, built.markets.keys(), config.guards.max_shrink)
+        unknown = max(0, before.market_count - len(before.markets))  # of a record that is damaged
+        shrink.refuse(before.markets.keys() - blocked, built.markets.keys(), config.guards.max_shrink, unknown)
 
 
 def is_other_site(before: Manifest, config: Config) -> bool:

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from generator.api.times import instant
 from generator.config.settings import LONGEST_LEASE
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
-from generator.publish import process_identity, record
+from generator.publish import damaged_record, process_identity, record
 from generator.publish.record import DamagedShardError, Published, Work
 from generator.publish.record_shards import StoredShards
 from generator.publish.stores import clock
@@ -53,12 +53,14 @@ class Lease:
         #: Who was at work when the record was read, whether its shards could be read or not.
         self._found: Work | None = None
         self.published: Published | None = None
+        #: Whether the record could not be read, or only a part of it, which `published` is then.
+        self.is_damaged = False
         self.now = ""
 
     def read(
         self, known: Manifest | None = None, *, is_doubted: bool = False, is_brief: bool = False
     ) -> Published | None:
-        """Read the record; None if there is none, or if it is damaged and `is_doubted` accepts that.
+        """Read the record; None if there is none. If it is damaged and `is_doubted` accepts that, read what is left.
 
         What a large record says of single markets is not read where the `known` manifest says the same, and left out
         if the answer may be brief.
@@ -68,31 +70,30 @@ class Lease:
             stored = with_retries(lambda: self._store.get(record.KEY))
             self._etag = stored.etag if stored else None
             self.now = instant(self._store.now())
-            self._found = None
+            root = self._decoded(stored, is_doubted=is_doubted)
+            self._found = root.work if root else None
+            self.is_damaged = stored is not None and root is None
             try:
-                self.published = self._whole(stored, known, is_doubted=is_doubted, is_brief=is_brief)
+                self.published = root if root is None or is_brief else self._shards.read(root, known)
             except DamagedShardError:
                 if with_retries(lambda: self._store.head(record.KEY)) != self._etag:
                     continue  # another publisher has replaced the record, and its shards
-                if not is_doubted:
+                if not is_doubted or root is None:
                     raise
-                self.published = None
+                self.published, self.is_damaged = damaged_record.rest(self._store, root), True
             self._sequence = self.published.sequence if self.published else 0
             self._root = None
             return self.published
 
-    def _whole(
-        self, stored: Stored | None, known: Manifest | None, *, is_doubted: bool, is_brief: bool
-    ) -> Published | None:
+    def _decoded(self, stored: Stored | None, *, is_doubted: bool) -> Published | None:
+        """The record's root; None if there is none, or if it is damaged and `is_doubted`."""
         try:
-            root = record.decoded(stored.body) if stored else None
+            return record.decoded(stored.body) if stored else None
         except ValueError as error:
             # A record of a newer program is not damaged.
             if not is_doubted or not isinstance(error, ValidationError):
                 raise StoreError(f"{self._store.name}: {record.KEY}: {record.fault(error)}") from error
             return None
-        self._found = root.work if root else None
-        return root if root is None or is_brief else self._shards.read(root, known)
 
     def refuse_if_busy(self) -> None:
         """Raise BusyError if another publisher holds the lease and its deadline has not passed."""

@@ -136,7 +136,8 @@ class Publisher:
 
     def _audit(self) -> Doubts:
         self._is_audited = True
-        return audit(self._store, self._lease.published, self.content.built, self.content.folder)
+        record, is_damaged = self._lease.published, self._lease.is_damaged
+        return audit(self._store, record, self.content.built, self.content.folder, is_damaged=is_damaged)
 
     def _late(self) -> Doubts:
         return late(self._store, self._record(), self.content.built, self.content.folder)

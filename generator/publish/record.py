@@ -7,7 +7,7 @@ left behind, the next one finds in the record.
 import operator
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -17,7 +17,7 @@ from generator.api.times import instant
 from generator.errors import StoreError
 from generator.tree import layouts, stored
 from generator.tree.manifest import Current, Manifest, Retired
-from generator.tree.stored import StoredModel
+from generator.tree.stored import Instant, StoredModel
 
 KEY: Final = "manifest.json"
 #: Raised when an older program could misread the record.
@@ -55,8 +55,8 @@ class Work(StoredModel):
     owner: str
     process: str
     who: str
-    since: str
-    deadline: str
+    since: Instant
+    deadline: Instant
     touched: tuple[str, ...]
 
 
@@ -70,7 +70,7 @@ class Abandoned(StoredModel):
     more than the record can name, `is_anything`: then they are looked for in the whole store.
     """
 
-    until: str
+    until: Instant
     touched: tuple[str, ...]
     generations: tuple[Retired, ...]
     due: tuple[Retired, ...] = Field(default=(), exclude_if=operator.not_)
@@ -98,11 +98,11 @@ class Published(StoredModel):
     #: Stored as `doomed`, its name in the first version.
     due: tuple[Retired, ...] = Field(default=(), alias="doomed")
     are_caches_stale: bool = False
-    probed_at: str = ""
+    probed_at: Instant | Literal[""] = ""
     abandoned: tuple[Abandoned, ...] = Field(default=(), exclude_if=operator.not_)
     are_versions_kept: bool = Field(default=False, exclude_if=operator.not_)
     stale_shards: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
-    retirements: Mapping[str, str] = Field(default_factory=dict, exclude_if=operator.not_)
+    retirements: Mapping[str, Instant] = Field(default_factory=dict, exclude_if=operator.not_)
 
     def encoded(self) -> bytes:
         """The object's bytes."""

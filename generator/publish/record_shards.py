@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
-from generator.publish import chunk_names, retired_shards
+from generator.publish import chunk_names, record, retired_shards
 from generator.publish.chunk_names import Pair
 from generator.publish.etags import Etags, Part, part_of
 from generator.publish.record import DamagedShardError, Published
@@ -27,6 +27,9 @@ from generator.tree.shards import Rows
 _TOKEN_LENGTH: Final = 6
 #: How many times fewer shards a first publish puts before its objects than after them.
 _FEWER: Final = 64
+
+#: What reading a record may raise whose root has values that do not fit together.
+_UNREADABLE: Final = (ValueError, TypeError, LookupError, ArithmeticError)
 
 Parsed = TypeVar("Parsed")
 
@@ -93,10 +96,12 @@ class StoredShards:
             return root
         try:
             return self._whole(root, known)
-        except DamagedShardError:
-            self._stale = (self._stale | {*self._names, *root.retirements}) - {""}
+        except (DamagedShardError, *_UNREADABLE) as error:
+            self._stale = self._stale | root.named_shards()
             self._names, self._groups = (), {}
-            raise
+            if isinstance(error, DamagedShardError):
+                raise
+            raise DamagedShardError(self._store.name, record.KEY, is_missing=False) from error
 
     def _whole(self, root: Published, known: Manifest | None) -> Published:
         retired = self._retired(root, known)
@@ -110,7 +115,7 @@ class StoredShards:
         found = retired_shards.by_digest(known.retired if known else ())
         together = {name: found.get(name[: shards.DIGEST_LENGTH]) for name in root.retirements}
         missing = [name for name, of_folder in together.items() if of_folder is None]
-        read = parallel_map(partial(self._shard, retired_shards.parsed), missing, self._store.parallel)
+        read = parallel_map(partial(read_shard, self._store, retired_shards.parsed), missing, self._store.parallel)
         together |= dict(zip(missing, read, strict=True))
         dated = {name: retired_shards.retired_at(together[name] or (), at) for name, at in root.retirements.items()}
         self._groups = {name: retired_shards.group(entries) for name, entries in dated.items()}
@@ -118,6 +123,8 @@ class StoredShards:
 
     def _with_rows(self, root: Published, known: Manifest | None) -> Published:
         count = len(self._names) - 1
+        if not count:
+            raise ValueError("shards of no market")
         rows = shards.split(known, count) if known else [{} for _ in self._names]
         differing = [
             place for place, name in enumerate(self._names)
@@ -148,16 +155,9 @@ class StoredShards:
 
     def _read(self, places: Collection[int]) -> dict[int, tuple[Rows, Part]]:
         def shard(place: int) -> tuple[Rows, Part]:
-            return self._shard(_parsed, self._names[place]) if self._names[place] else ({}, {})
+            return read_shard(self._store, parsed, self._names[place]) if self._names[place] else ({}, {})
 
         return dict(zip(places, parallel_map(shard, places, self._store.parallel), strict=True))
-
-    def _shard(self, parse: Callable[[bytes, str], Parsed], name: str) -> Parsed:
-        stored = with_retries(partial(self._store.get, key(name)))
-        try:
-            return parse(stored.body if stored else b"", name)
-        except ValueError:
-            raise DamagedShardError(self._store.name, key(name), is_missing=stored is None) from None
 
     def intent(self, wanted: Published, before: Published | None) -> Published | None:
         """The root to put before the shards of `wanted`: it announces them; None if no shard changes."""
@@ -277,7 +277,16 @@ def key(name: str) -> str:
     return f"{SHARDS}{name}"
 
 
-def _parsed(body: bytes, name: str) -> tuple[Rows, Part]:
+def read_shard(store: Store, parse: Callable[[bytes, str], Parsed], name: str) -> Parsed:
+    """Read a shard; raise DamagedShardError if it is missing or altered."""
+    stored = with_retries(partial(store.get, key(name)))
+    try:
+        return parse(stored.body if stored else b"", name)
+    except ValueError:
+        raise DamagedShardError(store.name, key(name), is_missing=stored is None) from None
+
+
+def parsed(body: bytes, name: str) -> tuple[Rows, Part]:
     """The rows and ETags of a shard; raise ValueError if it is not the one of that name."""
     line, _, etags = body.partition(b"\n")
     if shards.digest(line) != name[: shards.DIGEST_LENGTH]:

@@ -15,6 +15,9 @@ from generator.tree.manifest import Retired
 #: With fewer, they stay in the root of a record that has no other shards.
 LEAST: Final = 1_000
 
+#: Of generations whose time is not known yet.
+_LATER: Final = "1970-01-01T00:00:00.000Z"
+
 #: A list and a generation's name.
 Pair: TypeAlias = tuple[str, str]
 #: The generations of one shard, in order.
@@ -94,7 +97,9 @@ def parsed(body: bytes, name: str) -> Together:
     if shards.digest(line) != name[: shards.DIGEST_LENGTH]:
         raise ValueError("other generations")
     return tuple(
-        Retired(list=list_name, generation=generation, count=count, bytes=size, is_index=bool(is_index), retired_at="")
+        Retired(
+            list=list_name, generation=generation, count=count, bytes=size, is_index=bool(is_index), retired_at=_LATER
+        )
         for list_name, generation, count, size, *is_index in json.loads(line)
     )
 

@@ -7,7 +7,7 @@ out, including a takedown that was killed and runs again.
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -47,20 +47,31 @@ Notify = Callable[[str], None]
 def known(config: Config, store: Store | None, request: Request) -> Known:
     """The published markets, as far as the store and the folder can tell; nothing is asked without markets to look up.
 
-    A record that cannot be read keeps no id from being blocked; but without it, nobody knows whose a slug is.
+    Whatever is wrong with the record, it keeps no id from being blocked. What reading it raised is raised here only if
+    nobody else knows whose a slug is.
     """
     manifests: list[tuple[str, Manifest]] = []
     with suppress(OutputError), read_only(config.output) as folder:
         if built := folder.manifest():
             manifests.append((str(folder.path(MANIFEST)), built))
     if store and (request.ids or request.slugs):
-        with explaining_outage(store), nullcontext() if request.slugs else suppress(StoreError):
-            if published := Lease(store, config.publish.lease).read(manifests[0][1] if manifests else None):
+        try:
+            with explaining_outage(store):
+                published = Lease(store, config.publish.lease).read(manifests[0][1] if manifests else None)
+            if published:
                 manifests.insert(0, (f"the record of {store.name}", published.built))
+        except Exception:
+            if not Known(tuple(manifests)).own_all(request.slugs):
+                raise
     return Known(tuple(manifests))
 
 
 # In the store
+
+
+def block(store: Store, request: Request) -> None:
+    """Block the ids of a request, whose slugs nobody can look up."""
+    store_blocklist.merge(store, blocked_by_store(store, request).after)
 
 
 def blocked_by_store(store: Store, request: Request) -> Change:
@@ -112,7 +123,7 @@ class _PublishedSite:
         """Publish the store's own state without markets that are blocked or, if it is known, not visible."""
         lease, config = self._target.lease, self._target.config
         published = lease.read(is_doubted=True)
-        if published is None:
+        if published is None or lease.is_damaged:
             self._withdraw_unrecorded(blocked)
             return Tally()
         ids = blocked | _hidden(published.built, blocked, visible, config.guards.max_shrink)

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import cache
 from types import MappingProxyType
-from typing import Final, Self, TypeAlias
+from typing import Final, Literal, Self, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
 from generator.api import keys
 from generator.tree import membership
 from generator.tree.membership import Memberships
-from generator.tree.stored import StoredModel
+from generator.tree.stored import Instant, StoredModel
 
 #: Increase it when an older program could misread the file.
 FORMAT: Final = 1
@@ -58,7 +58,7 @@ class Retired(Current):
     """
 
     list: str
-    retired_at: str
+    retired_at: Instant
     withdrawn: bool = False
     partial: bool = False
 
@@ -104,12 +104,12 @@ class Manifest(StoredModel):
 
     format: int = FORMAT
     complete: bool
-    as_of: str
+    as_of: Instant
     is_clock_set: bool = False
     is_demo: bool = Field(default=False, exclude_if=operator.not_)
     version: str
     variant: str
-    layout: str
+    layout: Literal["pages", "chunks"]
     settings: Mapping[str, str] = {}
     lists: Mapping[str, Current]
     search: Current | None = Field(default=None, exclude_if=operator.not_)

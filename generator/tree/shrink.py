@@ -11,11 +11,14 @@ def is_excessive(lost: int, known: int, limit: float) -> bool:
     return lost > limit * known
 
 
-def refuse(before: AbstractSet[str], after: AbstractSet[str], limit: float) -> None:
-    """Raise GuardError when `after` lacks too many of the markets (ids) in `before`; leave blocked ones out of both."""
-    lost = len(before - after)
-    if is_excessive(lost, len(before), limit):
+def refuse(before: AbstractSet[str], after: AbstractSet[str], limit: float, unknown: int = 0) -> None:
+    """Raise GuardError when `after` lacks too many of the markets (ids) in `before`; leave blocked ones out of both.
+
+    Before, there were also so many `unknown` ones.
+    """
+    lost, known = len(before - after) + max(0, unknown - len(after - before)), len(before) + unknown
+    if is_excessive(lost, known, limit):
         raise GuardError(
-            f"{lost} of {counted(len(before), 'market')} would disappear, more than guards.max_shrink ({limit:g}) "
+            f"{lost} of {counted(known, 'market')} would disappear, more than guards.max_shrink ({limit:g}) "
             "allows; nothing was replaced. If the database is complete, pass --allow-shrink"
         )

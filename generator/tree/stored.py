@@ -1,9 +1,22 @@
 """Stored JSON: the base of its models, and messages about files that cannot be read. Pure."""
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 from generator.wording import counted
+
+
+def _aware(text: str) -> str:
+    if datetime.fromisoformat(text).tzinfo is None:
+        raise ValueError("has no time zone")
+    return text
+
+
+#: A time that can be compared with others.
+Instant = Annotated[str, AfterValidator(_aware)]
 
 
 class StoredModel(BaseModel):

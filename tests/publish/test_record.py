@@ -16,13 +16,14 @@ BUILT = Manifest(
     complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", lists={}, retired=(),
     objects={"v1/build.json": "d"}, markets={"m": ("open",)},
 )  # fmt: skip
-WORK = Work(owner="o", process="p", who="w", since="s", deadline="d", touched=("v1/build.json", "v1/other.json"))
+AT: Final = "2026-01-31T11:00:00.000Z"
+WORK = Work(owner="o", process="p", who="w", since=AT, deadline=AT, touched=("v1/build.json", "v1/other.json"))
 RECORD = Published(
     sequence=7,
     built=BUILT,
     etags={"v1/build.json": '"e"'},
     work=WORK,
-    due=(Retired(list="open/new", generation="p1", count=2, bytes=3, retired_at="t"),),
+    due=(Retired(list="open/new", generation="p1", count=2, bytes=3, retired_at=AT),),
     are_caches_stale=True,
     probed_at="2026-01-31T12:00:00.000Z",
 )
@@ -47,9 +48,9 @@ def test_a_record_of_an_earlier_release_is_read() -> None:
         b'{"format":1,"sequence":7,"built":{"format":1,"complete":true,"asOf":"2026-01-31T12:00:00.000Z",'
         b'"isClockSet":false,"version":"1","variant":"core","layout":"pages","settings":{},"lists":{},"retired":[],'
         b'"objects":{"v1/build.json":"d"},"markets":{"m":["open"]},"slugs":{}},"etags":{"v1/build.json":"\\"e\\""},'
-        b'"work":{"owner":"o","process":"p","who":"w","since":"s","deadline":"d",'
+        b'"work":{"owner":"o","process":"p","who":"w","since":"2026-01-31T11:00:00.000Z","deadline":"2026-01-31T11:00:00.000Z",'
         b'"touched":["v1/build.json","v1/other.json"]},"doomed":[{"generation":"p1","count":2,"bytes":3,'
-        b'"list":"open/new","retiredAt":"t","withdrawn":false,"partial":false}],"areCachesStale":true,'
+        b'"list":"open/new","retiredAt":"2026-01-31T11:00:00.000Z","withdrawn":false,"partial":false}],"areCachesStale":true,'
         b'"probedAt":"2026-01-31T12:00:00.000Z"}\n'
     )
     assert decoded(stored) == RECORD

@@ -1,0 +1,141 @@
+"""A record that cannot be read is damaged: every command says so, `--verify` keeps what is left and makes it anew."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from generator.errors import GuardError, StoreError
+from generator.publish import record
+from generator.publish.guards import LiftedGuards
+from generator.publish.lease import Lease
+from generator.publish.stores.store import If
+from tests.publish.faults.scene import Scene, check_whole, record_of
+from tests.support.faults import fast_folder
+from tests.support.publishing import Site
+from tests.support.records import named_shards, sharded
+from tests.support.rows import market_id
+from tests.support.s3.server import S3Server
+from tests.support.stores import use_credentials
+
+#: Work and memories of publishers that were cut short.
+WORK: Final = {
+    "owner": "o", "process": "p", "who": "w", "since": "2026-01-31T12:00:00Z", "deadline": "2026-01-31T12:00:00Z",
+    "touched": [],
+}  # fmt: skip
+LATE: Final = {"until": "2100-01-01T00:00:00.000Z", "touched": ["v1/llms.txt"], "generations": []}
+
+
+@pytest.fixture
+def scene(tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    """A scene whose sites have a record in shards."""
+    use_credentials(monkeypatch)
+    with fast_folder(tmp_path) as folder, sharded():
+        yield Scene(folder, s3)
+
+
+def root_of(scene: Scene) -> dict[str, Any]:
+    root: dict[str, Any] = json.loads(scene.objects()[record.KEY].body)
+    return root
+
+
+def put_root(scene: Scene, root: dict[str, Any]) -> None:
+    scene.store(scene.config("a")).put(record.KEY, json.dumps(root).encode(), If.ALWAYS)
+
+
+def lose_a_shard(scene: Scene) -> None:
+    """Lose a shard with markets."""
+    lost = [key for key in sorted(named_shards({key: found.body for key, found in scene.objects().items()}))
+            if b'["open"]' in scene.objects()[key].body]  # fmt: skip
+    scene.store(scene.config("a")).delete(lost[:1])
+    with pytest.raises(StoreError, match="missing; it is part of the record"):
+        Lease(scene.store(scene.config("a")), scene.config("a").publish.lease).read()
+
+
+#: By what is damaged: how.
+DAMAGES: Final[dict[str, Callable[[dict[str, Any]], object]]] = {
+    "as-of": lambda root: root["built"].update(asOf="yesterday"),
+    "as-of without a time zone": lambda root: root["built"].update(asOf="2026-01-31T12:00:00"),
+    "layout": lambda root: root["built"].update(layout="x"),
+    "one shard": lambda root: root["built"].update(shardNames=["x"]),
+    "no shards": lambda root: root["built"].update(shardNames=[""]),
+    "shards": lambda root: root["built"].update(shardNames=[f"../{name}" for name in root["built"]["shardNames"]]),
+    "retirement": lambda root: root["retirements"].update(dict.fromkeys(root["retirements"], "x")),
+    "work": lambda root: root.update(work={**WORK, "deadline": "x"}),
+    "late": lambda root: root.update(abandoned=[{**LATE, "until": "x"}]),
+    "probe": lambda root: root.update(probedAt="x"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_whatever_cannot_be_read_is_damage_that_verifying_gets_through(
+    scene: Scene, damage: Callable[[dict[str, Any]], object]
+) -> None:
+    scene.publish(scene.site("a", 0))
+    new = scene.site("a", 1, m1={"question": "New?"})
+    scene.publish(new)
+    root = root_of(scene)
+    damage(root)
+    put_root(scene, root)
+    with pytest.raises(StoreError, match=r"(damaged|altered|missing).*rebuild|publish --verify"):
+        scene.publish(scene.site("a", 2, m1={"question": "Newer?"}))
+    again = scene.site("a", 3, m1={"question": "Newest?"})
+    scene.publish(again, is_verifying=True)
+    check_whole(scene.objects(), again)
+
+
+def test_verifying_with_a_lost_shard_still_refuses_an_older_build(scene: Scene) -> None:
+    older = scene.site("b", 0)
+    scene.publish(scene.site("a", 1))
+    lose_a_shard(scene)
+    with pytest.raises(GuardError, match="older than what is published"):
+        scene.publish(older, lifted=LiftedGuards(shrink=True), is_verifying=True)
+    scene.publish(older, is_verifying=True)
+    check_whole(scene.objects(), older)
+
+
+@pytest.mark.parametrize("share", [1, 2], ids=["all lost", "half lost"])
+def test_verifying_with_lost_shards_still_refuses_a_much_smaller_build(scene: Scene, share: int) -> None:
+    scene.publish(scene.site("a", 0))
+    shards = sorted(named_shards({key: found.body for key, found in scene.objects().items()}))
+    scene.store(scene.config("a")).delete(shards[::share])
+    smaller = scene.site("b", 1, **dict.fromkeys(["m1", "m2", "m3", "m4", "m5", "m6"]))
+    with pytest.raises(GuardError, match=r"6 of 9 markets would disappear"):
+        scene.publish(smaller, lifted=LiftedGuards(), is_verifying=True)
+    whole = scene.site("c", 1)
+    scene.publish(whole, lifted=LiftedGuards(), is_verifying=True)
+    check_whole(scene.objects(), whole)
+
+
+def test_verifying_with_a_lost_shard_remembers_what_killed_publishers_may_still_do(scene: Scene) -> None:
+    site = scene.site("a", 0)
+    scene.publish(site)
+    put_root(scene, {**root_of(scene), "abandoned": [LATE]})
+    lose_a_shard(scene)
+    scene.publish(site, is_verifying=True)
+    published = record_of(scene.objects())
+    assert published
+    assert [entry.touched for entry in published.abandoned] == [("v1/llms.txt",)]
+
+
+@pytest.mark.parametrize("error", [ValueError("a bug"), StoreError("damaged")], ids=["bug", "damage"])
+@pytest.mark.parametrize("references", [[market_id(1)], [market_id(1), "some-slug"]], ids=["id", "id and slug"])
+def test_a_takedown_blocks_markets_whatever_happens_while_it_reads_the_record(
+    site: Site, monkeypatch: pytest.MonkeyPatch, error: Exception, references: list[str]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lease, "read", fail)
+        result = site.run("takedown", *references)
+    assert result.exit_code == 1
+    assert str(error) in result.stderr
+    assert market_id(1) in json.loads(site.stored()["blocked.json"])["markets"]
+    assert market_id(1) in site.run("takedown").stdout
+    if len(references) == 1:
+        assert site.traces(1, output=True) == [key for key in site.traces(1) if key.startswith("store ")]
+    site.done("publish")
+    assert site.traces(1) == []
