@@ -24,7 +24,8 @@ MODULES: Final = {dotted(path): ast.parse(path.read_text("utf-8")) for path in s
 
 #: Modules at the root, which every package may import. They import nothing but each other.
 ROOT_LEAVES: Final = {
-    "errors", "file_times", "filesystem", "findings", "garbage", "metrics", "metrics_file", "program", "progress", "wording",
+    "errors", "file_times", "filesystem", "findings", "garbage", "metrics", "metrics_file", "program", "progress",
+    "wording",
 }  # fmt: skip
 #: What each package may import. `builder` and `publish` never meet: they share `output/` alone.
 MAY_IMPORT: Final[Mapping[str, set[str]]] = {

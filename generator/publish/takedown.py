@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from generator import filesystem
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
@@ -201,6 +202,7 @@ def from_folder(config: Config, request: Request, notify: Notify, stored: Change
         folder.save(blocklist.KEY, change.after.encoded())
         for warning in withdrawal.from_folder(folder, change.after.ids(), config.cursor.lifetime):
             notify(f"{config.output}: {warning}")
+    filesystem.sync(config.output)  # or what was deleted might come back after a power failure
     return change
 
 

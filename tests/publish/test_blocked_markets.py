@@ -3,6 +3,9 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from generator import filesystem
 from generator.api import keys
 from tests.support.builds import lasting
 from tests.support.publishing import (
@@ -56,6 +59,23 @@ def test_a_takedown_without_a_target_reaches_the_store_with_the_next_publish(sit
     assert site.traces(1) == []
     assert blocked_ids(site) == {market_id(1)}
     site.check()
+
+
+def test_no_power_failure_brings_back_what_a_takedown_deleted_from_a_folder(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, sync = list[list[Path]](), filesystem.sync
+
+    def noted(folder: Path) -> None:
+        sync(folder)
+        texts = [path for path in Path("output").rglob("*.json") if b"Question 1?" in path.read_bytes()]
+        found.append([path for path in texts if path.parts[1] != "report.json"])
+
+    monkeypatch.setattr(filesystem, "sync", noted)
+    site.target = ""
+    site.done("takedown", market_id(1))
+    assert found[0], "what is staged is flushed before anything is replaced"
+    assert not found[-1], "what is deleted is flushed when it is gone"
 
 
 def test_without_target_and_folder_a_takedown_applies_to_the_first_build(site: Site) -> None:
