@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import click
 
 from generator.api import times
+from generator.api.contract import LIMIT_MAX
 from generator.api.openapi.descriptions import span
 from generator.builder.dry_build import DryBuild, DryBuilder, LastBuild
 from generator.cli import logs
@@ -17,6 +18,7 @@ from generator.config.settings import Config
 from generator.cost import estimate, prices
 from generator.cost.estimate import Basis, Cost, Terms
 from generator.cost.prices import Prices
+from generator.cost.readers import Limit, address_cost, egress_cost, reading_cost, refusal_cost
 from generator.errors import GuardError
 from generator.markets import fills
 from generator.markets.catalog import Catalog
@@ -64,7 +66,8 @@ def plan_command(settings: Config, as_of: datetime | None, reads: int | None, do
     )
     logs.gap()
     readers = Readers(reads, downloads if measured.site.downloads.dump_bytes else None)
-    _show_table([*cost.layouts], [*_rows(measured, cost, terms), *_reader_rows(measured, terms, readers)])
+    most = [*_rows_of_address(settings, measured, terms)]
+    _show_table([*cost.layouts], [*_rows(measured, cost, terms), *_reader_rows(measured, terms, readers), *most])
     logs.gap()
     for note in _notes(settings, measured, cost, terms.prices, readers):
         logs.result(note)
@@ -126,20 +129,24 @@ def _reader_rows(measured: DryBuild, terms: Terms, readers: Readers) -> Iterator
     yield from _read_cost_rows(measured, terms, readers.reads)
     for place in terms.prices.places if readers.downloads is not None else ():
         for way, per_gb in place.egress.items():
-            usd = estimate.egress_cost(measured.site, readers.downloads or 0, per_gb)
+            usd = egress_cost(measured.site, readers.downloads or 0, per_gb)
             name = f"plus {counted(readers.downloads or 0, 'download', ',')} at {place.name}, {way}"
             yield (name, *(f"{usd:,.2f}" for _ in LAYOUTS))
 
 
+def _rows_of_address(settings: Config, measured: DryBuild, terms: Terms) -> Iterator[tuple[str, ...]]:
+    limit, reads = Limit.of(settings), measured.searches.reads if measured.searches else 0
+    for place in terms.prices.places:
+        most = (address_cost(measured.site, name, limit, place, reads) for name in LAYOUTS)
+        yield (f"plus one reader at the rate limit at {place.name}", *(f"{usd:,.2f}" for usd in most))
+
+
 def _read_cost_rows(measured: DryBuild, terms: Terms, reads: int | None) -> Iterator[tuple[str, ...]]:
     for place in terms.prices.places if reads is not None else ():
-        usd = (estimate.reading_cost(measured.site, name, reads or 0, place) for name in LAYOUTS)
+        usd = (reading_cost(measured.site, name, reads or 0, place) for name in LAYOUTS)
         yield (f"plus {counted(reads or 0, 'read', ',')} at {place.name}", *(f"{price:,.2f}" for price in usd))
         if measured.searches:
-            most = (
-                estimate.reading_cost(measured.site, name, reads or 0, place, measured.searches.reads)
-                for name in LAYOUTS
-            )
+            most = (reading_cost(measured.site, name, reads or 0, place, measured.searches.reads) for name in LAYOUTS)
             name = f"plus {counted(reads or 0, 'search', ',')} at {place.name}, at most"
             yield (name, *(f"{price:,.2f}" for price in most))
 
@@ -155,6 +162,7 @@ def _notes(settings: Config, measured: DryBuild, cost: Cost, known: Prices, read
     for place in known.places:
         yield f"  {place.name}: {place.note}"
     yield from _notes_on_readers(measured, readers)
+    yield _note_on_address(settings, measured, known)
     yield from _expiries(settings, measured.catalog)
     yield _recommendation(settings, cost, known)
     yield _verdict(settings, cost, known)
@@ -179,6 +187,18 @@ def _notes_on_readers(measured: DryBuild, readers: Readers) -> Iterator[str]:
             )
     if readers.downloads is not None:
         yield f"a download counts as the whole dump, {counted(dump_bytes, 'byte', ',')}; the change feed needs less"
+
+
+def _note_on_address(settings: Config, measured: DryBuild, known: Prices) -> str:
+    """What the most that one address can cost is made of."""
+    limit, dump_bytes = Limit.of(settings), measured.site.downloads.dump_bytes
+    searches = f", {limit.searches:,} of them searches" if limit.searches else ""
+    size = max(measured.site.page_bytes(LIMIT_MAX), dump_bytes)
+    refused = ", ".join(f"{refusal_cost(place):.2f} USD at {place.name}" for place in known.places)
+    return (
+        f"a reader at the rate limit makes {counted(limit.requests, 'request', ',')} a month{searches}; each counts as "
+        f"what costs most, with up to {counted(size, 'byte', ',')}; a million that are refused cost up to {refused}"
+    )
 
 
 def _recommendation(settings: Config, cost: Cost, known: Prices) -> str:

@@ -1,4 +1,4 @@
 """What publishing costs: prices, and estimates of requests and money.
 
-Imports `tree`, `api` and `config`. Start with `sizes`, then `estimate`.
+Imports `tree`, `api` and `config`. Start with `sizes`, then `estimate`; `readers` is about requests.
 """

@@ -18,7 +18,7 @@ from generator.api.downloads import STEP_LIFETIME
 from generator.cost import sizes
 from generator.cost.prices import Place, Prices
 from generator.cost.sizes import Change, Site
-from generator.tree import layouts, shards
+from generator.tree import shards
 from generator.tree.layouts import LAYOUTS
 from generator.tree.stored import StoredModel
 
@@ -129,22 +129,6 @@ def cheaper(known: LayoutCost, place: Place, schedule: int, limit: float) -> int
         if minutes > schedule and priced(known, place, minutes) <= limit:
             return minutes
     return None
-
-
-def reading_cost(site: Site, layout: str, reads: int, place: Place, objects_per_read: int | None = None) -> float:
-    """USD per month for `reads` requests, uncached and uncompressed; fixed fees included.
-
-    A read is that of a list's page, unless `objects_per_read` says how many objects it takes.
-    """
-    prices, objects = place.reads, reads * (objects_per_read or layouts.reads_per_page(layout))
-    usd = sum(prices.per_month.values()) + reads / 1e6 * sum(prices.per_million.values())
-    usd += objects / 1e6 * sum(prices.per_million_objects.values())
-    return usd + reads * site.page_bytes() / _GB * sum(prices.per_gb.values())
-
-
-def egress_cost(site: Site, downloads: int, per_gb: float) -> float:
-    """USD per month for `downloads` of the whole dump, at a price per GB; requests for them cost next to nothing."""
-    return downloads * site.downloads.dump_bytes / _GB * per_gb
 
 
 def changed_objects(site: Site, change: Change) -> dict[str, int]:

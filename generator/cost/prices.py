@@ -29,9 +29,10 @@ class _Data(BaseModel):
 
 
 class Reads(_Data):
-    """Charges for reads: fixed, per million requests, per million objects read, per GB sent."""
+    """Charges for reads: fixed, and more where there is search; per million requests and objects read; per GB sent."""
 
     per_month: Mapping[str, Price]
+    per_month_with_search: Mapping[str, Price] = {}
     per_million: Mapping[str, Price]
     per_million_objects: Mapping[str, Price]
     per_gb: Mapping[str, Price]

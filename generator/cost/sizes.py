@@ -78,10 +78,10 @@ class Site:
         """What each list becomes in a layout, by its name."""
         return {size.name: layouts.weight(layout, size.name, size.count, size.bytes) for size in self.lists}
 
-    def page_bytes(self) -> int:
-        """The bytes of an average answer: a page of the default limit."""
+    def page_bytes(self, limit: int = LIMIT_DEFAULT) -> int:
+        """The bytes of a page of so many average items."""
         items, size = sum(size.count for size in self.lists), sum(size.bytes for size in self.lists)
-        return round(LIMIT_DEFAULT * size / max(1, items)) + _ENVELOPE_BYTES
+        return round(limit * size / max(1, items)) + _ENVELOPE_BYTES
 
     def total(self, layout: str) -> tuple[int, int]:
         """All objects and their bytes in a layout."""

@@ -30,6 +30,8 @@ PUT requests per publish                                     3,233      123
 PUT requests per month, with a publish every 60 minutes  2,360,090   89,790
 USD per month at S3 + CloudFront                             11.80     0.45
 USD per month at R2                                          10.62     0.40
+plus one reader at the rate limit at S3 + CloudFront         64.22    74.74
+plus one reader at the rate limit at R2                      13.40    18.13
 
 changes per publish: worst case, as if everything changed every time; no two builds were compared yet
 prices as of 2026-03-08, without free tiers and taxes; check them: `prices` in config.yaml names another file
@@ -39,6 +41,8 @@ from S3.
   R2: Standard storage, Workers Paid. Free tiers are ignored: 1 million class A and 10 million class B operations and \
 10 GB a month with R2, 10 million requests a month with Workers Paid.
 not included: the cost of reads (add --reads 10M), of downloads (add --downloads 1k) and of the publishing machine
+a reader at the rate limit makes 13,140,000 requests a month; each counts as what costs most, with up to 32,796 bytes; \
+a million that are refused cost up to 1.70 USD at S3 + CloudFront, 0.30 USD at R2
 recommended: layout chunks, which saves 11.35 USD a month at S3 + CloudFront; its edge must read objects
 publish.target is not set, so nothing is published and nothing is paid"""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.cost import estimate, prices, sizes
+from generator.cost import estimate, prices, readers, sizes
 from generator.cost.estimate import Basis, Terms
 from generator.cost.sizes import Change, Downloads, ListSize
 from generator.cost.sizes import Site as Sizes
@@ -70,9 +70,9 @@ def test_the_change_feed_grows_until_its_steps_outweigh_the_dump_or_are_a_week_o
 
 
 def test_a_download_is_charged_by_the_bytes_of_the_dump() -> None:
-    assert estimate.egress_cost(OFFERED, 1_000_000, 0.085) == pytest.approx(20 * 0.085)
-    assert estimate.egress_cost(OFFERED, 1_000_000, 0.0) == 0
-    assert estimate.egress_cost(SIZES, 1_000_000, 0.085) == 0
+    assert readers.egress_cost(OFFERED, 1_000_000, 0.085) == pytest.approx(20 * 0.085)
+    assert readers.egress_cost(OFFERED, 1_000_000, 0.0) == 0
+    assert readers.egress_cost(SIZES, 1_000_000, 0.085) == 0
 
 
 def test_the_shipped_prices_say_what_egress_costs(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.api import contract
-from generator.cost import estimate, prices, sizes
+from generator.cost import estimate, prices, readers, sizes
 from generator.cost.estimate import Basis, Cost, Terms
-from generator.cost.sizes import Change, ListSize, Site
+from generator.cost.readers import Limit
+from generator.cost.sizes import Change, Downloads, ListSize, Site
 from generator.tree import chunks, pages
 from generator.tree.generation import ItemList
 from generator.tree.pages import LIMITS, Generation, page_count
@@ -116,9 +118,39 @@ def test_readers_are_charged_by_request_object_and_byte(terms: Terms) -> None:
     amazon, cloudflare = terms.prices.places
     size = HUNDREDS.page_bytes()
     assert size == 20 * 300 + 100
-    usd = estimate.reading_cost(HUNDREDS, "pages", 10_000_000, amazon)
+    usd = readers.reading_cost(HUNDREDS, "pages", 10_000_000, amazon)
     assert usd == pytest.approx(6 + 10 * 1.7 + 10 * 0.4 + 10_000_000 * size / 1e9 * 0.085)
-    assert estimate.reading_cost(HUNDREDS, "chunks", 10_000_000, cloudflare) == pytest.approx(5 + 3 + 30 * 0.36)
+    assert readers.reading_cost(HUNDREDS, "chunks", 10_000_000, cloudflare) == pytest.approx(5 + 3 + 30 * 0.36)
+
+
+@pytest.mark.parametrize(
+    ("settings", "limit"),
+    [
+        ({}, (300 * 43_800, 0)),
+        ({"variant": "extended"}, (300 * 43_800, 30 * 43_800)),
+        ({"variant": "extended", "search": "off"}, (300 * 43_800, 0)),
+        ({"variant": "extended", "rate_limit__requests": 7, "rate_limit__window": "10 min"}, (7 * 4_380, 7 * 4_380)),
+    ],
+)
+def test_an_address_may_make_its_limit_of_requests_in_every_window_of_a_month(
+    settings: dict[str, object], limit: tuple[int, int], tmp_path: Path
+) -> None:
+    assert Limit.of(make_config(tmp_path, **settings)) == limit
+
+
+def test_an_address_costs_at_most_what_its_dearest_requests_do(terms: Terms) -> None:
+    amazon, cloudflare = terms.prices.places
+    limit, page = Limit(5_000_000, 1_000_000), 100 * 300 + 100
+    with_dump = replace(HUNDREDS, downloads=Downloads(dump_bytes=2_000_000))
+    # Egress from R2 is free: a page of chunks takes three reads, a file two, a search 24.
+    for site, layout, most in ((HUNDREDS, "pages", 1), (with_dump, "pages", 2), (with_dump, "chunks", 3)):
+        usd = readers.address_cost(site, layout, limit, cloudflare, 24)
+        assert usd == pytest.approx(5 * 0.3 + 4 * most * 0.36 + 24 * 0.36)
+    small = readers.address_cost(HUNDREDS, "pages", limit, amazon, 24)
+    assert small == pytest.approx(5 * (1.7 + page / 1e3 * 0.085) + 4 * 0.4 + 24 * 0.4)
+    large = readers.address_cost(with_dump, "chunks", limit, amazon, 24)
+    assert large == pytest.approx(5 * (1.7 + 2 * 0.4 + 2_000 * 0.085)), "a search costs less than the dump"
+    assert readers.refusal_cost(amazon) == pytest.approx(1.7)
 
 
 def test_a_report_with_an_unreadable_estimate_has_none() -> None:

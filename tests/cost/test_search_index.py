@@ -118,6 +118,10 @@ def test_plan_prices_searches_by_the_most_objects_that_one_reads(site: Site) -> 
     figures = {line.rpartition("  ")[0].split("  ")[0]: line.split()[-2:] for line in output.splitlines()}
     # A month of Workers, then each request and the reads of 24 objects for it, in USD per million.
     assert figures["plus 10,000,000 searches at R2, at most"] == [f"{5 + 10 * (0.30 + MOST_OBJECTS * 0.36):.2f}"] * 2
+    # One in ten of a reader's 13.14 million requests may be a search; the others take two reads, in chunks three.
+    usd = [13.14 * 0.30 + 1.314 * MOST_OBJECTS * 0.36 + 11.826 * reads * 0.36 for reads in (2, 3)]
+    assert figures["plus one reader at the rate limit at R2"] == [f"{most:.2f}" for most in usd]
+    assert "makes 13,140,000 requests a month, 1,314,000 of them searches;" in output
     assert "a search reads 24 objects at most; CloudFront cannot search in layout pages" in output
     for settings in ({"variant": "extended", "search": "off"}, {}):
         assert "search" not in site.done("plan", "--reads", "10M", **settings).stdout
