@@ -36,9 +36,9 @@ _FAILURES: Final = tuple(
 )
 #: Of a range that is not in the file.
 _OUTSIDE: Final = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
-#: The largest object that the router reads: a chunk of at most 2 MB, or a bucket of the search index, whose longest
-#: line grows with the site, to 1.4 MB for a million markets.
-LARGEST_OBJECT: Final = "16m"
+#: The largest object that the router reads, in bytes: a chunk has at most 2 MB, but the longest line of the search
+#: index grows with the site, to 1.4 MB for a million markets.
+LARGEST_OBJECT: Final = 16 << 20
 #: The inner server's, on a loopback address of each site's own: unregistered, and no port of outgoing connections.
 _INSIDE_PORT: Final = 20127
 #: The inner server's header for the readers' Cache-Control; its own Cache-Control is for the cache.
@@ -100,6 +100,7 @@ def script_values(config: Config) -> dict[str, Any]:
         "inner_control": _INNER_CONTROL,
         "tls_only": _TLS_ONLY if _is_secure(config) else "",
         "objects": OBJECTS,
+        "largest": LARGEST_OBJECT,
         "always": keys.BUILD,
         "output": f"{output}/",
         "pid": str(output / "edge" / FOLDER / "nginx.pid"),

@@ -1,0 +1,60 @@
+"""Objects that are larger than nginx holds in memory: a 503 like any other failure, and never an empty answer."""
+
+import re
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Final
+
+import pytest
+
+from generator.api import contract, cursors, keys
+from generator.config.settings import Config
+from generator.edge import nginx, responses
+from generator.tree import chunks
+from generator.tree.generation import ItemList
+from tests.support import lists
+from tests.support.servers import Answer
+from tests.support.sites import CACHED, Site, site
+
+LIST: Final = "all/new"
+
+
+@pytest.fixture(scope="module", params=CACHED)
+def edge(request: pytest.FixtureRequest) -> Iterator[Site]:
+    with site(request.param, "chunks") as running:
+        yield running
+
+
+def padded(size: int) -> bytes:
+    return contract.encode({"id": "0" * size})
+
+
+def is_unavailable(answer: Answer) -> bool:
+    wanted = responses.error_headers(503, Config()) | responses.COMMON
+    body = contract.encode(contract.FIXED_ERRORS[503])
+    return (answer.status, answer.body) == (503, body) and wanted.items() <= answer.headers.items()
+
+
+def test_a_first_page_made_of_an_object_that_is_too_large_is_a_503(edge: Site) -> None:
+    overhead = len(chunks.Generation(ItemList("open/new", [padded(0)])).head())
+    for name, size, is_there in (
+        ("open/new", nginx.LARGEST_OBJECT - overhead, True),
+        ("open/ended", nginx.LARGEST_OBJECT - overhead + 3, False),
+    ):
+        edge.put(ItemList(name, [padded(size)]))
+        assert ((edge.output / keys.head(name)).stat().st_size <= nginx.LARGEST_OBJECT) is is_there
+        answer = edge.ask(name, 20)
+        assert answer.status == HTTPStatus.OK if is_there else is_unavailable(answer), (name, answer.status)
+        head = edge.client.send("HEAD", f"/{keys.MARKETS}?status=open&sort={name[5:]}")
+        assert (head.status, head.body) == (HTTPStatus.OK if is_there else HTTPStatus.SERVICE_UNAVAILABLE, b"")
+
+
+def test_a_later_page_made_of_an_object_that_is_too_large_is_a_503_and_others_are_not(edge: Site) -> None:
+    made = ItemList(LIST, [padded(1)] * 150 + [padded(nginx.LARGEST_OBJECT)] + [padded(1)] * 150)
+    generation = edge.put(made)[LIST]
+    found = {at: edge.ask(LIST, 1, cursors.mint(LIST, generation, at)) for at in (100, 150, 300)}
+    assert is_unavailable(found[150])
+    for at in (100, 300):
+        assert found[at].body == lists.page(made, generation, at, 1)
+    log = (edge.output / "edge" / "nginx" / "error.log").read_text("utf-8")
+    assert re.search(rf"{LIST}/{keys.CHUNKS}/\S+: larger than the 16777216 bytes that nginx can hold; shorten", log)
