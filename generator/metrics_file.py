@@ -26,7 +26,7 @@ _HELP: Final = {
     "markets": "Markets in the last build, by state.",
     "quarantined_rows": "Rows that the last build quarantined because they break the contract, by relation.",
     "remarks": "Markets and categories that the last build published with a remark, by topic.",
-    "details": "Details of the last build: read, given a new market object, kept; audited ones count as read, too.",
+    "details": "Details of the last build: read, given a new market object, kept; audited ones count as read, too, touched ones as kept.",
     "objects": "Objects in the last build.",
     "bytes": "Their size.",
     "dump_bytes": "Size of the files of the dump, by format; histories count as Parquet.",

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from generator.builder.last_details import LastDetails
 from generator.builder.notices import Remark
 from generator.builder.part_staging import DetailCounts, StagedPart
-from generator.errors import FalseVersionsError
 from generator.markets.catalog import Catalog, Market
 from generator.markets.columns import Columns
 from generator.markets.quarantine import Quarantine
@@ -19,7 +18,7 @@ from generator.tree.staging import Staged
 class Collected:
     """All parts together: also their findings about rows, and what became of the details.
 
-    `catalog` includes blocked markets.
+    `catalog` includes blocked markets. `false_versions` are the markets (ids) that an audit found to have one.
     """
 
     catalog: Catalog
@@ -28,10 +27,11 @@ class Collected:
     quarantine: Quarantine
     remarks: list[Remark]
     counts: DetailCounts
+    false_versions: list[str]
 
 
 def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_of: str) -> Collected:
-    """Collect parts that come in any order. Raises FalseVersionsError if an audit found false versions."""
+    """Collect parts that come in any order."""
     one, arrived = dict[str, str](), list[tuple[StagedPart, list[Market]]]()
     for part in parts:
         arrived.append((part, part.markets.markets(one)))
@@ -44,15 +44,25 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
         markets += found
         staged.add(part.staged)
         kept = {*part.kept}
-        made |= part.made | {market.id: last.keep(market, staged) for market in found if market.id in kept}
+        made |= part.made | {
+            market.id: last.keep(market, staged, part.touched.get(market.id, ()))
+            for market in found
+            if market.id in kept
+        }
         false_versions += part.false_versions
         quarantine.add(part.quarantine)
         remarks += part.remarks
         counts.add(part.counts)
-    if false_versions:
-        raise FalseVersionsError([*dict.fromkeys(false_versions)])
     fingerprints = Fingerprints(as_of=as_of, shape=last.shape, details=dict(sorted(made.items())))
-    return Collected(catalog_of(survey, markets, as_of), staged, fingerprints, quarantine, remarks, counts)
+    return Collected(
+        catalog_of(survey, markets, as_of),
+        staged,
+        fingerprints,
+        quarantine,
+        remarks,
+        counts,
+        [*dict.fromkeys(false_versions)],
+    )
 
 
 def catalog_of(survey: Survey, markets: Iterable[Market], as_of: str) -> Catalog:

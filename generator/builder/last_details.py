@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final, NamedTuple
@@ -58,6 +58,9 @@ class Sample:
 _CHANCES: Final = 2**32
 
 
+#: The sample that leaves nothing out.
+EVERY_DETAIL: Final = Sample(1, 0)
+
 #: The packages that read rows, make details of them and decide which stay.
 _MAKERS: Final = ("api", "builder", "markets", "source")
 
@@ -96,19 +99,28 @@ class LastDetails:
         return cls(folder, shape, previous.objects, found.details)
 
     def of(self, wanted: Mapping[str, str | None]) -> dict[str, Made]:
-        """What is known of these markets, given as slugs by id; `changed` is empty where a file was touched."""
+        """What is known of these markets, given as slugs by id; `changed` says when their files were touched last.
+
+        It is empty where one of them is not as the last build left it.
+        """
         known = ((market_id, slug, self.known.get(market_id)) for market_id, slug in wanted.items())
         return {
-            market_id: made if self._is_in_place(market_id, slug, made) else made._replace(changed=())
+            market_id: made._replace(changed=self._stamps(keys.details(market_id, slug), made))
             for market_id, slug, made in known
             if made is not None
         }
 
-    def _is_in_place(self, market_id: str, slug: str | None, made: Made) -> bool:
-        """Whether every file is as the last build left it, untouched since."""
-        found = keys.details(market_id, slug)
-        is_named = all(key in self.objects for key in found)
-        return is_named and made.changed != () and made.changed == fingerprints.stamps(self.folder, found, made)
+    def _stamps(self, names: Sequence[str], made: Made) -> tuple[int, ...]:
+        """When the files of a detail were touched last; empty unless each has the bytes that the last build left."""
+        if not made.changed or any(key not in self.objects for key in names):
+            return ()
+        found = fingerprints.stamps(self.folder, names, made)
+        if found in (made.changed, ()):
+            return found
+        # A copy, a link or other rights change these times, too, and reading files is quicker than reading rows.
+        self.folder.are_placed(names)
+        found = fingerprints.stamps(self.folder, names, made)
+        return () if None in map(self._body, names) else found
 
     def in_place(self, wanted: Mapping[str, str | None], known: Mapping[str, Made]) -> dict[str, InPlace]:
         """The details whose files are untouched since the last build, of markets given as slugs by id.
@@ -132,7 +144,9 @@ class LastDetails:
 
     def body(self, market_id: str) -> bytes | None:
         """The bytes of a detail; None unless they are those that the last build wrote."""
-        key = keys.detail(market_id)
+        return self._body(keys.detail(market_id))
+
+    def _body(self, key: str) -> bytes | None:
         body = self.folder.read(key)
         return body if body is not None and manifest.digest(key, body) == self.objects.get(key) else None
 
@@ -142,9 +156,14 @@ class LastDetails:
             staged.objects[key] = self.objects[key]
             staged.size += size
 
-    def keep(self, market: Market, staged: Staged) -> Made:
-        """Add a detail that was not read to what is staged; return what it is made of."""
+    def keep(self, market: Market, staged: Staged, changed: tuple[int, ...] = ()) -> Made:
+        """Add a detail that was not read to what is staged; return what it is made of.
+
+        `changed` says when its files were touched, if that was since the last build.
+        """
         made = self.known[market.id]
+        if changed:
+            made = made._replace(changed=changed)
         self.hold(market.id, market.slug, made.size, staged)
         if (made.fills24h, made.until) == (market.fills24h, market.until):
             return made

@@ -1,5 +1,6 @@
 """Makes the task of each part from what the folder has, and stages what was rendered: the details that are new."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -25,12 +26,14 @@ class DetailCounts:
     """How many details were read in full, got only a new market object, or stayed as they are.
 
     The `audited` are among those `read`: although their version had not changed, they were compared with their files.
+    The `touched` are among the others: their files were read, because times or rights had changed, and had their bytes.
     """
 
     read: int = 0
     updated: int = 0
     kept: int = 0
     audited: int = 0
+    touched: int = 0
 
     def add(self, other: "DetailCounts") -> None:
         """Add the counts of another part."""
@@ -38,13 +41,15 @@ class DetailCounts:
         self.updated += other.updated
         self.kept += other.kept
         self.audited += other.audited
+        self.touched += other.touched
 
 
 @dataclass
 class StagedPart:
     """The markets of a part, their staged details, and findings about rows.
 
-    `made` says what each detail is made of, if that is known; `kept` names the markets whose details stay as they are.
+    `made` says what each detail is made of, if that is known; `kept` names the markets whose details stay as they are;
+    `touched` says when files of some of these were touched since the last build.
     `false_versions` names those whose details changed although their versions did not.
     """
 
@@ -55,6 +60,7 @@ class StagedPart:
     remarks: list[Remark] = field(default_factory=list)
     made: dict[str, Made] = field(default_factory=dict)
     kept: list[str] = field(default_factory=list)
+    touched: dict[str, tuple[int, ...]] = field(default_factory=dict)
     counts: DetailCounts = field(default_factory=DetailCounts)
     false_versions: list[str] = field(default_factory=list)
 
@@ -111,6 +117,7 @@ class PartWork:
             again = task.without(damaged)
             return self.stage(part, again, part_rendering.render(again, open_reader), open_reader)
         work = _Staging(self.folder, self.last, StagedPart.of(part, rendered))
+        work.keep(rendered.kept, task.known)
         for found in rendered.details:
             work.add(found)
         for update in rendered.updates:
@@ -147,6 +154,12 @@ class _Staging:
         is_new = before is not None and detail.rest(found.body or b"") != detail.rest(before)
         if found.has_findings or is_new:
             self.made.false_versions.append(found.market_id)
+
+    def keep(self, kept: Iterable[str], known: Mapping[str, Made]) -> None:
+        """Note which of the details that stay were touched."""
+        now = {market_id: known[market_id].changed for market_id in kept}
+        self.made.touched = {key: changed for key, changed in now.items() if changed != self.last.known[key].changed}
+        self.made.counts.touched += len(self.made.touched)
 
     def update(self, found: NewMarketObject, before: bytes) -> None:
         """Stage the detail `before` with a new market object."""

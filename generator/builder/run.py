@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
+from typing import Final
 
 from generator import garbage
 from generator.api import keys, times
@@ -13,7 +15,7 @@ from generator.builder.guards import BuildOverrides
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
-from generator.builder.last_details import LastDetails, Sample
+from generator.builder.last_details import EVERY_DETAIL, LastDetails, Sample
 from generator.builder.notices import Remark
 from generator.builder.part_staging import DetailCounts, PartWork, StagedPart
 from generator.builder.render import Renderer
@@ -37,6 +39,9 @@ from generator.tree import blocklist, files, layouts, manifest, staging
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Placed, Rendered
+
+#: Markets with a false version that a report names.
+_MOST_FALSE: Final = 100
 
 
 @dataclass(frozen=True)
@@ -106,7 +111,10 @@ def _attempt(run: "_Run") -> Report:
 
 @dataclass(frozen=True)
 class _Run:
-    """The stages of one build. `previous` is the manifest it found, `blocked` the ids of blocked markets."""
+    """The stages of one build. `previous` is the manifest it found, `blocked` the ids of blocked markets.
+
+    `suspects` are markets (ids) whose versions turned out to be false, so that everything is read and compared.
+    """
 
     config: Config
     clock: Clock
@@ -118,12 +126,12 @@ class _Run:
     quarantine: Quarantine = field(default_factory=Quarantine)
     remarks: list[Remark] = field(default_factory=list)
     details: DetailCounts = field(default_factory=DetailCounts)
+    suspects: tuple[str, ...] = ()
 
     def distrusting(self, markets: Iterable[str]) -> "_Run":
-        """Build again from the beginning, reading everything, and report these markets (ids)."""
-        remarks = [notices.false_version(market_id) for market_id in markets]
-        overrides = replace(self.overrides, full=True)
-        return replace(self, overrides=overrides, quarantine=Quarantine(), remarks=remarks, details=DetailCounts())
+        """Build again from the beginning, comparing everything, and report these markets (ids) and all like them."""
+        suspects = tuple(markets)
+        return replace(self, suspects=suspects, quarantine=Quarantine(), remarks=[], details=DetailCounts())
 
     def last_details(self) -> LastDetails:
         """What this build may keep of the last one; nothing in a full build."""
@@ -140,8 +148,11 @@ class _Run:
             last = self.last_details()
             parts = executors.staged(self._work(survey, last), reader, self.progress)
             found = collecting.collect(self._watched(parts, ahead), survey, last, times.instant(self.clock.as_of))
+        if found.false_versions and not self.suspects:
+            raise FalseVersionsError(found.false_versions)
+        false = islice(dict.fromkeys((*self.suspects, *found.false_versions)), _MOST_FALSE)
         self.quarantine.add(found.quarantine)
-        self.remarks.extend(found.remarks)
+        self.remarks.extend([*found.remarks, *map(notices.false_version, false)])
         self.details.add(found.counts)
         return found
 
@@ -154,7 +165,7 @@ class _Run:
 
     def _work(self, survey: Survey, last: LastDetails) -> PartWork:
         latest = notices.latest_time(times.instant(self.clock.as_of))
-        sample = Sample.chosen(self.config.source.audit)
+        sample = EVERY_DETAIL if self.suspects else Sample.chosen(self.config.source.audit)
         return PartWork(self.config, self.folder, survey, last, sample, self.blocked, self.clock.as_of, latest)
 
     def _watched(self, parts: Iterable[StagedPart], ahead: WriteAhead) -> Iterator[StagedPart]:

@@ -56,13 +56,13 @@ class FillWindows:
         held = {key: earlier.holding(key.lower(), version, now) for key, version in wanted.items()}
         found = {key: window for key, window in held.items() if window is not None}
         unknown = [key for key in wanted if key not in found or earlier.is_audited(key.lower())]
-        fresh = dict[Any, Window]()
+        fresh, counted = dict[Any, Window](), {*unknown}
         for chosen in few_or_all(unknown, len(wanted), within):
             fresh |= self._count(as_of, chosen)
         self.false_versions += (
             key.lower() for key in unknown if key in found and fresh.get(key, NO_FILLS) != found[key]
         )
-        return found | fresh
+        return {key: window for key, window in found.items() if key not in counted} | fresh
 
     def _count(self, as_of: datetime, within: Within) -> dict[Any, Window]:
         opened = fills.opening(as_of, self._step)

@@ -18,7 +18,7 @@ from generator.api import keys, times
 from generator.api.contract import Variant
 from generator.builder import last_details, part_rendering
 from generator.builder.guards import BuildOverrides
-from generator.builder.last_details import LastDetails
+from generator.builder.last_details import LastDetails, Sample
 from generator.builder.notices import Topic
 from generator.builder.part_staging import DetailCounts, PartWork, StagedPart
 from generator.builder.report import Report
@@ -128,7 +128,7 @@ def test_only_another_version_has_a_market_read_and_another_row_gives_it_a_new_m
     assert (after["market"]["question"], after["market"]["prob"]) == ('New, "orderBook":?', 0.25)
     assert {**after, "market": None} == {**before, "market": None}
     run = json.loads((site.output / files.REPORT).read_bytes())["run"]
-    assert run["details"] == {"read": 1, "updated": 1, "kept": MARKETS - 2, "audited": 0}
+    assert run["details"] == {"read": 1, "updated": 1, "kept": MARKETS - 2, "audited": 0, "touched": 0}
     samples = {key.labels: value for key, value in found.samples().items() if key.name == "details"}
     assert samples == {(("by", name),): value for name, value in run["details"].items()}
 
@@ -379,6 +379,24 @@ def test_a_detail_that_somebody_lost_or_edited_is_read_and_written_again(
     assert built.read(later=0) == 0
 
 
+TOUCHES: Final[dict[str, Callable[[Path, Path], object]]] = {
+    "linked, as by cp -al": lambda path, aside: aside.hardlink_to(path),
+    "copied": lambda path, aside: Path(shutil.copy2(path, aside)).replace(path),
+    "closed": lambda path, _: path.chmod(0o600),
+}
+
+
+@pytest.mark.parametrize("touch", TOUCHES)
+def test_a_detail_that_was_touched_but_has_its_bytes_is_not_read(built: Site, touch: str) -> None:
+    before, mode = every_file(built.output), built.path(0).stat().st_mode
+    for number in range(MARKETS):
+        TOUCHES[touch](built.path(number), built.folder / f"{number}")
+    assert built.build(later=0).details == DetailCounts(kept=MARKETS, touched=MARKETS)
+    assert every_file(built.output) == before
+    assert {built.path(number).stat().st_mode for number in range(MARKETS)} == {mode}
+    assert built.build(later=0).details == DetailCounts(kept=MARKETS), "what is in place is remembered"
+
+
 def test_a_folder_that_lost_what_its_details_were_made_of_is_read_again(built: Site) -> None:
     now = times.instant(AS_OF + timedelta(minutes=built.minutes))
     shape_now = last_details.shape_of(built.config())
@@ -451,12 +469,26 @@ def test_an_audit_that_finds_a_false_version_reads_everything_and_names_the_mark
     found = built.build(source__audit=1)
     false = [remark.key for remark in found.remarks if remark.kind.topic == Topic.FALSE_VERSION]
     assert false == [market_id(3), market_id(5)]
-    assert found.details == DetailCounts(read=MARKETS)
+    assert (found.details.read, found.details.kept, found.details.updated) == (MARKETS, 0, 0)
     page = (built.output / files.INSPECTION).read_text()
     assert f"market {market_id(5)}: detail_version did not change" in page.partition("Published with a remark")[2]
     assert any("change detail_version with each of these rows" in line for line in found.findings())
     assert_as_fresh(built)
     assert not built.build(source__audit=1).remarks
+
+
+def test_when_a_sample_finds_a_false_version_all_that_differ_are_named_up_to_a_hundred(built: Site) -> None:
+    wrong = [0, 1, 2, 4]
+    for number in wrong:
+        built.trade(number, is_told=False)
+    built.trade(5)
+    built.database.execute("DELETE FROM fills WHERE market_id = ?", [market_id(6)])
+    sample = Sample(0.5, zlib.crc32(b"1"))
+    assert 0 < sum(sample.has(market_id(number)) for number in wrong) < len(wrong)
+    found = built.build(source__audit=0.5)
+    false = [remark.key for remark in found.remarks if remark.kind.topic == Topic.FALSE_VERSION]
+    assert false == [market_id(number) for number in (*wrong, 6)]
+    assert_as_fresh(built)
 
 
 def test_an_audit_counts_the_fills_of_its_sample_too(built: Site) -> None:
