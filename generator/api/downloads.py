@@ -267,6 +267,11 @@ class _Steps(BaseModel):
     steps: list[_Named]
 
 
+def session_after(head: ChangesHead) -> str:
+    """The name of a session that takes the place of the head's."""
+    return sha256(f"{head.session} {head.serial} {head.state}".encode()).hexdigest()[:SESSION_LENGTH]
+
+
 def names(index: bytes) -> list[str]:
     """The names of the files that an index of a download leads to, in order; raise ValueError if it is none."""
     content = from_json(index)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from generator.api import downloads, keys
-from generator.api.downloads import DumpHead
+from generator.api.downloads import ChangesHead, DumpHead
 from generator.downloads import dump, side_file
 from generator.downloads.side_file import SideFile
 from generator.publish.withdrawn_parquet import WithdrawnParquet
@@ -56,11 +56,22 @@ class WithdrawnDownloads:
         if made is None:
             return NONE
         new, kept_beside = made
-        heads = [new, *([downloads.begun(new)] if keys.CHANGES in self._before.downloads else [])]
+        heads = [new, *([self._begun(new)] if keys.CHANGES in self._before.downloads else [])]
         known = self._before.generations()
         found = (Download(head, self._files.staged) for head in heads)
         lists = tuple(staging.stage_generation(self._folder, known, download) for download in found)
         return Withdrawn(lists, kept_beside.encoded())
+
+    def _begun(self, dumped: DumpHead) -> ChangesHead:
+        """The head of a session that begins with this dump, and that followers have not seen in another state.
+
+        A killed run may have put the head of the next state's feed, but not of its dump. Without the markets that are
+        new in that state, the dump in place is the one that the session began with.
+        """
+        begun, found = downloads.begun(dumped), ChangesHead.found_by(self._read)
+        if found is None or found.session != begun.session or found.state == begun.state:
+            return begun
+        return begun.model_copy(update={"session": downloads.session_after(found)})
 
     def _dump_without(self, head: DumpHead) -> tuple[DumpHead, SideFile] | None:
         """The head of the dump without the markets, and what to keep beside it; None if that cannot be read."""

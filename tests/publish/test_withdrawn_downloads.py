@@ -1,6 +1,7 @@
 """A withdrawal from a dump that cannot be read ends dump and change feed, and says so."""
 
 import gzip
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -9,9 +10,11 @@ import pytest
 
 from generator.api import keys
 from tests.support.builds import files
+from tests.support.kills import dying_before
 from tests.support.publishing import Site, hour, tamper
-from tests.support.rows import market_id
+from tests.support.rows import insert_market, market_id
 
+DUMP: Final = keys.head(keys.DUMPS)
 HEADS: Final = {keys.head(name) for name in keys.DOWNLOADS}
 ENDED: Final = "deleted the dump and its change feed: "
 #: What may have become of a dump: it is missing, torn, or another one that can be read.
@@ -65,3 +68,19 @@ def test_a_publish_without_a_market_blocked_elsewhere_says_that_the_dump_ended(s
     assert ENDED in site.done("publish").stderr
     assert site.traces(1) == []
     assert HEADS.isdisjoint(site.objects())
+
+
+def test_a_takedown_after_a_killed_publish_begins_a_session_that_no_follower_is_in(site: Site) -> None:
+    head = keys.head(keys.CHANGES)
+    before = json.loads(site.objects()[head])
+    insert_market(site.database, 50)
+    with dying_before(site.server, lambda request: request.operation == "PutObject" and request.key.endswith(DUMP)):
+        assert site.run("rebuild", "--as-of", hour(1)).exit_code == 1
+    moved = json.loads(site.objects()[head])
+    assert (moved["session"], moved["serial"]) == (before["session"], 2), "only the head of the feed was replaced"
+    site.server.behaviour.clock_offset_s += 600
+    site.forget_output()
+    site.done("takedown", market_id(50))
+    after = json.loads(site.objects()[head])
+    assert after["state"] == before["state"]
+    assert after["session"] != before["session"]

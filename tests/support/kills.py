@@ -8,14 +8,12 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support.s3.behaviour import Fault
+from tests.support.s3.behaviour import DENIED, Fault
 from tests.support.s3.server import S3Server
 from tests.support.s3.wire import Request
 
 _FILE_CALLS: Final = ("replace", "rename", "link", "unlink", "rmdir", "mkdir", "open")
 _STORE_CALLS: Final = frozenset({"PUT", "POST", "DELETE"})
-#: Not tried again, unlike other failures.
-_REFUSED: Final = Fault(403, "AccessDenied")
 
 
 class KilledError(BaseException):
@@ -64,5 +62,23 @@ class Kill:
 
     def _before(self, request: Request) -> Fault | None:
         if request.method in _STORE_CALLS:
-            return _REFUSED if self._count() else None
-        return _REFUSED if self.has_struck else None
+            return DENIED if self._count() else None
+        return DENIED if self.has_struck else None
+
+
+@contextmanager
+def dying_before(server: S3Server, is_next: Callable[[Request], bool]) -> Iterator[None]:
+    """A command in the block gets no further than such a request."""
+    is_dead = False
+
+    def before(request: Request) -> Fault | None:
+        nonlocal is_dead
+        is_dead = is_dead or is_next(request)
+        return DENIED if is_dead else None
+
+    server.before = before
+    try:
+        yield
+    finally:
+        server.before = None
+    assert is_dead

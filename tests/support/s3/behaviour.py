@@ -25,6 +25,8 @@ class Fault:
 
 
 SLOW_DOWN: Final = Fault(503, "SlowDown")
+#: Not tried again, unlike other failures.
+DENIED: Final = Fault(403, "AccessDenied")
 CONFLICT: Final = Fault(409, "ConditionalRequestConflict")
 APPLIED_BUT_FAILED: Final = Fault(500, "InternalError", applied=True)
 DROPPED: Final = Fault()
