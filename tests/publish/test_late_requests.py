@@ -7,15 +7,15 @@ import pytest
 
 from generator.api import keys
 from generator.publish import record
+from tests.support.kills import dying_before
 from tests.support.publishing import CLOSED, PREFIX, Site
 from tests.support.rows import market_id
-from tests.support.s3.behaviour import DROPPED, Fault
+from tests.support.s3.behaviour import DENIED, DROPPED, Fault
 from tests.support.s3.wire import Request
 
 #: A market that later pages of the list of open ones show, too.
 MARKET = 5
 DETAIL = keys.detail(market_id(MARKET))
-DENIED = Fault(403, "AccessDenied")
 #: More requests than any command here needs.
 MANY = 600
 
@@ -123,17 +123,8 @@ def test_what_was_answered_is_not_remembered_and_what_was_not_is_forgotten_after
 def test_the_deletion_of_a_blocked_detail_is_announced_so_a_late_one_is_repaired(site: Site) -> None:
     site.done("takedown", market_id(MARKET))
     site.edit(2, volume=77.0)
-    is_dead = False
-
-    def before(request: Request) -> Fault | None:
-        nonlocal is_dead
-        is_dead = is_dead or is_deletion(request)
-        return DENIED if is_dead else None
-
-    site.server.before = before
-    assert site.run("rebuild").exit_code == 1
-    assert is_dead
-    site.server.before = None
+    with dying_before(site.server, is_deletion):
+        assert site.run("rebuild").exit_code == 1
     site.server.behaviour.clock_offset_s += 600
     undo(site)
     site.remove(DETAIL)

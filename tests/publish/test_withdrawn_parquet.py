@@ -8,11 +8,14 @@ from typing import Any, Final
 import pytest
 
 from generator.api import keys
+from generator.publish import record
 from generator.publish.withdrawn_parquet import WithdrawnParquet
 from tests.support.builds import files
+from tests.support.kills import dying_before
 from tests.support.parquet import owners, rows
 from tests.support.publishing import EVERY, FX, OPEN, RESOLVED, Site, hour
 from tests.support.rows import insert_fill, insert_point, market_id
+from tests.support.s3.wire import Request
 
 HEAD = keys.head(keys.DUMPS)
 LISTED = {market_id(number) for number in EVERY if number != FX}
@@ -110,6 +113,26 @@ def test_verify_puts_a_file_again(filed: Site, damage: bytes | None) -> None:
     filed.done("publish", "--verify")
     assert in_files(filed.objects()) == in_files(before)
     filed.check()
+
+
+@pytest.mark.xfail(strict=True, reason="a takedown puts files of the new head that only the killed run's folder has")
+def test_a_takedown_ends_well_after_a_publish_that_was_killed_between_the_head_of_the_dump_and_the_commit(
+    filed: Site,
+) -> None:
+    insert_point(filed.database, "2024-01-20 00:00:00.000000", market_id=market_id(2))
+    has_head = False
+
+    def is_commit(request: Request) -> bool:
+        nonlocal has_head
+        has_head = has_head or (request.operation == "PutObject" and request.key.endswith(HEAD))
+        return has_head and request.key.endswith(record.KEY)
+
+    with dying_before(filed.server, is_commit):
+        assert filed.run("rebuild", "--as-of", "2024-02-03T12:00:00Z").exit_code == 1
+    filed.server.behaviour.clock_offset_s += 600
+    filed.forget_output()
+    assert filed.run("takedown", market_id(1)).exit_code == 0
+    assert filed.traces(1, output=False) == []
 
 
 #: Rules by what they say, each with a function that does without.
