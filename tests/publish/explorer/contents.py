@@ -12,11 +12,14 @@ from typing import Any, Final
 
 from generator.api import keys
 from generator.config.settings import Config
+from generator.markets.catalog import Catalog
 from generator.tree import staging
 from generator.tree.files import MANIFEST, SHARDS
+from generator.tree.folder import locked
 from generator.tree.manifest import Manifest
-from tests.publish.explorer.world import Folder
+from tests.publish.explorer.scheduler import LEASE_S, nobody
 from tests.publish.faults import sites
+from tests.support.builds import files as files_of
 from tests.support.builds import make_config
 from tests.support.faults import State
 from tests.support.rows import market_id
@@ -24,10 +27,20 @@ from tests.support.rows import market_id
 LISTS: Final = ("all/popular", "open/new")
 #: One limit that makes walks, and the one that a takedown reads by.
 LIMITS: Final = (1, 100)
-LEASE_S: Final = 60
 LAYOUTS: Final = ("pages", "chunks")
-#: Stands for the layout of games whose site has a search index.
+#: Stand for the layouts of games whose site has a search index, and all kinds of objects: index, feeds, dump, change
+#: feed, and Parquet with an archive month. In games of the last, the record is whole; in all others it has shards.
 SEARCHED: Final = "searched"
+EVERYTHING: Final = "everything"
+WHOLE: Final = "whole"
+_SEARCHED: Final = {"layout": "chunks", "variant": "extended", "search": "title+description"}
+_ALL_KINDS: Final = {**_SEARCHED, "dumps__parquet": True}
+_FEW_KINDS: Final = {"dumps__ndjson": False, "feeds__enabled": False}
+_SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
+    SEARCHED: {**_SEARCHED, **_FEW_KINDS},
+    EVERYTHING: _ALL_KINDS,
+    WHOLE: _ALL_KINDS,
+}
 #: What is searched there, as `SearchingReader` knows it.
 SEARCHES: Final = ("all/popular?quest",)
 
@@ -36,6 +49,10 @@ CONTENTS: Final[Mapping[str, tuple[Mapping[int, Mapping[str, Any]], int]]] = {
     "old": ({1: {}, 2: {}}, 0),
     "other": ({1: {}, 2: {"question": "Question 2, edited?"}}, 1),
     "new": ({1: {"question": "Question 1, edited?"}, 2: {}, 3: {}}, 2),
+}
+#: What differs where there is Parquet: a market that has ended is in the archive of its month.
+_OF_DOWNLOADS: Final[Mapping[int, Mapping[str, Any]]] = {
+    2: {"status": "resolved", "resolution": "NO", "resolved_at": "2026-01-20 00:00:00"}
 }
 
 
@@ -61,35 +78,56 @@ def config(layout: str, machine: str) -> Config:
     """The settings of a machine, with an output folder of its own."""
     folder = workplace() / f"{machine}-{layout}"
     folder.mkdir()
-    search = {"layout": "chunks", "variant": "extended", "search": "title+description"} if layout == SEARCHED else {}
+    kinds = {"layout": layout, **_FEW_KINDS} if layout in LAYOUTS else _SETTINGS[layout]
     return make_config(
-        folder, **{"layout": layout} | search, source__url="sqlite:///markets.db", publish__target="s3://bucket/",
-        publish__lease=LEASE_S, publish__cache_fill=0, publish__purge_command='["true"]',
+        folder, **kinds, source__url="sqlite:///markets.db", publish__target="s3://bucket/", publish__lease=LEASE_S,
+        publish__cache_fill=0, publish__purge_command='["true"]',
     )  # fmt: skip
 
 
 @cache
 def built(layout: str, content: str, blocked: frozenset[str] = frozenset()) -> Built:
-    """Build the content without the blocked markets."""
-    markets, minute = CONTENTS[content]
-    shown = {number: columns for number, columns in markets.items() if market_id(number) not in blocked}
-    settings = config(layout, "builder")
-    folder = Folder(settings.output, {})
-    is_searched = settings.can_search
-    catalog = sites.catalog_of(shown, minute, settings.search_texts)
-    rendered = sites.rendered(folder, catalog, settings, sites.SEARCHED_LISTS if is_searched else LISTS)
-    staging.place(folder, None, rendered, timedelta(days=1))
-    found = folder.manifest()
-    assert found
+    """Build the content without the blocked markets.
+
+    The new content is built where the old one was, so its change feed has a step. Others begin a session, as on a
+    machine of its own: two machines never continue one session.
+    """
+    settings = config(layout, "-".join(["builder", content, *sorted(blocked)]))
+    catalog = _catalog(settings, content, blocked)
+    with nobody():
+        if content == "new" and not blocked:
+            _place(settings, _catalog(settings, "old", frozenset()))
+        found = _place(settings, catalog)
     # The documents that never change are left out: they would be as many objects again, and none is ever written.
-    left_out = {key for key in found.objects if key.startswith(keys.ERRORS) or key == keys.OPENAPI}
+    left_out = {key for key in found.objects if key.startswith((keys.ERRORS, keys.LLMS, keys.SITE_INDEX, keys.OPENAPI))}
     objects = {key: digest for key, digest in found.objects.items() if key not in left_out}
     manifest = found.model_copy(update={"objects": objects})
-    files = {key: body for key, body in folder.files.items() if key not in left_out and not key.startswith(SHARDS)}
-    state = sites.state_of(catalog, LISTS) | (sites.searched(catalog, SEARCHES) if is_searched else {})
+    files = {
+        key: body for key, body in files_of(settings.output, "").items()
+        if key not in left_out and not key.startswith((SHARDS, "."))
+    }  # fmt: skip
+    state = sites.state_of(catalog, LISTS) | (sites.searched(catalog, SEARCHES) if settings.can_search else {})
     return Built({**files, MANIFEST: manifest.encoded()}, manifest, state)
+
+
+def _catalog(settings: Config, content: str, blocked: frozenset[str]) -> Catalog:
+    markets, minute = CONTENTS[content]
+    more = _OF_DOWNLOADS if settings.has_parquet else {}
+    shown = {
+        number: {**more.get(number, {}), **columns}
+        for number, columns in markets.items() if market_id(number) not in blocked
+    }  # fmt: skip
+    return sites.catalog_of(shown, minute, settings.search_texts)
+
+
+def _place(settings: Config, catalog: Catalog) -> Manifest:
+    lists = sites.SEARCHED_LISTS if settings.can_search else LISTS
+    with locked(settings.output) as folder:
+        before = folder.manifest()
+        placed = staging.place(folder, before, sites.rendered(folder, catalog, settings, lists), timedelta(days=1))
+        return staging.purge_retired(folder, placed.manifest)
 
 
 def layout_of(settings: Config) -> str:
     """The layout, or what stands for it."""
-    return SEARCHED if settings.can_search else settings.layout
+    return settings.output.parent.name.rpartition("-")[2]

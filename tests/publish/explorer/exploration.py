@@ -4,10 +4,10 @@ Two requests of different actors commute unless one writes what the other reads 
 
 - the first actor stops before a request that commutes with everything the second does until it hands back, or loses
   the answer to one: stopping one request later comes to the same;
-- an actor is killed, or a late put arrives, after a request that changed nothing that matters for it: one request
+- an actor is killed, or a late request arrives, after a request that changed nothing that matters for it: one request
   earlier comes to the same;
-- the second stops before a read, loses an answer, or dies with a put on its way, and this commutes with everything the
-  first still does: a stop, or a kill, one request later comes to the same.
+- the second stops before a read, loses an answer, or dies with a request on its way, and this commutes with everything
+  the first still does: a stop, or a kill, one request later comes to the same.
 
 When the first was killed, the second meets nobody, so it is only killed, too. A file system loses no answers, and a
 process that was killed has no writes under way.
@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 from tests.publish.explorer.actors import TAKEDOWNS, VERIFY, Role
 from tests.publish.explorer.directory import on_disk
-from tests.publish.explorer.invariants import Moment, Watch, check_settled, still_gone, walk
-from tests.publish.explorer.scenarios import SCENARIOS, Scenario, made
+from tests.publish.explorer.invariants import Moment, Watch, check_settled, lasting, still_gone
+from tests.publish.explorer.scenarios import SCENARIOS, Scenario, made, recorded
 from tests.publish.explorer.scheduler import Actor, Fault, Game, Strike, arrive
 from tests.publish.explorer.world import Op, World
 
@@ -81,12 +81,16 @@ class Explorer:
         self, placement: Placement, tell: Callable[[str], None] = lambda _: None, *, keeps_trail: bool = False
     ) -> Played | None:
         """Play a placement, then the next runs; None if an actor ended before it was struck."""
+        with recorded(placement.layout):
+            return self._play(placement, tell, keeps_trail=keeps_trail)
+
+    def _play(self, placement: Placement, tell: Callable[[str], None], *, keeps_trail: bool) -> Played | None:
         scenario, layout = SCENARIOS[placement.scenario], placement.layout
         world = made(scenario, layout).copy()
         roles = (scenario.roles[placement.first], scenario.roles[1 - placement.first])
         one, two = (role.actor(layout, f"m{number}") for number, role in enumerate(roles))
         one.strike, two.strike = placement.strikes
-        watch = Watch(scenario, world, tell, keeps_trail=keeps_trail)
+        watch = Watch(scenario, layout, world, tell, keeps_trail=keeps_trail)
         watch.begin()
         game = Game(world, [one, two], watch)
         with on_disk(game) if scenario.on_disk else nullcontext():
@@ -114,7 +118,7 @@ class Explorer:
         """What is broken in the runs that come next, each after this moment."""
         site = moment.world.site()
         moment = moment._replace(gone=still_gone(scenario, moment.world, moment.gone))
-        held = frozenset((place, rest) for place, rest in moment.held if walk(site, *place) == rest)
+        held = lasting(site, moment.held)
         key = (scenario.name, layout, frozenset(moment.world.objects.items()), held, moment.gone, moment.is_soiled)
         if key not in self.nexts:
             ways: list[Role] = [Role("next", "rebuild", content=scenario.next)]
@@ -122,7 +126,8 @@ class Explorer:
                 ways.append(replace(VERIFY, content=scenario.next))
             ways += [TAKEDOWNS[number] for number in sorted({role.hides for role in scenario.roles} & moment.gone)]
             left = moment._replace(held=held)
-            self.nexts[key] = tuple(text for role in ways for text in _followed(scenario, left, layout, role, tell))
+            with recorded(layout):
+                self.nexts[key] = tuple(text for role in ways for text in _followed(scenario, left, layout, role, tell))
         return self.nexts[key]
 
 
@@ -130,7 +135,7 @@ def _followed(scenario: Scenario, left: Moment, layout: str, role: Role, tell: C
     """What is broken while one more run of the role finishes, or after it."""
     world = left.world.copy()
     world.clock_s += 1000
-    watch = Watch(scenario, world, tell, held=left.held, gone={*left.gone}, is_soiled=left.is_soiled)
+    watch = Watch(scenario, layout, world, tell, held=left.held, gone={*left.gone}, is_soiled=left.is_soiled)
     actor = role.actor(layout, "next")
     Game(world, [actor], watch).play()
     if actor.code == 0:
@@ -146,13 +151,15 @@ def _followed(scenario: Scenario, left: Moment, layout: str, role: Role, tell: C
     yield from (f"next {role.name}: {text}" for text in broken)
 
 
-def explore(explorer: Explorer, scenario: Scenario, layout: str, first: int, strikes: int = 2) -> Iterator[Played]:
-    """Play every placement of up to so many strikes in which that role begins."""
+def explore(
+    explorer: Explorer, scenario: Scenario, layout: str, first: int, *, strikes: int = 2, every: int = 1
+) -> Iterator[Played]:
+    """Play every placement of up to so many strikes in which that role begins, or those at one request in so many."""
     alone = explorer.play(Placement(scenario.name, layout, first))
     assert alone
     yield alone
     trace = alone.actors[0].trace
-    for at in reversed(range(len(trace))):
+    for at in reversed(range(0, len(trace), every)):
         for fault in _first_faults(trace, at):
             if scenario.on_disk and fault not in (Fault.STOP, Fault.KILL):
                 continue
@@ -170,6 +177,7 @@ def _first_faults(trace: list[Op], at: int) -> Iterator[Fault]:
     yield from _faults_of_any(trace, at)
     if trace[at].writes:
         yield Fault.STALL
+        yield Fault.TWICE
 
 
 def _faults_of_any(trace: list[Op], at: int) -> Iterator[Fault]:
@@ -177,9 +185,8 @@ def _faults_of_any(trace: list[Op], at: int) -> Iterator[Fault]:
     yield Fault.STOP
     if at and trace[at - 1].writes:
         yield Fault.KILL
-    if trace[at].kind == "put":
-        yield Fault.LATE
     if trace[at].writes:
+        yield Fault.LATE
         yield Fault.LOST
 
 
@@ -215,7 +222,7 @@ def _matters(fault: Fault, op: Op, rest: list[Op]) -> bool:
 def _second_faults(first: Fault, op: Op, trace: list[Op], at: int) -> Iterator[Fault]:
     """The second actor's faults that cannot come to the same as others; it is `killed` for a first that is dead."""
     done = trace[:at]
-    if first is Fault.LATE and (at == 0 or trace[at - 1].conflicts(op)):
+    if first in (Fault.LATE, Fault.TWICE) and (at == 0 or trace[at - 1].conflicts(op)):
         yield Fault.LAND
     if first is Fault.STALL and at and trace[at - 1].conflicts(op):
         yield Fault.STOP

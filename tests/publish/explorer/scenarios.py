@@ -1,12 +1,15 @@
 """Which two actors meet, and on what; most with either of them first, and in both layouts.
 
+Scenarios of a site with all kinds of objects, "all-kinds", have a layout of their own.
+
 Bounded, because others show the same: takedowns of a new market, verification, a publish after `--undo`, refusals, a
 missing first page and a directory in one layout; two takedowns, the same publish twice, and a missing first page in one
 order. All processes are on one machine, where a dead one is taken over from at once; elsewhere a run waits for the
 lease first, and then does the same.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Final
@@ -14,9 +17,10 @@ from typing import Final
 from generator.api import keys
 from generator.publish import record
 from tests.publish.explorer.actors import GUARDED, MOVE, OTHER, PUBLISH, REBUILD, TAKEDOWNS, UNDO, VERIFY, Role
-from tests.publish.explorer.contents import CONTENTS, LISTS
+from tests.publish.explorer.contents import CONTENTS, EVERYTHING, LISTS, WHOLE
 from tests.publish.explorer.scheduler import Actor, Game
 from tests.publish.explorer.world import Op, World
+from tests.support.records import sharded
 
 #: Changes the world before the actors begin; gets the layout.
 Damage = Callable[[World, str], None]
@@ -73,13 +77,21 @@ class _Nobody:
     def ended(self, actor: Actor) -> None: ...
 
 
+@contextmanager
+def recorded(layout: str) -> Iterator[None]:
+    """Have even the smallest record in shards, except in games about whole ones."""
+    with nullcontext() if layout == WHOLE else sharded():
+        yield
+
+
 @cache
 def made(scenario: Scenario, layout: str) -> World:
     """The world in which a scenario begins; play in copies of it."""
     world = World()
     for role in (FIRST, *scenario.before):
         actor = role.actor(layout, role.name)
-        Game(world, [actor], _Nobody()).play()
+        with recorded(layout):
+            Game(world, [actor], _Nobody()).play()
         assert actor.code == 0, actor.error
     world.folders.clear()
     if scenario.damage:
@@ -98,6 +110,8 @@ def _lose_first_page(world: World, layout: str) -> None:
 
 
 _PAGES: Final = (("pages", 0), ("pages", 1))
+#: Of a site with all kinds of objects, whose record is in shards or whole.
+_ALL_KINDS: Final = ((EVERYTHING, 0), (WHOLE, 1))
 #: For two actors that do the same.
 _FIRST: Final = (("pages", 0), ("chunks", 0))
 _ALL: Final = (
@@ -118,6 +132,14 @@ _ALL: Final = (
     Scenario("no-first-page", (PUBLISH, TAKEDOWNS[1]), damage=_lose_first_page, games=(("pages", 1),)),
     Scenario("search-publish-takedown1", (PUBLISH, TAKEDOWNS[1]), games=(("searched", 0),)),
     Scenario("search-publish-other", (PUBLISH, OTHER), next="other", games=(("searched", 0),)),
+    Scenario("all-kinds-publish-takedown1", (PUBLISH, TAKEDOWNS[1]), games=_ALL_KINDS),
+    Scenario("all-kinds-publish-takedown3", (PUBLISH, TAKEDOWNS[3]), games=((EVERYTHING, 0),)),
+    Scenario("all-kinds-rebuild-takedown2", (REBUILD, TAKEDOWNS[2]), games=((EVERYTHING, 1), (WHOLE, 0))),
+    Scenario("all-kinds-publish-other", (PUBLISH, OTHER), next="other", games=((EVERYTHING, 0),)),
+    Scenario("all-kinds-takedown1-takedown2", (TAKEDOWNS[1], TAKEDOWNS[2]), games=((EVERYTHING, 0),)),
+    Scenario("all-kinds-takedown1-undo", (TAKEDOWNS[1], UNDO), games=((WHOLE, 0),)),
+    Scenario("all-kinds-publish-undo", (PUBLISH, UNDO), before=(TAKEDOWNS[1],), games=((EVERYTHING, 0),)),
+    Scenario("all-kinds-verify-takedown1", (VERIFY, TAKEDOWNS[1]), games=((EVERYTHING, 0),)),
     Scenario("disk-publish-publish", (PUBLISH, PUBLISH), on_disk=True, games=_FIRST),
     Scenario("disk-publish-other", (PUBLISH, OTHER), next="other", on_disk=True, games=(("pages", 0),)),
     Scenario("disk-publish-takedown3", (PUBLISH, TAKEDOWNS[3]), on_disk=True, games=(("pages", 0),)),

@@ -2,16 +2,17 @@
 
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, Protocol
 
 from generator.errors import PublicMarketsError
 from generator.publish.stores.store import ConditionFailedError, UnavailableError
-from tests.publish.explorer.contents import LEASE_S
 from tests.publish.explorer.world import Op, World
 
+LEASE_S: Final = 60
 #: An actor that waits longer than this for another one waits for its lease.
 _PATIENCE_S: Final = 0.4
 #: An actor that sleeps for less waits for a lock.
@@ -29,9 +30,10 @@ class Fault(StrEnum):
     STOP = "stop"  # it stops before the request, and goes on when the other has ended or was struck
     STALL = "stall"  # it stops while its lease expires
     KILL = "kill"  # it dies before the request
-    LATE = "late"  # it dies with the put on its way, which arrives at the other's strike or after its end
+    LATE = "late"  # it dies with the request on its way, which arrives at the other's strike or after its end
     LOST = "lost"  # the request is carried out, the answer lost; the other runs before it learns of this
-    LAND = "land"  # the put that the dead one sent arrives
+    TWICE = "twice"  # it sends the request again, as nobody answers; the first one arrives like a late one
+    LAND = "land"  # the request that is on its way arrives
 
 
 class Strike(NamedTuple):
@@ -80,13 +82,13 @@ class Actor:
 
 
 class Watcher(Protocol):
-    """Looks at the world after every write, when a put arrives late, and when an actor begins and ends."""
+    """Looks at the world after every write, when one arrives late, and when an actor begins and ends."""
 
     def wrote(self, actor: Actor, op: Op) -> None:
         """An actor wrote."""
 
     def landed(self) -> None:
-        """A dead actor's put arrived."""
+        """A request arrived late."""
 
     def began(self, actor: Actor) -> None:
         """An actor begins."""
@@ -105,7 +107,7 @@ class Game:
         self.writes = 0
         #: Where the store is a directory, that directory.
         self.disk: Any = None
-        #: The put that a dead actor sent, until it arrives.
+        #: The request that is on its way, until it arrives.
         self.in_flight: Callable[[World], Any] | None = None
         #: The same, whether it arrived or not.
         self.sent: Callable[[World], Any] | None = None
@@ -149,6 +151,9 @@ class Game:
         if fault in (Fault.STOP, Fault.STALL):
             self.world.clock_s += LEASE_S + 2 if fault is Fault.STALL else 0
             self._hand_over(actor)
+        elif fault is Fault.TWICE:
+            self.in_flight = self.sent = carry_out
+            raise UnavailableError("no answer")
         elif fault is Fault.LAND:
             self._land()
         result = carry_out(self.world)
@@ -243,19 +248,18 @@ class Game:
 
     def _land(self) -> None:
         if self.in_flight:
-            put, self.in_flight = self.in_flight, None
-            if arrive(put, self.world):
+            request, self.in_flight = self.in_flight, None
+            if arrive(request, self.world):
                 self.writes += 1
                 self.watcher.landed()
 
 
-def arrive(put: Callable[[World], Any], world: World) -> bool:
-    """Carry out a late put; returns whether its condition held."""
-    try:
-        put(world)
-    except ConditionFailedError:
-        return False
-    return True
+def arrive(request: Callable[[World], Any], world: World) -> bool:
+    """Carry out a late request; returns whether it changed anything."""
+    before = dict(world.objects)
+    with suppress(ConditionFailedError):
+        request(world)
+    return world.objects != before
 
 
 class _Current(threading.local):
@@ -269,3 +273,13 @@ CURRENT: Final = _Current()
 def current() -> Actor:
     assert CURRENT.actor, "only actors do this"
     return CURRENT.actor
+
+
+@contextmanager
+def nobody() -> Iterator[None]:
+    """A block of an actor's thread in which the test itself is at work, with its own clock and random numbers."""
+    actor, CURRENT.actor = CURRENT.actor, None
+    try:
+        yield
+    finally:
+        CURRENT.actor = actor

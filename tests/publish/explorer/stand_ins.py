@@ -30,7 +30,6 @@ from tests.publish.explorer import directory
 from tests.publish.explorer.contents import LIMITS, built, layout_of
 from tests.publish.explorer.scheduler import CURRENT, current
 from tests.publish.explorer.world import BucketStore, Folder
-from tests.support.records import sharded
 
 #: Modules whose names are replaced, wherever they were imported from.
 _PACKAGES: Final = ("generator.publish", "generator.cli", "generator.tree")
@@ -76,7 +75,7 @@ class InlineExecutor:
 @contextmanager
 def in_place() -> Iterator[pytest.MonkeyPatch]:
     """Replace everything for the length of the block; yields a patch for more."""
-    with sharded(), pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pages, "LIMITS", LIMITS)
         patch.setattr(logs.LOG, "disabled", True)
         patch.setattr(click, "echo", lambda *_, **__: None)

@@ -165,7 +165,7 @@ def explored(game: Game) -> Iterator[Iterator[Played]]:
         scenario = SCENARIOS[game.scenario]
         made(scenario, game.layout)
         game.variant(patch)
-        yield explore(Explorer(), scenario, game.layout, game.first, game.strikes)
+        yield explore(Explorer(), scenario, game.layout, game.first, strikes=game.strikes)
 
 
 @pytest.mark.campaign(short=0)

@@ -1,17 +1,21 @@
 """The world that actors share: a bucket and output folders in memory, and a clock that moves when someone waits."""
 
+import atexit
 import hashlib
+import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from operator import methodcaller
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
+from generator.api.times import instant
 from generator.errors import BusyError
 from generator.publish.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
 from generator.tree import manifest_file
@@ -128,7 +132,7 @@ class World:
             raise BusyError(f"{root}: another run is at work there")
         self.locked.add(root)
         try:
-            yield Folder(root, self.folders.setdefault(root, {}))
+            yield Folder(root, self.folders.setdefault(root, {}), self.now)
         finally:
             self.locked.discard(root)
 
@@ -193,9 +197,10 @@ class BucketStore:
 class Folder(Output):
     """An output folder in memory; nobody but its machine sees it, so its operations are no steps."""
 
-    def __init__(self, root: Path, files: dict[str, bytes]) -> None:
+    def __init__(self, root: Path, files: dict[str, bytes], clock: Callable[[], datetime]) -> None:
         super().__init__(root, root / ".staging")
         self.files = files
+        self._clock = clock
         self._staged: dict[str, bytes] = {}
 
     def manifest(self, *, is_light: bool = False) -> Manifest | None:  # noqa: ARG002 - always whole
@@ -217,11 +222,30 @@ class Folder(Output):
         body = self.files.get(key)
         return None if body is None else len(body)
 
+    def now(self) -> str:
+        return instant(self._clock())
+
+    def _is_placed(self, key: str) -> bool:
+        return self.has(key)
+
     def has(self, name: str) -> bool:
         return name in self.files or any(key.startswith(f"{name}/") for key in self.files)
 
     def put(self, key: str, body: bytes) -> bool:
         if self.files.get(key) == body:
+            return False
+        self._staged[key] = body
+        return True
+
+    def newest(self, key: str) -> bytes | None:
+        return self._staged.get(key, self.files.get(key))
+
+    def scratch(self, name: str = "scratch") -> Path:
+        return _place_of_drafts() / name
+
+    def stage_file(self, path: Path, key: str) -> bool:
+        body = path.read_bytes()
+        if len(self.files.get(key, b"")) == len(body):
             return False
         self._staged[key] = body
         return True
@@ -261,6 +285,14 @@ class Folder(Output):
 
     def _key(self, path: Path) -> str:
         return path.relative_to(self.path("")).as_posix()
+
+
+@cache
+def _place_of_drafts() -> Path:
+    """Drafts of downloads are real files."""
+    folder = Path(tempfile.mkdtemp(prefix="explorer-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 #: Manifests read before, by root, which names its shards by their content.

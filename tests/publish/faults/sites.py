@@ -12,7 +12,9 @@ from typing import Any, Final
 from generator import __version__
 from generator.api import keys
 from generator.api.contract import SORTS
-from generator.builder import artifacts, search_index
+from generator.builder import artifacts, downloads, search_index
+from generator.builder.downloads import StagedDownloads
+from generator.builder.listed import Listed
 from generator.config.settings import Config
 from generator.markets.catalog import Catalog, Market
 from generator.source.address import shape
@@ -45,6 +47,16 @@ MARKETS: Final[Mapping[int, Mapping[str, Any]]] = {
     8: {"trader_count": 2},
     9: {"trader_count": 7},
 }
+#: What details say besides: of each market, and beside it.
+_MORE: Final = '"poolYes":50.0,"poolNo":50.0,"tradingPauseReason":null,"fxFamilyMember":null'
+_FILL: Final = (
+    b'{"id":"00000001-0000-4000-9000-000000000000","amount":10.0,"shares":20.0,"price":0.5,'
+    b'"timestamp":"2026-01-15T00:00:00.000Z"}'
+)
+_BESIDE: Final = (
+    b',"orderBook":{"bids":[],"asks":[]},"recentFills":[%b],'
+    b'"probHistory":[{"timestamp":"2026-01-01T00:00:00.000Z","prob":0.5}]}' % _FILL
+)
 
 
 def markets(**changes: Mapping[str, Any] | None) -> dict[int, Mapping[str, Any]]:
@@ -109,7 +121,7 @@ def without(state: State, *numbers: int) -> State:
 
 
 def rendered(folder: Output, catalog: Catalog, config: Config, names: tuple[str, ...] = LISTS) -> Rendered:
-    """Stage the details, the documents, the named lists, and the index where the settings want one."""
+    """Stage the details, the documents, the named lists, and where the settings want them, index and downloads."""
     before = folder.manifest()
     known = before.generations() if before else {}
     every = artifacts.lists(catalog, ())
@@ -122,15 +134,37 @@ def rendered(folder: Output, catalog: Catalog, config: Config, names: tuple[str,
         index = staging.stage_generation(folder, known, made)
     staged = Staged()
     for market in catalog.markets:
-        staged.put(folder, Artifact(keys.detail(market.item.id), market.body))
+        staged.put(folder, Artifact(keys.detail(market.id), _detail(market)))
+    found = _downloads(folder, catalog, config, staged)
     for artifact in artifacts.documents(catalog, every, config):
         staged.put(folder, artifact)
-    for staged_list in (*lists, *([index] if index else [])):
+    for staged_list in (*lists, *([index] if index else []), *found.lists):
         staged.add(staged_list.first_pages)
     counts = {staged_list.name: staged_list.current.count for staged_list in lists}
     staged.put(folder, artifacts.build_json(catalog, config, counts, {}))
     states = {market.item.id: (market.item.status,) for market in catalog.markets}
-    return Rendered(lists, index, staged, _record(catalog, config, lists, index, staged), states)
+    record = _record(catalog, config, lists, staged)
+    downloaded = {download.name: download.current for download in found.lists}
+    record = record.model_copy(update={"search": index.current if index else None, "downloads": downloaded})
+    return Rendered(lists, index, staged, record, states, downloads=found.lists, dump_parts=found.side_file)
+
+
+def _detail(market: Market) -> bytes:
+    """The body of a detail that has a description, a fill and a point of history."""
+    more = f',"description":"{secret(int(market.id[:8], 16))}",{_MORE}}}'
+    return b'{"market":%b%b%b' % (market.body[:-1], more.encode(), _BESIDE)
+
+
+def _downloads(folder: Output, catalog: Catalog, config: Config, staged: Staged) -> StagedDownloads:
+    """Stage the downloads, once the details are staged."""
+    if not config.dumps.ndjson:
+        return downloads.NONE
+    before = folder.manifest()
+    ids = [market.id for market in catalog.listed()]
+    changed = frozenset(filter(None, map(keys.market_id, staged.changed)))
+    return downloads.stage(
+        folder, config, Listed(catalog, ids, changed, staged.objects), before.generations() if before else {}
+    )
 
 
 def _with_few_limits(staged_list: StagedList) -> StagedList:
@@ -142,9 +176,7 @@ def _with_few_limits(staged_list: StagedList) -> StagedList:
     return replace(staged_list, first_pages=few)
 
 
-def _record(
-    catalog: Catalog, config: Config, lists: list[StagedList], index: StagedList | None, staged: Staged
-) -> Manifest:
+def _record(catalog: Catalog, config: Config, lists: list[StagedList], staged: Staged) -> Manifest:
     return Manifest(
         complete=True,
         as_of=catalog.as_of,
@@ -153,7 +185,6 @@ def _record(
         layout=config.layout,
         settings=shape(config),
         lists={staged_list.name: staged_list.current for staged_list in lists},
-        search=index.current if index else None,
         retired=(),
         objects=dict(sorted(staged.objects.items())),
         markets={},
