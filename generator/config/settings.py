@@ -103,6 +103,13 @@ class Snapshot(Section):
     size: int = Field(6, ge=0, le=100, description="Markets per group.")
 
 
+class Texts(Section):
+    """The longest texts of markets, in characters; a market with a longer one is left out."""
+
+    question: int = Field(2_000, ge=1, le=2_000, description="Longest question.")
+    description: int = Field(100_000, ge=1, le=100_000, description="Longest description.")
+
+
 class Detail(Section):
     """What a market's detail shows."""
 
@@ -215,6 +222,7 @@ class Config(Section):
     )
     schedule: int = Field(60, ge=1, description="Minutes between builds, as scheduled in cron; used to estimate costs.")
     snapshot: Snapshot = Field(default_factory=Snapshot)
+    texts: Texts = Field(default_factory=Texts)
     detail: Detail = Field(default_factory=Detail)
     cursor: Cursor = Field(default_factory=Cursor)
     rate_limit: RateLimit = Field(default_factory=RateLimit)

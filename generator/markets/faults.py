@@ -1,10 +1,11 @@
 """Why a row breaks the contract, in the database's terms: which column, which rule, which value. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pydantic import ValidationError
 
+from generator.config.settings import Texts
 from generator.markets.quarantine import Fault, printable
 
 #: Columns that have another name on the wire, by model and field.
@@ -17,6 +18,13 @@ def of(error: ValidationError) -> list[Fault]:
         _fault(_column(error.title, mistake["loc"]), mistake["msg"], mistake["input"])
         for mistake in error.errors(include_url=False)
     ]
+
+
+def too_long(allowed: Texts, question: str, description: str | None) -> Iterator[Fault]:
+    """The texts of a valid market that are longer than this site allows; worded as the contract's own bounds."""
+    for name, text in (("question", question), ("description", description)):
+        if text and len(text) > (most := getattr(allowed, name)):
+            yield Fault(name, f"string should have at most {most} characters", printable(text))
 
 
 def _column(model: str, location: Sequence[object]) -> str:

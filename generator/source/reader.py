@@ -235,10 +235,12 @@ class Reader:
         So are all rows with an id that occurs more than once: it would be ambiguous.
         """
         made = list[Market | None]()
-        questions = batch.columns["question"]
-        for key, question, market in zip(batch.columns["id"], questions, self._made(batch, now), strict=True):
+        texts = [batch.columns[name] for name in ("question", "description")]
+        for key, question, description, market in zip(batch.columns["id"], *texts, self._made(batch, now), strict=True):
             if isinstance(market, ValidationError):
                 self._quarantine.reject("markets", key, *faults.of(market), title=question or "")
+            elif long := [*faults.too_long(self._config.texts, question, description)]:
+                self._quarantine.reject("markets", market.id, *long, title=question)
             elif market.id in repeated:
                 shared = Fault("id", "several markets have the same", str(repeated[market.id]))
                 self._quarantine.reject("markets", market.id, shared, title=question)

@@ -39,6 +39,8 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "fills_window_step": timedelta(0),
         "schedule": 60,
         "snapshot.size": 6,
+        "texts.question": 2_000,
+        "texts.description": 100_000,
         "detail.order_book": True,
         "detail.recent_fills": 50,
         "detail.history_points": 500,

@@ -33,9 +33,11 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Config:
     return make_config(tmp_path_factory.mktemp("feeds"), base_url="https://api.example.org/x")
 
 
-def item(number: int = 1, categories: list[str] | None = None, **columns: Any) -> bytes:
+def item(number: int = 1, categories: list[str] | None = None, question: str | None = None, **columns: Any) -> bytes:
+    """An item; with any question, as sites may have published it before control characters were refused."""
     found = json.loads(public_market(number, **columns).body)
-    return encode(found if categories is None else {**found, "categories": categories})
+    given = {"categories": categories, "question": question}
+    return encode(found | {name: value for name, value in given.items() if value is not None})
 
 
 def written(feed: Feed) -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json
 
 from generator.api import contract, downloads, feeds, forms, site_index
 from generator.api.openapi import meanings
+from generator.config.settings import Texts
 
 Json: TypeAlias = dict[str, Any]
 
@@ -67,10 +68,13 @@ def ref(name: str) -> Json:
     return {"$ref": f"{_REF}{name}"}
 
 
-def schemas(variant: contract.Variant, fills_step: timedelta) -> Json:
-    """All schemas by name, where fills leave their window in these steps."""
+def schemas(variant: contract.Variant, fills_step: timedelta, texts: Texts) -> Json:
+    """All schemas by name, where fills leave their window in these steps, and texts are no longer than these."""
     omitted = frozenset[str]() if variant == "extended" else _EXTENDED
     models = {name: _model(name, schema, omitted, fills_step) for name, schema in _generated().items()}
+    for model in models.values():
+        shown = model["properties"]
+        shown |= {name: _bounded(shown[name], longest) for name, longest in texts if name in shown}
     enums = {
         name: {"description": description, "type": "string", "enum": list(values)}
         for values, (name, description) in _ENUMS.items()
@@ -136,6 +140,13 @@ def _property(model: str, name: str, schema: Json, fills_step: timedelta) -> Jso
         # A default of None means that the property may be absent; on the wire it is never null.
         schema = next(choice for choice in schema["anyOf"] if choice.get("type") != "null")
     return {"description": meanings.of_property(model, name, fills_step), **_with_named_enums(schema)}
+
+
+def _bounded(schema: Json, longest: int) -> Json:
+    """The schema of a text with the site's own bound in place of the greatest that a site may have."""
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [_bounded(choice, longest) for choice in schema["anyOf"]]}
+    return {**schema, "maxLength": longest} if "maxLength" in schema else schema
 
 
 def _with_named_enums(schema: Json) -> Json:
