@@ -24,9 +24,14 @@ class LateRequests:
         self._unsettled = NO_DOUBTS
 
     def take_over(self, before: Published) -> None:
-        """Add what the record says, and the publisher that it names, which was cut short."""
+        """Add what the record says, and the publisher that it names, which was cut short.
+
+        What that one may do is not said again of those before it, or each killed run would add all keys that it
+        touched.
+        """
         left = before.abandoned_at(self._lease.now, is_sharded=self._lease.is_sharded)
-        self._inherited = (*before.abandoned, left) if left else before.abandoned
+        known = [entry.beside(left) if left else entry for entry in before.abandoned]
+        self._inherited = tuple(entry for entry in (*known, left) if entry)
 
     def abandoned(self) -> tuple[Abandoned, ...]:
         """What the record is to say; nothing is forgotten while something is missing."""

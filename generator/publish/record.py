@@ -5,7 +5,7 @@ left behind, the next one finds in the record.
 """
 
 import operator
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
@@ -76,6 +76,28 @@ class Abandoned(StoredModel):
     due: tuple[Retired, ...] = Field(default=(), exclude_if=operator.not_)
     immutable: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     is_anything: bool = Field(default=False, exclude_if=operator.not_)
+
+    def beside(self, later: "Abandoned") -> "Abandoned | None":
+        """What this says beside an entry that holds for longer; None if that says it all."""
+        if self.until > later.until:
+            return self
+        touched, immutable = frozenset(later.touched), frozenset(later.immutable)
+        update = {
+            "touched": tuple(key for key in self.touched if key not in touched),
+            "immutable": tuple(key for key in self.immutable if key not in immutable),
+            "generations": _others(self.generations, later.generations),
+            "due": _others(self.due, later.due),
+            "is_anything": self.is_anything and not later.is_anything,
+        }
+        return self.model_copy(update=update) if any(update.values()) else None
+
+
+def _others(entries: Iterable[Retired], known: Iterable[Retired]) -> tuple[Retired, ...]:
+    """The entries that are not among the known ones, or have more chunks."""
+    chunks = {entry.pair: {*entry.chunks} for entry in known}
+    return tuple(
+        entry for entry in entries if entry.pair not in chunks or not chunks[entry.pair].issuperset(entry.chunks)
+    )
 
 
 class Published(StoredModel):

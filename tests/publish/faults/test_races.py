@@ -14,7 +14,7 @@ import pytest
 
 from generator.api import keys
 from generator.errors import BusyError, OutcomeUnknownError
-from generator.publish import takedown
+from generator.publish import record, takedown
 from generator.publish.apply import Tally
 from generator.publish.lease import Lease
 from generator.tree import layouts
@@ -339,6 +339,27 @@ def test_runs_that_are_always_killed_do_not_fill_the_bucket(scene: Scene, layout
     assert sizes[-1] <= sizes[1], sizes
     scene.publish(site)
     check_whole(scene.objects(), site)
+
+
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize("layout", layouts.LAYOUTS)
+def test_the_record_does_not_repeat_what_each_killed_run_touched(scene: Scene, layout: str) -> None:
+    scene.layouts = dict.fromkeys("ab", layout)
+    scene.publish(scene.site("a", 0))
+    touched, sizes = [], []
+    for number in range(rounds(6, 30)):
+        site = scene.site("b", number, m1={"question": f"Edition {number % 3}?"}, m4=None)
+        with pytest.raises(DiedError):
+            publish_site(site, DiesAfter(scene.store(site.config), 8))
+        published = record_of(scene.objects())
+        assert published
+        assert published.work
+        assert {key for entry in published.abandoned for key in entry.touched} <= {*published.work.touched}
+        touched.append(sum(len(entry.touched) for entry in published.abandoned))
+        sizes.append(len(scene.objects()[record.KEY].body))
+        scene.pass_time(LEASE_S + 2)
+    assert touched[-1] <= touched[1]
+    assert sizes[-1] <= sizes[3] + 10, "three generations of each list are left, whatever the number of runs"
 
 
 # ── lost responses ────────────────────────────────────────────────────────────────────────────────────────────────
