@@ -13,16 +13,17 @@ from generator.wording import counted
 
 @dataclass(frozen=True)
 class BuildOverrides:
-    """What the operator overrides with options: guards, with `--allow-…`, and which details are read.
+    """What the operator overrides with options: guards, with `--allow-…`, which details are read, and what is kept.
 
     `demo` accepts made-up markets, which only a build that is to be published refuses. `full` reads every detail, not
-    only those that changed and a sample.
+    only those that changed and a sample. `purge` keeps no retired generation, and no step of the change feed.
     """
 
     shrink: bool = False
     invalid: bool = False
     demo: bool = True
     full: bool = False
+    purge: bool = False
 
 
 def refuse_invalid(

@@ -1,7 +1,7 @@
 """The content of `output/report.json`, as models."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Self
 
 from pydantic import ValidationError
 
@@ -87,19 +87,21 @@ class DownloadCounts(StoredModel):
     def of(cls, head: DumpHead, feed: ChangesHead | None) -> "DownloadCounts":
         """Count a dump, and its change feed, if it has one."""
         histories = head.tables()
-        changes: dict[str, Any] = {}
-        if feed:
-            changes = {"session": feed.session, "serial": feed.serial, "steps": len(feed.steps)}
-            changes["steps_bytes"] = sum(step.size for step in feed.steps)
-        return cls(
+        counts = cls(
             as_of=head.as_of,
             markets=head.count,
             ndjson_bytes=head.ndjson.size,
             parquet_bytes=head.parquet.size if head.parquet else 0,
             history_files=len(histories),
             history_bytes=sum(file.size for file in histories),
-            **changes,
         )
+        return counts.followed_by(feed) if feed else counts
+
+    def followed_by(self, feed: ChangesHead) -> Self:
+        """The same with this change feed."""
+        size = sum(step.size for step in feed.steps)
+        changes = {"session": feed.session, "serial": feed.serial, "steps": len(feed.steps), "steps_bytes": size}
+        return self.model_copy(update=changes)
 
 
 class QuarantinedRow(StoredModel):

@@ -9,8 +9,10 @@ from typing import Final
 
 from generator import garbage
 from generator.api import keys, times
+from generator.api.downloads import ChangesHead
 from generator.builder import changes, collecting, disk_space, executors, guards, last_details, notices
 from generator.builder.collecting import Collected
+from generator.builder.downloads import StagedDownloads
 from generator.builder.guards import BuildOverrides
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.downloads import Downloads
@@ -20,6 +22,7 @@ from generator.builder.notices import Remark
 from generator.builder.part_staging import DetailCounts, PartWork, StagedPart
 from generator.builder.render import Renderer
 from generator.builder.report import MarketChanges, Report
+from generator.builder.report_file import DownloadCounts
 from generator.config import demo
 from generator.config.settings import Config
 from generator.cost import estimate, prices
@@ -35,7 +38,7 @@ from generator.progress import Progress, Stopwatch
 from generator.source.address import display_url
 from generator.source.reader import Reader, open_reader
 from generator.source.survey import Survey
-from generator.tree import blocklist, files, layouts, manifest, staging
+from generator.tree import blocklist, files, layouts, manifest, sessions, staging
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Placed, Rendered
@@ -101,7 +104,7 @@ def _attempt(run: "_Run") -> Report:
         run.put_edge()
     report = run.report(found, catalog, rendering.state, placed)
     report.search = rendering.search
-    report.downloads, report.step_lines = rendering.downloads.counts, rendering.downloads.step_lines
+    report.downloads, report.step_lines = run.downloads(rendering.downloads)
     report.cost = run.estimate(rendering.site, rendering.state, terms)
     report.stages = stopwatch.spans
     run.save_report(report)
@@ -195,7 +198,16 @@ class _Run:
 
     def place(self, rendered: Rendered) -> Placed:
         """Move everything staged into place; a build killed from here on leaves work that the next one finishes."""
-        return staging.place(self.folder, self.previous, rendered, self.config.cursor.lifetime)
+        lifetime = self.config.cursor.lifetime
+        placed = staging.place(self.folder, self.previous, rendered, lifetime)
+        if not self.overrides.purge:
+            return placed
+        return replace(placed, manifest=sessions.purge(self.folder, placed.manifest, lifetime))
+
+    def downloads(self, made: StagedDownloads) -> tuple[DownloadCounts | None, int]:
+        """What to report of the downloads, and the lines of the step that was made: none is left after a purge."""
+        feed = ChangesHead.found_by(self.folder.read) if self.overrides.purge else None
+        return (made.counts.followed_by(feed), 0) if made.counts and feed else (made.counts, made.step_lines)
 
     def put_edge(self) -> None:
         """Update the CDN's files. They depend on settings alone, so they fit the old objects and the new ones."""

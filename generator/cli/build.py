@@ -11,7 +11,13 @@ from generator.builder.run import Clock, build
 from generator.cli import logs
 from generator.cli.command import Command, MeasuredCommand, add_metrics, now
 from generator.cli.logs import LOG
-from generator.cli.parameters import allow_invalid_option, allow_shrink_option, as_of_option, full_option
+from generator.cli.parameters import (
+    allow_invalid_option,
+    allow_shrink_option,
+    as_of_option,
+    full_option,
+    purge_retired_option,
+)
 from generator.cli.progress_bar import progress_bar
 from generator.config import demo
 from generator.config.settings import Config
@@ -27,11 +33,14 @@ from generator.wording import counted
 @full_option
 @allow_shrink_option
 @allow_invalid_option
-def build_command(
-    settings: Config, as_of: datetime | None, *, full: bool, allow_shrink: bool, allow_invalid: bool
-) -> None:
+@purge_retired_option
+def build_command(settings: Config, as_of: datetime | None, **options: bool) -> None:
     """Render the database into the output folder."""
-    _build(settings, clock(as_of), BuildOverrides(shrink=allow_shrink, invalid=allow_invalid, full=full))
+    overrides = BuildOverrides(
+        shrink=options["allow_shrink"], invalid=options["allow_invalid"], full=options["full"],
+        purge=options["purge_retired"],
+    )  # fmt: skip
+    _build(settings, clock(as_of), overrides)
 
 
 @click.command(cls=Command, name="demo")

@@ -75,6 +75,9 @@ allow_shrink_option = click.option(
 allow_invalid_option = click.option(
     "--allow-invalid", is_flag=True, help="Build even if more markets are invalid than guards.max_invalid allows."
 )
+purge_retired_option = click.option(
+    "--purge-retired", is_flag=True, help="Delete what is left of earlier states now: a text had to change."
+)
 full_option = click.option(
     "--full", is_flag=True, help="Read every detail, whatever detail_version says, and compare every file."
 )

@@ -9,7 +9,7 @@ import click
 from generator.cli import logs
 from generator.cli.command import MeasuredCommand, add_metrics
 from generator.cli.logs import LOG
-from generator.cli.parameters import allow_demo_option, allow_shrink_option
+from generator.cli.parameters import allow_demo_option, allow_shrink_option, purge_retired_option
 from generator.cli.progress_bar import progress_bar
 from generator.cli.target import open_target
 from generator.config.settings import Config
@@ -32,9 +32,7 @@ _PUBLISH_OPTIONS: Final = (
     click.option("--allow-other-site", is_flag=True, help="Publish over a site of another base_url."),
     click.option("--allow-cost", is_flag=True, help="Publish even if it costs more than guards.max_monthly_cost."),
     allow_demo_option,
-    click.option(
-        "--purge-retired", is_flag=True, help="Delete retired generations now, for instance after a text was edited."
-    ),
+    purge_retired_option,
     click.option("--verify", is_flag=True, help="List the store, compare it with its record, and repair it."),
 )
 

@@ -39,8 +39,9 @@ def rebuild_command(
     """Build, then publish: the one line that cron runs."""
     target = open_target(settings)
     overrides = BuildOverrides(
-        shrink=options["allow_shrink"], invalid=allow_invalid, demo=options["allow_demo"], full=full
-    )
+        shrink=options["allow_shrink"], invalid=allow_invalid, demo=options["allow_demo"], full=full,
+        purge=options["purge_retired"],
+    )  # fmt: skip
     workplace = _scratch_folder if options["dry_run"] else _output_folder
     chosen = options_of(options)
     with workplace(settings, target, chosen.lifted) as (folder, blocked):

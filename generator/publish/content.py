@@ -13,7 +13,7 @@ from generator.publish import blocklist as store_blocklist
 from generator.publish import endings, guards, withdrawal
 from generator.publish.lease import Lease
 from generator.publish.stores.store import Store
-from generator.tree import blocklist, staging
+from generator.tree import blocklist, sessions
 from generator.tree.blocklist import BlockedList
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
@@ -77,9 +77,13 @@ class BuiltFolder:
         """Hold these objects, too; the folder of a build holds every one."""
         return self
 
-    def without_retired(self) -> Self:
-        """Delete every retired generation."""
-        return replace(self, built=staging.purge_retired(self.folder, self.built))
+    def purged(self) -> Self:
+        """Delete every retired generation and all steps of the change feed, which begins a new session."""
+        return replace(self, built=sessions.purge(self.folder, self.built, self.lifetime))
+
+    def with_new_session(self) -> Self:
+        """Begin a new session of the change feed."""
+        return replace(self, built=sessions.begin(self.folder, self.built, self.lifetime))
 
     def sync_blocked(self, store: Store) -> BlockedList:
         """Merge the blocked lists of folder and store into both."""
@@ -93,9 +97,14 @@ class DryFolder(BuiltFolder):
         """Take nothing out."""
         return self
 
-    def without_retired(self) -> Self:
-        """Delete nothing."""
-        return self
+    def purged(self) -> Self:
+        """Delete nothing; a plan purges retired generations by itself."""
+        return self.with_new_session() if sessions.has_steps(self.folder, self.built) else self
+
+    def with_new_session(self) -> Self:
+        """Pretend to begin a new session of the change feed."""
+        folder, built = sessions.preview(self.folder, self.built)
+        return replace(self, folder=folder, built=built)
 
     def sync_blocked(self, store: Store) -> BlockedList:
         """Merge the blocked lists, and save nothing."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from generator.api import keys
 from generator.config.settings import Config
 from generator.cost import estimate, prices
 from generator.metrics import Samples, sample
@@ -16,6 +17,7 @@ from generator.publish.guards import LiftedGuards
 from generator.publish.lease import Lease, PretendedLease
 from generator.publish.plan import Plan
 from generator.publish.protocol import Extras, Publisher, Target
+from generator.publish.record import Published
 from generator.publish.rehearsal import Rehearsal
 from generator.publish.stores.requests import explaining_outage
 from generator.publish.stores.store import DryRun, Store
@@ -113,22 +115,32 @@ class Publication:
             blocked = built.sync_blocked(store).ids() if self.blocked is None else self.blocked
             content = self._content(built, blocked)
             self._refuse_accidents(content.built, lease, blocked)
+            content = self._without_past(content, lease.published)
             target = Target(store, lease, self.config)
             publisher = publisher_type(target, content, progress, self.options.extras, blocked)
             publisher.prepare()
             plan = publisher.plan()
-            guards.refuse_altered(plan, content.built, self.folder)
+            guards.refuse_altered(plan, content.built, content.folder)
         if blocked & content.built.markets.keys():
             publisher.tally.warnings.append(_PLANNED_WITH_BLOCKED)
         was_published = lease.published is not None and lease.published.built.complete
         return PlannedPublication(plan, publisher, store, was_published)
 
     def _content(self, built: BuiltFolder, blocked: frozenset[str]) -> BuiltFolder:
-        """The folder without blocked markets, nor retired generations if these are to be purged."""
+        """The folder without blocked markets."""
         content = built.without(blocked)
         if not self.options.lifted.cost:
             self._refuse_costly(content.built)
-        return content.without_retired() if self.options.extras.purges_retired else content
+        return content
+
+    def _without_past(self, content: BuiltFolder, published: Published | None) -> BuiltFolder:
+        """The content without what it must not show or continue: what is to be purged, and a session that went on."""
+        changes = content.built.downloads.get(keys.CHANGES)
+        if published and changes and guards.is_older(content.built, published.built):
+            # A session that went on after this build would name another state by the next serial.
+            has_gone_on = (keys.CHANGES, changes.generation) not in published.built.current()
+            content = content.with_new_session() if has_gone_on else content
+        return content.purged() if self.options.extras.purges_retired else content
 
     def _refuse_costly(self, built: Manifest) -> None:
         cost = estimate.of_report(self.folder.read(files.REPORT))

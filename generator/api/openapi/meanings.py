@@ -86,7 +86,7 @@ MEANINGS: Final[dict[str, str]] = {
     "resolution": "How the market was resolved; always null while it is open or closed.",
     "resolvedAt": "When the market was resolved or cancelled; always null while it is open or closed.",
     "serial": "The number of this state in its session, from 1.",
-    "session": "Names a run of serials; a takedown begins a new one.",
+    "session": "Names a run of serials; a takedown, for one, begins a new one.",
     "sha256": "The SHA-256 digest of the file, as it is sent.",
     "shares": "Shares that changed hands.",
     "size": "The size of the file as it is sent, in bytes.",

@@ -1,0 +1,59 @@
+"""Begins a new session of the change feed in an output folder: from the dump that is there, without steps.
+
+Its name is drawn: one made from the state could be that of a session in which the state stood before, and then one
+serial would name two states.
+"""
+
+import secrets
+from datetime import timedelta
+
+from generator.api import keys
+from generator.api.downloads import SESSION_LENGTH, ChangesHead, DumpHead, begun
+from generator.errors import OutputError
+from generator.tree import files, staging
+from generator.tree.download import Download
+from generator.tree.folder import Output
+from generator.tree.manifest import Manifest
+from generator.tree.preview import Preview
+from generator.tree.staging import Rendered, Staged
+
+
+def begin(folder: Output, before: Manifest, lifetime: timedelta) -> Manifest:
+    """Begin the session; returns the folder's new manifest."""
+    return staging.place(folder, before, _staged(folder, before), lifetime).manifest
+
+
+def preview(folder: Output, before: Manifest) -> tuple[Output, Manifest]:
+    """The folder as it would be with a new session, and its manifest; nothing changes."""
+    rendered = _staged(folder, before)
+    kept = {"markets": before.markets, "retired": before.retired}
+    return Preview(folder), rendered.manifest.model_copy(update=kept)
+
+
+def has_steps(folder: Output, built: Manifest) -> bool:
+    """Whether the change feed retains steps, or may do so."""
+    if keys.CHANGES not in built.downloads:
+        return False
+    head = ChangesHead.found_by(folder.read)
+    return head is None or bool(head.steps)
+
+
+def purge(folder: Output, before: Manifest, lifetime: timedelta) -> Manifest:
+    """Delete every generation that is not current, and all steps; returns the folder's new manifest."""
+    rest = begin(folder, before, lifetime) if has_steps(folder, before) else before
+    return staging.purge_retired(folder, rest)
+
+
+def _staged(folder: Output, before: Manifest) -> Rendered:
+    dumped = DumpHead.found_by(folder.read)
+    if dumped is None:
+        place = folder.path(keys.head(keys.DUMPS))
+        raise OutputError(f"{place}: missing or damaged; run `public-markets build` again")
+    head = begun(dumped).model_copy(update={"session": secrets.token_hex(SESSION_LENGTH // 2)})
+    changes = staging.stage_generation(folder, before.generations(), Download(head, ()))
+    staged = Staged(objects=dict(before.objects))
+    staged.add(changes.first_pages)
+    update = {"downloads": {**before.downloads, changes.name: changes.current}, "objects": staged.objects}
+    built = before.model_copy(update={**update, "retired": (), "markets": {}})
+    beside = folder.read(files.DUMP_PARTS)
+    return Rendered([], None, staged, built, before.markets, downloads=(changes,), dump_parts=beside)
