@@ -41,6 +41,8 @@ CASES: Final[Mapping[Variant, int]] = {"core": 720, "extended": 920}
 MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "every method is served": ("return fixed(405)", "method = 'GET'"),
     "a preflight is no request": ("if (method === 'OPTIONS') return fixed(204);", ""),
+    "a target may be longer": ("path.length + query.length > 4000", "path.length + query.length > 4001"),
+    "a target may not be so long": ("path.length + query.length > 4000", "path.length + query.length > 3999"),
     "any path below the list is a market": (" || id.indexOf('/') !== -1", ""),
     "documents are not served": ("Object.prototype.hasOwnProperty.call(DOCUMENTS, name)", "false"),
     "what every object has is a document": ("Object.prototype.hasOwnProperty.call(DOCUMENTS, name)", "DOCUMENTS[name]"),
