@@ -10,8 +10,10 @@ from typing import Final, NamedTuple
 
 from generator.api import downloads, keys
 from generator.api.downloads import ChangesHead, DumpHead, MarketsFile
+from generator.builder import notices
 from generator.builder.change_feed import ChangeFeed, NewState
 from generator.builder.listed import Listed
+from generator.builder.notices import Remark
 from generator.builder.parquet_files import ParquetFiles
 from generator.builder.report_file import DownloadCounts
 from generator.config.settings import Config
@@ -30,13 +32,14 @@ from generator.tree.staging import StagedList
 class StagedDownloads(NamedTuple):
     """The downloads as they were staged, the file to save beside `v1/`, and what there is to report.
 
-    `step_lines` are those of the step that was made.
+    `step_lines` are those of the step that was made. `remarks` are about files that were lost.
     """
 
     lists: tuple[StagedList, ...]
     side_file: bytes | None
     counts: DownloadCounts | None = None
     step_lines: int = 0
+    remarks: tuple[Remark, ...] = ()
 
 
 #: Those of a site that has none.
@@ -83,17 +86,19 @@ class _Downloads:
         head, partitions = self._with_parquet(head, changes.gone if made.is_compared else None)
         kept = {name: parts for name, parts in self._side_file.dumps.items() if name == self._name_before()}
         side = SideFile(dumps={**kept, head.ndjson.name: made.written.segments}, partitions=partitions)
-        feed, step_lines = None, 0
+        feed, step_lines, remarks = None, 0, tuple[Remark, ...]()
         if self._config.has_changes:
             before = self._name_before() if made.is_compared else ""
             state = NewState(self._listed.as_of, frozenset(self._listed.ids), head, before, step, bool(changes.gone))
-            feed = ChangeFeed(self._files, state).head(ChangesHead.found_by(self._folder.read))
+            last = ChangesHead.found_by(self._folder.read)
+            feed = ChangeFeed(self._files, state).head(last)
+            remarks = () if made.is_compared or last is None else (notices.new_session(self._lost()),)
             step_lines = _lines_of_newest(feed, step.content)
         self._files.discard(step)
         heads = [head, *([feed] if feed else [])]
         found = (Download(head, self._files.staged) for head in heads)
         lists = tuple(staging.stage_generation(self._folder, known, download) for download in found)
-        return StagedDownloads(lists, side.encoded(), DownloadCounts.of(head, feed), step_lines)
+        return StagedDownloads(lists, side.encoded(), DownloadCounts.of(head, feed), step_lines, remarks)
 
     def _with_parquet(self, head: DumpHead, gone: Collection[str] | None) -> tuple[DumpHead, Mapping[str, str]]:
         """The head with Parquet files, if they are wanted, and what stands for their content."""
@@ -113,6 +118,11 @@ class _Downloads:
 
     def _name_before(self) -> str:
         return self._before.ndjson.name if self._before else ""
+
+    def _lost(self) -> str:
+        """The file without which the dump in place cannot be compared."""
+        name = self._name_before()
+        return keys.chunk(keys.DUMPS, name) if name in self._side_file.dumps else files.DUMP_PARTS
 
     @contextmanager
     def _previous(self) -> Iterator[Previous | None]:

@@ -34,10 +34,11 @@ class Topic(StrEnum):
     SAME_SLUG = "same_slug"
     EMPTY_CATEGORY = "empty_category"
     FALSE_VERSION = "false_version"
+    NEW_SESSION = "new_session"
 
 
 class Kind(NamedTuple):
-    """What remarks have in common: `subject` is `market` or `category`, `effect` says what to expect or to do."""
+    """What remarks have in common: `subject` is `market`, `category` or `file`, `effect` what to expect or to do."""
 
     topic: Topic
     subject: str
@@ -46,7 +47,7 @@ class Kind(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """A remark about one market (id) or category (name); `value` is what it is about, if that may be shown."""
+    """A remark about a market (id), category (name) or file; `value` is what it is about, if that may be shown."""
 
     kind: Kind
     key: str
@@ -99,6 +100,12 @@ _FALSE_VERSION: Final = Kind(
     "detail_version did not change, but its orders, fills or points did",
     "this build read every detail; change detail_version with each of these rows, in the same transaction",
 )
+_NEW_SESSION: Final = Kind(
+    Topic.NEW_SESSION,
+    "file",
+    "is missing or altered, so nobody knows what changed since the last build",
+    "the change feed begins a new session, and followers start again from the dump",
+)
 #: What to expect of a time in the future, by the market's column.
 _LEADS: Final = {"created_at": "new", "last_activity_at": "activity", "resolved_at": "ended"}
 
@@ -125,6 +132,11 @@ def of(catalog: Catalog, config: Config) -> Iterator[Remark]:
 def false_version(market_id: str) -> Remark:
     """The remark about a market whose version did not change with its rows."""
     return Remark(_FALSE_VERSION, market_id)
+
+
+def new_session(key: str) -> Remark:
+    """The remark about a file of the output folder without which the change feed cannot go on."""
+    return Remark(_NEW_SESSION, key)
 
 
 def of_detail(detail: Detail, latest: str) -> Iterator[Remark]:

@@ -102,6 +102,7 @@ def _attempt(run: "_Run") -> Report:
     with stopwatch.stage("place"):
         placed = run.place(rendering.state)
         run.put_edge()
+    run.remarks.extend(rendering.downloads.remarks)
     report = run.report(found, catalog, rendering.state, placed)
     report.search = rendering.search
     report.downloads, report.step_lines = run.downloads(rendering.downloads)
