@@ -216,3 +216,10 @@ def test_published_bytes_are_compact_utf8_in_the_order_of_the_fields() -> None:
     point = contract.ProbabilityPoint(timestamp=TIME, prob=1.0)
     assert contract.encode(point) == b'{"timestamp":"2026-01-31T12:00:00.000Z","prob":1.0}'
     assert contract.encode({"é\u2028": ["☃", None, True]}) == '{"é\u2028":["☃",null,true]}'.encode()
+
+
+def test_a_published_snapshot_can_be_read_whatever_questions_an_earlier_version_let_through() -> None:
+    """A takedown must never fail for the text of another market."""
+    given = {name: ITEM[name] for name in contract.PublicMarketSignal.model_json_schema()["properties"]}
+    groups = {"freshMarkets": [given | {"question": "\x1b[2J" * 1_000}], "closingSoonMarkets": []}
+    assert json.loads(contract.encode(contract.PublicMarketSnapshot.model_validate(groups))) == groups

@@ -223,7 +223,7 @@ def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
 
 def test_a_full_disk_leaves_the_published_site_intact(scene: Scene, tmp_path: Path) -> None:
     old = scene.site("a", 0)
-    new = scene.site("b", 1, **{f"m{number}": {"question": "Long " * 900 + "?"} for number in (1, 2, 3)})
+    new = scene.site("b", 1, **{f"m{number}": {"question": "長" * 1_500 + "?"} for number in (1, 2, 3)})
     codes = []
     with small_disk(tmp_path / "disk", 800) as disk, closing(Victims(scene)) as victims:
         target = disk / "site"
