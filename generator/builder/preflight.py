@@ -1,5 +1,6 @@
 """Lists every problem that would fail a build, in the order to fix it. Reads the database, and writes nothing."""
 
+import os
 import stat
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -7,17 +8,16 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 from generator import filesystem
 from generator.api.contract import API_VERSION, PRICE_MAX, PRICE_MIN
-from generator.builder import disk_space, executors, guards, notices
+from generator.builder import connections, disk_space, executors, guards, notices
 from generator.builder.disk_space import Need
 from generator.builder.dry_build import DryBuild, DryBuilder, LastBuild
 from generator.builder.notices import Remark
 from generator.builder.remote_part import RemoteCheck, shared
 from generator.cluster import engine
-from generator.config import demo, networks
+from generator.config import demo
 from generator.config.settings import Config
 from generator.cost import prices
 from generator.downloads import parquet
@@ -68,12 +68,7 @@ class BuildCheck:
                 "dumps.base_url: nothing purges copies of files there, so they would outlive a takedown; set "
                 "publish.purge_command"
             )
-        if (address := self._config.cluster) and _is_plain(address):
-            yield warning(
-                f"cluster: {address} is without TLS: whoever reaches that scheduler, or the network between, can run "
-                "code on it and on the workers, and decides what is published; start it with TLS and write tls://…, "
-                "and keep the keys of the store away from `build` (see docs/cluster.md)"
-            )
+        yield from connections.findings(self._config, os.environ)
         if self._config.publish.bucket() and self._config.is_local:
             yield warning(
                 f"base_url: is {self._config.base_url}; set it to the public URL of the API, which the OpenAPI "
@@ -102,6 +97,7 @@ class BuildCheck:
             yield from map(error, found)
             if not found:
                 yield fine(f"{name}: all relations and columns found")
+                yield from (warning(f"{name}: {sentence}") for sentence in reader.excess())
                 if (clock := reader.clock()) is not None:
                     yield from clocks(name, "database", self._as_of - clock)
                 yield from _without_zone(reader.without_zone())
@@ -203,12 +199,6 @@ class BuildCheck:
     def _need(self) -> Need:
         measured = self.measured
         return disk_space.needed(measured.site, measured.change, self._config.layout) if measured else Need(0, 0)
-
-
-def _is_plain(address: str) -> bool:
-    """Whether the cluster is on another machine, and reached without TLS."""
-    url = urlsplit(address)
-    return url.scheme == "tcp" and not networks.is_here(url.hostname)
 
 
 def _public(published: int, hidden: int, bad: int) -> Finding:

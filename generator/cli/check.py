@@ -6,12 +6,13 @@ import click
 
 from generator.builder.preflight import BuildCheck
 from generator.cli import logs
-from generator.cli.command import Command, now
+from generator.cli.command import Command, env_files, now
 from generator.cli.parameters import allow_demo_option
 from generator.cli.progress_bar import progress_bar
+from generator.config import env_file
 from generator.config.settings import Config
 from generator.errors import CheckError
-from generator.findings import Finding, Weight, tried
+from generator.findings import Finding, Weight, tried, warning
 from generator.publish import preflight
 from generator.wording import counted
 
@@ -45,6 +46,7 @@ def check_command(settings: Config, *, published: bool, names_all: bool, allow_d
 
 
 def _findings(settings: Config, check: BuildCheck) -> Iterator[Finding]:
+    yield from (warning(sentence) for file in env_files() if (sentence := env_file.exposure(file)))
     yield from tried(check.settings())
     yield from tried(check.database())
     if settings.publish.target:

@@ -17,12 +17,19 @@ from generator.errors import PublicMarketsError
 from generator.metrics import Samples, sample
 
 _URL: Final = "source.url"
+_ENV_FILES: Final = "public_markets.env_files"
 _SAMPLES: Final = "public_markets.samples"
 
 
 def now() -> datetime:
     """The current time in UTC."""
     return datetime.now(UTC)
+
+
+def env_files() -> tuple[Path, ...]:
+    """The files of variables that the running command has read."""
+    found: tuple[Path, ...] = click.get_current_context().meta[_ENV_FILES]
+    return found
 
 
 class Command(click.Command):
@@ -64,9 +71,10 @@ class Command(click.Command):
         verbose = ctx.params.pop("verbose")
         logs.configure(ctx.params.pop("log_format"), verbose=verbose)
         path, overrides = ctx.params.pop("config_path"), ctx.params.pop("overrides")
-        env_files: tuple[Path, ...] = ctx.params.pop("env_files")
+        files: tuple[Path, ...] = ctx.params.pop("env_files")
         try:
-            for file in env_files:
+            ctx.meta[_ENV_FILES] = files
+            for file in files:
                 os.environ.update(env_file.load(file))  # all of it: libraries look for credentials there, too
             settings = loader.load(path, overrides=self.overrides(ctx, overrides), environ=os.environ)
             logs.hide_passwords(settings)

@@ -12,7 +12,9 @@ A comment ends with its line, as since systemd 254, even after a backslash. Wher
 an error that names the line. No message quotes a value.
 """
 
+import os
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -43,6 +45,21 @@ def load(path: Path) -> dict[str, str]:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{path}:{line}: is not UTF-8; save the file as UTF-8") from None
     return _Scanner(path, text.replace("\r\n", "\n").replace("\r", "\n")).variables()
+
+
+def exposure(path: Path) -> str | None:
+    """Who else than its owner can read or change the file, as a sentence; None if nobody.
+
+    The rights of its group count only if the file is ours: Kubernetes mounts Secrets of root for the group of the job.
+    """
+    found = path.stat()
+    shared = stat.S_IRWXO | (stat.S_IRWXG if found.st_uid == os.geteuid() else 0)
+    if not found.st_mode & shared:
+        return None
+    return (
+        f"{path}: others than its owner can read or change it (mode {stat.S_IMODE(found.st_mode):04o}); run "
+        f"`chmod 600 {path}`"
+    )
 
 
 class _Scanner:

@@ -12,7 +12,7 @@ from generator.api import times
 from generator.config.settings import Config
 from generator.errors import CheckError, StoreError
 from generator.findings import CLOCK_TOLERANCE, Finding, clocks, error, fine, tried, warning
-from generator.publish import record, store_checks
+from generator.publish import exposure, record, store_checks
 from generator.publish.lease import Lease, is_running
 from generator.publish.record import Published
 from generator.publish.stores.factory import open_store
@@ -35,6 +35,7 @@ Clock = Callable[[], datetime]
 def findings(config: Config, clock: Clock) -> Iterator[Finding]:
     """Check the store at `publish.target`."""
     yield from _warnings(store_checks.unused_endpoint(config))
+    yield from _warnings(store_checks.plain_endpoint(config))
     store = _StoreCheck(open_store(config), config, clock)
     # If the record cannot be read, no other check can pass.
     yield from store.record()
@@ -122,8 +123,9 @@ class _StoreCheck:
         yield error(problem) if problem else fine(f"{self._store.name}: can be written, and honours conditional puts")
 
     def exposure(self) -> Iterator[Finding]:
-        """Whether anybody can write to the store."""
+        """Whether anybody can write to the store, or read what is not for readers."""
         yield from _warnings(self._ask(partial(store_checks.open_to_everyone, self._store)))
+        yield from map(warning, self._ask(lambda: [*exposure.warnings(self._store, self._config)]))
 
     def versions(self) -> Iterator[Finding]:
         """Whether withdrawn texts remain as old versions."""

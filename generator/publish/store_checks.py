@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
+from urllib.parse import urlsplit
 
 from generator.api.contract import API_VERSION
+from generator.config import networks
 from generator.config.settings import Config
 from generator.errors import StoreError
 from generator.publish import invalidation
@@ -107,6 +109,20 @@ def unnamed_cdn(config: Config) -> str | None:
     if config.publish.is_unpurged:
         sentence += "; until then, shared caches are told to keep pages for 5 minutes only, instead of a year"
     return sentence
+
+
+def plain_endpoint(config: Config) -> str | None:
+    """Whether the store is on another machine and reached without TLS."""
+    endpoint = config.publish.endpoint_url
+    if endpoint is None or not config.publish.bucket():
+        return None
+    url = urlsplit(endpoint)
+    if url.scheme != "http" or networks.is_here(url.hostname):
+        return None
+    return (
+        f"publish.endpoint_url: {endpoint} is without TLS, so whoever is on the network between can read and change "
+        "what is published, the blocked list included; write https://…"
+    )
 
 
 def unused_endpoint(config: Config) -> str | None:

@@ -2,9 +2,11 @@
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from generator.config import networks
 from generator.config.settings import SOURCE, Config, shaping
 from generator.errors import SourceError
 
@@ -17,6 +19,8 @@ _SQLITE: Final = re.compile(r"sqlite:///([^?%\n]+)")
 _POSTGRESQL: Final = re.compile(
     r"postgresql(?:\+psycopg)?://([\w.-]+)?(?(1)(:[^@/?#:]*)?@)([\w.-]+(?::[1-9]\d*)?/[\w.-]+)(?:\?.*)?", re.ASCII
 )
+#: A host with its port, as SQLAlchemy takes several of them; an IPv6 address has more colons.
+_PORT: Final = re.compile(r"^([^:]*):\d+$")
 #: Hexadecimal digits of a digest of an address: enough to tell the databases of one site apart.
 _DIGEST_LENGTH: Final = 32
 
@@ -45,6 +49,22 @@ def identity(config: Config) -> str:
     """What tells one database from another: the URL with its options, and the schema. No password is in it."""
     url = parsed(config).set(password=None).difference_update_query(["password", "sslpassword"])
     return f"{url.render_as_string()} {config.source.schema_ or ''}"
+
+
+def sslmode(config: Config, environ: Mapping[str, str]) -> str | None:
+    """How libpq encrypts a connection to another machine, by its word; None for SQLite and for this machine."""
+    if sqlite_path(config):
+        return None
+    url = parsed(config)
+
+    def told(name: str, variable: str) -> str:
+        found = url.query.get(name, environ.get(variable, ""))
+        return found if isinstance(found, str) else ",".join(found)
+
+    hosts = told("hostaddr", "PGHOSTADDR") or url.host or told("host", "PGHOST")
+    if all(networks.is_here(_PORT.sub(r"\1", host)) for host in hosts.split(",")):
+        return None
+    return told("sslmode", "PGSSLMODE") or "prefer"
 
 
 def sqlite_path(config: Config) -> Path | None:

@@ -281,6 +281,14 @@ class Transaction:
         finally:
             attempt.rollback()
 
+    def answer(self, statement: sa.TextClause) -> list[Row]:
+        """All rows; none if the database refuses to run the statement. The transaction survives."""
+        try:
+            with self._connection.begin_nested():
+                return [tuple(row) for row in self._connection.execute(statement)]
+        except DBAPIError:
+            return []
+
     def refusal(self, statement: sa.Select[Any]) -> str | None:
         """Why the database refuses to run the statement; None if it runs. The transaction survives."""
         try:

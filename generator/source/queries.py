@@ -29,6 +29,25 @@ _RIGHTS: Final = """
             replace(translate(current_setting('search_path'), '" ', ''), '$user', CAST(current_user AS text)), ','
         )) END
 """
+#: Relations of extensions, such as pg_stat_statements, are usually open to everybody.
+_EXCESS: Final = """
+    WITH relation AS (
+        SELECT n.nspname || '.' || c.relname AS name,
+            NOT (c.relname = ANY(:relations) AND CASE WHEN CAST(:schema AS text) IS NULL
+                THEN pg_table_is_visible(c.oid) ELSE n.nspname = :schema END)
+                AND has_any_column_privilege(c.oid, 'SELECT') AS may_read,
+            has_table_privilege(c.oid, 'DELETE, TRUNCATE') OR has_any_column_privilege(c.oid, 'INSERT, UPDATE')
+                AS may_write
+        FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+            AND has_schema_privilege(n.oid, 'USAGE') AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend AS d
+                WHERE d.classid = CAST('pg_class' AS regclass) AND d.objid = c.oid AND d.deptype = 'e')
+    )
+    SELECT quote_ident(rolname), rolsuper, relation.name, relation.may_read, relation.may_write
+    FROM pg_catalog.pg_roles LEFT JOIN relation ON may_read OR may_write
+    WHERE rolname = current_user
+    ORDER BY relation.name
+"""
 
 
 @dataclass(frozen=True)
@@ -83,6 +102,14 @@ class Statements:
         A row is: relation; schema and user, both quoted for SQL; may it use the schema; may it read the relation.
         """
         return sa.text(_RIGHTS).bindparams(relations=[*RELATIONS], schema=self.schema)
+
+    def excess(self) -> sa.TextClause:
+        """Select what this user may do besides reading our relations. PostgreSQL only.
+
+        A row is: the user, quoted for SQL; is it a superuser; a relation, or NULL if there is none; may it read that
+        although it is not ours; may it write to it.
+        """
+        return sa.text(_EXCESS).bindparams(relations=[*RELATIONS], schema=self.schema)
 
     def any_row(self, relation: str, *columns: str) -> sa.Select[Any]:
         """Select these columns of the relation, and no row: tests the right to read it."""

@@ -33,7 +33,7 @@ from generator.markets.fills import NO_FILLS, Window
 from generator.markets.fingerprint import version_digest
 from generator.markets.market_columns import Batch
 from generator.markets.quarantine import Fault, Quarantine
-from generator.source import connection, fill_windows, queries, schema_check, survey
+from generator.source import connection, fill_windows, queries, rights, schema_check, survey
 from generator.source.connection import Transaction
 from generator.source.failures import Failures
 from generator.source.fill_windows import EarlierCounts, FillWindows
@@ -41,7 +41,6 @@ from generator.source.found import Found
 from generator.source.grouping import Convert, Groups
 from generator.source.queries import EVERYTHING, Range, Statements, Within
 from generator.source.relations import OPTIONAL, RELATIONS, Kind
-from generator.source.rights import MissingRights
 from generator.source.survey import Facts, Survey
 
 #: Nothing was counted before, so all fills are.
@@ -151,10 +150,16 @@ class Reader:
     def _refusal(self, relation: str) -> str | None:
         return self._transaction.refusal(self._statements.any_row(relation, *self._columns(relation)))
 
-    def _missing_rights(self) -> MissingRights:
+    def _missing_rights(self) -> rights.MissingRights:
         if self._transaction.dialect == "sqlite":
-            return MissingRights()
-        return MissingRights.of(self._transaction.rows(self._statements.rights(), "pg_class"))
+            return rights.MissingRights()
+        return rights.MissingRights.of(self._transaction.rows(self._statements.rights(), "pg_class"))
+
+    def excess(self) -> list[str]:
+        """What the database user may do that no build needs, as sentences; empty if the database does not say."""
+        if self._transaction.dialect == "sqlite":
+            return []
+        return [*rights.excess(self._transaction.answer(self._statements.excess()))]
 
     def survey(self) -> Survey:
         """What must be known before `read` reads the markets part by part. Raises ReadError."""

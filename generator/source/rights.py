@@ -1,10 +1,11 @@
-"""The rights that the database user lacks, and the GRANT that gives them. Pure."""
+"""The rights that the database user lacks, with the GRANT that gives them, and those that it need not have. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from generator.source.relations import RELATIONS
+from generator.wording import counted
 
 
 @dataclass
@@ -41,3 +42,20 @@ class MissingRights:
         if self.relations:
             grant = f"GRANT SELECT ON {', '.join(self.relations.values())} TO {self.role}"
             yield f"the database user may not read {', '.join(self.relations)}; run `{grant}`"
+
+
+def excess(rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """One sentence per kind of right that rows of `Statements.excess` have beyond reading our relations."""
+    found = [*rows]
+    role, is_superuser = found[0][:2] if found else ("", False)
+    remedy = "let a role of its own read the views and nothing else, as templates/sql/postgresql-views.sql does"
+    if is_superuser:
+        yield f"the database user {role} is a superuser, who may read and change everything on the server; {remedy}"
+        return
+    for verb, names in (
+        ("read", [name for _, _, name, may_read, _ in found if may_read]),
+        ("write to", [name for _, _, name, _, may_write in found if may_write]),
+    ):
+        if names:
+            others = f" and {counted(len(names) - 1, 'other relation', ',')}" if len(names) > 1 else ""
+            yield f"the database user {role} may {verb} {names[0]}{others}, which no build needs; {remedy}"

@@ -12,6 +12,8 @@ from tests.support.rows import insert_market, market_id
 
 EXTENDED = {"variant": "extended", "search": "title+description"}
 
+SECRET = "S3cret"  # noqa: S105 - of no server
+
 
 def findings(tmp_path: Path, topic: str = "search", **settings: str) -> list[str]:
     check = BuildCheck(make_config(tmp_path, **settings), AS_OF, Silent())
@@ -110,3 +112,40 @@ def test_check_warns_of_copies_of_files_that_nothing_purges(tmp_path: Path) -> N
 def test_check_warns_of_a_cluster_elsewhere_without_tls(tmp_path: Path, address: str, *, is_warned: bool) -> None:
     found = [str(finding) for finding in BuildCheck(make_config(tmp_path, cluster=address), AS_OF, Silent()).settings()]
     assert [f"warning: cluster: {address} is without TLS" in finding for finding in found] == [True] * is_warned
+
+
+@pytest.mark.parametrize(
+    ("url", "mode"),
+    [
+        ("db.example.com/site", "prefer"),
+        ("10.0.0.7/site?sslmode=prefer", "prefer"),
+        ("db.example.com/site?sslmode=allow", "allow"),
+        ("db.example.com/site?sslmode=disable", "disable"),
+        ("/site?host=db.example.com", "prefer"),
+        ("localhost/site?hostaddr=10.0.0.7", "prefer"),
+        ("/site?host=localhost:5432&host=db.example.com:5432", "prefer"),
+        ("db.example.com/site?sslmode=require", None),
+        ("db.example.com/site?sslmode=verify-full", None),
+        ("db.example.com/site?hostaddr=127.0.0.1", None),
+        ("localhost/site", None),
+        ("127.0.0.7:5432/site?sslmode=disable", None),
+        ("[::1]/site", None),
+        ("/site?host=/run/postgresql", None),
+        ("/site?host=localhost:5432&host=127.0.0.1:5433", None),
+        ("/site", None),
+    ],
+)
+def test_check_says_what_a_connection_to_another_machine_allows_without_tls(
+    tmp_path: Path, url: str, mode: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PGHOST", "PGHOSTADDR", "PGSSLMODE"):
+        monkeypatch.delenv(name, raising=False)
+    config = make_config(tmp_path, source__url=f"postgresql://reader:{SECRET}@{url}")
+    found = [str(finding) for finding in BuildCheck(config, AS_OF, Silent()).settings()]
+    assert [f"sslmode is {mode}, so " in line for line in found if line.startswith("warning: source.url: ")] == (
+        [True] if mode else []
+    )
+    assert SECRET not in "".join(found)
+    monkeypatch.setenv("PGSSLMODE", "require")
+    written = "sslmode=" in url and mode is not None
+    assert len([*BuildCheck(config, AS_OF, Silent()).settings()]) == len(found) - (mode is not None and not written)

@@ -105,3 +105,31 @@ def test_a_missing_file_ends_the_command(tmp_path: Path, monkeypatch: pytest.Mon
     result = CliRunner().invoke(main, ["build", "--env-file", "nowhere"])
     assert result.exit_code == 1
     assert result.stderr == ("error: nowhere: no such file or directory; name a file of variables with --env-file\n")
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_ours", "is_told"),
+    [
+        (0o600, True, False),
+        (0o400, True, False),
+        (0o640, True, True),
+        (0o604, True, True),
+        (0o660, True, True),
+        (0o640, False, False),
+        (0o644, False, True),
+    ],
+)
+def test_check_says_who_else_can_read_the_file(
+    mode: int, *, is_ours: bool, is_told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.environ", {})
+    Path("config.yaml").touch()
+    Path("variables").touch()
+    Path("variables").chmod(mode)
+    if not is_ours:
+        monkeypatch.setattr("os.geteuid", lambda: Path("variables").stat().st_uid + 1)
+    result = CliRunner().invoke(main, ["check", "--env-file", "variables"])
+    told = [line for line in result.stdout.splitlines() if "variables: " in line]
+    expected = f"warning: variables: others than its owner can read or change it (mode {mode:04o}); run "
+    assert told == [f"{expected}`chmod 600 variables`"] * is_told

@@ -1,15 +1,23 @@
 """What `check` reports about a store, and how a monitor notices that cron has stalled."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from generator.config import demo
-from generator.publish import record
+from generator.config.settings import Config
+from generator.publish import record, store_checks
 from tests.support.commands import run
-from tests.support.publishing import Site, hour
+from tests.support.publishing import FX, Site, hour
 from tests.support.records import named_shards, sharded
+from tests.support.rows import market_id
 from tests.support.s3.behaviour import Fault
 
 NAME = "s3://markets/api"
@@ -80,6 +88,7 @@ def test_all_problems_of_a_store_are_reported_at_once(site: Site) -> None:
         f"error: {NAME}: holds the site http://127.0.0.1:8000",
         f"error: {NAME}: ignores conditional puts (If-Match",
         f"warning: {NAME}: anyone can write here without credentials",
+        f"warning: {NAME}: anyone can read manifest.json at {site.server.url}/markets/api/manifest.json",
         f"warning: {NAME}: keeps old versions",
     ]
     assert lines[-1] == NO_CDN
@@ -264,3 +273,55 @@ def test_a_demo_database_is_an_error_of_check_unless_it_is_to_be_published(site:
     assert "error: source.url names a demo database: its markets are" in result.stdout
     site.done("check", "--allow-demo")
     site.done("check", publish__target="", publish__endpoint_url="")
+
+
+@contextmanager
+def web_server(folder: Path) -> Iterator[str]:
+    """Serve everything in the folder, as a web server with the wrong root does; yield its address."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def told_of_reading(lines: list[str]) -> list[str]:
+    return [line.split(" at ")[0].partition("anyone can read ")[2] for line in lines if "anyone can read" in line]
+
+
+def test_a_record_and_a_blocked_list_that_anyone_can_read_are_reported(site: Site) -> None:
+    assert told_of_reading(found(site)) == []
+    site.done("takedown", market_id(FX))
+    site.server.behaviour.open_to_everyone = True
+    assert told_of_reading(found(site)) == ["manifest.json", "blocked.json"]
+
+
+@pytest.mark.parametrize("setting", ["base_url", "dumps__base_url"])
+def test_what_readers_reach_by_an_address_of_the_settings_is_tried_there(
+    site: Site, tmp_path: Path, setting: str
+) -> None:
+    store = tmp_path / "store"
+    elsewhere = {"publish__target": str(store), "publish__endpoint_url": ""}
+    site.done("publish", **elsewhere)
+    site.done("takedown", market_id(FX), **elsewhere)
+    with web_server(store) as address:
+        told = site.run("check", **elsewhere, **{setting: address}).stdout.splitlines()
+        assert told_of_reading(told) == ["manifest.json", "blocked.json"]
+        assert f"anyone can read blocked.json at {address}/blocked.json, and so learns" in "".join(told)
+    with web_server(store / "v1") as address:
+        assert told_of_reading(site.run("check", **elsewhere, **{setting: address}).stdout.splitlines()) == []
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "is_warned"),
+    [("http://minio.example.com:9000", True), ("https://minio.example.com:9000", False), ("http://[::1]:9000", False)],
+)
+def test_an_endpoint_elsewhere_without_tls_is_reported(endpoint: str, *, is_warned: bool) -> None:
+    publish = {"target": "s3://markets", "endpoint_url": endpoint}
+    told = store_checks.plain_endpoint(Config.model_validate({"publish": publish}))
+    assert (told is not None) == is_warned
+    assert not told or told.startswith(f"publish.endpoint_url: {endpoint} is without TLS")

@@ -38,7 +38,9 @@ def warnings(folder: Path, database: Postgres) -> list[str]:
     (folder / "config.yaml").touch()
     done = run("check", cwd=folder, PUBLIC_MARKETS_SOURCE__URL=database.url)
     assert done.returncode == 0, done.stdout
-    return [line for line in done.stdout.splitlines() if line.startswith("warning: ")]
+    found = [line for line in done.stdout.splitlines() if line.startswith("warning: ")]
+    (superuser,) = (line for line in found if "the database user admin is a superuser" in line)
+    return [line for line in found if line != superuser]
 
 
 def test_times_without_a_zone_are_utc_whatever_zone_the_server_is_in(local: Postgres, tmp_path: Path) -> None:
