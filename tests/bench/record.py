@@ -214,7 +214,7 @@ def publish(store: Memory, built: Manifest, known: Manifest | None, config: Any)
     lease = Lease(cast("Any", store), config.publish.lease)
     lease.read(known)
     content: Any = SimpleNamespace(
-        built=built, folder=None, remaining=frozenset(), warnings=(), recovered=lambda _: content
+        built=built, folder=None, remaining=frozenset(), warnings=(), problems=(), recovered=lambda _: content
     )
     publisher = Publisher(Target(cast("Any", store), lease, config), content, Silent())
     publisher._applier = cast("Any", _Applier(store))  # noqa: SLF001 - puts nothing
