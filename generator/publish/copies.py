@@ -34,7 +34,7 @@ class Copies:
 
     def end(self, published: Published) -> Published:
         """End all copies; returns the record with those that are left. Raise BusyError if the lease was lost."""
-        are_caches_stale = not self._invalidate()
+        are_caches_stale = not self._invalidate(published)
         are_versions_kept = not self._purge_versions()
         return published.model_copy(
             update={"are_caches_stale": are_caches_stale, "are_versions_kept": are_versions_kept}
@@ -45,8 +45,8 @@ class Copies:
         if self._failures:
             raise StoreError("; ".join(self._failures))
 
-    def _invalidate(self) -> bool:
-        if warning := store_checks.unnamed_cdn(self._config):
+    def _invalidate(self, published: Published) -> bool:
+        if warning := store_checks.unnamed_cdn(self._config, published):
             self.warnings.append(f"{warning}; the first run that knows a CDN invalidates it")
             return False
         cdn = invalidation.Cdn(self._config, self._lease.renew_if_needed)

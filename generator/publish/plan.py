@@ -112,6 +112,12 @@ class Plan:
         return bool(self.generations) or any(step.key != keys.BUILD for step in self.uploads)
 
     @property
+    def puts_all_generations(self) -> bool:
+        """Whether every immutable object that remains is put, also if the store has it already."""
+        is_all = len(self.generations) == len(self.final.current()) and not self.final.retired
+        return is_all and not any(step.shared for step in self.generations)
+
+    @property
     def is_news(self) -> bool:
         """Whether readers see more than another as-of afterwards."""
         return bool(self.generations) or any(key != keys.BUILD for key in self.touched())

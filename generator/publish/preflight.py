@@ -69,8 +69,8 @@ class _StoreCheck:
         self._store = store
         self._config = config
         self._clock = clock
-        #: The number of the record's shards.
-        self._shards = 0
+        #: The record's root.
+        self._published: Published | None = None
 
     def record(self) -> Iterator[Finding]:
         """Whether the store answers, and what is published there."""
@@ -79,7 +79,7 @@ class _StoreCheck:
         if published is None:
             yield from self._unpublished()
             return
-        self._shards = len(published.named_shards())
+        self._published = published
         state = f"{name}: {_state(published, now)}"
         if _is_ahead(published, now):
             yield warning(f"{state}: {_AHEAD}")
@@ -98,9 +98,10 @@ class _StoreCheck:
 
     def shards(self) -> Iterator[Finding]:
         """Whether the record's shards are whole, and the indexes that say what it leaves out; reads all of them."""
-        if self._shards:
+        shards = len(self._published.named_shards()) if self._published else 0
+        if shards:
             Lease(self._store, self._config.publish.lease).read()
-            yield fine(f"{self._store.name}: all {counted(self._shards, 'shard', ',')} of the record are whole")
+            yield fine(f"{self._store.name}: all {counted(shards, 'shard', ',')} of the record are whole")
 
     def _unpublished(self) -> Iterator[Finding]:
         name = self._store.name
@@ -134,7 +135,7 @@ class _StoreCheck:
     def copies(self) -> Iterator[Finding]:
         """Whether a CDN in front of a bucket can be invalidated."""
         if self._config.publish.bucket():
-            yield from _warnings(store_checks.unnamed_cdn(self._config))
+            yield from _warnings(store_checks.unnamed_cdn(self._config, self._published))
 
     def _ask(self, ask: Callable[[], Answer]) -> Answer:
         """Ask without retries: a store that does not answer is a finding."""

@@ -14,7 +14,7 @@ mutable object is conditional, so one of two concurrent publishers is refused.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from generator.api.times import instant
@@ -137,7 +137,11 @@ class Publisher:
     def _audit(self) -> Doubts:
         self._is_audited = True
         record, is_damaged = self._lease.published, self._lease.is_damaged
-        return audit(self._store, record, self.content.built, self.content.folder, is_damaged=is_damaged)
+        found = audit(self._store, record, self.content.built, self.content.folder, is_damaged=is_damaged)
+        if self._extras.is_verifying and record and record.are_copies_long and self._config.publish.is_unpurged:
+            # Their headers are wrong, which no listing shows.
+            return replace(found, generations=frozenset(record.built.generations()))
+        return found
 
     def _late(self) -> Doubts:
         return late(self._store, self._record(), self.content.built, self.content.folder)
@@ -219,7 +223,14 @@ class Publisher:
         probed_at = self._probed_at or before.probed_at
         if not self._has_intended:
             self._late_requests.take_over(before)
-        update = {"built": intended, "due": due, "probed_at": probed_at, "abandoned": self._late_requests.abandoned()}
+        is_long = bool(plan.generations) and invalidation.is_configured(self._config)
+        update = {
+            "built": intended,
+            "due": due,
+            "probed_at": probed_at,
+            "abandoned": self._late_requests.abandoned(),
+            "are_copies_long": before.are_copies_long or is_long,
+        }
         self._lease.hold(before.model_copy(update=update), self._touched)
         self._has_intended = True
 
@@ -236,6 +247,8 @@ class Publisher:
                 "due": tuple(_as_due(step, self._lease.now) for step in plan.due),
                 "are_caches_stale": plan.purges or published.are_caches_stale,
                 "are_versions_kept": plan.purges,
+                "are_copies_long": published.are_copies_long
+                and not (plan.puts_all_generations and self._config.publish.is_unpurged),
                 "abandoned": self._late_requests.abandoned(),
             }
         )

@@ -106,7 +106,8 @@ class Published(StoredModel):
     `built` is the manifest of what is published; it is incomplete while first pages are being replaced. `etags` are the
     store's ETags of the mutable objects. `due` are generations that are no longer retained and still to be deleted.
     After a withdrawal, `are_caches_stale` until a CDN was invalidated, by whichever run first knows one, and
-    `are_versions_kept` until the old versions of objects were deleted. `probed_at` is when the store last proved that
+    `are_versions_kept` until the old versions of objects were deleted. `are_copies_long`: immutable objects were put
+    while a CDN was known, so caches may keep them for a year. `probed_at` is when the store last proved that
     it honours conditional puts. `abandoned` is what requests of earlier publishers may still do. `stale_shards` are
     those that the record no longer names and that are still to be deleted. `retirements` says, for each shard of
     retired generations, when these were retired; `built` has the retired generations that are in no shard.
@@ -123,6 +124,7 @@ class Published(StoredModel):
     probed_at: Instant | Literal[""] = ""
     abandoned: tuple[Abandoned, ...] = Field(default=(), exclude_if=operator.not_)
     are_versions_kept: bool = Field(default=False, exclude_if=operator.not_)
+    are_copies_long: bool = Field(default=False, exclude_if=operator.not_)
     stale_shards: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     retirements: Mapping[str, Instant] = Field(default_factory=dict, exclude_if=operator.not_)
 

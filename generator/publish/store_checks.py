@@ -98,7 +98,7 @@ def old_versions(store: Store) -> str | None:
     )
 
 
-def unnamed_cdn(config: Config) -> str | None:
+def unnamed_cdn(config: Config, published: Published | None) -> str | None:
     """Whether no CDN is configured, so that its copies outlive a withdrawal."""
     if invalidation.is_configured(config):
         return None
@@ -106,7 +106,12 @@ def unnamed_cdn(config: Config) -> str | None:
         "publish: no CDN is configured, so cached copies of withdrawn markets may remain; set "
         "publish.cloudfront_distribution or publish.purge_command"
     )
-    if config.publish.is_unpurged:
+    if config.publish.is_unpurged and published and published.are_copies_long:
+        sentence += (
+            "; shared caches may keep pages that were published while one was configured for a year, until "
+            "`public-markets publish --verify` puts them again"
+        )
+    elif config.publish.is_unpurged:
         sentence += "; until then, shared caches are told to keep pages for 5 minutes only, instead of a year"
     return sentence
 

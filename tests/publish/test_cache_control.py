@@ -10,7 +10,8 @@ from generator.api import keys
 from generator.edge import deployment
 from generator.tree.layouts import LAYOUTS
 from tests.support.builds import make_config
-from tests.support.publishing import Site
+from tests.support.publishing import Site, hour
+from tests.support.rows import market_id
 
 YEAR, MINUTES = 31_536_000, 300
 PURGED = ({"publish__cloudfront_distribution": "E123"}, {"publish__purge_command": "purge"})
@@ -60,3 +61,31 @@ def test_check_says_so(site: Site) -> None:
     assert sentence not in site.done("check", publish__target="./site").stdout
     for purge in PURGED:
         assert sentence not in site.done("check", **purge).stdout
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_pages_that_were_put_while_a_cdn_was_set_are_not_promised_to_end_within_minutes(
+    empty: Site, layout: str
+) -> None:
+    empty.settings["layout"] = layout
+    empty.done("rebuild", "--as-of", hour(1), publish__purge_command="true")
+    empty.edit(1, volume=50.0)
+    empty.done("rebuild", "--as-of", hour(2))
+    for result in (empty.done("check"), empty.done("takedown", market_id(2))):
+        said = f"{result.stdout}{result.stderr}"
+        assert "for a year, until `public-markets publish --verify` puts them again" in said
+        assert "for 5 minutes only" not in said
+    assert put_ages(empty) == {YEAR, MINUTES}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_verifying_puts_what_was_put_while_a_cdn_was_set_again(empty: Site, layout: str) -> None:
+    empty.settings["layout"] = layout
+    empty.done("rebuild", "--as-of", hour(1), publish__purge_command="true")
+    empty.edit(1, volume=50.0)
+    empty.done("rebuild", "--as-of", hour(2))
+    empty.done("publish", "--verify")
+    empty.check()
+    assert put_ages(empty) == {MINUTES}
+    assert "for 5 minutes only" in empty.done("check").stdout
+    assert empty.done("publish", "--verify").stdout.split("api: ")[1].startswith("0 objects uploaded")
