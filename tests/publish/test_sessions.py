@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,17 @@ import pytest
 
 from generator.api import keys
 from tests.support.builds import files, text_of
-from tests.support.publishing import Site, copy_output, hour
+from tests.support.followed import quick
+from tests.support.publishing import FIRST, Site, copy_output, hour
 
 CHANGES = keys.head(keys.CHANGES)
+
+
+@pytest.fixture(autouse=True)
+def _is_quick(site: Site) -> Iterator[None]:
+    with quick(site):
+        site.done("rebuild", "--as-of", FIRST)
+        yield
 
 
 def head(site: Site) -> dict[str, Any]:
@@ -37,6 +46,7 @@ def regret(site: Site) -> None:
 # ── purges ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("purge", ["rebuild", "publish"])
 def test_a_purge_deletes_the_steps_that_show_an_earlier_text(site: Site, purge: str) -> None:
     regret(site)
@@ -83,6 +93,7 @@ def test_a_folder_without_target_is_purged_by_its_build(site: Site, tmp_path: Pa
     assert site.built() == files(tmp_path / "again")
 
 
+@pytest.mark.campaign(short=0)
 def test_a_site_without_a_change_feed_is_purged(site: Site) -> None:
     site.settings["changes.enabled"] = "false"
     site.edit(1, question="Regretted text?")
@@ -158,7 +169,8 @@ def test_an_older_build_of_the_same_markets_keeps_the_session(site: Site) -> Non
 # ── dry runs ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("options", [("--purge-retired",), ("--allow-older",), ("--purge-retired", "--allow-older")])
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize("options", [("--purge-retired", "--allow-older"), ("--purge-retired",), ("--allow-older",)])
 def test_a_dry_run_lists_what_a_new_session_takes_and_changes_nothing(site: Site, options: tuple[str, ...]) -> None:
     regret(site)
     copy_output(site.folder / "output", site.folder / "good")
@@ -171,6 +183,15 @@ def test_a_dry_run_lists_what_a_new_session_takes_and_changes_nothing(site: Site
     done = site.done("publish", *options, output=output).stdout.strip()
     assert summary.partition("would have ")[2].split(", ")[:-1] == done.split(", ")[:-1]
     assert re.fullmatch(r"\d+ requests?", done.split(", ")[-1])
+
+
+def test_a_dry_run_of_a_rebuild_that_purges_changes_nothing(site: Site) -> None:
+    regret(site)
+    before, built = site.stored(), site.built()
+    *steps, _ = site.done("rebuild", "--dry-run", "--as-of", hour(3), "--purge-retired").stdout.splitlines()
+    assert (site.stored(), site.built()) == (before, built)
+    assert f"upload {CHANGES}: changed" in steps
+    assert any(re.fullmatch(r"delete v1/changes/d\w+/ \(\d+ objects\): retired, and .*", step) for step in steps)
 
 
 def test_a_purge_names_the_head_that_it_cannot_begin_with(site: Site) -> None:
