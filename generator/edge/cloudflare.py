@@ -48,12 +48,14 @@ def worker_values(config: Config, router: Mapping[str, Any]) -> dict[str, Any]:
 def wrangler_values(config: Config) -> dict[str, Any]:
     """Values of wrangler's configuration."""
     host, path = _domain(config.base_url)
+    limits = [*_limits(config)]
     return {
         "name": _name(host),
         "worker": WORKER,
         "bucket": _target(config)[0],
         "route": _route(host, path),
-        "limits": [*_limits(config)],
+        "limits": limits,
+        "counted": ", ".join(f"{limit['count']} {limit['name']}" for limit in limits),
         "window": responses.window_seconds(config),
         "period": _period(config),
     }
