@@ -37,7 +37,7 @@ def audit(
     due = published.due_generations() if published else {}
     known = {key for pair, entry in (due | recorded | built.current()).items() for key in object_keys(pair[0], entry)}
     doubted = frozenset(altered | (found.keys() - etags.keys() - known))
-    lost = _lost(broken, published, folder) if published else set()
+    lost = _lost(broken, built, folder)
     # Of what no record names, nobody knows what is public.
     is_unknown = (is_damaged or published is None) and bool(doubted)
     return Doubts(doubted | _heads(lost), frozenset(broken - lost), show_withdrawn=is_unknown)
@@ -59,18 +59,18 @@ def late(store: Store, published: Published, built: Manifest, folder: Output) ->
     found = altered | strays | _existing(store, chunks) | _objects_of(store, gone)
     vanished |= _vanished(store, published)
     broken = _broken_by(vanished, published.built)
-    lost = _lost(broken, published, folder)
+    lost = _lost(broken, built, folder)
     return Doubts(
         frozenset(found) | _heads(lost), frozenset(broken - lost), frozenset(vanished), show_withdrawn=bool(found)
     )
 
 
-def _lost(broken: Collection[tuple[str, str]], published: Published, folder: Output) -> set[tuple[str, str]]:
-    """The current generations that only the folder of a build can put again.
+def _lost(broken: Collection[tuple[str, str]], built: Manifest, folder: Output) -> set[tuple[str, str]]:
+    """The generations to be published that only the folder of a build can put again.
 
     A takedown's folder lacks them: it derives others, or ends search and downloads.
     """
-    current = published.built.current()
+    current = built.current()
     return {pair for pair in broken if pair in current and not folder.has(keys.generation_prefix(*pair))}
 
 

@@ -189,14 +189,16 @@ class Publisher:
     def _carry_out(self, plan: Plan) -> Plan:
         """Carry out the plan, or another if markets were blocked since it was made; returns which."""
         before = self._record()
-        strays = self._blocked_details(plan)
-        self._touched = (*plan.touched(), *sorted(strays.difference(plan.touched())))
+        self._touched = self._all_touched(plan)
         self._intend(plan, before)
         # Whoever blocks a market from now on finds the lease held, and waits.
         if blocked := self._blocked_since(plan):
             self.content = self.content.without(blocked)
             return self._carry_out(self._plan())
-        self._applier.withdraw(plan, strays)
+        if self._touched != (touched := self._all_touched(plan)):
+            self._touched = touched
+            self._lease.hold(self._record(), touched)
+        self._applier.withdraw(plan, self._blocked_details(plan))
         self._sweep_leftovers(plan)
         self._applier.upload_generations(plan)
         put = self._applier.replace(plan)
@@ -285,6 +287,10 @@ class Publisher:
     def _blocked_details(self, plan: Plan) -> frozenset[str]:
         """Every detail of a blocked market: a late request may have put one of which the record knows nothing."""
         return frozenset(self._record().built.all_details(self._blocked) - plan.final.objects.keys())
+
+    def _all_touched(self, plan: Plan) -> tuple[str, ...]:
+        """Every mutable object that the plan puts or deletes, and those details."""
+        return (*plan.touched(), *sorted(self._blocked_details(plan).difference(plan.touched())))
 
     def _finish(self, plan: Plan) -> None:
         published = self._record()
