@@ -53,6 +53,9 @@ class Found:
     headers: Mapping[str, str]
 
 
+_SEARCHED: Final = {"variant": "extended", "search": "title+description", "dumps__ndjson": False}
+
+
 #: Everything in a bucket, by key without the prefix.
 Objects = Mapping[str, Found]
 
@@ -92,8 +95,8 @@ class Scene:
         return (*LISTS, *publish_sites.SEARCHES) if self.searches else LISTS
 
     def _settings(self, name: str) -> dict[str, object]:
-        search = {"variant": "extended", "search": "title+description"} if self.searches else {}
-        return search | {
+        kinds = _SEARCHED if self.searches else {"dumps__ndjson": False}
+        return kinds | {
             "layout": self.layouts.get(name, pages.LAYOUT),
             "source__url": f"sqlite:///{self.folder / 'markets.db'}",
             "publish__target": f"s3://{self.server.name}/{PREFIX}",
