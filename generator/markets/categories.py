@@ -4,7 +4,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, ValidationError
@@ -13,8 +12,6 @@ from generator.api import contract, slugs
 from generator.markets import faults, row_validation
 from generator.markets.quarantine import Fault, Quarantine, printable
 
-_NONE: Final[Mapping[str, str]] = MappingProxyType({})
-
 
 class Spellings(NamedTuple):
     """What is shown in place of names: another spelling of the same name, or nothing.
@@ -22,11 +19,11 @@ class Spellings(NamedTuple):
     `refused` names have the slug of another one, to which they are mapped: their lists would merge.
     """
 
-    shown: Mapping[str, str] = _NONE
-    refused: Mapping[str, str] = _NONE
+    shown: Mapping[str, str]
+    refused: Mapping[str, str]
 
 
-AS_GIVEN: Final = Spellings()
+AS_GIVEN: Final = Spellings({}, {})
 _SAME_SLUG: Final = "another category has the same slug"
 _TOO_MANY: Final = f"the market has as many as {contract.CATEGORIES_MAX} before it"
 

@@ -47,7 +47,7 @@ def test_a_market_has_a_category_once_however_it_is_spelled_and_whichever_row_co
     quarantine: Quarantine, step: int
 ) -> None:
     found = [("m", "Sports", 3), ("m", "sports", 1), ("m", "news", 2), ("m", "SPORTS", 3)]
-    spellings = Spellings({"sports": "Sports", "SPORTS": "Sports"})
+    spellings = Spellings({"sports": "Sports", "SPORTS": "Sports"}, {})
     shown = categories.of_market(found[::step], spellings, quarantine)
     assert shown == ["Sports", "news"]
     assert [row.reason.partition("already ")[2] for row, _ in quarantine] == ["(SPORTS)", "(Sports)"]
@@ -91,7 +91,7 @@ def test_of_two_names_with_one_slug_the_rarer_is_refused_in_every_spelling() -> 
 def test_a_refused_name_costs_the_row_and_is_named(quarantine: Quarantine) -> None:
     first, second = SAME_SLUG
     found = [("m", second, 0), ("m", "news", 1)]
-    assert categories.of_market(found, Spellings(refused={second: first}), quarantine) == ["news"]
+    assert categories.of_market(found, Spellings({}, {second: first}), quarantine) == ["news"]
     ((rejection, _),) = quarantine
     assert rejection.reason == f"category: another category has the same slug ({second})"
 
