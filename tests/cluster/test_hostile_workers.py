@@ -10,7 +10,7 @@ import pytest
 from generator.cluster import engine
 from tests.cluster.sites import Site
 from tests.support.builds import ROOT
-from tests.support.cluster import Cluster
+from tests.support.cluster import Cluster, running
 
 #: Replaces what a worker runs; `{run}` is what it does with each call. The process that unpickles an `Attack` notes its
 #: own number.
@@ -50,15 +50,20 @@ def program(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def change(program: Path, run: str) -> None:
+    """Replace what a worker runs."""
+    worker = program / "generator" / "cluster" / "worker.py"
+    worker.write_text(worker.read_text("utf-8") + run, "utf-8")
+
+
 @pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_pickle_from_a_worker_runs_no_code_on_the_coordinator(
     demo: Site, odd: Cluster, program: Path, attack: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "_POLL_S", 0.2)
-    worker, mark = program / "generator" / "cluster" / "worker.py", program / "attacked"
-    honest = worker.read_text("utf-8")
-    worker.write_text(honest + _WORKER.format(mark=mark, run=ATTACKS[attack]), "utf-8")
+    mark = program / "attacked"
+    change(program, _WORKER.format(mark=mark, run=ATTACKS[attack]))
     odd.joined(odd.begin({"PUBLIC_MARKETS_SOURCE__URL": demo.rows.url}, program))
     begun = demo.begin(odd.address, "attacked")
     ended = begun.wait()
@@ -66,3 +71,17 @@ def test_a_pickle_from_a_worker_runs_no_code_on_the_coordinator(
     assert str(begun.pid) not in attacked, ended.stderr
     assert ended.returncode == 1
     assert re.fullmatch(r"error: cluster: .*(a pickle that names|returned something else).*\n", ended.stderr)
+
+
+@pytest.mark.campaign(short=0)
+def test_the_pickle_with_which_dask_gives_up_a_task_is_told_as_what_it_means(
+    demo: Site, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_POLL_S", 0.2)
+    change(program, "\ndef run(*_):\n    import os; os._exit(1)\n")
+    own = {"PUBLIC_MARKETS_SOURCE__URL": demo.rows.url}
+    with running(own, workers=0, scheduler={"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}) as cluster:
+        cluster.joined(cluster.begin(own, program))
+        ended = demo.begin(cluster.address, "given up").wait()
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("error: cluster: one worker after the other died while it ran the same task; ")

@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import pytest
@@ -124,10 +125,12 @@ class Cluster:
 
 
 @contextmanager
-def running(environ: Mapping[str, str], workers: int = WORKERS) -> Iterator[Cluster]:
-    """Run a scheduler and workers with this environment during the block."""
+def running(
+    environ: Mapping[str, str], workers: int = WORKERS, scheduler: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Cluster]:
+    """Run a scheduler and workers, each with its environment, during the block."""
     with tempfile.TemporaryDirectory(prefix="public-markets-cluster-") as name, ExitStack() as ended:
-        cluster = _begun(Path(name))
+        cluster = _begun(Path(name), scheduler)
         ended.callback(cluster.end)
         begun = [cluster.begin(environ) for _ in range(workers)]
         wait_until(lambda: _LISTENS in cluster.scheduler.text() or not cluster.scheduler.is_alive(), pause=_PAUSE_S)
@@ -168,10 +171,10 @@ def workers(_shared: Cluster, worker_environ: Mapping[str, str]) -> Iterator[Clu
         _shared.remove(worker)
 
 
-def _begun(folder: Path) -> Cluster:
+def _begun(folder: Path, environ: Mapping[str, str]) -> Cluster:
     port, log = free_port(), folder / "scheduler.log"
     options = ["--port", str(port), "--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
-    process = _started("scheduler", *options, log=log, program=ROOT, environ={})
+    process = _started("scheduler", *options, log=log, program=ROOT, environ=environ)
     return Cluster(folder, Process(process, log), port)
 
 
