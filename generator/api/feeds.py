@@ -2,7 +2,7 @@
 
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
 from generator.api.contract import Closed
 from generator.api.forms import Timestamp, Url
@@ -57,6 +57,14 @@ class Feed(Closed):
     description: str
     authors: list[FeedAuthor]
     items: Annotated[list[FeedEntry], Field(max_length=MOST_ENTRIES)]
+
+    @classmethod
+    def found(cls, body: bytes | None) -> "Feed | None":
+        """The feed of these bytes; None if there is none, or they are none that this program can read."""
+        try:
+            return cls.model_validate_json(body) if body else None
+        except ValidationError:
+            return None
 
 
 def entry_id(market_id: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from generator import __version__
 from generator.api import contract, keys, llms, site_index
-from generator.api.feeds import FEED_NAMES
+from generator.api.feeds import FEED_NAMES, Feed
 from generator.api.openapi import document as openapi
 from generator.api.openapi.schemas import BuildRecord, Category
 from generator.config.settings import Config
@@ -22,6 +22,7 @@ from generator.markets.catalog import Catalog
 from generator.markets.categories import slug_of
 from generator.tree.artifact import Artifact
 from generator.tree.generation import ItemList
+from generator.tree.list_reader import Read
 
 
 def offered(catalog: Catalog, config: Config) -> dict[str, str]:
@@ -41,11 +42,13 @@ def lists(catalog: Catalog, categories: Iterable[str]) -> list[ItemList]:
     ]
 
 
-def documents(catalog: Catalog, lists: Sequence[ItemList], config: Config) -> Iterator[Artifact]:
-    """The objects outside markets and `lists`, which feeds show the beginning of."""
+def documents(
+    catalog: Catalog, lists: Sequence[ItemList], config: Config, read: Read = lambda _: None
+) -> Iterator[Artifact]:
+    """The objects outside markets and `lists`, which feeds show the beginning of; `read` reads those in place."""
     yield Artifact(keys.SNAPSHOT, contract.encode(catalog.snapshot(config.snapshot.size)))
     if config.feeds.enabled:
-        yield from _feeds(lists, config)
+        yield from _feeds(catalog.as_of, lists, config, read)
     for status, body in contract.FIXED_ERRORS.items():
         yield Artifact(keys.error(status), contract.encode(body))
     yield Artifact(keys.OPENAPI, contract.encode(openapi.document(config)))
@@ -53,10 +56,11 @@ def documents(catalog: Catalog, lists: Sequence[ItemList], config: Config) -> It
     yield Artifact(keys.LLMS, llms.text(config).encode())
 
 
-def _feeds(lists: Sequence[ItemList], config: Config) -> Iterator[Artifact]:
+def _feeds(as_of: str, lists: Sequence[ItemList], config: Config, read: Read) -> Iterator[Artifact]:
     items = {one.name: one.items for one in lists}
     for name in FEED_NAMES:
-        feed = json_feed.make(name, items[json_feed.SOURCES[name]], config)
+        made = json_feed.make(name, items[json_feed.SOURCES[name]], config)
+        feed = json_feed.dated(made, Feed.found(read(keys.feed(name, "json"))), as_of)
         yield Artifact(keys.feed(name, "json"), contract.encode(feed))
         yield Artifact(keys.feed(name, "atom"), atom.encode(feed))
 

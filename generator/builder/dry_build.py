@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from generator.api import cursors, keys, times
+from generator.api.feeds import FEED_NAMES
 from generator.builder import (
     artifacts,
     changes,
@@ -67,12 +68,13 @@ class DryBuild:
 
 @dataclass(frozen=True)
 class LastBuild:
-    """What the last build left: its manifest, the blocked markets (ids), its estimate."""
+    """What the last build left: its manifest, the blocked markets (ids), its estimate, its feeds by key."""
 
     manifest: Manifest | None = None
     blocked: frozenset[str] = frozenset()
     cost: Cost | None = None
     downloads: LastDownloads = field(default_factory=LastDownloads)
+    feeds: Mapping[str, bytes | None] = field(default_factory=dict)
 
     @classmethod
     def within(cls, root: Path) -> "LastBuild":
@@ -80,7 +82,8 @@ class LastBuild:
         with read_only(root) as folder:
             cost = estimate.of_report(folder.read(files.REPORT))
             downloads = LastDownloads.found_by(folder.read)
-            return cls(folder.manifest(), blocklist.load(folder).ids(), cost, downloads)
+            feeds = {key: folder.read(key) for key in (keys.feed(name, "json") for name in FEED_NAMES)}
+            return cls(folder.manifest(), blocklist.load(folder).ids(), cost, downloads, feeds)
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,7 @@ class DryBuilder:
         self, catalog: Catalog, lists: Sequence[ItemList], categories: Mapping[str, str]
     ) -> Iterator[Artifact]:
         """Every other object outside lists."""
-        yield from artifacts.documents(catalog, lists, self.config)
+        yield from artifacts.documents(catalog, lists, self.config, self.last.feeds.get)
         counts = {items.name: len(items.items) for items in lists}
         yield artifacts.build_json(catalog, self.config, counts, categories)
 

@@ -63,7 +63,7 @@ class Renderer:
                 self.folder.path("")
             )
             # Before the workers are forked: from then on, touching an object of the catalog copies its memory page.
-            documents = [*artifacts.documents(catalog, lists, self.config)]
+            documents = [*artifacts.documents(catalog, lists, self.config, self.folder.read)]
             self.progress.expect(len(lists) + self.config.can_search + self.config.dumps.ndjson)
             self.progress.describe("lists")
             staged_lists, made = self._stage(lists, self._listed(catalog, staged))

@@ -1,7 +1,7 @@
 """Makes JSON Feeds of the items of lists.
 
-An entry shows only what seldom changes of a market, no price and no volume, and no time of a build: a feed's bytes
-change only when its entries do.
+An entry shows only what seldom changes of a market, no price and no volume. The only time of a build is that in which
+its texts were edited, taken over from the published feed: a feed's bytes change only when its entries do.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -40,6 +40,19 @@ def make(name: FeedName, items: Iterable[bytes], config: Config) -> Feed:
         authors=[FeedAuthor(name=site)],
         items=[_entry(from_json(item), config) for item in islice(items, MOST_ENTRIES)],
     )
+
+
+def dated(feed: Feed, published: Feed | None, as_of: str) -> Feed:
+    """The feed, in which entries whose texts are not those that were `published` were modified as of this build."""
+    before = {entry.id: entry for entry in published.items} if published else {}
+    return feed.model_copy(update={"items": [_dated(entry, before.get(entry.id), as_of) for entry in feed.items]})
+
+
+def _dated(entry: FeedEntry, before: FeedEntry | None, as_of: str) -> FeedEntry:
+    if before is None or entry.date_modified > before.date_modified:
+        return entry
+    is_same = (entry.title, entry.content_text) == (before.title, before.content_text)
+    return entry.model_copy(update={"date_modified": before.date_modified if is_same else as_of})
 
 
 def without(feed: Feed, ids: Collection[str]) -> Feed:

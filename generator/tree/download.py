@@ -90,12 +90,15 @@ class Download:
 
 
 def begin_with(source: Output, target: Output) -> None:
-    """Copy the downloads of a folder into a new one, so that a build there goes on from them."""
+    """Copy downloads and feeds of a folder into a new one, so that a build there goes on from them."""
     built = source.manifest()
-    if built is None or not built.downloads:
+    if built is None:
         return
     generations = (key for name, current in built.downloads.items() for key in layouts.object_keys(name, current))
-    heads = [keys.head(name) for name in built.downloads]
+    feeds = (key for key in built.objects if key.startswith(f"{keys.FEEDS}/"))
+    heads = [*map(keys.head, built.downloads), *feeds]
+    if not heads:
+        return
     for key in (*generations, *heads):
         if (body := source.read(key)) is not None and target.put(key, body):
             target.move(key)

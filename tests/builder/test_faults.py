@@ -519,7 +519,7 @@ def test_a_market_that_returns_is_there_again(world: World, builds: Builds, read
     builds.build()
     reader.check(world.state())
     check_like_fresh(builds)
-    again = files(builds.output)
+    again = lasting(files(builds.output))
     assert [key for key in first if again.get(key) != first[key]] == [keys.BUILD]
 
 

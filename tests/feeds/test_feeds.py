@@ -155,6 +155,25 @@ def test_an_entry_leads_to_the_page_that_the_settings_name(tmp_path: Path) -> No
     assert without.url == f"https://example.org/{market_id(2)}?m={market_id(2)}", "the id stands for a slug"
 
 
+def test_an_entry_that_is_edited_was_modified_by_the_build_that_shows_it(config: Config) -> None:
+    one, two = "2026-02-01T00:00:00.000Z", "2026-02-02T00:00:00.000Z"
+
+    def dates(items: list[bytes], before: Feed | None, as_of: str) -> tuple[Feed, list[str]]:
+        feed = json_feed.dated(json_feed.make("new", items, config), before, as_of)
+        return feed, [entry.date_modified for entry in feed.items]
+
+    first, (created, _) = dates([item(1), item(2)], None, one)
+    edited, found = dates([item(1, question="Another?"), item(2, prob=0.9)], first, one)
+    assert found == [one, created]
+    same, found = dates([item(1, question="Another?"), item(2)], edited, two)
+    assert (same, found) == (edited, [one, created])
+    _, found = dates([item(1, question="Another?"), resolved(2)], same, two)
+    assert found == [one, "2026-01-20T10:30:00.250Z"]
+    _, found = dates([item(1), item(3)], same, two)
+    assert found == [two, created]
+    assert dates([item(1)], None, two)[1] == [created], "nobody knows of edits before"
+
+
 def test_both_forms_without_markets_can_be_made_of_the_published_one(config: Config) -> None:
     """As a withdrawal does, which has no database."""
     items = [item(1), resolved(2), item(3, question=ODD[0])]

@@ -151,7 +151,8 @@ def test_intact_retired_generations_are_kept(site: Site) -> None:
         entry for entry in retired if entry.list not in keys.DOWNLOADS
     ]
     # A new folder knows of no earlier state, so the change feed begins a new session.
-    assert {key: site.objects().get(key) for key in lasting(before)} == lasting(before)
+    after, expected = lasting(site.objects()), lasting(before)
+    assert {key: after.get(key) for key in expected} == expected
     site.check()
 
 

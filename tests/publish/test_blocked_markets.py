@@ -93,7 +93,7 @@ def test_an_undone_takedown_takes_effect_with_the_next_build(site: Site) -> None
     assert result.stdout == "0 markets are blocked\n"
     assert site.traces(1) == []
     site.done("rebuild", "--as-of", hour(1))
-    after = site.objects()
+    after = lasting(site.objects())
     expected = {key: body for key, body in lasting(before).items() if key != keys.BUILD}
     assert {key: after.get(key) for key in expected} == expected
     site.check()

@@ -27,7 +27,7 @@ MEANINGS: Final[dict[str, str]] = {
     "count": "How many markets the dump has.",
     "createdAt": "When the market was created.",
     "creationSource": "Where the market was made; absent if that is not told.",
-    "date_modified": "When the market was resolved or, before that, created.",
+    "date_modified": "When the market was created, resolved or, by the build that shows it, edited.",
     "date_published": "When the market was created.",
     "description": "The public text of the resolution rules; null if there is none.",
     "Feed.description": "What the feed shows.",
