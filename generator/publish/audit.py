@@ -127,22 +127,6 @@ def _broken_by(missing: AbstractSet[str], built: Manifest) -> set[tuple[str, str
     return having(current, missing) | having(retired, missing - put_again)
 
 
-def unreached(store: Store, published: Published, now: str) -> frozenset[tuple[str, str]]:
-    """Find the generations that runs cut short had begun, and into which none of them made a first page lead."""
-    begun = published.incomplete(now)
-    prefixes = {entry.list: f"{keys.list_prefix(entry.list)}/" for entry in begun}
-    touched = {
-        name: {key for key in published.unfinished() if keys.is_first_page(key) and key.startswith(prefix)}
-        for name, prefix in prefixes.items()
-    }
-    etags = etags_of(store, set().union(*touched.values()))
-    unmoved = {
-        name for name, pages in touched.items()
-        if pages and all(etags[key] == published.etags.get(key) for key in pages)
-    }  # fmt: skip
-    return frozenset(entry.pair for entry in begun if entry.list in unmoved)
-
-
 def stray_details(store: Store, published: Published, ids: Collection[str]) -> Doubts:
     """Find details of these markets that the store holds, although the record knows of none."""
     found = _existing(store, published.built.all_details(ids) - published.built.objects.keys())

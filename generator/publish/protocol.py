@@ -21,10 +21,11 @@ from generator.api.times import instant
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError
 from generator.progress import Progress
-from generator.publish import blocklist, etags, invalidation, notification, store_checks
+from generator.publish import begun, blocklist, etags, invalidation, notification, store_checks
 from generator.publish import plan as planning
 from generator.publish.apply import Applier, Tally
-from generator.publish.audit import audit, late, stray_details, unreached
+from generator.publish.audit import audit, late, stray_details
+from generator.publish.begun import Begun
 from generator.publish.content import Content
 from generator.publish.copies import Copies
 from generator.publish.late_requests import LateRequests
@@ -82,8 +83,8 @@ class Publisher:
         self._planned_at = ""
         #: The mutable objects that the plan at work puts or deletes.
         self._touched: tuple[str, ...] = ()
-        #: Generations of killed runs into which no first page led when this run began.
-        self._unreached: frozenset[tuple[str, str]] = frozenset()
+        #: The generations of killed runs, as they were when this run began.
+        self._begun = Begun()
         self._has_intended = False
         self._is_audited = False
         #: Whether readers see something new, of which nobody was told.
@@ -108,7 +109,7 @@ class Publisher:
         found = self._audit() if self._extras.is_verifying or is_anything_late else self._late()
         self._late_requests.can_settle(found)
         self._doubt(found)
-        self._unreached = unreached(self._store, self._record(), self._lease.now)
+        self._begun = begun.find(self._store, self._record(), self._lease.now, self._config.cursor.lifetime)
         plan = self._plan()
         if plan.is_empty(self._record()):
             # Any other plan deletes the details of all blocked markets, which takes one request.
@@ -130,7 +131,7 @@ class Publisher:
             self._doubts,
             remaining=self.content.remaining,
             has_cdn=invalidation.is_configured(self._config),
-            unreached=self._unreached,
+            unreached=self._begun.unreached,
         )
         return planning.plan(built, self._record(), rules)
 
@@ -203,7 +204,7 @@ class Publisher:
         self._applier.upload_generations(plan)
         put = self._applier.replace(plan)
         self._commit(plan, before, put)
-        self._unreached = frozenset()
+        self._begun = Begun()
         return plan
 
     def _sweep_leftovers(self, plan: Plan) -> None:
@@ -220,7 +221,8 @@ class Publisher:
         uploading = {step.pair for step in plan.generations}
         leftovers = {step.pair for step in plan.leftovers}
         moved = [entry for entry in intended.retired if entry.pair in leftovers]
-        intended = intended.model_copy(update={"retired": tuple(e for e in intended.retired if e not in moved)})
+        retired = self._begun.dated((entry for entry in intended.retired if entry not in moved), self._lease.now)
+        intended = intended.model_copy(update={"retired": retired})
         due = tuple(entry for entry in (*before.due, *moved) if entry.pair not in uploading)
         probed_at = self._probed_at or before.probed_at
         if not self._has_intended:

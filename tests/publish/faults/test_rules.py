@@ -9,6 +9,7 @@ import pytest
 
 from generator.api import keys
 from generator.errors import BusyError
+from generator.publish.begun import Begun
 from generator.publish.record import DamagedShardError
 from generator.tree import list_reader, manifest, pages, shards
 from tests.publish import test_record_shards
@@ -74,8 +75,8 @@ REMOVED: Final[dict[str, tuple[str, Callable[..., Any], Callable[[Scene], None],
         "0 == 1",
     ),
     "what nothing leads to is deleted first": (
-        "generator.publish.protocol.unreached",
-        lambda *_: frozenset(),
+        "generator.publish.begun.find",
+        lambda *_: Begun(),
         partial(test_races.test_runs_that_are_always_killed_do_not_fill_the_bucket, layout=pages.LAYOUT),
         "assert \\d+ <= \\d+",
     ),
