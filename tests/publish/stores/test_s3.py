@@ -144,7 +144,8 @@ def test_the_lease_is_looked_at_before_each_page_of_old_versions(s3: S3Server, b
 def test_a_request_ends_in_time_for_the_lease(name: str, s3: S3Server, client: Client) -> None:
     options = RequestOptions(longest=timedelta(seconds=0.2))
     bucket = Bucket(s3.name, "", endpoint_url=s3.url, client=client, options=options)
-    bucket.head(KEY)
+    with suppress(UnavailableError):  # on a busy machine; it only opens the connection
+        bucket.head(KEY)
     s3.behaviour.latency_s = 20
     began = time.monotonic()
     with pytest.raises(UnavailableError):
