@@ -26,9 +26,10 @@ from generator.tree import manifest, pages
 from generator.tree.folder import locked
 from generator.tree.layouts import object_keys
 from generator.tree.manifest import Manifest
+from tests.publish.explorer import downloads
 from tests.publish.faults import sites as publish_sites
 from tests.publish.faults.sites import LISTS, Site
-from tests.support.builds import Silent, make_config
+from tests.support.builds import Silent, make_config, text_of
 from tests.support.faults import GoneError, State, expected_keys, fast_folder
 from tests.support.records import named_shards, shard_keys, whole
 from tests.support.rows import market_id
@@ -53,9 +54,6 @@ class Found:
     headers: Mapping[str, str]
 
 
-_SEARCHED: Final = {"variant": "extended", "search": "title+description", "dumps__ndjson": False}
-
-
 #: Everything in a bucket, by key without the prefix.
 Objects = Mapping[str, Found]
 
@@ -73,8 +71,9 @@ class Scene:
         self._stores: dict[Path, Store] = {}
         #: The layout of each machine that does not use the default.
         self.layouts: dict[str, str] = {}
-        #: Whether its machines publish a search index.
+        #: Whether its machines publish a search index; and dump, change feed and Parquet.
         self.searches = False
+        self.has_downloads = False
 
     def config(self, name: str, **settings: object) -> Config:
         """The settings of a machine that publishes here, with an output folder of its own."""
@@ -95,8 +94,9 @@ class Scene:
         return (*LISTS, *publish_sites.SEARCHES) if self.searches else LISTS
 
     def _settings(self, name: str) -> dict[str, object]:
-        kinds = _SEARCHED if self.searches else {"dumps__ndjson": False}
-        return kinds | {
+        search = {"variant": "extended", "search": "title+description"} if self.searches else {}
+        kinds = {"dumps__parquet": True} if self.has_downloads else {"dumps__ndjson": False}
+        return {**search, **kinds} | {
             "layout": self.layouts.get(name, pages.LAYOUT),
             "source__url": f"sqlite:///{self.folder / 'markets.db'}",
             "publish__target": f"s3://{self.server.name}/{PREFIX}",
@@ -216,6 +216,14 @@ def stored_headers(key: str) -> dict[str, str]:
     return keys.headers(key, keys.UNPURGED_IMMUTABLE)
 
 
+def check_downloads(objects: Objects, *states: State) -> None:
+    """The heads of downloads lead to whole files, and the dump has the markets of one of these states."""
+    bodies = {key: found.body for key, found in objects.items()}
+    assert not [*downloads.faults(bodies)]
+    assert keys.head(keys.CHANGES) in bodies
+    assert downloads.markets(bodies) in [(*sorted(state["all/popular"]),) for state in states]
+
+
 def check_headers(objects: Objects) -> None:
     for key, found in objects.items():
         headers = {name.lower(): value for name, value in found.headers.items()}
@@ -231,7 +239,7 @@ def check_hidden(objects: Objects, *numbers: int) -> None:
         for key, found in objects.items():
             if key.startswith(f"{API_VERSION}/"):
                 assert market_id(number) not in key, f"{key} is there"
-                assert not any(text in found.body for text in texts), f"{key} shows market {number}"
+                assert not any(text in text_of(key, found.body) for text in texts), f"{key} shows market {number}"
 
 
 def check_lists(scene: Scene, *states: State, with_searches: bool = True) -> None:

@@ -15,6 +15,7 @@ from tests.publish.faults.scene import (
     Found,
     Scene,
     Walkers,
+    check_downloads,
     check_hidden,
     check_known,
     check_lists,
@@ -32,10 +33,11 @@ from tests.support.rows import market_id
 
 
 @pytest.mark.campaign(short=1)
-@pytest.mark.parametrize(("kills", "searches"), [(75, False), (25, True)])
-def test_random_kills_leave_nothing_behind(scene: Scene, victims: Victims, *, kills: int, searches: bool) -> None:
+@pytest.mark.parametrize(("kills", "has_all"), [(75, False), (25, True)])
+def test_random_kills_leave_nothing_behind(scene: Scene, victims: Victims, *, kills: int, has_all: bool) -> None:
+    """Of a site with lists only, and of one with all kinds of objects."""
     rng, most = random.Random(5), rounds(5, kills)
-    scene.searches = searches
+    scene.searches = scene.has_downloads = has_all
     site = scene.site("m0", 0)
     with Walkers(scene, site.state) as walkers:
         scene.publish(site)
@@ -49,9 +51,11 @@ def test_random_kills_leave_nothing_behind(scene: Scene, victims: Victims, *, ki
             walkers.expect(site.state)
             states.append(site.state)
             arguments = scene.arguments("publish", site.folder.parent.name, "--allow-shrink")
-            victims.kill(arguments, Strike(ANY, rng.randint(1, 55), after=rng.random() < 0.5))
+            victims.kill(arguments, Strike(ANY, rng.randint(1, 85 if has_all else 55), after=rng.random() < 0.5))
             check_known(scene.objects())
             check_lists(scene, *states)
+            if has_all:
+                check_downloads(scene.objects(), *states)
             if minute % 3 == 0:
                 scene.publish(site)
                 check_whole(scene.objects(), site)
