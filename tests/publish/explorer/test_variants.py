@@ -87,9 +87,9 @@ def deletes_what_it_replaces_at_once(patch: Patch) -> None:
 def truncates_files_in_place(patch: Patch) -> None:
     rename = AsideFile.rename
 
-    def write(self: AsideFile, path: str) -> None:
+    def write(self: AsideFile, path: str, times: Any = None) -> None:
         if "/lists/" not in path:
-            rename(self, path)
+            rename(self, path, times)
             return
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
