@@ -79,7 +79,7 @@ def remote(work: PartWork, reader: Reader, progress: Progress, address: str) -> 
         tasks = ((part, work.task(part, is_remote=True)) for part in parts)
         calls = (((part, task), RemotePart.of(task, instant)) for part, task in tasks)
         for (part, task), body in cluster.results(calls, size * _DETAIL_BYTES):
-            rendered = remote_result.parsed(body, work.survey.ids(part))
+            rendered = remote_result.parsed(body, work.slugs(part), task)
             yield work.stage(part, task, rendered, reader.reporting_to)
 
 

@@ -93,9 +93,7 @@ class PartWork:
     def task(self, part: Part, *, is_remote: bool = False) -> Task:
         """What to render of a part. A remote task says what is in place, so that those bytes are not sent back."""
         facts = self.survey.facts_of(part)
-        market_ids = self.survey.ids(part)
-        slugs = {str(key).lower(): slug for key, slug in facts.slugs.items()}
-        wanted = {market_id: slugs.get(market_id) for market_id in market_ids}
+        wanted = self.slugs(part)
         known = self.last.of(wanted)
         return Task(
             config=self.config,
@@ -104,10 +102,15 @@ class PartWork:
             as_of=self.as_of,
             latest=self.latest,
             sample=self.sample,
-            blocked=self.blocked.intersection(market_ids),
+            blocked=self.blocked.intersection(wanted),
             known=known,
             in_place=self.last.in_place(wanted, known) if is_remote else {},
         )
+
+    def slugs(self, part: Part) -> dict[str, str | None]:
+        """The slug of each market of a part, by id; None where it has none."""
+        known = {str(key).lower(): slug for key, slug in self.survey.facts_of(part).slugs.items()}
+        return {market_id: known.get(market_id) for market_id in self.survey.ids(part)}
 
     def stage(self, part: Part, task: Task, rendered: RenderedPart, open_reader: OpenReader) -> StagedPart:
         """Stage what was rendered; render details again if the bytes that they rely on turn out to be damaged."""

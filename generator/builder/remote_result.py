@@ -4,20 +4,22 @@ The layout is the length of the head in eight bytes, the head as JSON, and the b
 within JSON, they would take longer to encode and to parse than everything else.
 """
 
-from collections.abc import Collection, Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Annotated, Any, Final, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, GetPydanticSchema, ValidationError
 
-from generator.api import slugs
+from generator.api import keys, slugs
+from generator.builder.last_details import InPlace
 from generator.builder.notices import Remark
-from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart
+from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart, Task
 from generator.errors import ClusterError
 from generator.markets import columns
 from generator.markets.catalog import Market
 from generator.markets.columns import Columns
 from generator.markets.quarantine import Plain, Quarantine
+from generator.tree import manifest
 
 _LENGTH: Final = 8
 _TYPES: Final[dict[str, Any]] = get_type_hints(Market)
@@ -28,7 +30,7 @@ _COLUMNS: Final[Any] = tuple.__class_getitem__(tuple(list.__class_getitem__(_TYP
 class _Head(BaseModel):
     """Everything but the bodies of details; `has_body` tells which of them follow."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     #: Empty without markets.
     markets: Annotated[Any, GetPydanticSchema(lambda _, handler: handler.generate_schema(tuple[()] | _COLUMNS))]
@@ -58,20 +60,23 @@ def encoded(part: RenderedPart) -> bytes:
     return b"".join([len(first).to_bytes(_LENGTH), first, *filter(None, bodies)])
 
 
-def parsed(content: bytes, market_ids: Collection[str]) -> RenderedPart:
-    """The part with these markets that a worker returned. Raises ClusterError if it is anything else."""
+def parsed(content: bytes, slugs_of: Mapping[str, str | None], task: Task) -> RenderedPart:
+    """What a worker returned for this task about these markets, given as slugs by id.
+
+    Raises ClusterError if it is anything else.
+    """
     end = _LENGTH + int.from_bytes(content[:_LENGTH])
     try:
         head = _Head.model_validate_json(content[_LENGTH:end])
-        details = [*_with_bodies(head, content[end:])]
+        part = RenderedPart(
+            Columns(head.markets), [*_with_bodies(head, content[end:])], head.updates, head.kept,
+            Quarantine.of(head.quarantine), head.remarks, head.false_versions,
+        )  # fmt: skip
+        _check_markets(part, slugs_of, task)
+        _check_details(part.details, task)
+        _check_texts(head)
     except ValueError as error:
         raise _refused("it does not parse" if isinstance(error, ValidationError) else str(error)) from error
-    part = RenderedPart(
-        Columns(head.markets), details, head.updates, head.kept, Quarantine.of(head.quarantine), head.remarks,
-        head.false_versions,
-    )  # fmt: skip
-    if (strange := _strange(part, market_ids)) is not None:
-        raise _refused(strange)
     return part
 
 
@@ -95,16 +100,47 @@ def _with_bodies(head: _Head, bodies: bytes) -> Iterator[ReadDetail]:
         raise ValueError("the bodies of details are too long")
 
 
-def _strange(part: RenderedPart, market_ids: Collection[str]) -> str | None:
-    """What does not belong there; None if everything does. Ids and slugs of categories become names of files."""
-    of = dict(zip(columns.NAMES, part.markets.values, strict=True)) if part.markets.values else {}
-    named = chain(
-        of.get("id", ()), part.kept, part.false_versions, (found.market_id for found in part.details),
-        (update.market.id for update in part.updates),
-    )  # fmt: skip
-    if not {*named} <= {*market_ids}:
-        return "markets of another part"
-    if len({len(column) for column in part.markets.values}) > 1 or len({*of.get("id", ())}) < len(of.get("id", ())):
-        return "columns of different lengths, or a market twice"
-    given = {*chain.from_iterable(of.get("categories", ()))}
-    return None if all(slugs.of_reference(slug) == slug for slug in given) else "a category that is no slug"
+def _check_markets(part: RenderedPart, slugs_of: Mapping[str, str | None], task: Task) -> None:
+    """Raise ValueError for markets that are not those of the task: ids and slugs become names of files."""
+    of: dict[str, Sequence[Any]] = dict(zip(columns.NAMES, part.markets.values or repeat(()), strict=False))
+    if len({*map(len, of.values())}) > 1 or len({*of["id"]}) < len(of["id"]):
+        raise ValueError("columns of different lengths, or a market twice")
+    new = [(found.market_id, found.slug) for found in part.details]
+    new += [(update.market.id, update.market.slug) for update in part.updates]
+    named = [*new, *zip(of["id"], of["slug"], strict=True)]
+    if not {*part.kept, *part.false_versions, *(market_id for market_id, _ in named)} <= slugs_of.keys():
+        raise ValueError("markets of another part")
+    if any(slugs_of[market_id] != slug for market_id, slug in named):
+        raise ValueError("the slug of another market")
+    if any(market_id in task.blocked for market_id, _ in new):
+        raise ValueError("a blocked market")
+    if not {*part.kept} <= task.known.keys() - task.blocked:
+        raise ValueError("it keeps details that nothing is known of")
+    if any(slugs.of_reference(slug) != slug for slug in {*chain.from_iterable(of["categories"])}):
+        raise ValueError("a category that is no slug")
+
+
+def _check_details(details: Iterable[ReadDetail], task: Task) -> None:
+    """Raise ValueError unless digests and sizes are those of the bodies: later builds rely on them."""
+    for found in details:
+        now = InPlace(found.digest, found.size)
+        if found.body is None and task.in_place.get(found.market_id) != now:
+            raise ValueError("a detail that is not in place")
+        if found.body is not None and found.digest != manifest.digest(keys.detail(found.market_id), found.body):
+            raise ValueError("a body that has another digest")
+
+
+def _check_texts(head: _Head) -> None:
+    """Raise ValueError if a finding, which is printed to the operator's terminal, could control it."""
+    if not all(map(str.isprintable, _texts(head.model_dump(include={"quarantine", "remarks"})))):
+        raise ValueError("a control character in a finding")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a plain value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from _texts([*value.items()])
+    elif isinstance(value, list | tuple):
+        yield from chain.from_iterable(map(_texts, value))

@@ -1,22 +1,30 @@
 """What a worker returns is the part that was asked for, or nothing is taken from it."""
 
+import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from generator.api import keys
 from generator.builder import remote_result
+from generator.builder.last_details import EVERY_DETAIL, InPlace
 from generator.builder.notices import Kind, Remark, Topic
-from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart
+from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart, Task
+from generator.config.settings import Config
 from generator.errors import ClusterError
 from generator.markets.catalog import Market
-from generator.markets.columns import Columns
+from generator.markets.columns import NAMES, Columns
 from generator.markets.fingerprint import Fingerprint
 from generator.markets.quarantine import Fault, Quarantine
+from generator.source.queries import EVERYTHING
+from generator.source.survey import Facts
+from generator.tree import manifest
 from generator.tree.fingerprints import Made
+from tests.support.builds import AS_OF, NOW
 from tests.support.rows import market_id
 
-FIRST, SECOND = market_id(1), market_id(2)
+FIRST, SECOND, BLOCKED = market_id(1), market_id(2), market_id(4)
 MARKET = Market(
     id=FIRST, body='{"question":"Ünder \\"10\\"?"}'.encode(), status="open", resolution=None, slug="ten", volume=0.1,
     close_time="2026-03-01T12:00:00.000Z", created_at="2026-01-01T12:00:00.000Z", resolved_at=None,
@@ -26,16 +34,26 @@ MARKET = Market(
     words=("under", "10"), fingerprint=Fingerprint("v", "m"), until="",
 )  # fmt: skip
 BODY = b'{"market":"\xc3\xbc"}\n'
-READ = ReadDetail(FIRST, "ten", BODY, "digest", len(BODY), Made("v", "m", len(BODY), 2, "", ()), *(False, False))
-KEPT = ReadDetail(SECOND, None, None, "digest", 7, None, *(True, True))
+MADE = Made("v", "m", len(BODY), 2, "", ())
+READ = ReadDetail(
+    FIRST, "ten", BODY, manifest.digest(keys.detail(FIRST), BODY), len(BODY), MADE, is_audited=False, has_findings=False
+)
+KEPT = ReadDetail(SECOND, None, None, "digest", 7, None, is_audited=True, has_findings=True)
+SLUGS: Final = {FIRST: "ten", SECOND: None, BLOCKED: None}
+TASK = Task(
+    Config(), EVERYTHING, Facts(), AS_OF, NOW, EVERY_DETAIL, blocked=frozenset({BLOCKED}), known={SECOND: MADE},
+    in_place={SECOND: InPlace("digest", 7)},
+)  # fmt: skip
+
+
+REMARK = Remark(Kind(Topic.FUTURE_TIME, "market", "what", "effect"), FIRST, "value")
 
 
 def part(**changes: Any) -> RenderedPart:
     found = Quarantine()
     found.reject("markets", SECOND, Fault("prob", "is too large", "7"), title="Two")
-    remark = Remark(Kind(Topic.FUTURE_TIME, "market", "what", "effect"), FIRST, "value")
     whole = RenderedPart(
-        Columns.of([MARKET]), [READ, KEPT], [NewMarketObject(MARKET, b"{}")], [SECOND], found, [remark], [SECOND]
+        Columns.of([MARKET]), [READ, KEPT], [NewMarketObject(MARKET, b"{}")], [SECOND], found, [REMARK], [SECOND]
     )
     return replace(whole, **changes)
 
@@ -49,7 +67,13 @@ def shown(found: RenderedPart) -> list[Any]:
 
 @pytest.mark.parametrize("sent", [part(), RenderedPart()])
 def test_a_part_arrives_as_it_was_rendered(sent: RenderedPart) -> None:
-    assert shown(remote_result.parsed(remote_result.encoded(sent), [FIRST, SECOND])) == shown(sent)
+    assert shown(remote_result.parsed(remote_result.encoded(sent), SLUGS, TASK)) == shown(sent)
+
+
+def found_in(relation: str, value: str) -> Quarantine:
+    found = Quarantine()
+    found.reject(relation, SECOND, Fault("prob", "is too large", value))
+    return found
 
 
 def with_(**changes: Any) -> RenderedPart:
@@ -70,14 +94,39 @@ def with_(**changes: Any) -> RenderedPart:
         (part(details=[READ._replace(size=len(BODY) + 1)]), "too short"),
         (part(details=[READ._replace(size=-1)]), "too short"),
         (part(details=[READ._replace(size=1)]), "too long"),
+        (part(details=[READ._replace(digest=KEPT.digest)]), "digest"),
+        (part(details=[READ._replace(body=None)]), "not in place"),
+        (part(details=[KEPT._replace(size=8)]), "not in place"),
+        (part(kept=[FIRST]), "nothing is known of"),
+        (part(kept=[BLOCKED]), "nothing is known of"),
+        (part(details=[KEPT._replace(market_id=BLOCKED)]), "a blocked market"),
+        (part(updates=[NewMarketObject(MARKET._replace(id=BLOCKED, slug=None), b"{}")]), "a blocked market"),
+        (with_(slug="of-another-market"), "slug of another market"),
+        (part(details=[KEPT._replace(slug="of-another-market")]), "slug of another market"),
+        (part(updates=[NewMarketObject(MARKET._replace(slug=None), b"{}")]), "slug of another market"),
+        (part(remarks=[REMARK._replace(key="\x1b[2J")]), "control character"),
+        (part(remarks=[REMARK._replace(value="\u202e")]), "control character"),
+        (part(quarantine=found_in("markets\n", "7")), "control character"),
+        (part(quarantine=found_in("markets", "\x1b[2J")), "control character"),
     ],
 )
 def test_a_part_that_nobody_asked_for_is_refused(sent: RenderedPart, reason: str) -> None:
     with pytest.raises(ClusterError, match=f"something else than a part of the site .*{reason}"):
-        remote_result.parsed(remote_result.encoded(sent), [FIRST, SECOND])
+        remote_result.parsed(remote_result.encoded(sent), SLUGS, TASK)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e400])
+def test_a_number_that_json_has_not_is_refused(number: float) -> None:
+    content = remote_result.encoded(part())
+    end = 8 + int.from_bytes(content[:8])
+    head = json.loads(content[8:end])
+    head["markets"][NAMES.index("volume")] = [number]
+    changed = json.dumps(head).encode()
+    with pytest.raises(ClusterError, match="does not parse"):
+        remote_result.parsed(len(changed).to_bytes(8) + changed + content[end:], SLUGS, TASK)
 
 
 @pytest.mark.parametrize("kept", [slice(0), slice(7), slice(8, None), slice(99), slice(-1)])
 def test_a_part_that_is_damaged_is_refused(kept: slice) -> None:
     with pytest.raises(ClusterError, match="something else"):
-        remote_result.parsed(remote_result.encoded(part())[kept], [FIRST, SECOND])
+        remote_result.parsed(remote_result.encoded(part())[kept], SLUGS, TASK)
