@@ -122,8 +122,9 @@ class Publisher:
 
     def _plan(self) -> Plan:
         built = self.content.built
-        # If the operator set the build's clock, use it; otherwise the store's, which all publishers share.
-        self._planned_at = now = built.as_of if built.is_clock_set else self._lease.now
+        # The operator's clock, or the store's, which all publishers share.
+        is_clock_set = manifest.is_clock_set(self._record().built, built)
+        self._planned_at = now = built.as_of if is_clock_set else self._lease.now
         rules = Rules(
             now,
             self._config.cursor.lifetime,

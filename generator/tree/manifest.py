@@ -92,11 +92,11 @@ class RowShards(StoredModel):
 class Manifest(StoredModel):
     """One state of the output folder. `complete` is false while a build replaces files.
 
-    `settings` are those that shape what is published. `is_clock_set`: the operator chose `as_of`. `is_demo`: its
-    markets are made up. `search` is the current search index, if there is one, and `downloads` has the current dump and
-    change feed, by name. `objects` maps the key of every mutable
-    object to a digest of its bytes and headers. `markets` maps the id of every public market to its memberships in all
-    generations that exist, and so to the lists that may hold it.
+    `settings` are those that shape what is published. `is_clock_set`: the operator chose `as_of`; in a state that
+    follows another, ages count by such a clock, as every run so far had one. `is_demo`: its markets are made up.
+    `search` is the current search index, if there is one, and `downloads` has the current dump and change feed, by
+    name. `objects` maps the key of every mutable object to a digest of its bytes and headers. `markets` maps the id of
+    every public market to its memberships in all generations that exist, and so to the lists that may hold it.
 
     A large manifest is stored without `objects`, `markets` and `slugs`. In a store they are in the shards named by
     `shard_names` (see `shards`), and `market_count` counts them; in a folder, in those of `row_shards`.
@@ -200,8 +200,9 @@ def begun(previous: Manifest, lists: Lists, now: str) -> Manifest:
 def settle(previous: Manifest, built: Manifest, memberships: Memberships, lifetime: timedelta, now: str) -> Manifest:
     """Complete the manifest of a build with what the previous one leaves: retired generations, earlier memberships.
 
-    `now` is by the clock for ages: the operator's, if there is one; else the folder's or the store's.
+    `now` is by the clock for ages: the operator's if `is_clock_set`; else the folder's or the store's.
     """
+    built = built.model_copy(update={"is_clock_set": is_clock_set(previous, built)})
     retirements = _retirements(previous, built, memberships, now)
     retired = tuple(generation for generation in retirements if not generation.is_due(now, lifetime))
     retained = {generation.list for generation in retired}
@@ -212,6 +213,14 @@ def settle(previous: Manifest, built: Manifest, memberships: Memberships, lifeti
     }
     markets = membership.union(earlier, memberships)
     return built.model_copy(update={"complete": True, "retired": retired, "markets": markets})
+
+
+def is_clock_set(previous: Manifest, built: Manifest) -> bool:
+    """Whether ages count by the clock that the operator set: only until a run without one.
+
+    If both clocks took turns, each would find the ages by the other unknown, and nothing would ever be due.
+    """
+    return previous.is_clock_set and built.is_clock_set
 
 
 def retired_at(built: Manifest, planned: str, now: str) -> Manifest:

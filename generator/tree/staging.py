@@ -133,7 +133,8 @@ def stage_generation(folder: Output, known: Known, generation: Stageable) -> Sta
 
 def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime: timedelta) -> Placed:
     """Move everything staged into place; a build killed from here on leaves work that the next one finishes."""
-    previous, now = before or rendered.manifest.emptied(), partial(_now, folder, rendered.manifest)
+    previous = before or rendered.manifest.emptied()
+    now = partial(_now, folder, previous, rendered.manifest)
     withdrawn = sorted(previous.markets.keys() - rendered.memberships.keys())
     begun = now()
     final = manifest.settle(previous, rendered.manifest, rendered.memberships, lifetime, begun)
@@ -166,9 +167,9 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
     return Placed(final, clear(folder, final) if before else 0)
 
 
-def _now(folder: Output, built: Manifest) -> str:
+def _now(folder: Output, previous: Manifest, built: Manifest) -> str:
     """The clock for ages: the operator's, or that of the folder, as the build's as-of is as old as the build took."""
-    return built.as_of if built.is_clock_set else folder.now()
+    return built.as_of if manifest.is_clock_set(previous, built) else folder.now()
 
 
 def clear(folder: Output, known: Manifest) -> int:

@@ -16,6 +16,7 @@ from generator.publish.stores.directory import Directory
 from generator.publish.stores.s3 import Bucket
 from generator.publish.stores.store import Condition
 from tests.support.builds import ROOT, files
+from tests.support.campaigns import rounds
 from tests.support.publishing import EVERY, FIRST, FX, OPEN, Site, Walk, copy_output, hour, tamper, walk
 from tests.support.rows import insert_fx_member, insert_market, market_id
 from tests.support.s3.behaviour import SLOW_DOWN
@@ -186,6 +187,20 @@ def test_without_as_of_retirement_goes_by_the_stores_clock(site: Site) -> None:
     assert "0 retained" in site.done("publish").stdout
     assert pages_of(site, old) == 0
     site.check()
+
+
+@pytest.mark.campaign
+def test_machines_with_and_without_as_of_that_take_turns_do_not_fill_the_bucket(site: Site) -> None:
+    retired = []
+    for turn in range(rounds(10, 30)):
+        site.edit(1, question=f"Edition {turn}?")
+        if turn % 2:
+            site.done("rebuild", "--as-of", hour(turn // 2), "--allow-older", output="of-another-machine")
+        else:
+            site.done("rebuild")
+        retired.append(len(site.record().built.retired))
+        site.server.behaviour.clock_offset_s += 3_600
+    assert max(retired) == max(retired[:8]), retired  # cursors live for six hours
 
 
 def test_a_walk_begun_before_a_publish_stays_exact(site: Site) -> None:

@@ -189,9 +189,16 @@ def test_ages_by_a_clock_set_by_hand_and_by_the_real_one_are_not_compared() -> N
     record = settled(by_hand(built(at("02:00"), OPEN="p2")), {"a": ("open",)}, record)
     real = settled(built(at("20:00"), OPEN="p3"), {"a": ("open",)}, record)
     assert retired(real) == [(OPEN, "p1", "20:00"), (OPEN, "p2", "20:00")]
-    again = settled(by_hand(built(at("21:00"), OPEN="p3")), {"a": ("open",)}, real)
-    assert retired(again) == [(OPEN, "p1", "21:00"), (OPEN, "p2", "21:00")]
-    assert retired(settled(by_hand(built(at("22:00"), OPEN="p3")), {"a": ("open",)}, again)) == retired(again)
+
+
+def test_ages_stay_with_the_real_clock_although_one_set_by_hand_takes_turns_with_it() -> None:
+    record = settled(by_hand(built(at("01:00"), OPEN="p1")), {"a": ("open",)})
+    record = settled(built(at("20:00"), OPEN="p2"), {"a": ("open",)}, record)
+    for hour in range(21, 24):
+        record = settled(by_hand(built(at(f"{hour}:00"), OPEN="p2")), {"a": ("open",)}, record)
+        assert (record.is_clock_set, retired(record)) == (False, [(OPEN, "p1", "20:00")])
+        record = settled(built(at(f"{hour}:30"), OPEN="p2"), {"a": ("open",)}, record)
+        assert (record.is_clock_set, retired(record)) == (False, [(OPEN, "p1", "20:00")])
 
 
 def test_what_a_run_intends_is_partial_until_it_has_ended() -> None:
