@@ -245,6 +245,15 @@ class ChangesHead(Head):
         """Its steps, each with the serial that it starts from."""
         return enumerate(self.steps, self.serial - len(self.steps))
 
+    def leads_on(self, before: Self) -> bool:
+        """Whether its session has gone on from there, as far as the steps that it retains can tell."""
+        if self.session != before.session:
+            return False
+        if self.serial == before.serial:
+            return self.state == before.state
+        led_there = {serial + 1: step.as_of for serial, step in self.numbered()}
+        return self.serial > before.serial and led_there.get(before.serial) in {before.as_of, None}
+
 
 def begun(dumped: DumpHead) -> ChangesHead:
     """The head of a session that begins with this dump: equal dumps as of the same instant begin equal ones."""

@@ -81,13 +81,8 @@ def refuse_other_site(published: Published | None, config: Config, lifted: Lifte
         )
 
 
-def is_older(built: Manifest, before: Manifest) -> bool:
-    """Whether what is published is newer than the build."""
-    return built.as_of < before.as_of
-
-
 def _refuse_older(built: Manifest, before: Manifest) -> None:
-    if is_older(built, before):
+    if built.as_of < before.as_of:
         raise GuardError(
             f"the build is as of {built.as_of}, older than what is published, {before.as_of}; build again (check the "
             "clocks), or pass --allow-older"

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from generator.api import keys
 from generator.config.settings import Config
 from generator.cost import estimate, prices
 from generator.metrics import Samples, sample
@@ -21,7 +20,7 @@ from generator.publish.record import Published
 from generator.publish.rehearsal import Rehearsal
 from generator.publish.stores.requests import explaining_outage
 from generator.publish.stores.store import DryRun, Store
-from generator.tree import files, layouts
+from generator.tree import files, layouts, sessions
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 from generator.wording import counted
@@ -115,7 +114,7 @@ class Publication:
             blocked = built.sync_blocked(store).ids() if self.blocked is None else self.blocked
             content = self._content(built, blocked)
             self._refuse_accidents(content.built, lease, blocked)
-            content = self._without_past(content, lease.published)
+            content = self._without_past(content, store, lease.published)
             target = Target(store, lease, self.config)
             publisher = publisher_type(target, content, progress, self.options.extras, blocked)
             publisher.prepare()
@@ -133,13 +132,15 @@ class Publication:
             self._refuse_costly(content.built)
         return content
 
-    def _without_past(self, content: BuiltFolder, published: Published | None) -> BuiltFolder:
+    def _without_past(self, content: BuiltFolder, store: Store, published: Published | None) -> BuiltFolder:
         """The content without what it must not show or continue: what is to be purged, and a session that went on."""
-        changes = content.built.downloads.get(keys.CHANGES)
-        if published and changes and guards.is_older(content.built, published.built):
-            # A session that went on after this build would name another state by the next serial.
-            has_gone_on = (keys.CHANGES, changes.generation) not in published.built.current()
-            content = content.with_new_session() if has_gone_on else content
+
+        def read(key: str) -> bytes | None:
+            stored = store.get(key)
+            return stored.body if stored else None
+
+        if published and sessions.forks(content.folder, content.built, published.built, read):
+            content = content.with_new_session()
         return content.purged() if self.options.extras.purges_retired else content
 
     def _refuse_costly(self, built: Manifest) -> None:

@@ -5,6 +5,7 @@ serial would name two states.
 """
 
 import secrets
+from collections.abc import Callable
 from datetime import timedelta
 
 from generator.api import keys
@@ -36,6 +37,24 @@ def has_steps(folder: Output, built: Manifest) -> bool:
         return False
     head = ChangesHead.found_by(folder.read)
     return head is None or bool(head.steps)
+
+
+def forks(folder: Output, built: Manifest, published: Manifest, read: Callable[[str], bytes | None]) -> bool:
+    """Whether the folder's change feed may give a serial to another state than the published one did, or could do.
+
+    So it is if the build is older, or if the folder was restored from a copy and built again. `read` reads the store.
+    """
+    now, before = (manifest.downloads.get(keys.CHANGES) for manifest in (built, published))
+    if now is None or before is None or now.generation == before.generation:
+        return False
+    if built.as_of < published.as_of:
+        return True
+    if (keys.CHANGES, before.generation) in built.generations():
+        return False
+    # The index never changes; the head may have been replaced by a late request.
+    former = ChangesHead.found_by(lambda _: read(keys.index(keys.CHANGES, before.generation)))
+    head = ChangesHead.found_by(folder.read)
+    return head is None or former is None or not head.leads_on(former)
 
 
 def purge(folder: Output, before: Manifest, lifetime: timedelta) -> Manifest:

@@ -145,18 +145,53 @@ def test_no_serial_names_two_states_after_an_older_build_was_published(site: Sit
     assert len(sessions) == 2
 
 
-def test_the_newest_build_goes_on_in_its_session_after_an_older_one(site: Site) -> None:
+def test_no_serial_names_two_states_after_a_folder_was_restored(site: Site) -> None:
+    """Twice from the same copy; its builds are newer than what is published."""
+    serials = Serials()
+    copy_output(site.folder / "output", site.folder / "backup")
+    sessions = {serials.look(site)}
+    site.edit(1, volume=50.0)
+    site.done("rebuild", "--as-of", hour(1))
+    serials.look(site)
+    for time in (2, 4):
+        copy_output(site.folder / "backup", site.folder / f"restored-{time}")
+        for later in (time, time + 1):
+            site.edit(1, volume=50.0 + later)
+            site.done("rebuild", "--as-of", hour(later), output=f"restored-{time}")
+            sessions.add(serials.look(site))
+        assert (head(site)["serial"], len(head(site)["steps"])) == (2, 1)
+    assert len(sessions) == 3
+
+
+def test_the_newest_build_begins_a_new_session_after_an_older_one(site: Site) -> None:
     serials = Serials()
     copy_output(site.folder / "output", site.folder / "good")
     site.edit(1, volume=50.0)
     site.done("rebuild", "--as-of", hour(1))
-    session = serials.look(site)
+    sessions = {serials.look(site)}
     site.done("publish", "--allow-older", output="good")
-    assert serials.look(site) != session
+    sessions.add(serials.look(site))
     site.edit(1, volume=60.0)
     site.done("rebuild", "--as-of", hour(2))
-    assert serials.look(site) == session
-    assert [step["asOf"][11:13] for step in head(site)["steps"]] == ["01", "02"]
+    assert serials.look(site) not in sessions
+    assert (head(site)["serial"], head(site)["steps"]) == (1, [])
+
+
+@pytest.mark.parametrize("gone", [(), (3,)])
+def test_a_session_goes_on_over_builds_that_were_not_published(site: Site, gone: tuple[int, ...]) -> None:
+    """Even if the folder has forgotten what was published, as cursors expired or a market was withdrawn."""
+    site.edit(1, volume=50.0)
+    site.done("rebuild", "--as-of", hour(1))
+    session = head(site)["session"]
+    for time in (2, 3) if gone else (8, 15):
+        site.edit(1, volume=50.0 + time)
+        site.done("build", "--as-of", hour(time))
+    for number in gone:
+        site.edit(number, is_listed=False)
+    serial = json.loads(site.built()[CHANGES])["serial"]
+    site.edit(2, volume=50.0)
+    site.done("rebuild", "--as-of", hour(22), "--allow-shrink")
+    assert (head(site)["session"], head(site)["serial"]) == (session, serial + 1)
 
 
 def test_an_older_build_of_the_same_markets_keeps_the_session(site: Site) -> None:

@@ -13,6 +13,8 @@ from tests.support.builds import files
 from tests.support.kills import dying_before
 from tests.support.publishing import Site, hour, tamper
 from tests.support.rows import insert_market, market_id
+from tests.support.s3.wire import Request
+from tests.support.waiting import wait_until
 
 DUMP: Final = keys.head(keys.DUMPS)
 HEADS: Final = {keys.head(name) for name in keys.DOWNLOADS}
@@ -74,7 +76,14 @@ def test_a_takedown_after_a_killed_publish_begins_a_session_that_no_follower_is_
     head = keys.head(keys.CHANGES)
     before = json.loads(site.objects()[head])
     insert_market(site.database, 50)
-    with dying_before(site.server, lambda request: request.operation == "PutObject" and request.key.endswith(DUMP)):
+
+    def is_next(request: Request) -> bool:
+        if request.operation != "PutObject" or not request.key.endswith(DUMP):
+            return False
+        wait_until(lambda: json.loads(site.objects()[head]) != before)  # both heads are put at once
+        return True
+
+    with dying_before(site.server, is_next):
         assert site.run("rebuild", "--as-of", hour(1)).exit_code == 1
     moved = json.loads(site.objects()[head])
     assert (moved["session"], moved["serial"]) == (before["session"], 2), "only the head of the feed was replaced"
