@@ -95,10 +95,10 @@ def opener() -> urllib.request.OpenerDirector:
 @contextmanager
 def opened(url: str, timeout: float, headers: Mapping[str, str] = MappingProxyType({})) -> Iterator[HTTPResponse]:
     """The answer to a GET."""
-    request = urllib.request.Request(checked(url), headers={"User-Agent": "follow_changes", **headers})
     try:
-        with opener().open(request, timeout=timeout) as answer:
+        with begun(checked(url), timeout, headers) as answer:
             yield answer
+            require_end(answer)
     except urllib.error.HTTPError as error:
         error.close()
         raise refusal(url, error) from None
@@ -106,6 +106,21 @@ def opened(url: str, timeout: float, headers: Mapping[str, str] = MappingProxyTy
         raise UnavailableError(f"{url} took more than {timeout:g} s: try again later") from None
     except (OSError, HTTPException) as error:
         raise UnavailableError(f"{url} cannot be read ({getattr(error, 'reason', error)!s}): try again later") from None
+
+
+def begun(url: str, timeout: float, headers: Mapping[str, str]) -> HTTPResponse:
+    """The answer to a GET, to be read."""
+    try:
+        request = urllib.request.Request(url, headers={"User-Agent": "follow_changes", **headers})
+        return opener().open(request, timeout=timeout)  # type: ignore[no-any-return]
+    except ValueError as error:
+        raise FollowError(f"{url} is not an address: {error}") from None
+
+
+def require_end(answer: HTTPResponse) -> None:
+    """Raise HTTPException if a connection ended before the answer did; reading in pieces does not notice."""
+    if answer.length:
+        raise HTTPException(f"its last {answer.length} bytes are missing")
 
 
 def refusal(url: str, error: urllib.error.HTTPError) -> FollowError:
@@ -125,18 +140,19 @@ def read_head(url: str, timeout: float, known: dict[str, Any]) -> dict[str, Any]
     condition = {"If-None-Match": known["etag"]} if known else {}
     try:
         with opened(url, timeout, {"Accept-Encoding": "gzip", **condition}) as answer:
-            head = json.loads(body_of(answer))
-            require_head(head)
+            body = body_of(answer)
             etag = answer.headers.get("ETag")
+        head = json.loads(body)
+        require_head(head)
+        # Addresses may be relative to the head's.
+        steps_url, dump_url = (urllib.parse.urljoin(url, name) for name in (head["stepsUrl"], head["dump"]["url"]))
     except UnchangedError:
         if known:
             return known
         raise
     except MALFORMED:
         raise FollowError(f"{url} is not the head of a change feed") from None
-    # Addresses may be relative to the head's.
-    dump, steps_url = head["dump"], urllib.parse.urljoin(url, head["stepsUrl"])
-    dump |= {"url": urllib.parse.urljoin(url, dump["url"]), "digest": dump["sha256"]}
+    head["dump"] |= {"url": dump_url, "digest": head["dump"]["sha256"]}
     for step in head["steps"]:
         step |= {"url": steps_url + step["name"], "digest": step["name"].partition(".")[0]}
     return head | {"url": url, "etag": etag}  # type: ignore[no-any-return]
@@ -433,7 +449,9 @@ def take_dump(copy: Copy, head: dict[str, Any], timeout: float) -> str:
 
 def say(sentence: str) -> None:
     """Report progress on stderr."""
-    print(f"follow_changes: {sentence}", file=sys.stderr)
+    # A site may have put escape sequences into an address.
+    shown = "".join(letter if letter.isprintable() else "?" for letter in sentence)
+    print(f"follow_changes: {shown}", file=sys.stderr)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -421,6 +421,38 @@ def test_it_opens_addresses_of_http_alone(follower: Follower, address: str, tmp_
     assert not follower.path.exists()
 
 
+@pytest.mark.parametrize("address", ["http://[x", "/é", f"http://{'a' * 70}.com/", "http://127.0.0.1:x/"])
+@pytest.mark.parametrize("place", ["dump", "stepsUrl"])
+def test_an_address_that_is_none_is_a_failure(follower: Follower, place: str, address: str) -> None:
+    follower.succeeds()
+    follower.site.move(SECOND)
+    if place == "dump":
+        follower.position.unlink()
+        follower.site.head["dump"]["url"] = address
+    else:
+        follower.site.head["stepsUrl"] = f"{address}/"
+    follower.site.put_head()
+    assert follower.run()[0] in {1, 3}
+    assert follower.path.read_bytes() == states.text(FIRST)
+
+
+def test_no_control_character_of_a_site_reaches_the_terminal(follower: Follower) -> None:
+    follower.site.answers[HEAD] = Answer(b"{}", 503, {"Retry-After": "\x1b[31m5"})
+    assert "try again in ?[31m5 s" in follower.fails(3)
+    follower.site.head["dump"]["url"] = "/\x1b]0;title\x07\x9b"
+    follower.site.put_head()
+    assert follower.run()[1].replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("path", ["head", "dump"])
+def test_an_answer_that_was_cut_short_is_to_be_tried_again_later(follower: Follower, path: str) -> None:
+    place = HEAD if path == "head" else follower.site.head["dump"]["url"].removeprefix(follower.site.url)
+    body = follower.site.answers[place].body
+    headers = {"Content-Encoding": "identity"} if path == "head" else {}
+    follower.site.answers[place] = Answer(body[:-9], headers={"Content-Length": str(len(body)), **headers})
+    assert "cannot be read (its last 9 bytes are missing): try again later" in follower.fails(3)
+
+
 def test_addresses_may_be_relative_and_redirected(follower: Follower) -> None:
     dump = follower.site.head["dump"]
     path = dump["url"].removeprefix(follower.site.url)
