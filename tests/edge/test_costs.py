@@ -49,6 +49,11 @@ function stepsOfRoute(method, path, query) {
   const found = route(method, path, query, digest);
   return JSON.stringify([steps, found.status || 200]);
 }
+function stepsOfCounting(query) {
+  steps = 0;
+  isSearch('GET', MARKETS, query);
+  return steps;
+}
 """
 
 
@@ -87,6 +92,14 @@ def test_a_target_that_is_too_long_is_refused_unread(variant: str) -> None:
     steps, status = json.loads(count("GET", MARKETS, repeated("&", most - len(MARKETS))))
     assert status == 200
     assert steps > 2_000, "the longest that is read"
+
+
+@pytest.mark.parametrize("part", ["&", "q=%41&", "%ff+&"])
+def test_a_target_that_is_too_long_is_not_read_to_count_it_either(part: str) -> None:
+    count = counting(SEARCHING).get("stepsOfCounting")
+    most = contract.TARGET_LENGTH - len(MARKETS)
+    assert count(repeated(part, most)) > most, "the longest that is read"
+    assert count(repeated(part, most + 1)) == count(repeated(part, LONG)) == 0
 
 
 def longest_honest() -> str:
