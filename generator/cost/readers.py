@@ -22,10 +22,11 @@ class Limit(NamedTuple):
 
     @classmethod
     def of(cls, config: Config) -> "Limit":
-        """The limit of these settings; without search there are no searches."""
+        """The limit of these settings; without search there are no searches. No edge grants less than one a minute."""
         windows = MINUTES_PER_MONTH * 60 / config.rate_limit.window.total_seconds()
-        searches = min(config.rate_limit.searches, config.rate_limit.requests) if config.can_search else 0
-        return cls(round(config.rate_limit.requests * windows), round(searches * windows))
+        requests = round(max(config.rate_limit.requests * windows, MINUTES_PER_MONTH))
+        searches = round(max(config.rate_limit.searches * windows, MINUTES_PER_MONTH)) if config.can_search else 0
+        return cls(requests, min(searches, requests))
 
 
 def reading_cost(site: Site, layout: str, reads: int, place: Place, objects_per_read: int | None = None) -> float:

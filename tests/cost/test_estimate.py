@@ -129,7 +129,9 @@ def test_readers_are_charged_by_request_object_and_byte(terms: Terms) -> None:
         ({}, (300 * 43_800, 0)),
         ({"variant": "extended"}, (300 * 43_800, 30 * 43_800)),
         ({"variant": "extended", "search": "off"}, (300 * 43_800, 0)),
-        ({"variant": "extended", "rate_limit__requests": 7, "rate_limit__window": "10 min"}, (7 * 4_380, 7 * 4_380)),
+        ({"variant": "extended", "rate_limit__requests": 20, "rate_limit__window": "10 min"}, (20 * 4_380, 20 * 4_380)),
+        ({"variant": "extended", "rate_limit__window": "1 h"}, (5 * 43_800, 43_800)),
+        ({"variant": "extended", "rate_limit__window": "24 h"}, (43_800, 43_800)),
     ],
 )
 def test_an_address_may_make_its_limit_of_requests_in_every_window_of_a_month(
