@@ -6,6 +6,7 @@ If a worker dies, Dask runs its call on another one: up to three times, unless t
 import asyncio
 import logging
 import pickle
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from contextlib import contextmanager, suppress
@@ -40,6 +41,8 @@ _LOGGERS: Final = ("distributed", "distributed.client", "tornado.application", "
 _REMEDY: Final = "nothing was replaced; run again"
 #: The error with which Dask gives up a task.
 _GIVEN_UP: Final = "distributed.scheduler.KilledWorker"
+#: Its other errors, such as that of a connection which ended.
+_FAILED: Final = re.compile(r"(?:asyncio|builtins|distributed)\.(?:\w+\.)*\w+Error", re.ASCII)
 #: What Dask may decode for us: it would unpickle any other family, as it does by default.
 _PLAIN: Final = ("msgpack",)
 
@@ -93,6 +96,9 @@ def _of_pickle(address: str, name: str) -> ClusterError:
     """The error after a pickle that names this was refused: whatever failed afterwards failed because of that."""
     if name == _GIVEN_UP:
         told = f"one worker after the other died while it ran the same task; check their logs and memory; {_REMEDY}"
+        return ClusterError(f"cluster: {told}")
+    if _FAILED.fullmatch(name):
+        told = f"the scheduler {address} or a worker failed ({name}); check their logs; {_REMEDY}"
         return ClusterError(f"cluster: {told}")
     return ClusterError(
         f"cluster: the scheduler {address} or a worker sent a pickle that names {name!a}; it was not loaded, as it may "

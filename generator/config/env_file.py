@@ -48,13 +48,13 @@ def load(path: Path) -> dict[str, str]:
 
 
 def exposure(path: Path) -> str | None:
-    """Who else than its owner can read or change the file, as a sentence; None if nobody.
+    """Who else than its owner can read or change the file, as a sentence; None if nobody, and for what is no file.
 
     The rights of its group count only if the file is ours: Kubernetes mounts Secrets of root for the group of the job.
     """
     found = path.stat()
     shared = stat.S_IRWXO | (stat.S_IRWXG if found.st_uid == os.geteuid() else 0)
-    if not found.st_mode & shared:
+    if not found.st_mode & shared or not stat.S_ISREG(found.st_mode):
         return None
     return (
         f"{path}: others than its owner can read or change it (mode {stat.S_IMODE(found.st_mode):04o}); run "

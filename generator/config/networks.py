@@ -10,16 +10,19 @@ _SHORTEST: Final = {4: 8, 6: 7}
 _EXAMPLES: Final = "write addresses or networks, such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32"
 #: IPv4 addresses in the form of IPv6.
 _MAPPED: Final = ipaddress.IPv6Network("::ffff:0:0/96")
+#: Names of loopback addresses in /etc/hosts.
+_LOOPBACK: Final = frozenset({"localhost", "ip6-localhost", "ip6-loopback"})
 
 
 def is_here(host: str | None) -> bool:
-    """Whether a host is this machine itself: no host at all, the folder of a socket, or a loopback address."""
-    if not host or host.startswith("/") or host == "localhost":
+    """Whether a host is this machine itself: no host at all, the place of a socket, or a loopback address."""
+    if not host or host.startswith(("/", "@")) or host.lower().rstrip(".") in _LOOPBACK:
         return True
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
+        found = ipaddress.ip_address(host.strip("[]"))
     except ValueError:
         return False
+    return (getattr(found, "ipv4_mapped", None) or found).is_loopback
 
 
 def checked(texts: list[str]) -> list[str]:

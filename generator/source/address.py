@@ -64,7 +64,9 @@ def sslmode(config: Config, environ: Mapping[str, str]) -> str | None:
     hosts = told("hostaddr", "PGHOSTADDR") or url.host or told("host", "PGHOST")
     if all(networks.is_here(_PORT.sub(r"\1", host)) for host in hosts.split(",")):
         return None
-    return told("sslmode", "PGSSLMODE") or "prefer"
+    # libpq's default, which depends on whom it trusts.
+    default = "verify-full" if told("sslrootcert", "PGSSLROOTCERT") == "system" else "prefer"
+    return told("sslmode", "PGSSLMODE") or default
 
 
 def sqlite_path(config: Config) -> Path | None:

@@ -131,6 +131,15 @@ def test_check_warns_of_a_cluster_elsewhere_without_tls(tmp_path: Path, address:
         ("127.0.0.7:5432/site?sslmode=disable", None),
         ("[::1]/site", None),
         ("/site?host=/run/postgresql", None),
+        ("/site?host=%40postgresql", None),
+        ("LocalHost/site", None),
+        ("localhost./site", None),
+        ("ip6-localhost/site", None),
+        ("[::ffff:127.0.0.1]/site", None),
+        ("[::ffff:10.0.0.7]/site", "prefer"),
+        ("notlocalhost/site", "prefer"),
+        ("db.example.com/site?sslrootcert=system", None),
+        ("db.example.com/site?sslrootcert=/etc/ssl/db-ca.pem", "prefer"),
         ("/site?host=localhost:5432&host=127.0.0.1:5433", None),
         ("/site", None),
     ],
@@ -138,7 +147,7 @@ def test_check_warns_of_a_cluster_elsewhere_without_tls(tmp_path: Path, address:
 def test_check_says_what_a_connection_to_another_machine_allows_without_tls(
     tmp_path: Path, url: str, mode: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("PGHOST", "PGHOSTADDR", "PGSSLMODE"):
+    for name in ("PGHOST", "PGHOSTADDR", "PGSSLMODE", "PGSSLROOTCERT"):
         monkeypatch.delenv(name, raising=False)
     config = make_config(tmp_path, source__url=f"postgresql://reader:{SECRET}@{url}")
     found = [str(finding) for finding in BuildCheck(config, AS_OF, Silent()).settings()]

@@ -9,6 +9,7 @@ import pytest
 
 from generator.cluster import engine
 from tests.cluster.sites import Site
+from tests.support import commands
 from tests.support.builds import ROOT
 from tests.support.cluster import Cluster, running
 
@@ -85,3 +86,21 @@ def test_the_pickle_with_which_dask_gives_up_a_task_is_told_as_what_it_means(
         ended = demo.begin(cluster.address, "given up").wait()
     assert ended.returncode == 1
     assert ended.stderr.startswith("error: cluster: one worker after the other died while it ran the same task; ")
+
+
+@pytest.mark.campaign(short=0)
+def test_the_pickle_with_which_dask_tells_that_a_worker_went_away_is_no_attack(
+    demo: Site, odd: Cluster, program: Path
+) -> None:
+    change(program, "\ndef run(*_):\n    import os; os._exit(1)\n")
+    odd.joined(odd.begin({"PUBLIC_MARKETS_SOURCE__URL": demo.rows.url}, program))
+    settings = {"cluster": odd.address, "source.schema": demo.schema, "output": str(demo.output("checked"))}
+    words = (word for name, value in settings.items() for word in ("--set", f"{name}={value}"))
+    begun = commands.begin("check", *words, cwd=demo.folder, PUBLIC_MARKETS_SOURCE__URL=demo.rows.url)
+    ended = begun.wait()
+    assert ended.returncode == 1
+    (told,) = re.findall(r"^error: cluster: (.*)", ended.stdout, re.MULTILINE)
+    assert told == (
+        f"the scheduler {odd.address} or a worker failed (distributed.comm.core.CommClosedError); check their logs; "
+        "nothing was replaced; run again"
+    )

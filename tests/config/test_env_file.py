@@ -133,3 +133,7 @@ def test_check_says_who_else_can_read_the_file(
     told = [line for line in result.stdout.splitlines() if "variables: " in line]
     expected = f"warning: variables: others than its owner can read or change it (mode {mode:04o}); run "
     assert told == [f"{expected}`chmod 600 variables`"] * is_told
+
+
+def test_rights_of_what_is_no_file_do_not_count() -> None:
+    assert env_file.exposure(Path("/dev/null")) is None
