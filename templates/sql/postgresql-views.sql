@@ -1,4 +1,4 @@
--- Adapts an existing database to public-markets: six views, and a role that can read these and nothing else.
+-- Adapts an existing database to public-markets: six views, and a role that is granted these and nothing else.
 --
 -- A worked example: schema `app` is an invented site (tests/support/existing_schema.sql), with other names and units.
 -- Keep the names of views, columns and role. Replace the tables after each FROM and JOIN by yours. Then run:
@@ -101,9 +101,10 @@ SELECT
     -- One index scan per market. If that is too slow, join a materialized view, or a count kept by a trigger.
     (SELECT count(DISTINCT b.user_id) FROM app.bets AS b WHERE b.contract_id = c.contract_id AND b.undone_at IS NULL)
                                                                  AS trader_count,
-    -- Without a reason, a market accepts bets; a blank one is none.
-    CASE WHEN c.state = 'halted' THEN coalesce(nullif(btrim(c.halt_notice, E' \t\r\n'), ''), 'Trading is halted') END
-                                                                 AS trading_pause_reason,
+    -- With a blank reason, a market accepts bets. Unicode has blanks that btrim does not know, hence a text before it.
+    CASE WHEN c.state = 'halted'
+        THEN concat_ws(': ', 'Trading is halted', nullif(btrim(c.halt_notice, E' \t\r\n'), ''))
+    END                                                          AS trading_pause_reason,
     nullif(btrim(c.origin), '')                                  AS creation_source,
     nullif(btrim(c.sponsored_by), '')                            AS sponsor
     -- Optional, after detail-versions.sql: with it, builds read only what changed. Nobody has traded: no version yet.
