@@ -20,13 +20,8 @@ from generator.tree.layouts import object_keys
 from generator.tree.manifest import Current, Manifest, Retired
 
 
-def audit(
-    store: Store, published: Published | None, built: Manifest, folder: Output, *, is_damaged: bool = False
-) -> Doubts:
-    """Find what differs from the record: altered, missing and unknown objects, damaged generations.
-
-    `is_damaged`: the record does not name all objects that were published.
-    """
+def audit(store: Store, published: Published | None, built: Manifest, folder: Output) -> Doubts:
+    """Find what differs from the record: altered, missing and unknown objects, damaged generations."""
     found = {listed.key: listed for listed in with_retries(lambda: list(store.list(f"{API_VERSION}/")))}
     recorded = published.built.generations() if published else {}
     broken = {pair for pair, entry in recorded.items() if not _is_whole(store, folder, pair, entry, found)}
@@ -38,9 +33,9 @@ def audit(
     known = {key for pair, entry in (due | recorded | built.current()).items() for key in object_keys(pair[0], entry)}
     doubted = frozenset(altered | (found.keys() - etags.keys() - known))
     lost = _lost(broken, built, folder)
-    # Of what no record names, nobody knows what is public.
-    is_unknown = (is_damaged or published is None) and bool(doubted)
-    return Doubts(doubted | _heads(lost), frozenset(broken - lost), show_withdrawn=is_unknown)
+    # Nobody knows what objects show that are not those of the record.
+    is_shown = not doubted.isdisjoint(found)
+    return Doubts(doubted | _heads(lost), frozenset(broken - lost), show_withdrawn=is_shown)
 
 
 def late(store: Store, published: Published, built: Manifest, folder: Output) -> Doubts:

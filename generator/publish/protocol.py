@@ -138,8 +138,8 @@ class Publisher:
 
     def _audit(self) -> Doubts:
         self._is_audited = True
-        record, is_damaged = self._lease.published, self._lease.is_damaged
-        found = audit(self._store, record, self.content.built, self.content.folder, is_damaged=is_damaged)
+        record = self._lease.published
+        found = audit(self._store, record, self.content.built, self.content.folder)
         if self._extras.is_verifying and record and record.are_copies_long and self._config.publish.is_unpurged:
             # Their headers are wrong, which no listing shows.
             return replace(found, generations=frozenset(record.built.generations()))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -157,3 +158,24 @@ def test_a_takedown_that_cannot_put_again_what_a_late_deletion_removed_ends_and_
     site.done("rebuild")
     assert site.traces(CLOSED) == []
     site.check()
+
+
+@pytest.mark.parametrize("is_verifying", [True, False])
+def test_what_a_late_put_showed_again_is_removed_from_caches_by_whichever_run_finds_it(
+    site: Site,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_verifying: bool,  # noqa: FBT001 - a row
+) -> None:
+    if not is_verifying:
+        monkeypatch.setattr(record, "MOST_NAMED", 3)
+    notes = tmp_path / "notes"
+    purge = {"publish__purge_command": f"sh -c 'echo purged >> {notes}'"}
+    detail = site.objects()[DETAIL]
+    with dropping(site, is_deletion):
+        site.done("takedown", market_id(MARKET), **purge)
+    notes.unlink()
+    site.put(DETAIL, detail)
+    site.done("publish", *(["--verify"] if is_verifying else []), **purge)
+    assert DETAIL not in site.objects()
+    assert notes.exists()
