@@ -151,13 +151,17 @@ def make_private(path: Path) -> None:
             path.chmod(wanted)
 
 
-def let_read_like(folder: os.stat_result, path: str, found: os.stat_result) -> None:
-    """Let everybody read what is `found` at a path, if it is ours and no link, as they may the folder."""
+def let_read_like(folder: os.stat_result, path: str, found: os.stat_result) -> bool:
+    """Let everybody read what is `found` at a path, if it is ours and no link, as they may the folder.
+
+    Returns whether somebody could not read it.
+    """
     rights = _TO_ENTER if stat.S_ISDIR(found.st_mode) else _TO_READ_FILES
     lacking = folder.st_mode & rights & ~found.st_mode
     if lacking and not stat.S_ISLNK(found.st_mode):
         with suppress(FileNotFoundError, PermissionError):
             os.chmod(path, stat.S_IMODE(found.st_mode) | lacking)  # noqa: PTH101 - of very many files
+    return bool(lacking)
 
 
 def holding(path: str | Path, body: bytes) -> os.stat_result | None:

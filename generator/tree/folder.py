@@ -168,8 +168,11 @@ class Output:
 
     def _let_read(self, name: str, path: str, found: os.stat_result) -> None:
         """Let a web server read what is served, which a copy or an earlier umask may have closed."""
-        if name.startswith(_SERVED):
-            filesystem.let_read_like(self._like, path, found)
+        if not name.startswith(_SERVED) or not filesystem.let_read_like(self._like, path, found):
+            return
+        for parent in Path(name).parents[:-1]:
+            folder = self.path(parent.as_posix())
+            filesystem.let_read_like(self._like, str(folder), folder.lstat())
 
     @cached_property
     def _like(self) -> os.stat_result:

@@ -15,6 +15,7 @@ from typing import Final
 import pytest
 
 from generator.api import keys
+from generator.api.contract import API_VERSION
 from generator.builder.guards import BuildOverrides
 from generator.builder.run import Clock, build
 from generator.errors import OutputError
@@ -462,6 +463,21 @@ def test_files_that_nobody_else_can_read_are_mended_where_a_build_looks_at_them(
     assert report.written == 1
     assert {path: path.stat().st_mode for path in wanted} == wanted
     assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o600, "links are not followed"
+
+
+def test_folders_that_nobody_else_can_enter_are_mended_with_what_is_in_them(world: World, output: Path) -> None:
+    """As a copy under umask 077 leaves them."""
+    mode = (output / API_VERSION).stat().st_mode
+    opened = {output / API_VERSION, *(path for path in (output / API_VERSION).rglob("*") if path.is_dir())}
+    for path in (output / API_VERSION, *(output / API_VERSION).rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    output.chmod(0o700)
+    build_now(make_config(world.folder))
+    served = (output / key for key in files(output) if stat.S_IMODE((output / key).stat().st_mode) & stat.S_IROTH)
+    found = {folder for path in served for folder in path.parents if folder in opened}
+    assert {API_VERSION, keys.DETAILS, keys.LISTS} <= {str(folder.relative_to(output)) for folder in found}
+    assert {folder.stat().st_mode for folder in found} == {mode}
+    assert stat.S_IMODE(output.stat().st_mode) == 0o700, "the operator's"
 
 
 def test_private_files_of_an_older_version_become_private(tmp_path: Path) -> None:
