@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 from pydantic import ValidationError
 
 from generator.cluster import pickles
-from generator.cluster.worker import RESULT, Failure
+from generator.cluster.worker import RESULT, Failure, printable
 from generator.errors import ClusterError, ConfigError, PublicMarketsError
 from generator.program import this_program
 
@@ -198,7 +198,9 @@ class Cluster:
         try:
             found: dict[str, object] = self._client.run(_entry(), this_program()[:], _pickled(call))
         except Exception as error:
-            raise ClusterError(f"cluster: {type(error).__name__}: {error}; check the workers' logs") from error
+            raise ClusterError(
+                f"cluster: {type(error).__name__}: {printable(error)}; check the workers' logs"
+            ) from error
         answers = {address: _answer(body) for address, body in found.items()}
         return {address: answer.error if isinstance(answer, Failure) else None for address, answer in answers.items()}
 
@@ -230,7 +232,7 @@ class Cluster:
             raise self._gone() from error
         except Exception as error:
             # An error of Dask itself: those of calls are returned as results.
-            raise ClusterError(f"cluster: {type(error).__name__}: {error}; {_REMEDY}") from error
+            raise ClusterError(f"cluster: {type(error).__name__}: {printable(error)}; {_REMEDY}") from error
 
     def _require_workers(self) -> None:
         if self._threads():
@@ -252,13 +254,13 @@ class Cluster:
         for address, found in versions["workers"].items():
             if _python(found) != here:
                 raise ClusterError(
-                    f"worker {address} runs Python {_python(found)}, but the coordinator runs {here}; install the same "
-                    "version on both"
+                    f"worker {printable(address)} runs Python {_python(found)}, but the coordinator runs {here}; "
+                    "install the same version on both"
                 )
 
 
 def _python(versions: Any) -> str:
-    return ".".join(str(versions["host"]["python"]).split(".")[:2])
+    return ".".join(printable(versions["host"]["python"]).split(".")[:2])
 
 
 def _pickled(call: Call) -> bytes:

@@ -33,9 +33,14 @@ class Failure(BaseModel):
 
     @property
     def error(self) -> PublicMarketsError:
-        """What to raise. The text is from elsewhere, so nothing in it can control a terminal."""
-        told = "".join(letter if letter.isprintable() else " " for letter in self.told)
+        """What to raise."""
+        told = printable(self.told)
         return SourceError(told) if self.is_source else ClusterError(told)
+
+
+def printable(text: object) -> str:
+    """A text from another machine, with nothing in it that could control a terminal."""
+    return "".join(letter if letter.isprintable() else " " for letter in str(text))
 
 
 def run(program: tuple[str, str], payload: bytes, worker: str) -> bytes:

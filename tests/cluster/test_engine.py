@@ -12,6 +12,7 @@ import pytest
 from generator.cluster import engine
 from generator.cluster.engine import Cluster
 from generator.cluster.worker import run
+from generator.errors import ClusterError
 from generator.program import this_program
 from tests.support.waiting import PATIENCE_S
 
@@ -57,6 +58,21 @@ class Slow:
     def __call__(self) -> bytes:
         assert _others_are_done.wait(PATIENCE_S / 2)
         return b""
+
+
+class Hostile(Client):
+    """Its texts would control a terminal."""
+
+    def get_versions(self) -> dict[str, Any]:
+        return super().get_versions() | {"workers": {"\x1b[2J": {"host": {"python": "\x1b]0;"}}}}
+
+    def run(self, *_: Any) -> dict[str, object]:
+        raise OSError("\x1b[2J")
+
+    def submit(self, *_: Any, **__: Any) -> Future[Any]:
+        future = Future[Any]()
+        future.set_exception(OSError("\x1b[2J"))
+        return future
 
 
 @pytest.fixture
@@ -108,3 +124,16 @@ def test_a_slow_call_does_not_hold_up_the_others(cluster: Cluster, monkeypatch: 
             _others_are_done.set()
     assert sorted(order) == [*range(CALLS)]
     assert order[-1] == 0
+
+
+def test_texts_of_a_scheduler_do_not_reach_the_terminal_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Hostile(1) as client:
+        with pytest.raises(ClusterError, match=r"runs Python  \]0;, but") as told:
+            Cluster(client, "tcp://scheduler")
+        monkeypatch.setattr(Hostile, "get_versions", Client.get_versions)
+        cluster = Cluster(client, "tcp://scheduler")
+        with pytest.raises(ClusterError) as raised:
+            cluster.everywhere(Call(1))
+        with pytest.raises(ClusterError) as arrived:
+            next(cluster.results([(1, Call(1))], 1))
+    assert [str(found.value).isprintable() for found in (told, raised, arrived)] == [True] * 3
