@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys, times
-from generator.builder.notices import CLOCK_SKEW
+from generator.builder.notices import CLOCK_SKEW, Topic
 from generator.builder.preflight import BuildCheck
 from tests.support.builds import AS_OF, Silent, build_now, files, make_config
 from tests.support.rows import insert_fill, insert_market, insert_point, market_id
@@ -160,4 +160,4 @@ def test_remarks_are_counted_by_topic_in_metrics(tmp_path: Path, database: sqlit
     samples = build_now(make_config(tmp_path)).samples()
     found = {key.labels[0][1]: count for key, count in samples.items() if key.name == "remarks"}
     assert {topic: count for topic, count in found.items() if count} == {"future_time": 6, "empty_question": 1}
-    assert len(found) == 10
+    assert len(found) == len(Topic)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from generator.api.contract import QUESTION_LENGTH
 from generator.builder.inspection import excerpts
 from generator.builder.inspection.excerpts import DESCRIPTION, FILLS, LEVELS, POINTS, Excerpts
 from generator.markets import row_validation
@@ -69,10 +70,12 @@ def test_no_text_can_end_the_element_that_holds_the_data() -> None:
 
 
 def test_giant_texts_do_not_make_a_giant_page() -> None:
-    giant, usual = public_market(1, question="x" * excerpts.ITEM_BYTES, trader_count=99), public_market(2)
-    made = Excerpts(catalog(giant, usual))
-    assert [item["id"] for item in held(made)["items"]] == [market_id(2)]
-    assert len(made.encoded()) < 1_000
+    giants = [public_market(number, question="\U0001d7d8" * QUESTION_LENGTH) for number in range(700)]
+    made = Excerpts(catalog(*giants, public_market(999, trader_count=99)))
+    items = held(made)["items"]
+    assert items[0]["id"] == market_id(999)
+    assert 0 < len(items) - 1 < len(giants)
+    assert len(made.encoded()) < excerpts.ITEM_BYTES + 100_000
 
 
 def test_only_the_most_popular_have_excerpts() -> None:
