@@ -186,7 +186,7 @@ def check_known(objects: Objects) -> None:
 
 def check_whole(objects: Objects, site: Site) -> None:
     """After a completed publish: the store has exactly this site and the retired generations of the record."""
-    published = record_of(objects)
+    site, published = site.published(), record_of(objects)
     assert published, "nothing is published"
     assert published.work is None, "the lease is still held"
     assert published.built.complete

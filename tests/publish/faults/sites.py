@@ -80,6 +80,16 @@ class Site:
     def folder(self) -> Path:
         return self.config.output
 
+    def published(self) -> "Site":
+        """The site as publishing it left its folder: a session of the change feed may have begun there."""
+        if keys.head(keys.CHANGES) not in self.manifest.objects:
+            return self
+        with locked(self.folder) as folder:
+            manifest = folder.manifest()
+        if manifest is None or manifest.as_of != self.manifest.as_of:
+            return self
+        return replace(self, manifest=manifest, files=files(self.folder))
+
 
 def make(config: Config, shown: Mapping[int, Mapping[str, Any]], minute: int) -> Site:
     """Build a site of these markets in the folder, `minute` minutes after `AS_OF`."""
