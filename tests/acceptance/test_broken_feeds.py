@@ -11,9 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from clients import follow_changes
-from generator.api import downloads, keys
-from generator.api.downloads import ChangesHead, DumpHead
+from generator.api import keys
+from generator.api.downloads import ChangesHead
 from generator.builder.change_feed import ChangeFeed
 from generator.downloads import dump, steps
 from generator.downloads.steps import StepWriter
@@ -127,15 +126,6 @@ def never_says_who_is_gone(patch: Patch) -> None:
     patch.setattr(StepWriter, "add", lambda self, change: change.after and add(self, change))
 
 
-def has_one_session_for_all_takedowns(patch: Patch) -> None:
-    begun = downloads.begun
-
-    def continued(dumped: DumpHead) -> ChangesHead:
-        return begun(dumped).model_copy(update={"session": "a" * 32})
-
-    patch.setattr(downloads, "begun", continued)
-
-
 def keeps_the_market_in_the_dump(patch: Patch) -> None:
     without = dump.without
     patch.setattr(dump, "without", lambda write, lines, _: without(write, lines, ()))
@@ -168,28 +158,15 @@ def deletes_replaced_files_at_once(patch: Patch) -> None:
     patch.setattr(Retired, "is_due", lambda *_: True)
 
 
-def follows_without_a_look_at_the_digest(patch: Patch) -> None:
-    """The follower is broken here."""
-
-    def trusting(self: follow_changes.Copy, lines: Any, head: dict[str, Any]) -> None:
-        self.path.write_bytes(b"".join(lines))
-        self.beside.write_text(f'{{"session": "{head["session"]}", "serial": {head["serial"]}}}')
-
-    patch.setattr(follow_changes.Copy, "replace", trusting)
-    patch.setattr(follow_changes, "unchanged", lambda *_: "")
-
-
 Scenario = Callable[[Followed], None]
 BROKEN: Final[dict[Callable[[Patch], None], Scenario]] = {
     keeps_steps_as_they_are: a_market_is_withdrawn,
     never_raises_the_serial: some_edits,
     makes_steps_from_another_state: a_build_is_killed_between_both_heads,
-    has_one_session_for_all_takedowns: a_market_is_taken_down,
     never_says_who_is_gone: a_market_is_withdrawn,
     keeps_the_market_in_the_dump: a_market_is_taken_down,
     keeps_all_steps: a_week_passes,
     deletes_replaced_files_at_once: a_follower_begins_while_it_changes,
-    follows_without_a_look_at_the_digest: a_backup_takes_its_place,
 }
 
 

@@ -303,7 +303,11 @@ def test_other_servers_agree(
 def check_same(store: Store, site: Site) -> None:
     objects = objects_of(store)
     check_known(objects)
-    assert {key: objects[key].body for key in site.files} == site.files
+    site = site.published()
+    # The folder keeps the index of the session that its build began and publishing replaced: no store has seen it.
+    current = site.manifest.downloads["changes"].generation if "changes" in site.manifest.downloads else ""
+    built = {key: body for key, body in site.files.items() if "/changes/" not in key or current in key}
+    assert {key: objects[key].body for key in built} == built
     reader_of(store).check(site.state, lists=LISTS)
 
 
