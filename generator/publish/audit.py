@@ -12,7 +12,7 @@ from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.publish.plan import Doubts
 from generator.publish.record import Published
-from generator.publish.stores.requests import etags_of, parallel_map, with_retries
+from generator.publish.stores.requests import body_of, etags_of, parallel_map, with_retries
 from generator.publish.stores.store import Listed, Store
 from generator.tree import layouts
 from generator.tree.folder import Output
@@ -158,5 +158,4 @@ def _is_as_built(store: Store, folder: Output, listed: Listed) -> bool:
     etag = store.etag_of(body)
     if etag is not None:
         return etag == listed.etag
-    stored = with_retries(lambda: store.get(listed.key))
-    return stored is not None and stored.body == body
+    return body_of(store, listed.key) == body

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from generator.api import keys
 from generator.publish.record import Published
-from generator.publish.stores.requests import etags_of, parallel_map, with_retries
+from generator.publish.stores.requests import body_of, etags_of, parallel_map
 from generator.publish.stores.store import Store
 from generator.tree import layouts
 from generator.tree.manifest import Retired
@@ -62,8 +62,7 @@ def find(store: Store, published: Published, now: str, lifetime: timedelta) -> B
 
 def _led_to(store: Store, pages: Sequence[str], entries: Sequence[Retired]) -> Iterator[Retired]:
     """Those of a list's generations that some first page leads into."""
-    found = parallel_map(lambda key: with_retries(partial(store.get, key)), pages, store.parallel)
-    bodies = [stored.body for stored in found if stored]
+    bodies = [*filter(None, parallel_map(partial(body_of, store), pages, store.parallel))]
     indexes = {layouts.name_of_index(body, keys.DOWNLOAD_LETTER) for body in bodies}
     for entry in entries:
         # A head has the name in it, a page has it in its cursor, and the head of a download gives it.

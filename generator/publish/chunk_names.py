@@ -6,14 +6,13 @@ begun, are to be deleted, or belong to publishers that were cut short.
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Final
 
 from pydantic_core import from_json
 
 from generator.api import downloads, keys
 from generator.publish.record import DamagedShardError, Published
-from generator.publish.stores.requests import with_retries
+from generator.publish.stores.requests import body_of
 from generator.publish.stores.store import Store
 from generator.search import published as search_index
 from generator.tree import chunks, layouts
@@ -96,13 +95,13 @@ def of_index(store: Store, pair: Pair, *, may_be_gone: bool = False) -> tuple[st
     withdrawn markets that they show.
     """
     key = keys.index(*pair)
-    stored = with_retries(partial(store.get, key))
-    if stored is None and may_be_gone:
+    body = body_of(store, key)
+    if body is None and may_be_gone:
         return None
     try:
-        return _names_in(stored.body if stored else b"", pair)
+        return _names_in(body or b"", pair)
     except ValueError:
-        raise DamagedShardError(store.name, key, is_missing=stored is None) from None
+        raise DamagedShardError(store.name, key, is_missing=body is None) from None
 
 
 def _names_in(index: bytes, pair: Pair) -> tuple[str, ...]:

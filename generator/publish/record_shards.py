@@ -16,7 +16,7 @@ from generator.publish.chunk_names import Pair
 from generator.publish.etags import Etags, Part, part_of
 from generator.publish.record import DamagedShardError, Published
 from generator.publish.retired_shards import Group, Together
-from generator.publish.stores.requests import parallel_map, parallel_puts, put_until_answered, with_retries
+from generator.publish.stores.requests import body_of, parallel_map, parallel_puts, put_until_answered, with_retries
 from generator.publish.stores.store import BeforeEach, If, Store, nothing
 from generator.tree import shards
 from generator.tree.files import SHARDS
@@ -279,11 +279,11 @@ def key(name: str) -> str:
 
 def read_shard(store: Store, parse: Callable[[bytes, str], Parsed], name: str) -> Parsed:
     """Read a shard; raise DamagedShardError if it is missing or altered."""
-    stored = with_retries(partial(store.get, key(name)))
+    body = body_of(store, key(name))
     try:
-        return parse(stored.body if stored else b"", name)
+        return parse(body or b"", name)
     except ValueError:
-        raise DamagedShardError(store.name, key(name), is_missing=stored is None) from None
+        raise DamagedShardError(store.name, key(name), is_missing=body is None) from None
 
 
 def parsed(body: bytes, name: str) -> tuple[Rows, Part]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from generator.config.settings import Config
@@ -18,7 +19,7 @@ from generator.publish.plan import Plan
 from generator.publish.protocol import Extras, Publisher, Target
 from generator.publish.record import Published
 from generator.publish.rehearsal import Rehearsal
-from generator.publish.stores.requests import explaining_outage
+from generator.publish.stores.requests import body_of, explaining_outage
 from generator.publish.stores.store import DryRun, Store
 from generator.tree import files, layouts, sessions
 from generator.tree.folder import Output
@@ -134,11 +135,7 @@ class Publication:
 
     def _without_past(self, content: BuiltFolder, store: Store, published: Published | None) -> BuiltFolder:
         """The content without what it must not show or continue: what is to be purged, and a session that went on."""
-
-        def read(key: str) -> bytes | None:
-            stored = store.get(key)
-            return stored.body if stored else None
-
+        read = partial(body_of, store)
         if published and sessions.forks(content.folder, content.built, published.built, read):
             content = content.with_new_session()
         return content.purged() if self.options.extras.purges_retired else content

@@ -28,7 +28,7 @@ from generator.publish.content import StoredSite
 from generator.publish.decisions import Change, Known, Request
 from generator.publish.lease import Lease
 from generator.publish.protocol import Publisher, Target
-from generator.publish.stores.requests import explaining_outage, with_retries
+from generator.publish.stores.requests import body_of, explaining_outage, with_retries
 from generator.publish.stores.store import Store
 from generator.tree import blocklist, shrink
 from generator.tree.blocklist import BlockedList
@@ -160,9 +160,8 @@ class _PublishedSite:
 def _stored_details(store: Store, market_id: str) -> Iterator[str]:
     """The keys of a market's detail, as far as the detail itself tells them."""
     yield keys.detail(market_id)
-    stored = with_retries(partial(store.get, keys.detail(market_id)))
     with suppress(ValidationError):
-        yield keys.detail_by_slug(_Sluggish.model_validate_json(stored.body if stored else b"").slug)
+        yield keys.detail_by_slug(_Sluggish.model_validate_json(body_of(store, keys.detail(market_id)) or b"").slug)
 
 
 class _Sluggish(BaseModel):

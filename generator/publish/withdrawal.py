@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter
@@ -20,7 +19,7 @@ from generator.errors import OutputError
 from generator.feeds import atom, json_feed
 from generator.publish import endings, reindex
 from generator.publish.record import Published
-from generator.publish.stores.requests import etags_of, parallel_map, with_retries
+from generator.publish.stores.requests import body_of, etags_of, parallel_map
 from generator.publish.stores.store import Store
 from generator.publish.withdrawn_downloads import WithdrawnDownloads
 from generator.search.generation import LISTS
@@ -71,8 +70,7 @@ class StoredState:
 
     def read(self, key: str) -> bytes | None:
         """An object's bytes."""
-        stored = with_retries(partial(self.store.get, key))
-        return stored.body if stored else None
+        return body_of(self.store, key)
 
     def unknown(self) -> frozenset[str]:
         """The objects of unknown content that may belong to the state."""

@@ -13,6 +13,8 @@ from generator.api import keys
 from tests.support.builds import files, text_of
 from tests.support.followed import quick
 from tests.support.publishing import FIRST, Site, copy_output, hour
+from tests.support.s3.behaviour import SLOW_DOWN, Fault
+from tests.support.s3.wire import Request
 
 CHANGES = keys.head(keys.CHANGES)
 
@@ -161,6 +163,27 @@ def test_no_serial_names_two_states_after_a_folder_was_restored(site: Site) -> N
             sessions.add(serials.look(site))
         assert (head(site)["serial"], len(head(site)["steps"])) == (2, 1)
     assert len(sessions) == 3
+
+
+def test_a_store_that_is_slow_once_does_not_keep_a_restored_folder_from_being_published(site: Site) -> None:
+    copy_output(site.folder / "output", site.folder / "restored")
+    site.edit(1, volume=50.0)
+    site.done("rebuild", "--as-of", hour(1))
+    session, refused = head(site)["session"], list[str]()
+
+    def refuse_first(request: Request) -> Fault | None:
+        """Refuse the first look at the index of the published change feed."""
+        is_index = request.operation == "GetObject" and "/changes/" in request.key and "index" in request.key
+        if refused or not is_index:
+            return None
+        refused.append(request.key)
+        return SLOW_DOWN
+
+    site.server.before = refuse_first
+    site.edit(1, volume=60.0)
+    site.done("rebuild", "--as-of", hour(2), output="restored")
+    assert len(refused) == 1
+    assert head(site)["session"] != session
 
 
 def test_the_newest_build_begins_a_new_session_after_an_older_one(site: Site) -> None:

@@ -171,6 +171,12 @@ def parallel_puts(store: Store, put: Callable[[Item], Result], items: Iterable[I
     return parallel_map(put, items, store.parallel, store.at_once, store.together)
 
 
+def body_of(store: Store, key: str) -> bytes | None:
+    """An object's bytes; None if it does not exist."""
+    stored = with_retries(partial(store.get, key))
+    return stored.body if stored else None
+
+
 def etags_of(store: Store, object_keys: Collection[str]) -> dict[str, str | None]:
     """The ETags of these objects by key; None for an object that does not exist."""
     wanted = sorted(object_keys)
