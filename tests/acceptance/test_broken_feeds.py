@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import pytest
 
-from generator.api import keys
-from generator.api.downloads import ChangesHead
+from clients import follow_changes
+from generator.api import downloads, keys
+from generator.api.downloads import ChangesHead, DumpHead
 from generator.builder.change_feed import ChangeFeed
 from generator.downloads import dump, steps
 from generator.downloads.steps import StepWriter
@@ -105,6 +106,16 @@ def a_follower_begins_while_it_changes(followed: Followed) -> None:
     followed.follow_during("new.ndjson", lambda: edits(followed, 5))
 
 
+def somebody_alters_a_copy(followed: Followed) -> None:
+    looked_at(followed)
+    copy = followed.folder / "often.ndjson"
+    first, *others = copy.read_bytes().splitlines(keepends=True)
+    copy.write_bytes(b"".join([first.replace(b'"open"', b'"closed"'), *others]))
+    followed.astray = {copy.name}
+    edits(followed, 5)
+    looked_at(followed)
+
+
 def a_backup_takes_its_place(followed: Followed) -> None:
     backup = followed.save()
     edits(followed)
@@ -124,6 +135,16 @@ def keeps_steps_as_they_are(patch: Patch) -> None:
 def never_says_who_is_gone(patch: Patch) -> None:
     add = StepWriter.add
     patch.setattr(StepWriter, "add", lambda self, change: change.after and add(self, change))
+
+
+def has_one_session_for_all_takedowns(patch: Patch) -> None:
+    begun, name = downloads.begun, "a" * downloads.SESSION_LENGTH
+
+    def continued(dumped: DumpHead) -> ChangesHead:
+        return begun(dumped).model_copy(update={"session": name})
+
+    patch.setattr(downloads, "begun", continued)
+    patch.setattr(downloads, "session_after", lambda _: name)
 
 
 def keeps_the_market_in_the_dump(patch: Patch) -> None:
@@ -158,16 +179,33 @@ def deletes_replaced_files_at_once(patch: Patch) -> None:
     patch.setattr(Retired, "is_due", lambda *_: True)
 
 
+def follows_without_a_look_at_the_digest(patch: Patch) -> None:
+    """The follower is broken here."""
+
+    def trusting(self: follow_changes.Copy, lines: Any, head: dict[str, Any]) -> None:
+        lines = [*lines]  # some are read from the file itself
+        self.path.write_bytes(b"".join(lines))
+        self.note(head)
+
+    patch.setattr(follow_changes.Copy, "replace", trusting)
+    patch.setattr(follow_changes, "unchanged", lambda *_: "")
+
+
 Scenario = Callable[[Followed], None]
 BROKEN: Final[dict[Callable[[Patch], None], Scenario]] = {
     keeps_steps_as_they_are: a_market_is_withdrawn,
     never_raises_the_serial: some_edits,
     makes_steps_from_another_state: a_build_is_killed_between_both_heads,
     never_says_who_is_gone: a_market_is_withdrawn,
+    has_one_session_for_all_takedowns: a_market_is_taken_down,
     keeps_the_market_in_the_dump: a_market_is_taken_down,
     keeps_all_steps: a_week_passes,
     deletes_replaced_files_at_once: a_follower_begins_while_it_changes,
+    follows_without_a_look_at_the_digest: somebody_alters_a_copy,
 }
+
+
+SCENARIOS: Final = (*dict.fromkeys(BROKEN.values()), a_backup_takes_its_place)
 
 
 @pytest.mark.campaign(short=2)
@@ -181,7 +219,7 @@ def test_a_rule_that_is_removed_is_noticed(
 
 
 @pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("scenario", dict.fromkeys(BROKEN.values()), ids=lambda scenario: scenario.__name__)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 def test_nothing_is_noticed_while_all_rules_hold(followed: Followed, scenario: Scenario) -> None:
     scenario(followed)
     looked_at(followed)

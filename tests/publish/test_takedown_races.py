@@ -8,8 +8,8 @@ from generator.publish import blocklist, takedown
 from generator.publish.stores.factory import open_store
 from generator.tree.blocklist import BlockedList
 from tests.support.builds import NOW, Silent, make_config
-from tests.support.publishing import EVERY, Site, hour
-from tests.support.rows import insert_fill, insert_point, market_id
+from tests.support.publishing import Site, fill_parquet, hour
+from tests.support.rows import market_id
 from tests.support.s3.wire import Answer, Request
 
 #: After how many requests of a run the other one begins; the last ones are hardly ever made.
@@ -20,10 +20,7 @@ PLACES = (*range(12), 15, 20)
 def filed(site: Site, request: pytest.FixtureRequest) -> Site:
     """A published site with downloads, with or without Parquet files."""
     if request.param == "parquet":
-        for number in EVERY:
-            insert_point(site.database, "2024-01-10 00:00:00.000000", market_id=market_id(number))
-            insert_fill(site.database, number, market_id=market_id(number))
-        site.settings["dumps.parquet"] = "true"
+        fill_parquet(site)
     site.done("rebuild", "--as-of", hour(1))
     return site
 

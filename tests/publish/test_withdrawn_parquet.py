@@ -13,8 +13,8 @@ from generator.publish.withdrawn_parquet import WithdrawnParquet
 from tests.support.builds import files
 from tests.support.kills import dying_before
 from tests.support.parquet import owners, rows
-from tests.support.publishing import EVERY, FX, OPEN, RESOLVED, Site, hour
-from tests.support.rows import insert_fill, insert_point, market_id
+from tests.support.publishing import EVERY, FX, OPEN, RESOLVED, Site, fill_parquet, hour
+from tests.support.rows import insert_point, market_id
 from tests.support.s3.wire import Request
 
 HEAD = keys.head(keys.DUMPS)
@@ -24,10 +24,7 @@ LISTED = {market_id(number) for number in EVERY if number != FX}
 @pytest.fixture
 def filed(site: Site) -> Site:
     """A published site with Parquet files."""
-    for number in EVERY:
-        insert_point(site.database, "2024-01-10 00:00:00.000000", market_id=market_id(number))
-        insert_fill(site.database, number, market_id=market_id(number))
-    site.settings["dumps.parquet"] = "true"
+    fill_parquet(site)
     site.done("rebuild", "--as-of", hour(1))
     return site
 

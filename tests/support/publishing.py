@@ -25,7 +25,14 @@ from generator.tree.layouts import object_keys
 from tests.support import limits
 from tests.support.builds import files, text_of
 from tests.support.faults import Reader, fast_folder
-from tests.support.rows import create_database, insert_fx_member, insert_market, market_id
+from tests.support.rows import (
+    create_database,
+    insert_fill,
+    insert_fx_member,
+    insert_market,
+    insert_point,
+    market_id,
+)
 from tests.support.s3.bucket import Conditions, RefusedError
 from tests.support.s3.server import BUCKET, S3Server
 from tests.support.stores import open_bucket, use_credentials
@@ -337,6 +344,14 @@ def empty(site: Site) -> Site:
     for key in site.stored():
         site.remove(key)
     return site
+
+
+def fill_parquet(site: Site) -> None:
+    """Have the next builds make Parquet files, with histories and fills of every market."""
+    for number in EVERY:
+        insert_point(site.database, "2024-01-10 00:00:00.000000", market_id=market_id(number))
+        insert_fill(site.database, number, market_id=market_id(number))
+    site.settings["dumps.parquet"] = "true"
 
 
 def copy_output(source: Path, target: Path) -> None:
