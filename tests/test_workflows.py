@@ -17,7 +17,7 @@ import yaml
 from generator.config import loader
 from generator.demo.database import seed
 from generator.errors import BusyError, OutcomeUnknownError
-from generator.publish.stores.directory import Directory
+from generator.stores.directory import Directory
 from tests.support.builds import AS_OF, ROOT, all_commands
 from tests.support.programs import require
 

@@ -31,6 +31,11 @@ The downloads, `dumps` and `changes`, have generations like a list in `chunks`; 
     v1/dumps/history/<partition>/<digest>.parquet, v1/dumps/fills/...   immutable: histories and recent fills
     v1/changes/<digest>.ndjson.gz                                       immutable: a step of the change feed
 
+Beside `v1/`, in a store as in the output folder, lie private ones:
+
+    blocked.json                                                        the blocked list
+    shards/<name>                                                       what a large record or manifest says of markets
+
 `<list>` is `<status>/<sort>`, or `<status>.<category>/<sort>` for a category, given by its slug. The `<digest>` of a
 slug is taken in lower case: slugs may be longer than file names, and file systems disagree on case. Keys are relative
 to the output folder and to the bucket's prefix.
@@ -44,6 +49,10 @@ from typing import Final
 from generator.api import cursors
 from generator.api.contract import API_VERSION, Sort, StatusFilter
 from generator.config.settings import Config
+
+#: Beside `v1/`, private.
+BLOCKED: Final = "blocked.json"
+SHARDS: Final = "shards/"
 
 MARKETS: Final = f"{API_VERSION}/public/markets"
 LISTS: Final = f"{MARKETS}/lists"

@@ -20,8 +20,8 @@ from generator.publish.content import sync_blocked
 from generator.publish.guards import LiftedGuards
 from generator.publish.protocol import Extras
 from generator.publish.run import Options, Outcome, Publication
-from generator.publish.stores.requests import explaining_outage
 from generator.source.address import shape
+from generator.stores.requests import explaining_outage
 from generator.tree.folder import locked
 from generator.wording import counted
 

@@ -20,9 +20,9 @@ from generator.findings import CHECK_NAMES_EACH
 from generator.publish.content import merge_blocked, sync_blocked
 from generator.publish.guards import LiftedGuards
 from generator.publish.run import Publication, refuse_other_site
-from generator.publish.stores.requests import explaining_outage
-from generator.publish.stores.store import DryRun, Store
 from generator.source.address import shape
+from generator.stores.requests import explaining_outage
+from generator.stores.store import DryRun, Store
 from generator.tree import download, files
 from generator.tree.blocklist import KEY
 from generator.tree.folder import Output, locked

@@ -12,7 +12,7 @@ from generator.cli.target import open_target
 from generator.config.settings import Config
 from generator.publish import takedown
 from generator.publish.decisions import Change, Request
-from generator.publish.stores.store import Store
+from generator.stores.store import Store
 from generator.tree.blocklist import BlockedList
 from generator.wording import are, counted
 

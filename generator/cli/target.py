@@ -3,8 +3,8 @@
 from generator.cli.logs import LOG
 from generator.config.settings import Config
 from generator.publish import store_checks
-from generator.publish.stores.factory import open_store
-from generator.publish.stores.store import Store
+from generator.stores.factory import open_store
+from generator.stores.store import Store
 
 
 def open_target(settings: Config) -> Store:

@@ -14,8 +14,8 @@ from generator.errors import OutputError, StoreError
 from generator.progress import Progress
 from generator.publish.lease import Lease
 from generator.publish.plan import GenerationStep, Plan, Reason, Step
-from generator.publish.stores.requests import parallel_puts, put_until_answered, with_retries
-from generator.publish.stores.store import MOST_DELETED, PRETENDED_ETAG, Condition, ConditionFailedError, If, Store
+from generator.stores.requests import parallel_puts, put_until_answered, with_retries
+from generator.stores.store import MOST_DELETED, PRETENDED_ETAG, Condition, ConditionFailedError, If, Store
 from generator.tree import layouts, manifest
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest

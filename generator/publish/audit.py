@@ -12,8 +12,8 @@ from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.publish.plan import Doubts
 from generator.publish.record import Published
-from generator.publish.stores.requests import body_of, etags_of, parallel_map, with_retries
-from generator.publish.stores.store import Listed, Store
+from generator.stores.requests import body_of, etags_of, parallel_map, with_retries
+from generator.stores.store import Listed, Store
 from generator.tree import layouts
 from generator.tree.folder import Output
 from generator.tree.layouts import object_keys

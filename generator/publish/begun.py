@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from generator.api import keys
 from generator.publish.record import Published
-from generator.publish.stores.requests import body_of, etags_of, parallel_map
-from generator.publish.stores.store import Store
+from generator.stores.requests import body_of, etags_of, parallel_map
+from generator.stores.store import Store
 from generator.tree import layouts
 from generator.tree.manifest import Retired
 

@@ -3,8 +3,8 @@
 from typing import Final
 
 from generator.errors import StoreError
-from generator.publish.stores.requests import put_until_answered, with_retries
-from generator.publish.stores.store import ConditionFailedError, If, Store
+from generator.stores.requests import put_until_answered, with_retries
+from generator.stores.store import ConditionFailedError, If, Store
 from generator.tree.blocklist import KEY, BlockedList, decode, unreadable
 
 #: Attempts at a conditional put before giving up on a list that others keep changing.

@@ -12,9 +12,9 @@ from pydantic_core import from_json
 
 from generator.api import downloads, keys
 from generator.publish.record import DamagedShardError, Published
-from generator.publish.stores.requests import body_of
-from generator.publish.stores.store import Store
 from generator.search import published as search_index
+from generator.stores.requests import body_of
+from generator.stores.store import Store
 from generator.tree import chunks, layouts
 from generator.tree.manifest import Current, Manifest, Retired
 

@@ -12,7 +12,7 @@ from generator.errors import OutputError
 from generator.publish import blocklist as store_blocklist
 from generator.publish import endings, guards, withdrawal
 from generator.publish.lease import Lease
-from generator.publish.stores.store import Store
+from generator.stores.store import Store
 from generator.tree import blocklist, sessions
 from generator.tree.blocklist import BlockedList
 from generator.tree.folder import Output

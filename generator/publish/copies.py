@@ -14,8 +14,8 @@ from generator.errors import StoreError
 from generator.publish import invalidation, store_checks
 from generator.publish.lease import Lease
 from generator.publish.record import Published
-from generator.publish.stores.requests import with_retries
-from generator.publish.stores.store import Store, UnavailableError
+from generator.stores.requests import with_retries
+from generator.stores.store import Store, UnavailableError
 from generator.tree.files import SHARDS
 
 #: Between two looks at the lease while waiting for the second CDN invalidation.

@@ -13,8 +13,8 @@ from typing import TypeVar
 from generator.publish import chunk_names, record_shards, retired_shards
 from generator.publish.chunk_names import Pair
 from generator.publish.record import DamagedShardError, Published
-from generator.publish.stores.requests import parallel_map
-from generator.publish.stores.store import Store
+from generator.stores.requests import parallel_map
+from generator.stores.store import Store
 from generator.tree import shards
 
 Parsed = TypeVar("Parsed")

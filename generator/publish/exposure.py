@@ -11,7 +11,7 @@ from typing import Final
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
 from generator.publish import record
-from generator.publish.stores.store import Store
+from generator.stores.store import Store
 from generator.tree import blocklist
 
 _PRIVATE: Final = (record.KEY, blocklist.KEY)

@@ -5,7 +5,7 @@ from generator.publish import record
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts
 from generator.publish.record import Abandoned, Published
-from generator.publish.stores.store import Remembering
+from generator.stores.store import Remembering
 from generator.wording import counted
 
 

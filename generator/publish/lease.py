@@ -13,24 +13,24 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from generator import process_identity
 from generator.api.times import instant
 from generator.config.settings import LONGEST_LEASE
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
-from generator.publish import damaged_record, process_identity, record
+from generator.publish import damaged_record, record
 from generator.publish.record import DamagedShardError, Published, Work
 from generator.publish.record_shards import StoredShards
-from generator.publish.stores import clock
-from generator.publish.stores.requests import put_until_answered, with_retries
-from generator.publish.stores.store import ConditionFailedError, If, Remembering, Store, Stored, UnavailableError
+from generator.stores import clock
+from generator.stores.requests import put_until_answered, with_retries
+from generator.stores.store import ConditionFailedError, If, Remembering, Store, Stored, UnavailableError
 from generator.tree.manifest import Manifest
 
 #: The store's clock has a resolution of one second.
 _RESOLUTION: Final = timedelta(seconds=1)
 #: Shares of the lease after which it is renewed, and after which this run stops by itself. The rest is for requests in
-#: flight, each of which may last almost as long.
+#: flight (`stores.factory`).
 _RENEW: Final = 0.3
 _STOP: Final = 0.75
-_REQUEST: Final = 0.23
 
 
 class Lease:
@@ -219,11 +219,6 @@ class PretendedLease(Lease):
 
     def renew_if_needed(self) -> None:
         """Do nothing: nothing is written."""
-
-
-def longest_request(lease: timedelta) -> timedelta:
-    """The longest that a request may last: sent just before this publisher has to stop, it ends with the lease."""
-    return lease * _REQUEST
 
 
 def is_running(work: Work, now: str) -> bool:

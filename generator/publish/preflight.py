@@ -15,9 +15,9 @@ from generator.findings import CLOCK_TOLERANCE, Finding, clocks, error, fine, tr
 from generator.publish import exposure, record, store_checks
 from generator.publish.lease import Lease, is_running
 from generator.publish.record import Published
-from generator.publish.stores.factory import open_store
-from generator.publish.stores.requests import explaining_outage, what_to_check, with_retries
-from generator.publish.stores.store import Store, UnavailableError
+from generator.stores.factory import open_store
+from generator.stores.requests import explaining_outage, what_to_check, with_retries
+from generator.stores.store import Store, UnavailableError
 from generator.tree import manifest
 from generator.wording import are, counted
 

@@ -32,7 +32,7 @@ from generator.publish.late_requests import LateRequests
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Rules
 from generator.publish.record import Published
-from generator.publish.stores.store import Remembering, Store
+from generator.stores.store import Remembering, Store
 from generator.tree import layouts, manifest
 from generator.tree.manifest import Retired
 

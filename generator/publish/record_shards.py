@@ -16,8 +16,8 @@ from generator.publish.chunk_names import Pair
 from generator.publish.etags import Etags, Part, part_of
 from generator.publish.record import DamagedShardError, Published
 from generator.publish.retired_shards import Group, Together
-from generator.publish.stores.requests import body_of, parallel_map, parallel_puts, put_until_answered, with_retries
-from generator.publish.stores.store import BeforeEach, If, Store, nothing
+from generator.stores.requests import body_of, parallel_map, parallel_puts, put_until_answered, with_retries
+from generator.stores.store import BeforeEach, If, Store, nothing
 from generator.tree import shards
 from generator.tree.files import SHARDS
 from generator.tree.manifest import Manifest, Retired

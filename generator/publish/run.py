@@ -19,8 +19,8 @@ from generator.publish.plan import Plan
 from generator.publish.protocol import Extras, Publisher, Target
 from generator.publish.record import Published
 from generator.publish.rehearsal import Rehearsal
-from generator.publish.stores.requests import body_of, explaining_outage
-from generator.publish.stores.store import DryRun, Store
+from generator.stores.requests import body_of, explaining_outage
+from generator.stores.store import DryRun, Store
 from generator.tree import files, layouts, sessions
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest

@@ -12,9 +12,9 @@ from generator.config.settings import Config
 from generator.errors import StoreError
 from generator.publish import invalidation
 from generator.publish.record import Published
-from generator.publish.stores import probes
-from generator.publish.stores.requests import probe, with_retries
-from generator.publish.stores.store import Store, UnsupportedError
+from generator.stores import probes
+from generator.stores.requests import probe, with_retries
+from generator.stores.store import Store, UnsupportedError
 
 #: How long a store is trusted to honour conditional puts after it has proved it.
 _PROBE_LIFETIME: Final = timedelta(days=7)

@@ -28,8 +28,8 @@ from generator.publish.content import StoredSite
 from generator.publish.decisions import Change, Known, Request
 from generator.publish.lease import Lease
 from generator.publish.protocol import Publisher, Target
-from generator.publish.stores.requests import body_of, explaining_outage, with_retries
-from generator.publish.stores.store import Store
+from generator.stores.requests import body_of, explaining_outage, with_retries
+from generator.stores.store import Store
 from generator.tree import blocklist, shrink
 from generator.tree.blocklist import BlockedList
 from generator.tree.files import MANIFEST

@@ -19,10 +19,10 @@ from generator.errors import OutputError
 from generator.feeds import atom, json_feed
 from generator.publish import endings, reindex
 from generator.publish.record import Published
-from generator.publish.stores.requests import body_of, etags_of, parallel_map
-from generator.publish.stores.store import Store
 from generator.publish.withdrawn_downloads import WithdrawnDownloads
 from generator.search.generation import LISTS
+from generator.stores.requests import body_of, etags_of, parallel_map
+from generator.stores.store import Store
 from generator.tree import files, list_reader, staging
 from generator.tree.artifact import Artifact
 from generator.tree.folder import Output

@@ -2,9 +2,11 @@
 
 from typing import Final
 
+from generator.api import keys
+
 MANIFEST: Final = "manifest.json"
 #: What a large manifest, or record, says of single markets lies below, in shards.
-SHARDS: Final = "shards/"
+SHARDS: Final = keys.SHARDS
 REPORT: Final = "report.json"
 #: What the details were made of: digests of what the database says of each, which are not public either.
 FINGERPRINTS: Final = "details.json"
@@ -13,7 +15,7 @@ FINGERPRINT_SHARDS: Final = "details/"
 #: Where the parts of the newest dump begin, so that the next one can copy those that did not change.
 DUMP_PARTS: Final = "dumps.json"
 #: The blocked list, which a store holds under the same name.
-BLOCKED: Final = "blocked.json"
+BLOCKED: Final = keys.BLOCKED
 #: The inspection page and the API documentation.
 INSPECTION: Final = "index.html"
 #: Files that name what is not public, or no longer: only the user who builds may read them.

@@ -24,7 +24,7 @@ from generator.publish import record
 from generator.publish.lease import Lease
 from generator.publish.plan import Plan
 from generator.publish.protocol import Publisher, Target
-from generator.publish.stores.store import BeforeEach, Condition, Listed, Stored, nothing
+from generator.stores.store import BeforeEach, Condition, Listed, Stored, nothing
 from generator.tree.files import SHARDS
 from generator.tree.manifest import Current, Manifest, Retired
 from tests.bench import parts

@@ -17,8 +17,8 @@ from generator.api import contract, keys
 from generator.api.contract import Variant
 from generator.edge import nginx as nginx_values
 from generator.edge import responses
-from generator.publish.stores.directory import Directory
-from generator.publish.stores.store import If
+from generator.stores.directory import Directory
+from generator.stores.store import If
 from tests.support import limits
 from tests.support.builds import AS_OF, CHUNKED, NO_LIMITS, OTHER_BUILDS, VARIANTS, build_now, make_config
 from tests.support.edges import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire

@@ -11,7 +11,7 @@ from generator.errors import GuardError, StoreError
 from generator.publish import record
 from generator.publish.guards import LiftedGuards
 from generator.publish.lease import Lease
-from generator.publish.stores.store import If
+from generator.stores.store import If
 from tests.publish.faults.scene import Scene, check_whole, record_of
 from tests.support.faults import fast_folder
 from tests.support.publishing import Site

@@ -17,7 +17,7 @@ from botocore.exceptions import ClientError
 from generator.errors import BusyError, StoreError
 from generator.publish import invalidation
 from generator.publish.invalidation import Cdn, is_configured
-from generator.publish.stores.store import nothing
+from generator.stores.store import nothing
 from tests.support.builds import make_config
 from tests.support.publishing import FX, Site, hour
 from tests.support.rows import market_id

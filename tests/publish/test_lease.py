@@ -115,7 +115,7 @@ def test_the_longest_lease_that_can_be_set_keeps_others_out(s3: S3Server) -> Non
 
 
 def test_the_lease_of_an_ended_process_on_this_machine_is_taken_over(s3: S3Server) -> None:
-    program = "from generator.publish import process_identity; print(process_identity.identity())"
+    program = "from generator import process_identity; print(process_identity.identity())"
     identity = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.strip()

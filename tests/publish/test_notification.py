@@ -173,7 +173,7 @@ def test_the_publish_that_finishes_the_work_of_a_killed_one_tells_followers(
             site.run("rebuild", "--as-of", hour(1), publish__notify_command=command)
     assert site.record().built.complete
     assert told(notes) == []
-    monkeypatch.setattr("generator.publish.process_identity.has_ended", lambda _: True)
+    monkeypatch.setattr("generator.process_identity.has_ended", lambda _: True)
     site.done("publish", publish__notify_command=command)
     assert told(notes) == [published(site)]
 

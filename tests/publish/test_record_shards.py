@@ -15,8 +15,8 @@ from generator.publish import record, record_shards
 from generator.publish.etags import updated
 from generator.publish.lease import Lease
 from generator.publish.record import Published
-from generator.publish.stores import clock
-from generator.publish.stores.store import If
+from generator.stores import clock
+from generator.stores.store import If
 from generator.tree import shards
 from generator.tree.files import SHARDS
 from generator.tree.manifest import Manifest

@@ -12,9 +12,9 @@ from generator.api import keys
 from generator.publish import apply
 from generator.publish.apply import Tally
 from generator.publish.run import Outcome
-from generator.publish.stores.directory import Directory
-from generator.publish.stores.s3 import Bucket
-from generator.publish.stores.store import Condition
+from generator.stores.directory import Directory
+from generator.stores.s3 import Bucket
+from generator.stores.store import Condition
 from tests.support.builds import ROOT, files
 from tests.support.campaigns import rounds
 from tests.support.publishing import EVERY, FIRST, FX, OPEN, Site, Walk, copy_output, hour, tamper, walk

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from generator.publish import blocklist, takedown
-from generator.publish.stores.factory import open_store
+from generator.stores.factory import open_store
 from generator.tree.blocklist import BlockedList
 from tests.support.builds import NOW, Silent, make_config
 from tests.support.publishing import Site, fill_parquet, hour

@@ -19,8 +19,8 @@ from generator.builder import worker_pool
 from generator.cli.main import main
 from generator.publish import record
 from generator.publish.record import Published
-from generator.publish.stores.s3_uploads import Uploads
-from generator.publish.stores.store import Store
+from generator.stores.s3_uploads import Uploads
+from generator.stores.store import Store
 from generator.tree.layouts import object_keys
 from tests.support import limits
 from tests.support.builds import files, text_of

@@ -10,7 +10,7 @@ import pytest
 from generator.publish import record
 from generator.publish.record import Published
 from generator.publish.record_shards import Hold, StoredShards
-from generator.publish.stores.store import Store, Stored
+from generator.stores.store import Store, Stored
 from generator.tree import row_shards, shards
 from generator.tree.files import SHARDS
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import pytest
 
-from generator.publish.stores.directory import Directory
-from generator.publish.stores.s3 import Bucket
-from generator.publish.stores.store import (
+from generator.stores.directory import Directory
+from generator.stores.s3 import Bucket
+from generator.stores.store import (
     BeforeEach,
     Condition,
     ConditionFailedError,

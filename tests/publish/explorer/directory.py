@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from generator.publish.stores.directory import Directory
+from generator.stores.directory import Directory
 from tests.publish.explorer.scheduler import CURRENT, Game
 from tests.publish.explorer.world import Op, World
 from tests.support.faults import MEMORY

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple, Protocol
 
 from generator.errors import PublicMarketsError
-from generator.publish.stores.store import ConditionFailedError, UnavailableError
+from generator.stores.store import ConditionFailedError, UnavailableError
 from tests.publish.explorer.world import Op, World
 
 LEASE_S: Final = 60

@@ -16,14 +16,15 @@ from typing import Any, Final, Self
 import click
 import pytest
 
+from generator import process_identity
 from generator.cli import build as cli_build
 from generator.cli import command, logs
 from generator.cli import publish as cli_publish
 from generator.cli import rebuild as cli_rebuild
 from generator.cli import takedown as cli_takedown
-from generator.publish import apply, audit, invalidation, process_identity, record, withdrawal
-from generator.publish.stores import factory, requests
-from generator.publish.stores.store import Store
+from generator.publish import apply, audit, invalidation, record, withdrawal
+from generator.stores import factory, requests
+from generator.stores.store import Store
 from generator.tree import blocklist, folder, pages
 from generator.tree.files import MANIFEST, SHARDS
 from tests.publish.explorer import directory

@@ -18,7 +18,7 @@ from generator.publish.plan import NO_DOUBTS
 from generator.publish.protocol import Publisher
 from generator.publish.record import Published
 from generator.publish.record_shards import StoredShards
-from generator.publish.stores.aside import AsideFile
+from generator.stores.aside import AsideFile
 from generator.tree import membership
 from tests.publish.explorer import stand_ins
 from tests.publish.explorer.exploration import Explorer, Played, explore

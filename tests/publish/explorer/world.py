@@ -17,7 +17,7 @@ from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.api.times import instant
 from generator.errors import BusyError
-from generator.publish.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
+from generator.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
 from generator.tree import manifest_file
 from generator.tree.files import MANIFEST, SHARDS
 from generator.tree.folder import Output

@@ -18,10 +18,10 @@ from generator.publish.guards import LiftedGuards
 from generator.publish.protocol import Extras
 from generator.publish.record import Published
 from generator.publish.run import Options, Outcome, Publication
-from generator.publish.stores.factory import open_store
-from generator.publish.stores.store import Store
 from generator.search.buckets import KEY_LENGTH
 from generator.source.address import shape
+from generator.stores.factory import open_store
+from generator.stores.store import Store
 from generator.tree import manifest, pages
 from generator.tree.folder import locked
 from generator.tree.layouts import object_keys

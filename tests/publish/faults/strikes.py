@@ -14,8 +14,8 @@ import pytest
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.publish import record
-from generator.publish.stores.s3 import Bucket as BucketStore
-from generator.publish.stores.store import BeforeEach, Condition, ConditionFailedError, Store, nothing
+from generator.stores.s3 import Bucket as BucketStore
+from generator.stores.store import BeforeEach, Condition, ConditionFailedError, Store, nothing
 from generator.tree.blocklist import KEY
 from generator.tree.files import SHARDS
 from tests.publish.faults.scene import PREFIX, Scene

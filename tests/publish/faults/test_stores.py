@@ -17,9 +17,9 @@ from generator.config.settings import Config
 from generator.errors import GuardError, StoreError
 from generator.publish import record, takedown
 from generator.publish.guards import LiftedGuards
-from generator.publish.stores.directory import Directory
-from generator.publish.stores.factory import open_store
-from generator.publish.stores.store import BeforeEach, Condition, If, Store, nothing
+from generator.stores.directory import Directory
+from generator.stores.factory import open_store
+from generator.stores.store import BeforeEach, Condition, If, Store, nothing
 from generator.tree.blocklist import BlockedList
 from tests.publish.faults.scene import (
     LEASE_S,

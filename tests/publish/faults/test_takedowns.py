@@ -13,7 +13,7 @@ import pytest
 
 from generator.api import keys
 from generator.publish import record, takedown
-from generator.publish.stores.store import Store
+from generator.stores.store import Store
 from generator.tree import chunks, layouts
 from generator.tree.blocklist import BlockedList
 from tests.publish.faults.rounds import AT_ONCE, code_of, run_all

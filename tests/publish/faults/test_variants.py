@@ -25,8 +25,8 @@ from generator.publish.content import BuiltFolder, Content
 from generator.publish.lease import Lease
 from generator.publish.plan import Plan
 from generator.publish.protocol import Extras, Publisher, Target
-from generator.publish.stores.store import BeforeEach, Condition, If, Store, Stored, UnavailableError
 from generator.source.address import shape
+from generator.stores.store import BeforeEach, Condition, If, Store, Stored, UnavailableError
 from generator.tree.blocklist import KEY, BlockedList
 from generator.tree.folder import locked
 from generator.tree.layouts import object_keys
@@ -393,7 +393,7 @@ def freeze_while_deleting(scene: Scene, variant: Variant) -> None:
         return Fault(501, "NotImplemented") if request.operation == "DeleteObjects" else watch.before(request)
 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as pool:
-        patch.setattr("generator.publish.stores.s3_deletions._PARALLEL", 1)
+        patch.setattr("generator.stores.s3_deletions._PARALLEL", 1)
         scene.server.before, scene.server.after = before, watch.after
         code = pool.submit(slow.publish, scene, new)
         assert is_frozen.wait(timeout=PATIENCE_S)

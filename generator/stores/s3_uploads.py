@@ -14,9 +14,9 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from generator.publish.stores.s3_connection import Connection
-from generator.publish.stores.s3_errors import of_obstore
-from generator.publish.stores.store import Condition, If
+from generator.stores.s3_connection import Connection
+from generator.stores.s3_errors import of_obstore
+from generator.stores.store import Condition, If
 
 if TYPE_CHECKING:
     from obstore import PutMode

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from generator.errors import BusyError, StoreError
-from generator.publish.stores.factory import open_store
-from generator.publish.stores.s3 import Bucket, RequestOptions
-from generator.publish.stores.store import ConditionFailedError, If, UnavailableError
+from generator.stores.factory import open_store
+from generator.stores.s3 import Bucket, RequestOptions
+from generator.stores.store import ConditionFailedError, If, UnavailableError
 from tests.support.builds import ROOT, make_config
 from tests.support.s3.behaviour import (
     APPLIED_BUT_DROPPED,
@@ -118,7 +118,7 @@ class Limit:
 def test_single_deletions_end_when_the_lease_is_lost(
     s3: S3Server, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("generator.publish.stores.s3_deletions._PARALLEL", 2)
+    monkeypatch.setattr("generator.stores.s3_deletions._PARALLEL", 2)
     s3.before = lambda request: Fault(501, "NotImplemented") if request.operation == "DeleteObjects" else None
     with pytest.raises(BusyError):
         bucket.delete([f"v1/{number}.json" for number in range(100)], Limit(4))
@@ -537,7 +537,7 @@ def test_every_request_is_counted(s3: S3Server, bucket: Bucket) -> None:
 def test_where_obstore_cannot_be_imported_boto3_uploads(
     s3: S3Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.delitem(sys.modules, "generator.publish.stores.s3_uploads", raising=False)
+    monkeypatch.delitem(sys.modules, "generator.stores.s3_uploads", raising=False)
     monkeypatch.setitem(sys.modules, "obstore", None)
     bucket = open_bucket(s3, "obstore")
     bucket.put(KEY, b"1", If.ABSENT)
@@ -576,7 +576,7 @@ print({unused} & set(sys.modules))
 def test_threads_that_a_fork_would_lose_start_with_the_first_put(s3: S3Server) -> None:
     code = f"""
 import os
-from generator.publish.stores.store import If
+from generator.stores.store import If
 from tests.support.stores import Bucket
 threads = lambda: len(os.listdir("/proc/self/task"))
 bucket = Bucket({s3.name!r}, "", endpoint_url={s3.url!r}, client="obstore")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.publish import process_identity
+from generator import process_identity
 from tests.support.builds import ROOT
 from tests.support.programs import require, unavailable
 from tests.support.waiting import PATIENCE_S
@@ -19,7 +19,7 @@ from tests.support.waiting import PATIENCE_S
 def another() -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A process that lives until its input ends, and its identity."""
     program = (
-        "import sys; from generator.publish import process_identity; print(process_identity.identity(), flush=True); "
+        "import sys; from generator import process_identity; print(process_identity.identity(), flush=True); "
         "sys.stdin.read()"
     )
     with subprocess.Popen(
@@ -57,7 +57,7 @@ _HIDDEN = """
 mount -t proc -o hidepid=2 proc /proc || exit 77
 exec setpriv --reuid 65534 --regid 65534 --clear-groups "$0" -c "$1" "$2"
 """
-_JUDGE = "import sys; from generator.publish import process_identity; print(process_identity.has_ended(sys.argv[1]))"
+_JUDGE = "import sys; from generator import process_identity; print(process_identity.has_ended(sys.argv[1]))"
 
 
 def judged(identity: str, tmp_path: Path) -> str:

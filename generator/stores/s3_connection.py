@@ -18,9 +18,9 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, NoCredentialsError
 
 from generator.errors import StoreError
-from generator.publish.stores import clock, s3_answers
-from generator.publish.stores.s3_errors import Asked, translated
-from generator.publish.stores.store import UnavailableError, UnreachableError
+from generator.stores import clock, s3_answers
+from generator.stores.s3_errors import Asked, translated
+from generator.stores.store import UnavailableError, UnreachableError
 
 if TYPE_CHECKING:
     from botocore.credentials import ReadOnlyCredentials

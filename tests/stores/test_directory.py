@@ -19,8 +19,8 @@ import pytest
 from generator import filesystem
 from generator.api import keys
 from generator.errors import BusyError, StoreError
-from generator.publish.stores.directory import Directory
-from generator.publish.stores.store import ConditionFailedError, If, UnavailableError
+from generator.stores.directory import Directory
+from generator.stores.store import ConditionFailedError, If, UnavailableError
 from tests.support.builds import ROOT
 
 KEY = "v1/public/markets/snapshot.json"
@@ -176,8 +176,8 @@ def test_a_folder_is_not_an_object(store: Directory) -> None:
 COUNT = """
 import sys
 from pathlib import Path
-from generator.publish.stores.store import ConditionFailedError, If
-from generator.publish.stores.directory import Directory
+from generator.stores.store import ConditionFailedError, If
+from generator.stores.directory import Directory
 
 store = Directory(Path(sys.argv[1]))
 done = 0
@@ -289,7 +289,7 @@ def test_a_block_that_fails_releases_the_lock(store: Directory, root: Path) -> N
 def test_threads_that_put_without_end_let_others_take_the_lock(
     store: Directory, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("generator.publish.stores.lock_file._ATTEMPTS", 400)
+    monkeypatch.setattr("generator.stores.lock_file._ATTEMPTS", 400)
     others = threading.Event()
 
     def put(number: int) -> int:
@@ -380,7 +380,7 @@ def test_records_reach_the_disk_before_their_names_and_their_names_before_the_pu
 def test_the_disk_starts_writing_what_was_put_before_the_flush(
     store: Directory, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("generator.publish.stores.directory._FLUSHED_AT_ONCE", 1_000)
+    monkeypatch.setattr("generator.stores.directory._FLUSHED_AT_ONCE", 1_000)
     syncs: list[bool] = []
     main = threading.current_thread()
 
@@ -537,8 +537,8 @@ def test_a_read_only_directory_is_named(tmp_path: Path) -> None:
 import os, sys
 from pathlib import Path
 from generator.errors import StoreError
-from generator.publish.stores.store import If
-from generator.publish.stores.directory import Directory
+from generator.stores.store import If
+from generator.stores.directory import Directory
 if os.geteuid() == 0:
     os.setgroups([])
     os.setuid(65534)
@@ -572,8 +572,8 @@ def test_a_full_disk_is_named_and_the_old_object_stays(key: str, store: Director
 import resource, signal, sys
 from pathlib import Path
 from generator.errors import StoreError
-from generator.publish.stores.store import If
-from generator.publish.stores.directory import Directory
+from generator.stores.store import If
+from generator.stores.directory import Directory
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:

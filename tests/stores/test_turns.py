@@ -9,8 +9,8 @@ from threading import Barrier, BrokenBarrierError
 
 import pytest
 
-from generator.publish.stores.directory import Directory
-from generator.publish.stores.turns import Turns
+from generator.stores.directory import Directory
+from generator.stores.turns import Turns
 from tests.support.waiting import PATIENCE_S
 
 THREADS = 3

@@ -9,11 +9,11 @@ import pytest
 from botocore.exceptions import SSLError
 
 from generator.errors import StoreError
-from generator.publish.stores.requests import explaining_outage, with_retries
-from generator.publish.stores.s3 import Bucket
-from generator.publish.stores.s3_errors import Asked, of_answer, of_boto3
-from generator.publish.stores.store import If, UnavailableError, UnreachableError
-from tests.publish.stores.test_s3 import CALLS, KEY
+from generator.stores.requests import explaining_outage, with_retries
+from generator.stores.s3 import Bucket
+from generator.stores.s3_errors import Asked, of_answer, of_boto3
+from generator.stores.store import If, UnavailableError, UnreachableError
+from tests.stores.test_s3 import CALLS, KEY
 from tests.support.s3.behaviour import DROPPED, Fault
 from tests.support.s3.server import S3Server
 from tests.support.servers import free_port

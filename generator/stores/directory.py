@@ -21,12 +21,11 @@ from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.errors import StoreError
 from generator.file_times import FileTimes
-from generator.publish.stores.aside import AsideFile
-from generator.publish.stores.directory_errors import REMEDY, existing, explained, explanation
-from generator.publish.stores.lock_file import LockFile
-from generator.publish.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
-from generator.publish.stores.turns import Turns
-from generator.tree import files
+from generator.stores.aside import AsideFile
+from generator.stores.directory_errors import REMEDY, existing, explained, explanation
+from generator.stores.lock_file import LockFile
+from generator.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
+from generator.stores.turns import Turns
 
 _LOCK: Final = ".lock-publish"
 #: How the names of temporary files for atomic replacement begin; each writing thread has its own.
@@ -105,7 +104,7 @@ class Directory:
         is_free, is_record = condition is If.ALWAYS and keys.is_immutable(key), _is_record(key)
         if is_free and filesystem.holding(path, body):
             return
-        mode = filesystem.PRIVATE if key == files.BLOCKED else filesystem.PUBLIC
+        mode = filesystem.PRIVATE if key == keys.BLOCKED else filesystem.PUBLIC
         aside = self._aside()
         try:
             aside.write(body, mode, is_durable=is_record)
@@ -278,4 +277,4 @@ def _read(path: str) -> bytes | None:
 
 def _is_record(key: str) -> bool:
     """Whether later runs work from this object. All others are flushed together before the record names them."""
-    return not key.startswith((f"{API_VERSION}/", files.SHARDS))
+    return not key.startswith((f"{API_VERSION}/", keys.SHARDS))

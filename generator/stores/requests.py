@@ -17,8 +17,8 @@ from tenacity import (
 )
 
 from generator.errors import StoreError
-from generator.publish.stores import probes
-from generator.publish.stores.store import (
+from generator.stores import probes
+from generator.stores.store import (
     Condition,
     ConditionFailedError,
     If,

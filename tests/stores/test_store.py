@@ -9,11 +9,11 @@ import pytest
 
 from generator.api import keys
 from generator.errors import ConfigError
-from generator.publish.stores.directory import Directory
-from generator.publish.stores.factory import open_store
-from generator.publish.stores.requests import probe
-from generator.publish.stores.s3 import Bucket
-from generator.publish.stores.store import (
+from generator.stores.directory import Directory
+from generator.stores.factory import open_store
+from generator.stores.requests import probe
+from generator.stores.s3 import Bucket
+from generator.stores.store import (
     Condition,
     ConditionFailedError,
     DryRun,

@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
 from generator.errors import StoreError
-from generator.publish.stores.store import ConditionFailedError, UnavailableError, UnreachableError, UnsupportedError
+from generator.stores.store import ConditionFailedError, UnavailableError, UnreachableError, UnsupportedError
 
 _CREDENTIALS: Final = "set the credentials where boto3 finds them, for instance AWS_ACCESS_KEY_ID or AWS_PROFILE"
 _RENEW: Final = "the credentials have expired; renew them and run again"

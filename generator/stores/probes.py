@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from generator.publish import process_identity
-from generator.publish.stores.store import Store
+from generator import process_identity
+from generator.stores.store import Store
 
 _PREFIX: Final = "probe-"
 #: A run on another machine that wrote a probe so long ago has ended: it deletes it within seconds.

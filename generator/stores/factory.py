@@ -8,13 +8,14 @@ from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
 from generator.errors import ConfigError
-from generator.publish.lease import longest_request
-from generator.publish.stores.directory import Directory
-from generator.publish.stores.store import SingleWriter, Store
-from generator.tree import files
+from generator.stores.directory import Directory
+from generator.stores.store import SingleWriter, Store
 
 #: How a store's host begins after the name of a bucket; other hosts may begin with the bucket's name by chance.
 _STORE_HOSTS: Final = ("s3.", "s3-", "storage.googleapis.com")
+#: The longest that a request may last, as a share of the lease: sent just before a publisher has to stop
+#: (`publish.lease`), it ends with the lease.
+_REQUEST: Final = 0.23
 _NO_TARGET: Final = "publish.target: is not set; set it to s3://bucket/prefix or a directory"
 
 
@@ -35,9 +36,9 @@ def _open(config: Config) -> Store:
     if publish.endpoint_url:
         _require_endpoint_alone(publish.endpoint_url, bucket[0])
     # boto3 takes as long to import as everything else together, and most commands need no bucket.
-    from generator.publish.stores.s3 import Bucket, RequestOptions  # noqa: PLC0415
+    from generator.stores.s3 import Bucket, RequestOptions  # noqa: PLC0415
 
-    options = RequestOptions(keys.immutable_control(config), longest_request(publish.lease))
+    options = RequestOptions(keys.immutable_control(config), publish.lease * _REQUEST)
     return Bucket(*bucket, endpoint_url=publish.endpoint_url, client=publish.client, options=options)
 
 
@@ -53,7 +54,7 @@ def require_directory(config: Config) -> None:
             f"publish.target: {directory} is in the output folder; choose a directory elsewhere, or let the web server "
             "serve the output folder itself, without publishing"
         )
-    for place in (API_VERSION, files.SHARDS):
+    for place in (API_VERSION, keys.SHARDS):
         if output.is_relative_to(directory.resolve() / place):
             # `--verify` would delete the folder as unknown objects.
             raise ConfigError(

@@ -13,7 +13,7 @@ from threading import Condition
 from typing import IO, Final
 
 from generator import filesystem
-from generator.publish.stores.store import UnavailableError
+from generator.stores.store import UnavailableError
 
 _WAIT_S: Final = 0.005
 _ATTEMPTS: Final = 1_000

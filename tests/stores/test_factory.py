@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from generator.errors import ConfigError
-from generator.publish.stores.directory import Directory
-from generator.publish.stores.factory import open_store
-from generator.publish.stores.store import If
+from generator.stores.directory import Directory
+from generator.stores.factory import open_store
+from generator.stores.store import If
 from tests.support.builds import make_config
 
 KEY = "v1/build.json"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from generator.errors import StoreError
-from generator.publish.stores.requests import parallel_map, put_until_answered, with_retries
-from generator.publish.stores.store import ConditionFailedError, If, UnavailableError
+from generator.stores.requests import parallel_map, put_until_answered, with_retries
+from generator.stores.store import ConditionFailedError, If, UnavailableError
 from tests.support.s3.behaviour import APPLIED_BUT_DROPPED, APPLIED_BUT_FAILED, SLOW_DOWN, Fault
 from tests.support.s3.server import S3Server
 from tests.support.s3.wire import Request

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from generator.publish import process_identity
-from generator.publish.stores import probes
-from generator.publish.stores.store import If
+from generator import process_identity
+from generator.stores import probes
+from generator.stores.store import If
 from tests.support.builds import ROOT
 from tests.support.s3.server import S3Server
 from tests.support.stores import open_bucket, use_credentials
@@ -22,7 +22,7 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ended() -> str:
-    program = "from generator.publish import process_identity; print(process_identity.identity())"
+    program = "from generator import process_identity; print(process_identity.identity())"
     command = [sys.executable, "-c", program]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 

@@ -14,12 +14,12 @@ from typing import Any, Final, Literal, Protocol
 from botocore.exceptions import ClientError
 
 from generator.api import keys
-from generator.publish.stores import probes
-from generator.publish.stores.requests import ITEMS_PER_TASK
-from generator.publish.stores.s3_connection import LONGEST_REQUEST, Connection
-from generator.publish.stores.s3_deletions import Deletions
-from generator.publish.stores.s3_errors import is_missing, is_unsupported, status_of
-from generator.publish.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
+from generator.stores import probes
+from generator.stores.requests import ITEMS_PER_TASK
+from generator.stores.s3_connection import LONGEST_REQUEST, Connection
+from generator.stores.s3_deletions import Deletions
+from generator.stores.s3_errors import is_missing, is_unsupported, status_of
+from generator.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
 
 _LOG: Final = logging.getLogger("public_markets")
 _REFUSED: Final = range(300, 500)
@@ -185,7 +185,7 @@ def _uploads(client: Literal["obstore", "boto3"], connection: Connection) -> _Up
     if client == "obstore":
         try:
             # A binary package that not every platform has.
-            from generator.publish.stores.s3_uploads import Uploads  # noqa: PLC0415
+            from generator.stores.s3_uploads import Uploads  # noqa: PLC0415
 
             return Uploads(connection)
         except ImportError as error:

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from generator.errors import StoreError
-from generator.publish.stores.requests import parallel_map
-from generator.publish.stores.s3_connection import Connection
-from generator.publish.stores.s3_errors import DeniedError, is_transient, is_unsupported, of_answer
-from generator.publish.stores.store import MOST_DELETED, BeforeEach
+from generator.stores.requests import parallel_map
+from generator.stores.s3_connection import Connection
+from generator.stores.s3_errors import DeniedError, is_transient, is_unsupported, of_answer
+from generator.stores.store import MOST_DELETED, BeforeEach
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -3,10 +3,10 @@
 import pytest
 
 from generator.errors import StoreError
-from generator.publish.stores.s3 import Bucket
-from generator.publish.stores.s3_answers import foreign
-from generator.publish.stores.store import UnavailableError
-from tests.publish.stores.test_s3 import CALLS, operations
+from generator.stores.s3 import Bucket
+from generator.stores.s3_answers import foreign
+from generator.stores.store import UnavailableError
+from tests.stores.test_s3 import CALLS, operations
 from tests.support.s3.behaviour import Fault
 from tests.support.s3.server import S3Server
 from tests.support.stores import open_bucket, use_credentials

@@ -1,1 +1,0 @@
-"""The stores to publish to, buckets and directories, behind one protocol. Start with `store`."""
