@@ -114,8 +114,8 @@ def test_upgrading_and_going_back(operator: Operator) -> None:
 
     operator.done("rebuild")  # the edge's files name the folder
     shutil.copytree(operator.folder / "output" / "edge", operator.folder / "srv" / "edge-deployed")
-    version, _, dry_run, _, edge, *_, verified = operator.follow(
-        "Upgrade", line_3=the_edge_changes, line_9=a_newer_version_published
+    version, _, dry_run, _, edge, _, verified = operator.follow(
+        "Upgrade", line_3=the_edge_changes, line_7=a_newer_version_published
     )
     assert version.startswith("public-markets, version ")
     assert [line for line in dry_run.splitlines() if line.startswith(("upload", "delete"))] == [
@@ -125,6 +125,23 @@ def test_upgrading_and_going_back(operator: Operator) -> None:
     ]
     assert "limit_req_zone" in edge
     assert " 0 unchanged, " in verified.splitlines()[-1]
+
+
+def test_bringing_over_a_site_whose_folder_and_record_nobody_reads(operator: Operator) -> None:
+    operator.takes_down(1)
+    for place in (operator.folder / "output", operator.target):
+        content = json.loads((place / "manifest.json").read_bytes())
+        (place / "manifest.json").write_text(json.dumps(content | {"doomed": []}))
+    assert "manifest.json: written by a newer version" in operator.refused(1, "takedown", market_id(2))
+    assert operator.shows(market_id(2))
+    *_, rebuilt = operator.follow("Bring over a site from before 0.1.0")
+    assert " 0 unchanged, " in rebuilt.splitlines()[-1]
+    assert not operator.shows(market_id(1))
+    assert not operator.shows(market_id(2))
+    operator.done("check", "--published")
+    assert " 0 objects uploaded " in operator.done("publish", "--verify")
+    operator.takes_down(3)
+    assert not operator.shows(market_id(3))
 
 
 @pytest.mark.campaign(short=0)

@@ -13,7 +13,7 @@ from generator.config.settings import Config
 from generator.edge import paths, responses, templates
 from generator.search import buckets, folding, numbers, words
 from generator.search import generation as index
-from generator.tree import chunks, former_chunks, layouts, pages
+from generator.tree import chunks, layouts, pages
 from generator.tree.generation import SEARCH_LETTER
 
 #: What `encodeURIComponent` leaves alone besides letters, digits, `-` and `_` (ECMA-262).
@@ -83,7 +83,6 @@ def window_values(config: Config) -> dict[str, Any]:
         "index": keys.INDEX,
         "chunks": keys.CHUNKS,
         "head_size": chunks.HEAD_SIZE,
-        "former_size": former_chunks.SIZE,
         "index_line": chunks.LINE_LENGTH,
         "end_width": cursors.POSITION_LENGTH,
         "check_length": cursors.CHECK_LENGTH,

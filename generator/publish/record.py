@@ -118,8 +118,7 @@ class Published(StoredModel):
     built: Manifest
     etags: Mapping[str, str]
     work: Work | None = None
-    #: Stored as `doomed`, its name in the first version.
-    due: tuple[Retired, ...] = Field(default=(), alias="doomed")
+    due: tuple[Retired, ...] = ()
     are_caches_stale: bool = False
     probed_at: Instant | Literal[""] = ""
     abandoned: tuple[Abandoned, ...] = Field(default=(), exclude_if=operator.not_)

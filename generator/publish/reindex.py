@@ -68,9 +68,7 @@ def _root_and_markets(
     """The first root that belongs to the list as it is, or as it will be, and that list's items, the newest first."""
     found = state.before[LISTS[NUMBERED_BY]]
     lists = (found, [item for item in found if item in kept])
-    by_name = {
-        name: items for items in lists for name in layouts.names(state.layout, ItemList(LISTS[NUMBERED_BY], items))
-    }
+    by_name = {layouts.make(state.layout, ItemList(LISTS[NUMBERED_BY], items)).name: items for items in lists}
     for name in state.roots:
         (body,) = read_all([keys.index(keys.SEARCH, name)])
         root = _root(body, name)

@@ -84,10 +84,7 @@ def retired_at(together: Iterable[Retired], at: str) -> Together:
 
 def encoded(together: Sequence[Retired]) -> bytes:
     """A line of JSON: equal generations give equal bytes, whenever they were retired and whatever their chunks."""
-    rows = [
-        [entry.list, entry.generation, entry.count, entry.bytes, *([True] if entry.is_index else [])]
-        for entry in together
-    ]
+    rows = [[entry.list, entry.generation, entry.count, entry.bytes] for entry in together]
     return json.dumps(rows, separators=(",", ":")).encode()
 
 
@@ -97,10 +94,8 @@ def parsed(body: bytes, name: str) -> Together:
     if shards.digest(line) != name[: shards.DIGEST_LENGTH]:
         raise ValueError("other generations")
     return tuple(
-        Retired(
-            list=list_name, generation=generation, count=count, bytes=size, is_index=bool(is_index), retired_at=_LATER
-        )
-        for list_name, generation, count, size, *is_index in json.loads(line)
+        Retired(list=list_name, generation=generation, count=count, bytes=size, retired_at=_LATER)
+        for list_name, generation, count, size in json.loads(line)
     )
 
 

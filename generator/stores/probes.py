@@ -40,6 +40,6 @@ def _is_leftover(content: bytes, now: datetime) -> bool:
     try:
         process, at, _ = content.decode().split("\n")
         age = now - datetime.fromisoformat(at).astimezone(UTC)
-    except ValueError:  # an earlier release's, or of a request without credentials, which is not read
+    except ValueError:  # of a request without credentials, which is not read
         return True
     return process_identity.has_ended(process) or abs(age) > _LONGEST

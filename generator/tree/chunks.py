@@ -112,17 +112,16 @@ def object_keys(list_name: str, generation: str, chunks: Sequence[str]) -> Itera
 
 
 def items(body: bytes) -> list[bytes]:
-    """The encoded items of a head or a chunk, in either format; raise ValueError when it is neither."""
+    """The encoded items of a head or a chunk; raise ValueError when it is neither."""
     json.loads(body)
     return [line.removesuffix(b",") for line in body.split(b"\n")[1:-1]]
 
 
 def names(index: bytes) -> list[str]:
-    """The names of the chunks in an index, in either format; raise ValueError when it is none."""
+    """The names of the chunks in an index; raise ValueError when it is none."""
     try:
-        chunks = json.loads(index)["chunks"]
-        return [chunk if isinstance(chunk, str) else str(chunk[1]) for chunk in chunks]
-    except (KeyError, TypeError, IndexError) as error:
+        return [str(name) for _, name in json.loads(index)["chunks"]]
+    except (KeyError, TypeError) as error:
         raise ValueError("not an index") from error
 
 

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Final, TypeAlias, TypeVar
 
 from generator.api import cursors, downloads, keys
-from generator.tree import chunks, former_chunks, pages
+from generator.tree import chunks, pages
 from generator.tree.generation import SEARCH_LETTER, ItemList, Weight
 from generator.tree.manifest import Current
 
@@ -39,12 +39,6 @@ def is_cut(layout: str) -> bool:
 def make(layout: str, source: ItemList) -> Generation:
     """The generation of a list in a layout."""
     return _MAKERS[layout](source)
-
-
-def names(layout: str, source: ItemList) -> set[str]:
-    """The names that the generation of a list in a layout may have: that of a former format, too."""
-    found = {make(layout, source).name}
-    return {*found, former_chunks.name(source)} if is_cut(layout) else found
 
 
 def weight(layout: str, list_name: str, count: int, size: int, new_chunks: int | None = None) -> Weight:
@@ -137,9 +131,7 @@ def is_intact(list_name: str, generation: Current, key: str, body: bytes) -> boo
     if key == keys.index(list_name, generation.generation):
         if generation.generation.startswith((SEARCH_LETTER, keys.DOWNLOAD_LETTER)):
             return generation.generation == name_of_index(body, generation.generation[0])
-        if generation.generation == chunks.generation_name(list_name, body):
-            return True
-        return body == former_chunks.index(list_name, generation.count, generation.chunks)
+        return generation.generation == chunks.generation_name(list_name, body)
     if list_name in keys.DOWNLOADS:
         return downloads.is_named_by(key, body)
     return key == keys.chunk(list_name, chunks.name(body))

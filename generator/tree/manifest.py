@@ -32,15 +32,13 @@ Slugs: TypeAlias = Mapping[str, tuple[str, ...]]
 class Current(StoredModel):
     """The generation that a list's first pages lead to: `count` items, `bytes` in its immutable objects.
 
-    `chunks` are the names of its chunks in order, in the layout that has them. `is_index`: it is of the search index or
-    a download, current or retired, so that an older program refuses it and does not take it for a list of pages.
+    `chunks` are the names of its chunks in order, in the layout that has them.
     """
 
     generation: str
     count: int
     bytes: int
     chunks: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
-    is_index: bool = Field(default=False, exclude_if=operator.not_)
 
     def with_chunks(self, names: tuple[str, ...]) -> Self:
         """The same generation with these chunk names."""

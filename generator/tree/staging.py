@@ -121,10 +121,7 @@ def stage_generation(folder: Output, known: Known, generation: Stageable) -> Sta
     # Somebody may have deleted files that the manifest names.
     if current is None or not folder.are_placed(generation.places()):
         new = generation.stage(folder)
-        current = Current(
-            generation=generation.name, count=generation.count, bytes=new.size, chunks=generation.chunks,
-            is_index=generation.list_name in keys.INDEXED,
-        )  # fmt: skip
+        current = Current(generation=generation.name, count=generation.count, bytes=new.size, chunks=generation.chunks)
     staged = Staged()
     for key, body in generation.first_pages():
         staged.put(folder, Artifact(key, body))

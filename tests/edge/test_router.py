@@ -26,7 +26,7 @@ from tests.support import lists
 from tests.support.builds import Outputs
 from tests.support.edges import CHANGED_SEARCH_RULES, MOST_READS, Case, full_tier, mismatch, requests, searches
 from tests.support.engines import ENGINES, NOWHERE, Request, in_quickjs
-from tests.support.windows import LISTS, damaged_chunks, damaged_indexes, former, made_up, near_borders
+from tests.support.windows import LISTS, damaged_chunks, damaged_indexes, made_up, near_borders
 
 #: A folder of objects, and the page for each request.
 Windows: TypeAlias = tuple[Path, Mapping[Request, bytes]]
@@ -91,8 +91,6 @@ OF_WINDOWS: Final[Mapping[str, tuple[str, str]]] = {
                                             "Math.min(found.position + found.limit - 1, index.count)"),
     "a chunk has the item behind it": ("if (index.entry(middle)[0] > place)", "if (index.entry(middle)[0] >= place)"),
     "the second chunk begins the list": ("low && index.entry(low - 1)[0]", "0"),
-    "a former chunk has one item more": ("index.first + number * 100", "index.first + 1 + number * 100"),
-    "a former chunk is like any other": ("lines[0] === '[' || ", ""),
     "a page has one chunk": ("while (at < end)", "while (at === found.position)"),
     "a chunk is cut at its beginning": ("start: at - chunk.start", "start: 0"),
     "a chunk is not cut at its end": ("Math.min(end - chunk.start, chunk.size)", "chunk.size"),
@@ -193,7 +191,7 @@ def _window(name: str, generation: str, position: int, limit: int) -> Request:
 
 @pytest.fixture(scope="module")
 def windows(tmp_path_factory: pytest.TempPathFactory) -> Windows:
-    """Generated lists in both formats of chunks, and pages around all their borders."""
+    """Generated lists in chunks, and pages around all their borders."""
     output, pages_of = tmp_path_factory.mktemp("windows"), dict[Request, bytes]()
 
     def ask(one: ItemList, generation: str, positions: Iterable[int], limits: Iterable[int]) -> None:
@@ -203,11 +201,6 @@ def windows(tmp_path_factory: pytest.TempPathFactory) -> Windows:
 
     for name in ("all/new", "open/volume"):
         ask(LISTS[name], lists.put(output, [LISTS[name]])[name], (0, *near_borders(LISTS[name])), (1, 100))
-    for name, count in (("closed/new", 250), ("closed/volume", 201)):
-        generation, objects = former(one := made_up(name, count))
-        for key, body in objects.items():
-            lists.write(output / key, body.encode())
-        ask(one, generation, (1, 49, 50, 100, 149, 150, count - 1), (1, 51, 100))
     return output, pages_of
 
 

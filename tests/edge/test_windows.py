@@ -26,7 +26,6 @@ from tests.support.windows import (
     damaged_chunks,
     damaged_heads,
     damaged_indexes,
-    former,
     made_up,
     near_borders,
     refused,
@@ -114,16 +113,6 @@ def test_readers_at_the_same_time_do_not_disturb_each_other(edge: Site) -> None:
     with ThreadPoolExecutor(8) as readers:
         wanted = some(edge, range(16), 8)
         assert len([*readers.map(read, wanted)]) == len(wanted)
-
-
-def test_a_walk_continues_in_a_generation_of_the_former_format(edge: Site) -> None:
-    for name, count in (("closed/new", 250), ("closed/ended", 101), ("closed/popular", 350)):
-        one = made_up(name, count, "former")
-        generation, objects = former(one)
-        edge.put_objects(objects)
-        for start, limits in ((1, repeat(100)), (20, cycle([20, 100, 7])), (count - 1, repeat(1))):
-            at = cursors.mint(name, generation, start)
-            assert walk(edge, one, limits, at, generation) > 0
 
 
 # ── where there is nothing ────────────────────────────────────────────────────────────────────────────────────────

@@ -29,9 +29,8 @@ def test_names_of_every_kind_are_read_back_as_they_were_written() -> None:
     names = (*NAMES[:3], *base[2:5], *NAMES[3:8], *base[:2], base[8], *NAMES[8:])
     begun = Retired(
         list=keys.DUMPS, generation="d2", count=1, bytes=1, chunks=names, retired_at=hour(1), partial=True,
-        is_index=True,
     )  # fmt: skip
-    current = Current(generation="d1", count=1, bytes=1, chunks=base, is_index=True)
+    current = Current(generation="d1", count=1, bytes=1, chunks=base)
     built = Manifest(
         complete=False, as_of=hour(1), version="1", variant="core", layout="pages", lists={},
         downloads={keys.DUMPS: current}, retired=(begun,), objects={}, markets={},

@@ -1,4 +1,4 @@
-"""The record in the store: read back as written, compatible with earlier releases, refused if foreign."""
+"""The record in the store: read back as written, refused if foreign."""
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
@@ -8,9 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from generator.api.times import instant
-from generator.publish.record import KEY, Published, Work, decoded
+from generator.publish.record import Published, Work, decoded
 from generator.tree.manifest import Manifest, Retired
-from tests.support.publishing import Site, hour
 
 BUILT = Manifest(
     complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", lists={}, retired=(),
@@ -28,43 +27,13 @@ RECORD = Published(
     probed_at="2026-01-31T12:00:00.000Z",
 )
 
-#: The fields of a manifest in the first release.
-FIELDS: Final = {
-    "format", "complete", "asOf", "isClockSet", "version", "variant", "layout", "settings", "lists", "retired",
-    "objects", "markets", "slugs",
-}  # fmt: skip
-
 
 def test_it_is_read_back_as_it_was_written() -> None:
     assert decoded(RECORD.encoded()) == RECORD
     assert RECORD.encoded().endswith(b"}\n")
-    assert {"sequence", "built", "etags", "work", "doomed", "areCachesStale", "probedAt"} < json.loads(
+    assert {"sequence", "built", "etags", "work", "due", "areCachesStale", "probedAt"} < json.loads(
         RECORD.encoded()
     ).keys()
-
-
-def test_a_record_of_an_earlier_release_is_read() -> None:
-    stored = (
-        b'{"format":1,"sequence":7,"built":{"format":1,"complete":true,"asOf":"2026-01-31T12:00:00.000Z",'
-        b'"isClockSet":false,"version":"1","variant":"core","layout":"pages","settings":{},"lists":{},"retired":[],'
-        b'"objects":{"v1/build.json":"d"},"markets":{"m":["open"]},"slugs":{}},"etags":{"v1/build.json":"\\"e\\""},'
-        b'"work":{"owner":"o","process":"p","who":"w","since":"2026-01-31T11:00:00.000Z","deadline":"2026-01-31T11:00:00.000Z",'
-        b'"touched":["v1/build.json","v1/other.json"]},"doomed":[{"generation":"p1","count":2,"bytes":3,'
-        b'"list":"open/new","retiredAt":"2026-01-31T11:00:00.000Z","withdrawn":false,"partial":false}],"areCachesStale":true,'
-        b'"probedAt":"2026-01-31T12:00:00.000Z"}\n'
-    )
-    assert decoded(stored) == RECORD
-    assert RECORD.encoded() == stored
-
-
-def test_an_earlier_release_can_go_on_from_a_site_without_unfinished_work(site: Site) -> None:
-    site.done("rebuild", "--as-of", hour(1), dumps__ndjson="false")
-    stored = json.loads(site.stored()[KEY])
-    assert stored.keys() == {
-        "format", "sequence", "built", "etags", "work", "doomed", "areCachesStale", "probedAt"
-    }  # fmt: skip
-    built = json.loads((site.folder / "output" / "manifest.json").read_bytes())
-    assert stored["built"].keys() == built.keys() == FIELDS
 
 
 def test_the_keys_a_running_publisher_touches_are_unfinished() -> None:

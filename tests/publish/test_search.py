@@ -2,11 +2,9 @@
 
 import json
 
-from generator.publish.record import KEY
-from tests.publish.test_record import FIELDS
 from tests.support.publishing import FX, Site, hour
 from tests.support.rows import market_id
-from tests.support.searchable_site import Reads, engine, found, in_one_layout, index_of
+from tests.support.searchable_site import Reads, engine, found, index_of
 
 
 def test_a_published_site_can_be_searched(searched: Site) -> None:
@@ -37,21 +35,3 @@ def test_a_site_that_ends_search_has_no_index(searched: Site) -> None:
     searched.done("rebuild", "--as-of", hour(2), search="off")
     searched.done("rebuild", "--as-of", hour(12), search="off")
     assert index_of(searched.objects()) == {}
-
-
-@in_one_layout
-def test_an_earlier_release_refuses_a_site_with_an_index_until_it_was_purged(searched: Site) -> None:
-    """It would take a retired index for a list of pages, and never find its objects."""
-    assert new_fields(searched) == {"search", "downloads", "isIndex"}
-    searched.done("rebuild", "--as-of", hour(2), search="off")
-    assert new_fields(searched) == {"isIndex", "downloads"}
-    searched.done("publish", "--purge-retired", search="off")
-    assert new_fields(searched) == {"downloads"}
-
-
-def new_fields(site: Site) -> set[str]:
-    """The fields of the record that earlier releases do not know; all refuse what has one."""
-    built = json.loads(site.stored()[KEY])["built"]
-    generation = {"generation", "count", "bytes", "chunks", "list", "retiredAt", "withdrawn", "partial"}
-    entries = [*built["lists"].values(), *built["retired"]]
-    return {name for entry in entries for name in entry if name not in generation} | {*built} - FIELDS

@@ -14,10 +14,9 @@ from generator.search import buckets
 from generator.search import published as index
 from generator.search.generation import FORMAT
 from generator.search.published import Root
-from generator.tree import chunks, layouts, membership
+from generator.tree import layouts, membership
 from generator.tree.staging import Staged, StagedList
 from tests.support.builds import files
-from tests.support.lists import FormerGeneration
 from tests.support.publishing import OPEN, Site, hour, tamper
 from tests.support.rows import market_id
 from tests.support.searchable_site import RARE, Reads, engine, found, in_one_layout, index_of, remains
@@ -56,25 +55,6 @@ def test_a_takedown_makes_the_index_of_a_build_without_the_market(searched: Site
         searched.database.execute("DELETE FROM markets WHERE id = ?", [market_id(number)])
     searched.done("build", "--as-of", hour(1), output="fresh")
     assert made == index_of(searched.built("fresh"))
-
-
-@in_one_layout
-def test_a_takedown_from_a_site_in_the_former_format_of_chunks_keeps_its_search(
-    searched: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr("generator.tree.layouts._MAKERS", {chunks.LAYOUT: FormerGeneration})
-        searched.done("rebuild", "--as-of", hour(2))
-    name = json.loads(searched.objects()[keys.head("open/new")])["generation"]
-    assert b'"first":' in searched.objects()[keys.index("open/new", name)]
-    edge, query = engine(searched), "q=committee&status=all&limit=1"
-    first = json.loads(edge.walk(Reads(searched), query)[0]["body"])["items"]
-    assert len(first) == 1
-    searched.done("takedown", market_id(1))
-    assert left(searched) == set()
-    assert found(searched, "zyzzyva") == []
-    assert found(searched, "committee", "&sort=volume") == [market_id(3), market_id(2)]
-    searched.check()
 
 
 def test_a_takedown_ends_walks_in_earlier_indexes(searched: Site) -> None:

@@ -63,7 +63,7 @@ def test_a_probe_that_may_be_in_use_is_left_alone_for_an_hour(
     assert swept(s3) == 0
 
 
-def test_a_probe_of_an_earlier_release_is_deleted(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_probe_that_does_not_say_who_wrote_it_is_deleted(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
     left_by(s3, ended(), monkeypatch)
     open_bucket(s3, "obstore").put("probe-0123.json", b"1", If.ABSENT)
     assert swept(s3) == 0

@@ -1,28 +1,12 @@
 """The lists of a build, objects of generated lists, and the pages that edges must cut from these."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from generator.api import contract, cursors, keys
-from generator.tree import chunks, former_chunks, list_reader
+from generator.api import contract, cursors
+from generator.tree import chunks, list_reader
 from generator.tree.generation import ItemList
-
-
-class FormerGeneration(chunks.Generation):
-    """A generation in the former format of chunks."""
-
-    def __init__(self, source: ItemList) -> None:
-        super().__init__(source)
-        self.name, bodies = former_chunks.name(source), former_chunks.bodies(source)
-        self.chunks = tuple(map(chunks.name, bodies))
-        self._former = [(keys.chunk(source.name, name), body) for name, body in zip(self.chunks, bodies, strict=True)]
-        index = former_chunks.index(source.name, self.count, self.chunks)
-        self._former.append((keys.index(source.name, self.name), index))
-
-    def objects(self) -> Iterator[tuple[str, bytes]]:
-        """The key and bytes of every chunk, in order, then of the index."""
-        yield from self._former
 
 
 def put(output: Path, lists: Iterable[ItemList]) -> Mapping[str, str]:

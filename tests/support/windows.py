@@ -53,12 +53,6 @@ def made_up(name: str, count: int, seed: str = "") -> ItemList:
 LISTS: Final = {name: made_up(name, count) for name, count in LENGTHS.items()}
 
 
-def former(one: ItemList) -> tuple[str, dict[str, str]]:
-    """The name and the objects, without a head, of the list's generation in the former format of chunks."""
-    made = lists.FormerGeneration(one)
-    return made.name, {key: body.decode() for key, body in made.objects()}
-
-
 def walk(
     at: Site, one: ItemList, limits: Iterator[int], cursor: str | None = None, generation: str | None = None
 ) -> int:

@@ -40,7 +40,7 @@ def test_a_repetition_keeps_the_time_and_outranks_an_undo_that_another_copy_know
     assert repeated.markets["a"].at == first.markets["a"].at
     assert repeated.merged(first.decided(["a"], is_blocked=False, now=T2)).ids() == {"a"}
     assert repeated.decided(["a"], is_blocked=False, now=T3).ids() == frozenset()
-    assert b"repeatedAt" not in first.encoded(), "so that earlier versions read the list"
+    assert b"repeatedAt" not in first.encoded()
 
 
 def test_the_latest_decision_counts_in_whatever_order_copies_are_merged() -> None:

@@ -134,22 +134,6 @@ def test_small_folders_keep_one_file_and_a_folder_that_grows_or_shrinks_changes_
     assert not (output / files.SHARDS).exists()
 
 
-def test_a_large_manifest_in_one_file_is_split_by_the_next_build(output: Path) -> None:
-    output.mkdir()
-    (output / files.MANIFEST).write_bytes(built().encoded())
-    assert manifest_file.read(output) == built()
-    state = changed(built(), MARKETS[3])
-    assert saved(output, state) == state
-    assert shards_of(output).keys() == named(output)
-
-
-def test_the_root_of_a_large_manifest_is_refused_by_a_program_that_knows_none(output: Path) -> None:
-    saved(output, built())
-    root = json.loads((output / files.MANIFEST).read_bytes())
-    assert root["rowShards"]["names"]
-    assert not root.keys() & {"shardNames", "marketCount"}, "fields that an earlier program reads in a record"
-
-
 @pytest.mark.parametrize("damage", ["missing", "altered"])
 def test_a_shard_that_is_missing_or_altered_is_named_with_the_remedy(output: Path, damage: str) -> None:
     saved(output, built())
