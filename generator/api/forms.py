@@ -5,6 +5,7 @@ from datetime import date, datetime
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 
 def _instant(text: str) -> str:
@@ -54,19 +55,19 @@ def is_plain(text: str) -> bool:
 def has_no_control_but_breaks(text: str) -> str:
     """Return the text; raise ValueError if it is not plain."""
     if not is_plain(text):
-        raise ValueError("holds a control character other than tab and line breaks")
+        raise PydanticCustomError("control_character", "holds a control character other than tab and line breaks")
     return text
 
 
 def has_no_control_character(text: str) -> str:
     """Return the text; raise ValueError if it holds a control character."""
     if any(ord(letter) < 0x20 or 0x7F <= ord(letter) < 0xA0 for letter in text):  # noqa: PLR2004 - C0, DEL and C1
-        raise ValueError("holds a control character")
+        raise PydanticCustomError("control_character", "holds a control character")
     return text
 
 
 def is_not_blank(text: str) -> str:
     """Return the text; raise ValueError if it is empty or white space."""
     if not text.strip():
-        raise ValueError("is empty")
+        raise PydanticCustomError("blank", "is empty")
     return text

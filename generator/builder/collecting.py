@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from generator.builder.last_details import LastDetails
-from generator.builder.notices import Remark
 from generator.builder.part_staging import DetailCounts, StagedPart
+from generator.findings import Finding
 from generator.markets.catalog import Catalog, Market
 from generator.markets.columns import Columns
 from generator.markets.quarantine import Quarantine
@@ -25,7 +25,7 @@ class Collected:
     staged: Staged
     fingerprints: Fingerprints
     quarantine: Quarantine
-    remarks: list[Remark]
+    remarks: list[Finding]
     counts: DetailCounts
     false_versions: list[str]
 
@@ -38,7 +38,7 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
         part.markets = Columns()
     arrived.sort(key=lambda pair: pair[0].part.first, reverse=True)
     markets, staged, made, false_versions = list[Market](), Staged(), dict[str, Made](), list[str]()
-    quarantine, remarks, counts = Quarantine(), list[Remark](), DetailCounts()
+    quarantine, remarks, counts = Quarantine(), list[Finding](), DetailCounts()
     while arrived:
         part, found = arrived.pop()  # frees each part as it is merged
         markets += found

@@ -13,7 +13,6 @@ from generator.api.downloads import ChangesHead, DumpHead, MarketsFile
 from generator.builder import notices
 from generator.builder.change_feed import ChangeFeed, NewState
 from generator.builder.listed import Listed
-from generator.builder.notices import Remark
 from generator.builder.parquet_files import ParquetFiles
 from generator.builder.report_file import DownloadCounts
 from generator.config.settings import Config
@@ -21,6 +20,7 @@ from generator.downloads import dump, side_file
 from generator.downloads.dump import Changed, Markets, Previous
 from generator.downloads.side_file import SideFile
 from generator.downloads.steps import StepWriter, WrittenStep
+from generator.findings import Finding
 from generator.markets import detail
 from generator.tree import files, staging
 from generator.tree.download import Download, NewFiles, Write
@@ -39,7 +39,7 @@ class StagedDownloads(NamedTuple):
     side_file: bytes | None
     counts: DownloadCounts | None = None
     step_lines: int = 0
-    remarks: tuple[Remark, ...] = ()
+    remarks: tuple[Finding, ...] = ()
 
 
 #: Those of a site that has none.
@@ -86,7 +86,7 @@ class _Downloads:
         head, partitions = self._with_parquet(head, changes.gone if made.is_compared else None)
         kept = {name: parts for name, parts in self._side_file.dumps.items() if name == self._name_before()}
         side = SideFile(dumps={**kept, head.ndjson.name: made.written.segments}, partitions=partitions)
-        feed, step_lines, remarks = None, 0, tuple[Remark, ...]()
+        feed, step_lines, remarks = None, 0, tuple[Finding, ...]()
         if self._config.has_changes:
             before = self._name_before() if made.is_compared else ""
             state = NewState(self._listed.as_of, frozenset(self._listed.ids), head, before, step, bool(changes.gone))

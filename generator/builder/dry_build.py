@@ -18,12 +18,12 @@ from generator.builder import (
     search_index,
 )
 from generator.builder.dry_downloads import LastDownloads, Meter
-from generator.builder.notices import Remark
 from generator.config.settings import Config
 from generator.cost import estimate, sizes
 from generator.cost.estimate import Cost
 from generator.cost.sizes import Change, Site
 from generator.downloads import partitions
+from generator.findings import Finding, in_order
 from generator.markets.catalog import Catalog, Market
 from generator.markets.detail import Detail
 from generator.markets.quarantine import Quarantine
@@ -58,7 +58,7 @@ class DryBuild:
     site: Site
     change: Change
     previous: Manifest | None
-    remarks: list[Remark]
+    remarks: list[Finding]
     unmatched: list[str]
     is_unpriced: bool
     searches: Searches | None
@@ -127,7 +127,7 @@ class DryBuilder:
         unmatched = [name for name in missing if not self.quarantine.total(name) and reader.has_rows(name)]
         seconds = {name: span.seconds for name, span in stopwatch.spans.items()}
         return DryBuild(
-            catalog, site, change, previous, sorted(remarks), unmatched, details.is_unpriced(), searches, seconds,
+            catalog, site, change, previous, in_order(remarks), unmatched, details.is_unpriced(), searches, seconds,
             reader.has_versions(),
         )  # fmt: skip
 
@@ -172,13 +172,13 @@ class _Details:
         self._meter = Meter(config, last.downloads) if config.dumps.ndjson else None
         #: The markets of the last build, by id; those in no list have no memberships.
         self._before = last.manifest.markets if last.manifest else {}
-        self.remarks = list[Remark]()
+        self.remarks = list[Finding]()
         shown = config.detail
         wanted = {"orders": shown.order_book, "fills": shown.recent_fills, "probabilities": shown.history_points}
         self.missing = [name for name, is_wanted in wanted.items() if is_wanted]
         self._prices = set[bool]()
 
-    def add(self, read: Detail, remarks: Iterable[Remark]) -> None:
+    def add(self, read: Detail, remarks: Iterable[Finding]) -> None:
         market, body = read.market, read.body()
         is_changed = self._count.add(body, *keys.details(market.id, market.slug))
         if self._meter and market.fx_family_member is None:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeAlias
 from generator.api import contract, keys
 from generator.builder import last_details, notices
 from generator.builder.last_details import Fate, InPlace, Sample
-from generator.builder.notices import Remark
 from generator.config.settings import Config
+from generator.findings import Finding
 from generator.markets import detail
 from generator.markets.catalog import Market
 from generator.markets.columns import Columns
@@ -100,7 +100,7 @@ class RenderedPart:
     updates: list[NewMarketObject] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     quarantine: Quarantine = field(default_factory=Quarantine)
-    remarks: list[Remark] = field(default_factory=list)
+    remarks: list[Finding] = field(default_factory=list)
     false_versions: list[str] = field(default_factory=list)
 
 
@@ -117,7 +117,7 @@ def render(task: Task, open_reader: OpenReader) -> RenderedPart:
 
 def details(
     found: Iterable[MarketRows], config: Config, latest: str, quarantine: Quarantine
-) -> Iterator[tuple[Detail, list[Remark]]]:
+) -> Iterator[tuple[Detail, list[Finding]]]:
     """Make the details of these rows, each with the remarks about it; bad rows go to `quarantine`."""
     for rows in found:
         read = detail.from_rows(rows, config, quarantine)

@@ -7,9 +7,9 @@ from datetime import datetime
 from generator.api import keys
 from generator.builder import last_details, part_rendering
 from generator.builder.last_details import LastDetails, Sample
-from generator.builder.notices import Remark
 from generator.builder.part_rendering import NewMarketObject, OpenReader, ReadDetail, RenderedPart, Task
 from generator.config.settings import Config
+from generator.findings import Finding
 from generator.markets import detail
 from generator.markets.columns import Columns
 from generator.markets.quarantine import Quarantine
@@ -57,7 +57,7 @@ class StagedPart:
     markets: Columns
     staged: Staged = field(default_factory=Staged)
     quarantine: Quarantine = field(default_factory=Quarantine)
-    remarks: list[Remark] = field(default_factory=list)
+    remarks: list[Finding] = field(default_factory=list)
     made: dict[str, Made] = field(default_factory=dict)
     kept: list[str] = field(default_factory=list)
     touched: dict[str, tuple[int, ...]] = field(default_factory=dict)

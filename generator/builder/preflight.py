@@ -14,7 +14,6 @@ from generator.api.contract import API_VERSION, PRICE_MAX, PRICE_MIN
 from generator.builder import connections, disk_space, executors, guards, notices
 from generator.builder.disk_space import Need
 from generator.builder.dry_build import DryBuild, DryBuilder, LastBuild
-from generator.builder.notices import Remark
 from generator.builder.remote_part import RemoteCheck, shared
 from generator.cluster import engine
 from generator.config import demo
@@ -144,12 +143,13 @@ class BuildCheck:
         yield from refused(partial(guards.refuse_shrink, catalog, last.manifest, last.blocked, limits.max_shrink))
         self.measured = measured
 
-    def _of_rows(self, remarks: Sequence[Remark]) -> Iterator[Finding]:
+    def _of_rows(self, remarks: Sequence[Finding]) -> Iterator[Finding]:
         """Rows that a build leaves out, and odd ones that it publishes."""
         kinds = [*self._quarantine.lines(), *notices.lines(remarks)]
         yield from map(warning, kinds)
         if self._names_all:
-            yield from map(warning, [*self._quarantine.named_lines(), *map(str, remarks)])
+            yield from map(warning, self._quarantine.named_lines())
+            yield from remarks
         elif self._quarantine.faults() + len(remarks) > len(kinds):
             yield warning(
                 f"rows: {self._quarantine.total():,} quarantined in all, {counted(len(remarks), 'remark', ',')}; "

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, GetPydanticSchema, ValidationError
 
 from generator.api import keys, slugs
 from generator.builder.last_details import InPlace
-from generator.builder.notices import Remark
 from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart, Task
 from generator.errors import ClusterError
+from generator.findings import Finding
 from generator.markets import columns
 from generator.markets.catalog import Market
 from generator.markets.columns import Columns
@@ -39,7 +39,7 @@ class _Head(BaseModel):
     updates: list[NewMarketObject]
     kept: list[str]
     quarantine: Plain
-    remarks: list[Remark]
+    remarks: list[Finding]
     false_versions: list[str]
 
 

@@ -9,13 +9,12 @@ from typing import Any, Final
 
 from generator import __version__
 from generator.builder import notices
-from generator.builder.notices import Remark, Topic
+from generator.builder.notices import Topic
 from generator.builder.part_staging import DetailCounts
 from generator.builder.report_file import (
     DownloadCounts,
     ListCounts,
     MarketCounts,
-    QuarantinedRow,
     ReportFile,
     RunReport,
     SearchCounts,
@@ -23,6 +22,7 @@ from generator.builder.report_file import (
     withdrawals,
 )
 from generator.cost.estimate import Cost
+from generator.findings import Finding
 from generator.markets.quarantine import Quarantine
 from generator.metrics import Samples, sample
 from generator.progress import Span
@@ -80,7 +80,7 @@ class Report:
     written_bytes: int = 0
     unchanged: int = 0
     deleted: int = 0
-    remarks: list[Remark] = field(default_factory=list)
+    remarks: list[Finding] = field(default_factory=list)
     markets: MarketChanges = field(default_factory=MarketChanges)
     new_lists: list[str] = field(default_factory=list)
     details: DetailCounts = field(default_factory=DetailCounts)
@@ -100,12 +100,9 @@ class Report:
             search=self.search,
             downloads=self.downloads,
             retained_generations=self.retained,
-            quarantined=[
-                QuarantinedRow(relation=row.relation, key=row.key, title=row.title, reason=row.reason, rows=count)
-                for row, count in self.quarantine
-            ],
+            quarantined=[*self.quarantine],
             quarantined_unnamed=self.quarantine.unnamed(),
-            remarks=[str(remark) for remark in self.remarks],
+            remarks=[remark.sentence() for remark in self.remarks],
             cost=self.cost,
             run=self._run(),
         )
@@ -168,7 +165,7 @@ class Report:
             sample("change_feed_steps"): made.steps,
             sample("change_step_lines"): self.step_lines,
         }
-        about = Counter(remark.kind.topic for remark in self.remarks)
+        about = Counter(remark.topic for remark in self.remarks)
         metrics |= {sample("remarks", topic=topic): about[topic] for topic in Topic}
         metrics |= {sample("details", by=how): number for how, number in asdict(self.details).items()}
         metrics |= {sample("quarantined_rows", relation=name): self.quarantine.total(name) for name in RELATIONS}

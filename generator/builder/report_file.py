@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from generator.api.downloads import ChangesHead, DumpHead
 from generator.cost.estimate import Cost
+from generator.markets.quarantine import QuarantinedRow
 from generator.search.generation import Generation
 from generator.tree import layouts
 from generator.tree.manifest import Current
@@ -102,16 +103,6 @@ class DownloadCounts(StoredModel):
         size = sum(step.size for step in feed.steps)
         changes = {"session": feed.session, "serial": feed.serial, "steps": len(feed.steps), "steps_bytes": size}
         return self.model_copy(update=changes)
-
-
-class QuarantinedRow(StoredModel):
-    """A row that breaks the contract; `rows` counts the rows with the same key and reason."""
-
-    relation: str
-    key: str
-    title: str
-    reason: str
-    rows: int
 
 
 class RunReport(StoredModel):

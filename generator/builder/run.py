@@ -18,7 +18,6 @@ from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.last_details import EVERY_DETAIL, LastDetails, Sample
-from generator.builder.notices import Remark
 from generator.builder.part_staging import DetailCounts, PartWork, StagedPart
 from generator.builder.render import Renderer
 from generator.builder.report import MarketChanges, Report
@@ -32,6 +31,7 @@ from generator.downloads import parquet
 from generator.edge import deployment
 from generator.errors import FalseVersionsError
 from generator.filesystem import WriteAhead
+from generator.findings import Finding, in_order
 from generator.markets.catalog import Catalog
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress, Stopwatch
@@ -128,7 +128,7 @@ class _Run:
     overrides: BuildOverrides
     progress: Progress
     quarantine: Quarantine = field(default_factory=Quarantine)
-    remarks: list[Remark] = field(default_factory=list)
+    remarks: list[Finding] = field(default_factory=list)
     details: DetailCounts = field(default_factory=DetailCounts)
     suspects: tuple[str, ...] = ()
 
@@ -237,7 +237,7 @@ class _Run:
             written_bytes=written_bytes,
             unchanged=len(built.objects) + layouts.total(built.current()) - written,
             deleted=placed.deleted,
-            remarks=sorted(self.remarks),
+            remarks=in_order(self.remarks),
             details=self.details,
             markets=self._market_changes(rendered),
             new_lists=[staged.name for staged in rendered.new_lists()],

@@ -12,7 +12,7 @@ from generator.cli.progress_bar import progress_bar
 from generator.config import env_file
 from generator.config.settings import Config
 from generator.errors import CheckError
-from generator.findings import Finding, Weight, tried, warning
+from generator.findings import Finding, Severity, tried, warning
 from generator.publish import preflight
 from generator.wording import counted
 
@@ -30,8 +30,8 @@ def check_command(settings: Config, *, published: bool, names_all: bool, allow_d
         check = BuildCheck(settings, now(), bar, accepts_demo=allow_demo, names_all=names_all)
         findings = list(_findings(settings, check))
     for finding in findings:
-        logs.result(finding.text if logs.are_json() else str(finding), finding.weight)
-    errors = sum(finding.weight is Weight.ERROR for finding in findings)
+        logs.result(finding.sentence() if logs.are_json() else str(finding), finding.severity)
+    errors = sum(finding.severity is Severity.ERROR for finding in findings)
     if errors or check.measured is None:
         which = "this error" if errors == 1 else f"these {errors} errors"
         raise CheckError(f"fix {which}, then run `check` again")

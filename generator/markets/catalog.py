@@ -20,9 +20,9 @@ from generator.api.contract import (
     Sort,
     StatusFilter,
 )
+from generator.findings import Finding
 from generator.markets.categories import AS_GIVEN, Spellings
 from generator.markets.fingerprint import Fingerprint, digest
-from generator.markets.quarantine import Fault
 from generator.search.words import Vocabulary
 
 
@@ -197,7 +197,7 @@ class Catalog:
         *,
         as_of: str,
         hidden: int,
-        refused_slugs: Mapping[str, Fault] = _NONE,
+        refused_slugs: Mapping[str, Finding] = _NONE,
         spellings: Spellings = AS_GIVEN,
     ) -> None:
         # Sorted by id once: later sorts are stable, so ties stay in this order.

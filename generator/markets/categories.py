@@ -7,10 +7,12 @@ from functools import lru_cache
 from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, ValidationError
+from pydantic_core import PydanticCustomError
 
 from generator.api import contract, slugs
+from generator.findings import Finding
 from generator.markets import faults, row_validation
-from generator.markets.quarantine import Fault, Quarantine, printable
+from generator.markets.quarantine import Quarantine, printable
 
 
 class Spellings(NamedTuple):
@@ -24,13 +26,20 @@ class Spellings(NamedTuple):
 
 
 AS_GIVEN: Final = Spellings({}, {})
-_SAME_SLUG: Final = "another category has the same slug"
-_TOO_MANY: Final = f"the market has as many as {contract.CATEGORIES_MAX} before it"
+_SAME_SLUG: Final = Finding(column="category", text="another category has the same slug", remedy="rename it")
+_REPEATED: Final = Finding(
+    column="category", text="the market has it already", remedy="keep each category once per market"
+)
+_TOO_MANY: Final = Finding(
+    column="category",
+    text=f"the market has as many as {contract.CATEGORIES_MAX} before it",
+    remedy="leave out the least important ones in a view",
+)
 
 
 def _is_no_slug(name: str) -> str:
     if slugs.is_derived(name):
-        raise ValueError("has the form of another category's slug")
+        raise PydanticCustomError("derived_slug", "has the form of another category's slug")
     return name
 
 
@@ -104,17 +113,16 @@ def of_market(found: Iterable[Sequence[Any]], spellings: Spellings, quarantine: 
                 continue
             position = valid.position  # noqa: PLW2901 - the same number, as an int
         if category in spellings.refused:
-            quarantine.reject("market_categories", market_id, Fault("category", _SAME_SLUG, printable(category)))
+            quarantine.reject("market_categories", market_id, _SAME_SLUG._replace(value=printable(category)))
             continue
         name = spellings.shown.get(category, category)
         row = position, category
         if name in kept:
             # Independent of which came first: databases return the rows of a market in any order.
             row, (_, other) = sorted((kept[name], row))
-            repeated = Fault("category", "the market has it already", printable(other))
-            quarantine.reject("market_categories", market_id, repeated)
+            quarantine.reject("market_categories", market_id, _REPEATED._replace(value=printable(other)))
         kept[name] = row
     ranked = sorted(kept, key=lambda name: (kept[name][0], name))
     for name in ranked[contract.CATEGORIES_MAX :]:
-        quarantine.reject("market_categories", market_id, Fault("category", _TOO_MANY, printable(name)))
+        quarantine.reject("market_categories", market_id, _TOO_MANY._replace(value=printable(name)))
     return ranked[: contract.CATEGORIES_MAX]

@@ -10,15 +10,20 @@ from pydantic import ValidationError
 from generator.api import contract
 from generator.api.tables import Table
 from generator.config.settings import Config
+from generator.findings import Finding
 from generator.markets import batch_validation, faults, fills, row_validation
 from generator.markets.batch_validation import Rows, SlowPathError, Valid
 from generator.markets.fills import Fill
 from generator.markets.history import Point, history
-from generator.markets.quarantine import Fault, Quarantine, printable
+from generator.markets.quarantine import Quarantine, printable
 from generator.markets.row_validation import MAX_FLOAT
 
 Sums: TypeAlias = dict[str, dict[float, float]]
 _SIDES: Final = frozenset(("bid", "ask"))
+_NO_SIDE: Final = Finding(column="side", text="neither bid nor ask", remedy="map your words to bid and ask in a view")
+_TOO_LARGE: Final = Finding(
+    column="amount", text="the sum at its price is too large a number", remedy="correct the amounts"
+)
 #: What encloses the market object in the body of a detail.
 _MARKET: Final = b'{"market":'
 _REST: Final = b',"orderBook":'
@@ -143,7 +148,7 @@ def _sum_one_by_one(market_id: str, orders: Sequence[Sequence[Any]], sums: Sums,
             continue
         levels = sums.get(side)
         if levels is None:
-            quarantine.reject("orders", market_id, Fault("side", "neither bid nor ask", printable(side)))
+            quarantine.reject("orders", market_id, _NO_SIDE._replace(value=printable(side)))
         else:
             levels[level.price] = levels.get(level.price, 0.0) + level.amount
 
@@ -154,7 +159,5 @@ def _levels(market_id: str, sums: dict[float, float], quarantine: Quarantine) ->
         if isfinite(amount):
             levels.append(Level(price, amount))
         else:
-            quarantine.reject(
-                "orders", market_id, Fault("amount", "the sum at its price is too large a number", str(price))
-            )
+            quarantine.reject("orders", market_id, _TOO_LARGE._replace(value=str(price)))
     return levels

@@ -12,9 +12,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from pydantic import ValidationError
 
 from generator.api import times
+from generator.findings import Finding
 from generator.markets import batch_validation, faults, row_validation
 from generator.markets.batch_validation import Rows, SlowPathError, Valid
-from generator.markets.quarantine import Fault, Quarantine
+from generator.markets.quarantine import Quarantine
 from generator.markets.row_validation import MAX_FLOAT
 
 #: How far back fills are counted.
@@ -24,6 +25,7 @@ NO_STEP: Final = timedelta(0)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 #: After every wire timestamp.
 _LATEST: Final = "~"
+_REPEATED: Final = Finding(column="id", text="another fill has the same", remedy=faults.REPEATED)
 #: A market's id, then id, amount, shares, price and time of the fill, as the driver delivers them.
 Row: TypeAlias = Sequence[Any]
 #: The values of a `Fill`.
@@ -142,7 +144,7 @@ def _in_order(fills: list[Values], stamps: Iterable[str], ids: Iterable[str], qu
     unique: dict[str, Values] = {}
     for fill in fills:
         if unique.setdefault(fill[1], fill) is not fill:
-            quarantine.reject("fills", fill[1], Fault("id", "another fill has the same"))
+            quarantine.reject("fills", fill[1], _REPEATED)
     return list(unique.values())
 
 

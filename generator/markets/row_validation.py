@@ -1,7 +1,8 @@
 """Validates database rows and converts them to wire values, row by row. `batch_validation` is its fast path.
 
-Every function takes a value as the driver delivers it and raises ValueError with an actionable reason. Bounds and
-enums come from `contract`; this module adds only what databases do differently. It knows no SQL. Pure.
+Every function takes a value as the driver delivers it and raises ValueError with an actionable reason, whose type
+`faults` knows. Bounds and enums come from `contract`; this module adds only what databases do differently. It knows no
+SQL. Pure.
 """
 
 import re
@@ -13,6 +14,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator
+from pydantic_core import PydanticCustomError
 
 from generator.api import contract, forms, ids, slugs
 
@@ -36,7 +38,7 @@ def timestamp(value: Any) -> str:
     Accepts `2026-01-31 12:00:00.123456`, PostgreSQL's `2026-01-31 12:00:00+00` and any RFC 3339 form.
     """
     if not isinstance(value, str) or not _TIME.fullmatch(value):
-        raise ValueError("not a time such as 2026-01-31T12:00:00Z")
+        raise PydanticCustomError("not_time", "not a time such as 2026-01-31T12:00:00Z")
     try:
         moment = datetime.fromisoformat(value if value[-1] != "z" else value.upper())
         if moment.tzinfo is None:
@@ -45,7 +47,7 @@ def timestamp(value: Any) -> str:
         else:
             moment = moment.astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError):
-        raise ValueError("not a time between the years 0001 and 9999") from None
+        raise PydanticCustomError("unknown_time", "not a time between the years 0001 and 9999") from None
     return f"{moment.isoformat(timespec='milliseconds')}Z"
 
 
@@ -54,31 +56,31 @@ def day(value: Any) -> str:
     try:
         return date.fromisoformat(value).isoformat()
     except (TypeError, ValueError):
-        raise ValueError("not a date such as 2026-01-31") from None
+        raise PydanticCustomError("not_date", "not a date such as 2026-01-31") from None
 
 
 def number(value: Any) -> float:
     """Convert a number to a float; minus zero becomes zero."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise ValueError("not a number")  # noqa: TRY004 - a reason for the report, not a programming error
+        raise PydanticCustomError("not_number", "not a number")
     try:
         return float(value) + 0.0
     except OverflowError:
-        raise ValueError("too large a number") from None
+        raise PydanticCustomError("too_large", "too large a number") from None
 
 
 def integer(value: Any) -> int:
     """Convert a whole number to an int, no greater than any float: JSON's readers may have no others."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise ValueError("not a whole number")  # noqa: TRY004 - a reason for the report, not a programming error
+        raise PydanticCustomError("not_whole_number", "not a whole number")
     try:
         whole = int(value)
     except (ValueError, OverflowError):  # NaN and infinity
-        raise ValueError("not a whole number") from None
+        raise PydanticCustomError("not_whole_number", "not a whole number") from None
     if whole != value:
-        raise ValueError("not a whole number")
+        raise PydanticCustomError("not_whole_number", "not a whole number")
     if abs(whole) > MAX_FLOAT:
-        raise ValueError("too large a number")
+        raise PydanticCustomError("too_large", "too large a number")
     return whole
 
 
@@ -116,11 +118,13 @@ def level_price(price: float) -> float:
 def text(value: Any) -> str:
     """Validate that a text can be encoded as UTF-8."""
     if not isinstance(value, str):
-        raise ValueError("not a text")  # noqa: TRY004 - a reason for the report, not a programming error
+        raise PydanticCustomError("not_text", "not a text")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ValueError("not valid Unicode (a lone surrogate, or bytes that are no UTF-8)") from None
+        raise PydanticCustomError(
+            "not_unicode", "not valid Unicode (a lone surrogate, or bytes that are no UTF-8)"
+        ) from None
     return value
 
 

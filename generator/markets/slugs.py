@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from generator.api import ids, keys
 from generator.api.slugs import REFERENCE_LENGTH, can_be_reference
-from generator.markets.quarantine import Fault, printable
+from generator.findings import Finding
+from generator.markets.quarantine import printable
 
 #: Stands where a reference to a market does in a path, but is another endpoint.
 _RESERVED: Final = keys.SNAPSHOT.removeprefix(f"{keys.MARKETS}/").removesuffix(".json")
@@ -18,7 +19,7 @@ class References:
     """The usable slugs by market id as spelled in the database; what refuses others, by id in lower case."""
 
     usable: Mapping[str, str]
-    refused: Mapping[str, Fault]
+    refused: Mapping[str, Finding]
 
 
 def references(found: Iterable[Sequence[Any]]) -> References:
@@ -31,7 +32,8 @@ def references(found: Iterable[Sequence[Any]]) -> References:
         del usable[market_id]
         refused[market_id] = "another market has the same, or the same in another case"
     faults = {
-        str(market_id).lower(): Fault("slug", rule, printable(slugs[market_id])) for market_id, rule in refused.items()
+        str(market_id).lower(): Finding(column="slug", text=rule, value=printable(slugs[market_id]))
+        for market_id, rule in refused.items()
     }
     return References(usable, faults)
 

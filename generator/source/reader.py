@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from generator.config import demo
 from generator.config.settings import Config
+from generator.findings import Finding
 from generator.markets import (
     categories,
     detail,
@@ -32,7 +33,7 @@ from generator.markets.detail import MarketRows
 from generator.markets.fills import NO_FILLS, Window
 from generator.markets.fingerprint import version_digest
 from generator.markets.market_columns import Batch
-from generator.markets.quarantine import Fault, Quarantine
+from generator.markets.quarantine import Quarantine
 from generator.source import connection, fill_windows, queries, rights, schema_check, survey
 from generator.source.connection import Transaction
 from generator.source.failures import Failures
@@ -49,7 +50,12 @@ _FX: Final = ("title", "instrument", "source", "week_start", "week_end", "thresh
 _ORDERS: Final = ("side", "price", "amount")
 _POINTS: Final = ("recorded_at", "prob")
 _CATEGORIES: Final = ("category", "position")
-_SECOND_FAMILY: Final = Fault("market_id", "the market is a member of a family already")
+_SECOND_FAMILY: Final = Finding(
+    column="market_id",
+    text="the market is a member of a family already",
+    remedy="keep one public membership per market",
+)
+_REPEATED: Final = Finding(column="id", text="several markets have the same", remedy=faults.REPEATED)
 #: Of several memberships the first counts. Databases may sort texts differently, and return equal ones in any order.
 _PRECEDENCE: Final = ("week_start", "title", *(name for name in _FX if name not in {"week_start", "title"}))
 
@@ -247,7 +253,7 @@ class Reader:
             elif long := [*faults.too_long(self._config.texts, question, description)]:
                 self._quarantine.reject("markets", market.id, *long, title=question)
             elif market.id in repeated:
-                shared = Fault("id", "several markets have the same", str(repeated[market.id]))
+                shared = _REPEATED._replace(value=str(repeated[market.id]))
                 self._quarantine.reject("markets", market.id, shared, title=question)
             else:
                 made.append(market)

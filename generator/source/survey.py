@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from generator.findings import Finding
 from generator.markets.categories import AS_GIVEN, Spellings
-from generator.markets.quarantine import Fault
 from generator.source.queries import EVERYTHING, Range
 
 
@@ -43,7 +43,7 @@ class Survey:
     keys: Sequence[Any]
     hidden: int
     facts: Facts
-    refused_slugs: Mapping[str, Fault]
+    refused_slugs: Mapping[str, Finding]
 
     def parts(self, size: int) -> list[Part]:
         """Divide all markets into parts of about `size` markets, in the database's order."""

@@ -194,7 +194,7 @@ def test_a_watermark_misses_what_commits_late_until_an_audit_finds_it(watched: S
         missed = build(watched, tmp_path)
         assert missed.details.read == 6, "only markets without a bet"
         found = build(watched, tmp_path, source__audit=1)
-    assert [remark.kind.topic for remark in found.remarks if "detail_version" in remark.kind.what] == ["false_version"]
+    assert [remark.topic for remark in found.remarks if "detail_version" in remark.what()] == ["false_version"]
     assert found.details.read == 8
 
 

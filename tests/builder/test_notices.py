@@ -27,7 +27,7 @@ def test_an_outcome_before_its_time_is_in_no_byte_and_in_a_remark_that_does_not_
     insert_market(database, 5, status="cancelled", resolution="CANCEL", resolved_at="2026-01-29T00:00:00Z")
     report = build_now(make_config(tmp_path))
     effect = "both are published as null until its status is resolved or cancelled"
-    assert [*map(str, report.remarks)] == [
+    assert [remark.sentence() for remark in report.remarks] == [
         f"market {market_id(number)}: has a resolution or a resolved_at before its time ({status}); {effect}"
         for number, status in ((1, "open"), (2, "closed"), (3, "closed"))
     ]
@@ -43,7 +43,7 @@ def test_a_resolved_market_without_a_resolution_stays_published_with_a_remark(
     insert_market(database, 1, status="resolved", resolved_at=SETTLED_AT)
     insert_market(database, 2, status="resolved", resolution="CANCEL", resolved_at=SETTLED_AT)
     report = build_now(make_config(tmp_path))
-    assert [*map(str, report.remarks)] == [
+    assert [remark.sentence() for remark in report.remarks] == [
         f"market {market_id(1)}: is resolved but has no resolution; it is published as it stands: set its resolution"
     ]
     shown = json.loads((tmp_path / "output" / keys.detail(market_id(1))).read_bytes())["market"]
@@ -96,7 +96,7 @@ def test_times_in_the_future_are_published_as_they_stand_with_a_line_for_each_co
     listed = json.loads((tmp_path / "output" / keys.first_page("all/activity", 1)).read_bytes())["items"]
     assert listed[0]["id"] == market_id(3)
     told = json.loads((tmp_path / "output" / "report.json").read_bytes())["remarks"]
-    assert told == [*map(str, report.remarks)]
+    assert told == [remark.sentence() for remark in report.remarks]
     assert len(told) == 6
 
 
@@ -104,7 +104,7 @@ def test_check_makes_the_remarks_that_a_build_makes(tmp_path: Path, database: sq
     insert_future(database)
     settings = make_config(tmp_path)
     check = BuildCheck(settings, AS_OF, Silent())
-    found = [finding.text for finding in check.database() if finding.weight == "warning"]
+    found = [finding.text for finding in check.database() if finding.severity == "warning"]
     assert check.measured
     assert check.measured.remarks == (report := build_now(settings)).remarks
     assert found == [
@@ -133,8 +133,8 @@ def test_a_fill_in_an_unusual_form_is_in_the_future_like_one_in_the_usual_form(
         insert_fill(database, number, market_id=market_id(number), created_at=time)
         insert_point(database, time, market_id=market_id(number))
     remarks = build_now(make_config(tmp_path)).remarks
-    assert {(remark.kind.what, remark.value) for remark in remarks if remark.key == market_id(1)} == {
-        (remark.kind.what, remark.value) for remark in remarks if remark.key == market_id(2)
+    assert {(remark.what(), remark.value) for remark in remarks if remark.key == market_id(1)} == {
+        (remark.what(), remark.value) for remark in remarks if remark.key == market_id(2)
     }
     assert len(remarks) == 4
 

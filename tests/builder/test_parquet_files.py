@@ -18,7 +18,7 @@ from generator.builder.preflight import BuildCheck
 from generator.config.settings import Config
 from generator.downloads import dump, partitions
 from generator.errors import ConfigError
-from generator.findings import Weight
+from generator.findings import Severity
 from generator.tree import files as names
 from generator.tree.folder import Output
 from tests.support import parquet
@@ -211,8 +211,8 @@ def test_without_the_extra_check_and_build_say_how_to_install_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "arro3", None)
     remedy = "pip install 'public-markets[parquet]'"
-    found = [finding.weight for finding in BuildCheck(settings, MORNING, Silent()).settings() if remedy in finding.text]
-    assert found == [Weight.ERROR]
+    findings = BuildCheck(settings, MORNING, Silent()).settings()
+    assert [finding.severity for finding in findings if remedy in finding.text] == [Severity.ERROR]
     with pytest.raises(ConfigError, match="parquet"):
         build_now(settings, MORNING)
     assert not (settings.output / "v1").exists()

@@ -467,7 +467,7 @@ def test_an_audit_that_finds_a_false_version_reads_everything_and_names_the_mark
     built.trade(5, is_told=False)
     built.edit(6, prob=0.75)
     found = built.build(source__audit=1)
-    false = [remark.key for remark in found.remarks if remark.kind.topic == Topic.FALSE_VERSION]
+    false = [remark.key for remark in found.remarks if remark.topic == Topic.FALSE_VERSION]
     assert false == [market_id(3), market_id(5)]
     assert (found.details.read, found.details.kept, found.details.updated) == (MARKETS, 0, 0)
     page = (built.output / files.INSPECTION).read_text()
@@ -486,7 +486,7 @@ def test_when_a_sample_finds_a_false_version_all_that_differ_are_named_up_to_a_h
     sample = Sample(0.5, zlib.crc32(b"1"))
     assert 0 < sum(sample.has(market_id(number)) for number in wrong) < len(wrong)
     found = built.build(source__audit=0.5)
-    false = [remark.key for remark in found.remarks if remark.kind.topic == Topic.FALSE_VERSION]
+    false = [remark.key for remark in found.remarks if remark.topic == Topic.FALSE_VERSION]
     assert false == [market_id(number) for number in (*wrong, 6)]
     assert_as_fresh(built)
 

@@ -9,14 +9,15 @@ import pytest
 from generator.api import keys
 from generator.builder import remote_result
 from generator.builder.last_details import EVERY_DETAIL, InPlace
-from generator.builder.notices import Kind, Remark, Topic
+from generator.builder.notices import Topic
 from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart, Task
 from generator.config.settings import Config
 from generator.errors import ClusterError
+from generator.findings import Finding
 from generator.markets.catalog import Market
 from generator.markets.columns import NAMES, Columns
 from generator.markets.fingerprint import Fingerprint
-from generator.markets.quarantine import Fault, Quarantine
+from generator.markets.quarantine import Quarantine
 from generator.source.queries import EVERYTHING
 from generator.source.survey import Facts
 from generator.tree import manifest
@@ -46,12 +47,12 @@ TASK = Task(
 )  # fmt: skip
 
 
-REMARK = Remark(Kind(Topic.FUTURE_TIME, "market", "what", "effect"), FIRST, "value")
+REMARK = Finding(topic=Topic.FUTURE_TIME, subject="market", text="what", remedy="effect", key=FIRST, value="value")
 
 
 def part(**changes: Any) -> RenderedPart:
     found = Quarantine()
-    found.reject("markets", SECOND, Fault("prob", "is too large", "7"), title="Two")
+    found.reject("markets", SECOND, Finding(column="prob", text="is too large", value="7"), title="Two")
     whole = RenderedPart(
         Columns.of([MARKET]), [READ, KEPT], [NewMarketObject(MARKET, b"{}")], [SECOND], found, [REMARK], [SECOND]
     )
@@ -72,7 +73,7 @@ def test_a_part_arrives_as_it_was_rendered(sent: RenderedPart) -> None:
 
 def found_in(relation: str, value: str) -> Quarantine:
     found = Quarantine()
-    found.reject(relation, SECOND, Fault("prob", "is too large", value))
+    found.reject(relation, SECOND, Finding(column="prob", text="is too large", value=value))
     return found
 
 

@@ -14,8 +14,8 @@ from generator.builder.guards import BuildOverrides
 from generator.builder.report import REMEMBERED, MarketChanges, Report
 from generator.builder.report_file import Withdrawal
 from generator.builder.run import Clock, build
-from generator.findings import CHECK_NAMES_EACH
-from generator.markets.quarantine import Fault, Quarantine
+from generator.findings import CHECK_NAMES_EACH, Finding
+from generator.markets.quarantine import Quarantine
 from generator.metrics import sample
 from generator.progress import Span, Stopwatch
 from generator.source.reader import open_reader
@@ -32,9 +32,9 @@ def report() -> Report:
     made.lists = {"open/new": Current(generation="p0123456789abcdef012", count=3, bytes=1_000)}
     made.written, made.written_bytes, made.unchanged, made.deleted = 4_321, 98_765, 12, 3
     made.stages = {"read": Span(1.0, 0.0), "render": Span(2.25, 0.0)}
-    made.quarantine.reject("markets", market_id(1), Fault("prob", "bad"), title="One?")
-    made.quarantine.reject("fills", "x", Fault("amount", "bad"))
-    made.quarantine.reject("fills", "x", Fault("amount", "bad"))
+    made.quarantine.reject("markets", market_id(1), Finding(column="prob", text="bad"), title="One?")
+    made.quarantine.reject("fills", "x", Finding(column="amount", text="bad"))
+    made.quarantine.reject("fills", "x", Finding(column="amount", text="bad"))
     return made
 
 
@@ -149,7 +149,7 @@ def test_a_run_with_changes_or_new_findings_rewrites_the_report() -> None:
     assert unwritten().says_more_than(b"[]")
     assert report().says_more_than(report().encoded())
     other = unwritten()
-    other.quarantine.reject("orders", "y", Fault("price", "bad"))
+    other.quarantine.reject("orders", "y", Finding(column="price", text="bad"))
     assert other.says_more_than(report().encoded())
     deleting = unwritten()
     deleting.deleted = 1
@@ -259,7 +259,7 @@ def test_markets_that_share_an_id_are_quarantined_even_if_only_one_is_valid(
     insert_market(database, 2)
     made = build_now(make_config(tmp_path), invalid=True)
     assert (made.built, made.hidden, made.quarantine.total("markets")) == (1, 0, 2)
-    assert [row.reason.partition(":")[0] for row, _ in made.quarantine] == ["id", "prob"]
+    assert [row.reason.partition(":")[0] for row in made.quarantine] == ["id", "prob"]
 
 
 def test_a_build_reports_its_search_index(tmp_path: Path, database: sqlite3.Connection) -> None:

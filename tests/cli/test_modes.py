@@ -49,7 +49,7 @@ def test_what_is_published_can_be_read_by_all_whatever_the_umask(tmp_path: Path)
 
 def warnings(tmp_path: Path, **settings: object) -> list[str]:
     check = BuildCheck(make_config(tmp_path, **settings), AS_OF, Silent())
-    return [finding.text for finding in check.folder() if finding.weight == "warning"]
+    return [finding.text for finding in check.folder() if finding.severity == "warning"]
 
 
 def test_check_warns_of_a_folder_that_no_web_server_of_another_user_can_enter(tmp_path: Path) -> None:

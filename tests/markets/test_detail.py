@@ -92,8 +92,8 @@ def test_a_market_without_orders_has_an_empty_book(quarantine: Quarantine) -> No
 def test_a_bad_order_is_left_out_and_named(quarantine: Quarantine, order: tuple[Any, Any, Any]) -> None:
     made = book(quarantine, ("bid", 0.4, 1.0), order, ("ask", 0.6, 1.0))
     assert levels(made) == {"bids": [(0.4, 1.0)], "asks": [(0.6, 1.0)]}
-    ((rejection, count),) = quarantine
-    assert (rejection.relation, rejection.key, count) == ("orders", MARKET, 1)
+    (row,) = quarantine
+    assert (row.relation, row.key, row.rows) == ("orders", MARKET, 1)
 
 
 def test_a_sum_that_is_no_number_any_more_costs_its_level(quarantine: Quarantine) -> None:
@@ -129,7 +129,7 @@ def test_the_newest_fills_are_shown_newest_first_and_ties_by_id(
 def test_a_fill_that_is_there_twice_is_shown_once_and_named(quarantine: Quarantine) -> None:
     fills = [fill(1, at(5)), fill(2, at(4)), fill(1, at(5))]
     assert shown_fills(fills, 10, quarantine) == [1, 2]
-    assert [(row.key, row.reason) for row, _ in quarantine] == [(fill_id(1), "id: another fill has the same")]
+    assert [(row.key, row.reason) for row in quarantine] == [(fill_id(1), "id: another fill has the same")]
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,8 @@ def test_a_fill_that_is_there_twice_is_shown_once_and_named(quarantine: Quaranti
 def test_a_bad_fill_is_left_out_and_named(quarantine: Quarantine, bad: tuple[Any, ...]) -> None:
     fills = [fill(1, "2026-01-14 00:00:00"), bad, fill(2, "2026-01-16 00:00:00")]
     assert shown_fills(fills, 10, quarantine) == [2, 1]
-    ((rejection, count),) = quarantine
-    assert (rejection.relation, rejection.key, count) == ("fills", bad[1], 1)
+    (row,) = quarantine
+    assert (row.relation, row.key, row.rows) == ("fills", bad[1], 1)
 
 
 def test_no_more_fills_are_kept_than_twice_what_is_shown(quarantine: Quarantine) -> None:
@@ -281,8 +281,8 @@ def test_an_unusual_probability_is_shown_as_any_other(quarantine: Quarantine, pr
 def test_a_bad_point_is_left_out_and_named(quarantine: Quarantine, recorded_at: Any, prob: Any) -> None:
     points = [(MARKET, at(1), 0.1), (MARKET, recorded_at, prob), (MARKET, at(0), 0.2)]
     assert history(MARKET, points, 500, quarantine) == [(at(0), 0.2), (at(1), 0.1)]
-    ((rejection, count),) = quarantine
-    assert (rejection.relation, rejection.key, count) == ("probabilities", MARKET, 1)
+    (row,) = quarantine
+    assert (row.relation, row.key, row.rows) == ("probabilities", MARKET, 1)
 
 
 # ── the whole ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -135,7 +135,7 @@ def test_a_bad_fill_costs_itself_wherever_it_stands_among_many(quarantine: Quara
     fills = [fill(number, times[number * 1000 // (3 * BATCH)]) for number in range(3 * BATCH)]
     fills[place] = fill(place, "yesterday")
     shown = recent(fills, 50, quarantine)
-    assert [row.key for row, _ in quarantine] == [fill_id(place)]
+    assert [row.key for row in quarantine] == [fill_id(place)]
     expected = sorted((row for row in fills if row[5] != "yesterday"), key=lambda row: row[1])
     expected.sort(key=lambda row: str(row[5]), reverse=True)
     assert [fill.id for fill in shown] == [row[1] for row in expected[:50]]

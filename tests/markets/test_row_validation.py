@@ -25,7 +25,7 @@ def refusal(columns: dict[str, Any] | None = None, **market: Any) -> str:
     """Why a row of `markets` is quarantined."""
     with pytest.raises(ValidationError) as caught:
         row_validation.market(market_row(**(columns or {}) | market), fx=None, fills24h=0, as_of=NOW)
-    return "; ".join(map(str, faults.of(caught.value)))
+    return "; ".join(fault.reason() for fault in faults.of(caught.value))
 
 
 def detail_row(row: dict[str, Any]) -> dict[str, Any]:

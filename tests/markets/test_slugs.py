@@ -50,7 +50,7 @@ def test_a_slug_of_two_markets_leads_to_neither_whatever_its_case() -> None:
     found = references("same", "other", "same", "SAME", "Other2", "other3")
     assert found.usable.keys() == {market_id(number) for number in (1, 4, 5)}
     assert found.refused.keys() == {market_id(number) for number in (0, 2, 3)}
-    assert all(fault.rule.startswith("another market has the same") for fault in found.refused.values())
+    assert all(fault.text.startswith("another market has the same") for fault in found.refused.values())
 
 
 def test_a_slug_that_is_refused_anyway_takes_none_from_others() -> None:

@@ -26,7 +26,7 @@ from tests.support.rows import (
 
 
 def reasons(report: Report) -> dict[tuple[str, str], str]:
-    return {(row.relation, row.key): row.reason for row, _ in report.quarantine}
+    return {(row.relation, row.key): row.reason for row in report.quarantine}
 
 
 NO_TIME: Final = "not a time such as 2026-01-31T12:00:00Z"

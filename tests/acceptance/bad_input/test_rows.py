@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from generator.api.contract import SORTS, STATUS_FILTERS
-from generator.markets import remedies
+from generator.markets import faults
 from tests.acceptance.bad_input.site import Site
 from tests.support.builds import files
 from tests.support.commands import run
@@ -110,11 +110,11 @@ class Built:
     def reasons(self, relation: str) -> dict[str, list[str]]:
         """The reasons in the report by key; stderr must have a line about them, and each must have a remedy."""
         found: dict[str, list[str]] = {}
+        assert faults.ANY not in self.stderr
         for row in self.report["quarantined"]:
             if row["relation"] == relation:
                 found.setdefault(row["key"], []).append(row["reason"])
                 assert f"WARNING: {relation}: " in self.stderr
-                assert remedies.of(row["reason"].partition(": ")[2]) != remedies.of("unheard of")
         return found
 
     def detail(self, key: str) -> Any:
