@@ -1,0 +1,94 @@
+"""Whoever is told that rows break a rule is told what to do about it, however the rule is worded."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
+
+from generator.config.settings import Texts
+from generator.markets import faults, row_validation
+from generator.markets.categories import CategoryRow
+from tests.support.builds import NOW
+from tests.support.rows import FX_MEMBER, market_row
+
+#: For each rule, a value of a market's column that breaks it, and the remedy.
+BROKEN: Final[list[tuple[str, Any, str]]] = [
+    ("volume", float("inf"), "finite_number"),
+    ("volume", -1, "greater_than_equal"),
+    ("prob", 45, "less_than_equal"),
+    ("status", "paused", "literal_error"),
+    ("question", "?" * 2_001, "string_too_long"),
+    ("description", "\x1b", "control_character"),
+    ("close_time", "soon", "not_time"),
+    ("close_time", "2026-02-30 12:00:00", "unknown_time"),
+    ("volume", "7", "not_number"),
+    ("volume", 10**400, "too_large"),
+    ("trader_count", 1.5, "not_whole_number"),
+    ("trader_count", 10**400, "too_large"),
+    ("question", b"?", "not_text"),
+    ("question", "\ud800", "not_unicode"),
+    ("id", "7", "not_uuid"),
+]
+#: The same for a column of `fx_members`, and for the name of a category.
+BROKEN_MEMBERS: Final = [("week_start", "soon", "not_date"), ("threshold_value", float("nan"), "finite_number")]
+BROKEN_NAMES: Final = [
+    (" ", "blank"), ("a\nb", "control_character"), ("x" * 101, "string_too_long"), ("a--0123456789", "derived_slug"),
+]  # fmt: skip
+
+
+def remedy_of(column: str, error: ValidationError) -> str:
+    (fault,) = faults.of(error)
+    assert fault.column == column
+    return fault.remedy
+
+
+def of_market(columns: Mapping[str, Any], fx: Mapping[str, Any] | None = None) -> ValidationError:
+    with pytest.raises(ValidationError) as caught:
+        row_validation.market(market_row(**columns), fx=fx, fills24h=0, as_of=NOW)
+    return caught.value
+
+
+@pytest.mark.parametrize(("column", "value", "rule"), BROKEN)
+def test_each_rule_for_markets_has_its_remedy(column: str, value: Any, rule: str) -> None:
+    assert remedy_of(column, of_market({column: value})) == faults.REMEDIES[rule]
+
+
+@pytest.mark.parametrize(("column", "value", "rule"), BROKEN_MEMBERS)
+def test_each_rule_for_memberships_has_its_remedy(column: str, value: Any, rule: str) -> None:
+    assert remedy_of(f"fx_members.{column}", of_market({}, {**FX_MEMBER, column: value})) == faults.REMEDIES[rule]
+
+
+@pytest.mark.parametrize(("name", "rule"), BROKEN_NAMES)
+def test_each_rule_for_categories_has_its_remedy(name: str, rule: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        CategoryRow.model_validate({"category": name, "position": 0})
+    assert remedy_of("category", caught.value) == faults.REMEDIES[rule]
+
+
+def test_there_is_no_remedy_for_a_rule_that_nothing_breaks() -> None:
+    broken = {rule for *_, rule in [*BROKEN, *BROKEN_MEMBERS, *BROKEN_NAMES]}
+    assert broken == faults.REMEDIES.keys()
+
+
+def test_a_missing_value_is_to_be_filled_in_whatever_rule_it_breaks() -> None:
+    for column in ("prob", "status", "question", "close_time"):
+        assert remedy_of(column, of_market({column: None})).startswith("fill it in, ")
+
+
+def test_a_text_that_this_site_finds_too_long_has_the_remedy_of_one_that_the_contract_does() -> None:
+    (fault,) = faults.too_long(Texts(question=10), "?" * 11, "x" * 99)
+    assert fault.reason() == "question: string should have at most 10 characters (???????????)"
+    assert fault.remedy == faults.REMEDIES["string_too_long"]
+
+
+def test_a_remedy_does_not_depend_on_the_words_of_an_error() -> None:
+    def reworded(rule: Any) -> ValidationError:
+        error = PydanticCustomError(rule, "Never seen before")
+        return ValidationError.from_exception_data("MarketRow", [{"type": error, "loc": ("prob",), "input": 7}])
+
+    for rule, remedy in faults.REMEDIES.items():
+        (fault,) = faults.of(reworded(rule))
+        assert (fault.what(), fault.remedy) == ("prob: never seen before", remedy)
+    assert remedy_of("prob", reworded("unheard_of")) == faults.ANY
