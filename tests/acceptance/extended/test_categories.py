@@ -95,7 +95,11 @@ def test_a_configured_category_that_no_market_has_gets_no_lists_and_is_told(site
     insert_category(site.connection, "weather")
     report = site.build(categories="weather,wether")
     told = ["category wether: has no public market; it gets no lists: correct the setting `categories`"]
-    assert [*map(str, report.remarks)] == json.loads((site.output / "report.json").read_bytes())["remarks"] == told
+    assert (
+        [remark.sentence() for remark in report.remarks]
+        == json.loads((site.output / "report.json").read_bytes())["remarks"]
+        == told
+    )
     assert [category["slug"] for category in site.read(keys.BUILD)["categories"]] == ["weather"]
 
 
@@ -110,7 +114,7 @@ def test_names_that_differ_only_in_case_are_one_category_and_the_report_says_so(
     assert {site.item(number)["category"] for number in range(1, 5)} == {"Sports"}
     assert site.market(4)["categories"] == ["Sports"]
     effect = "the two differ only in case, in spaces or in Unicode form"
-    assert [*map(str, report.remarks)] == [
+    assert [remark.sentence() for remark in report.remarks] == [
         f"category {name}: is published in another spelling (Sports); {effect}" for name in ("SPORTS", "sports")
     ]
 
@@ -126,7 +130,7 @@ def test_two_names_with_one_slug_never_share_a_list(site: Site) -> None:
     assert {*site.listed(keys.list_name("all", "new", slug))} == {market_id(2), market_id(3)}
     assert site.item(1)["categories"] == []
     told = f"category {second}: has the slug of another ({first}); markets are published without it: rename it"
-    assert [*map(str, report.remarks)] == [told]
+    assert [remark.sentence() for remark in report.remarks] == [told]
     assert report.quarantine.total("market_categories") == 1
 
 

@@ -41,8 +41,8 @@ def test_a_market_with_an_unusable_slug_is_found_by_its_id_only_and_the_report_s
     assert not (site.output / keys.SLUGS).exists()
     for number, remark in enumerate(sorted(report.remarks, key=lambda remark: remark.key)):
         assert not {"slug"} & {*site.item(number), *site.market(number)}
-        assert str(remark).startswith(f"market {market_id(number)}: slug cannot be used: ")
-        assert str(remark).endswith("; it is found by its id only")
+        assert remark.sentence().startswith(f"market {market_id(number)}: slug cannot be used: ")
+        assert remark.sentence().endswith("; it is found by its id only")
 
 
 def test_a_slug_of_two_markets_leads_to_neither_until_one_gives_it_up(site: Site) -> None:
