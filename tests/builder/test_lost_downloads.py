@@ -60,10 +60,9 @@ def test_a_new_session_after_a_loss_is_reported_once(settings: Config, database:
     assert session(settings) != before
     problem = "is missing or altered, so nobody knows what changed since the last build"
     effect = "the change feed begins a new session, and followers start again from the dump"
-    assert [remark.sentence() for remark in found.remarks] == [f"file {name}: {problem}; {effect}"]
-    assert json.loads((settings.output / files.REPORT).read_bytes())["remarks"] == [
-        remark.sentence() for remark in found.remarks
-    ]
+    sentences = [remark.sentence() for remark in found.remarks]
+    assert sentences == [f"file {name}: {problem}; {effect}"]
+    assert json.loads((settings.output / files.REPORT).read_bytes())["remarks"] == sentences
     (line,) = found.findings()
     assert problem in line
     assert effect in line
