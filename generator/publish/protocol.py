@@ -217,8 +217,8 @@ class Publisher:
             self._lease.hold(published.model_copy(update={"due": due}), self._touched)
 
     def _intend(self, plan: Plan, before: Published) -> None:
-        new = {step.list_name: step.entry for step in plan.generations}
-        intended = manifest.intend(before.built, new, plan.final.markets, self._lease.now, plan.final.slugs)
+        final = plan.final
+        intended = manifest.intend(before.built, final.all_lists(), final.markets, self._lease.now, final.slugs)
         uploading = {step.pair for step in plan.generations}
         leftovers = {step.pair for step in plan.leftovers}
         moved = [entry for entry in intended.retired if entry.pair in leftovers]

@@ -49,7 +49,7 @@ def split(retired: Iterable[Retired], groups: Groups) -> tuple[dict[str, Group],
     names = {pair: name for name, group in groups.items() for pair in group.pairs}
     found: dict[tuple[str, str], list[Retired]] = {}
     for entry in retired:
-        if not (entry.partial or entry.withdrawn):
+        if not (entry.partial or entry.may_be_current or entry.withdrawn):
             found.setdefault((names.get(entry.pair, ""), entry.retired_at), []).append(entry)
     kept, new = dict[str, Group](), list[Together]()
     for (name, at), entries in found.items():

@@ -53,12 +53,14 @@ class Retired(Current):
     """A generation that walks may still be in.
 
     `withdrawn`: it holds a market that is no longer public. `partial`: its run was killed, so it may be incomplete.
+    `may_be_current`: a run that has not ended may have led first pages there.
     """
 
     list: str
     retired_at: Instant
     withdrawn: bool = False
     partial: bool = False
+    may_be_current: bool = Field(default=False, exclude_if=operator.not_)
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -178,7 +180,7 @@ def _head(headers: tuple[tuple[str, str], ...]) -> bytes:
 
 
 def intend(previous: Manifest, lists: Lists, memberships: Memberships, now: str, slugs: Slugs = _NONE) -> Manifest:
-    """The manifest to save before first pages lead to the new generations of `lists`.
+    """The manifest to save before first pages lead to the generations of `lists`.
 
     If the build is killed after this, first pages may lead to some of them. As retired generations they are kept for
     the walks in them, and deleted when due.
@@ -191,7 +193,11 @@ def begun(previous: Manifest, lists: Lists, now: str) -> Manifest:
     """The same without the memberships and slugs of the state that is built."""
     known = previous.generations()
     new = {name: current for name, current in lists.items() if (name, current.generation) not in known}
-    retired = (*previous.retired, *_retired(new, now, partial=True))
+    led_to = {(name, current.generation) for name, current in lists.items()}
+    retired = tuple(
+        entry.model_copy(update={"may_be_current": True}) if entry.pair in led_to else entry
+        for entry in (*previous.retired, *_retired(new, now, partial=True))
+    )
     return previous.model_copy(update={"complete": False, "retired": retired})
 
 
@@ -241,12 +247,14 @@ def _retirements(previous: Manifest, built: Manifest, memberships: Memberships, 
 
 def _earlier(previous: Manifest, built: Manifest, now: str) -> Iterator[Retired]:
     """The generations that were retired before. Where their age is unknown, it counts from `now`."""
-    # Until now, first pages of a killed run may have led into any of them. Ages by a clock that the operator set and
-    # by the real clock cannot be compared, nor can those by a clock that was ahead.
-    is_unknown = not previous.complete or previous.is_clock_set != built.is_clock_set
+    # Ages by a clock that the operator set and by the real clock cannot be compared.
+    is_other_clock = previous.is_clock_set != built.is_clock_set
     for retired in previous.retired:
-        is_later = retired.retired_at > now
-        yield retired.model_copy(update={"retired_at": now}) if is_unknown or is_later else retired
+        is_later = retired.retired_at > now  # by a clock that was ahead
+        if retired.may_be_current or is_later or is_other_clock:
+            yield retired.model_copy(update={"retired_at": now, "may_be_current": False})
+        else:
+            yield retired
 
 
 def _retired(lists: Lists, now: str, *, partial: bool = False) -> list[Retired]:

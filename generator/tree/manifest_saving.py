@@ -9,7 +9,7 @@ from typing import Final
 
 from generator.tree import files, manifest, manifest_file, row_shards
 from generator.tree.folder import Output
-from generator.tree.manifest import Lists, Manifest, RowShards
+from generator.tree.manifest import Manifest, RowShards
 from generator.tree.membership import Memberships
 
 #: The shards of a manifest that has none.
@@ -38,12 +38,12 @@ class Saving:
         """The bytes of the final manifest's file, when its shards are those that were staged."""
         return built.encoded() if self._final == _WHOLE else row_shards.without_rows(built, self._final).encoded()
 
-    def intent(self, lists: Lists, built: Manifest, memberships: Memberships) -> bytes:
+    def intent(self, built: Manifest, memberships: Memberships) -> bytes:
         """Stage the shards of the manifest to save before files are replaced (`manifest.intend`); returns its bytes.
 
         It names the shards of both states, so that hardly any are written for it.
         """
-        previous = self._before or built.emptied()
+        previous, lists = self._before or built.emptied(), built.all_lists()
         if self._stored == self._final == _WHOLE:
             return manifest.intend(previous, lists, memberships, built.as_of, built.slugs).encoded()
         begun = manifest.begun(previous, lists, built.as_of)

@@ -139,8 +139,7 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
     content = saving.final(final)
     is_new = bool(content != saving.content or rendered.staged.changed or rendered.new_parts())
     if is_new:
-        new = {staged.name: staged.current for staged in rendered.new_parts()}
-        intent = saving.intent(new, rendered.manifest, rendered.memberships)
+        intent = saving.intent(rendered.manifest, rendered.memberships)
         folder.sync()
         if before is None:
             # Mark what lies under v1/ as ours, in case this first build is killed.

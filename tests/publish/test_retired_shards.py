@@ -149,3 +149,20 @@ def test_a_record_whose_retirements_have_become_few_is_made_whole(store: MemoryS
     put(store, published(range(BUILDS), retired=retired(range(25, 28))))
     assert len(root(store)["built"]["retired"]) == 3 * len(LISTS)
     assert [*store.objects] == [record.KEY]
+
+
+def test_what_a_killed_run_may_have_made_current_again_is_read_back_from_a_record_in_shards(
+    store: MemoryStore,
+) -> None:
+    lease = Lease(cast("Any", store), timedelta(minutes=15))
+    lease.read()
+    wanted = published(range(BUILDS))
+    lease.hold(wanted, ())
+    first, *others = wanted.built.retired
+    marked = first.model_copy(update={"may_be_current": True})
+    built = wanted.built.model_copy(update={"retired": (marked, *others)})
+    lease.hold(wanted.model_copy(update={"built": built}), ())
+    read = Lease(cast("Any", store), timedelta(minutes=15)).read()
+    assert read
+    assert [entry.pair for entry in read.built.retired if entry.may_be_current] == [first.pair]
+    assert len(read.built.retired) == len(wanted.built.retired)

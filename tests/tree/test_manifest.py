@@ -215,7 +215,22 @@ def test_what_a_run_intends_is_partial_until_it_has_ended() -> None:
 def test_a_generation_that_exists_already_is_not_intended_again() -> None:
     first = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
     second = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, first)
-    assert manifest.intend(second, {OPEN: current("p1")}, {}, at("12:00")).retired == second.retired
+    assert retired(manifest.intend(second, {OPEN: current("p1")}, {}, at("12:00"))) == retired(second)
+
+
+def test_a_killed_run_makes_no_age_new_but_of_what_it_began_or_made_current_again() -> None:
+    record = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
+    for minute, generation in enumerate(("p2", "p3", "p4")):
+        record = settled(built(at(f"11:0{minute}"), OPEN=generation), {"a": ("open",)}, record)
+    killed = manifest.intend(record, {OPEN: current("p2")}, {}, at("12:00"))
+    killed = manifest.intend(Manifest.model_validate_json(killed.encoded()), {OPEN: current("p5")}, {}, at("12:30"))
+    after = settled(built(at("13:00"), OPEN="p6"), {"a": ("open",)}, killed)
+    assert retired(after) == [
+        (OPEN, "p1", "11:00"), (OPEN, "p2", "13:00"), (OPEN, "p3", "11:02"), (OPEN, "p5", "13:00"),
+        (OPEN, "p4", "13:00"),
+    ]  # fmt: skip
+    again = settled(built(at("14:00"), OPEN="p7"), {"a": ("open",)}, manifest.intend(after, {}, {}, at("13:30")))
+    assert {(OPEN, "p2", "13:00"), (OPEN, "p5", "13:00")} <= {*retired(again)}
 
 
 def test_a_file_is_read_back_as_it_was_written() -> None:

@@ -64,9 +64,7 @@ def save(folder: Output, final: Manifest) -> None:
     before = folder.manifest()
     saving = Saving(folder, before)
     content = saving.final(final)
-    known = before.generations() if before else {}
-    new = {name: entry for name, entry in final.lists.items() if (name, entry.generation) not in known}
-    intent = saving.intent(new, final, final.markets)
+    intent = saving.intent(final, final.markets)
     saving.move()
     folder.save(files.MANIFEST, intent)
     folder.save(files.MANIFEST, content)

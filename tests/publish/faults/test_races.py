@@ -36,7 +36,7 @@ from tests.publish.faults.sites import Site, secret
 from tests.publish.faults.strikes import ANY, DiedError, DiesAfter, Strike, Victims, Watch, label
 from tests.support.builds import NOW, Silent
 from tests.support.campaigns import rounds
-from tests.support.faults import GoneError, expected_keys, fast_folder
+from tests.support.faults import GoneError, Walk, expected_keys, fast_folder
 from tests.support.rows import market_id
 from tests.support.s3.behaviour import (
     APPLIED_BUT_DROPPED,
@@ -348,17 +348,10 @@ def test_runs_that_always_die_after_first_pages_moved_keep_what_walks_are_in_and
 ) -> None:
     scene.layouts = dict.fromkeys("ab", layout)
     scene.publish(scene.site("a", 0))
-    sizes, walks, denied = [], [], Fault(403, "AccessDenied")
-
-    def is_last_put(request: Request) -> bool:
-        return request.operation == "PutObject" and request.key.endswith("v1/build.json")
-
+    sizes, walks = [], list[Walk]()
     for number in range(rounds(10, 30)):
         site = scene.site("b", number, m1={"question": f"Edition {number}?"}, m4=None)
-        scene.server.before = lambda request: denied if is_last_put(request) else None
-        with pytest.raises(StoreError):
-            scene.publish(site)
-        scene.server.before = None
+        publish_without_build(scene, site)
         check_known(scene.objects())
         sizes.append(len(scene.objects()))
         walks.append(scene.reader.begin("all/popular", 2))
@@ -368,6 +361,41 @@ def test_runs_that_always_die_after_first_pages_moved_keep_what_walks_are_in_and
     assert sizes[-1] <= sizes[8], sizes
     scene.publish(site)
     check_whole(scene.objects(), site)
+
+
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize("layout", layouts.LAYOUTS)
+def test_a_site_whose_every_second_run_is_cut_short_keeps_what_walks_are_in_and_no_more(
+    scene: Scene, layout: str
+) -> None:
+    """What no run leads to any more is deleted in time, whether a run replaced it or was cut short with it."""
+    scene.layouts = dict.fromkeys("ab", layout)
+    scene.publish(scene.site("a", 0))
+    sizes, walks = [], list[Walk]()
+    for number in range(1, rounds(14, 40)):
+        site = scene.site("b", number, m1={"question": f"Edition {number}?"}, m4=None)
+        if number % 2:
+            scene.publish(site)
+        else:
+            publish_without_build(scene, site)
+        check_known(scene.objects())
+        sizes.append(len(scene.objects()))
+        walks.append(scene.reader.begin("all/popular", 2))
+        scene.pass_time(LIFETIME_S / 4)
+        if len(walks) > 3:  # less than the lifetime of a cursor
+            scene.reader.finish(walks.pop(0))
+    assert max(sizes[10:]) <= max(sizes[8:10]), sizes
+
+
+def publish_without_build(scene: Scene, site: Site) -> None:
+    """Publish up to `build.json`, which the store refuses: first pages lead to the site already."""
+    denied = Fault(403, "AccessDenied")
+    scene.server.before = lambda request: (
+        denied if request.operation == "PutObject" and request.key.endswith(keys.BUILD) else None
+    )
+    with pytest.raises(StoreError):
+        scene.publish(site)
+    scene.server.before = None
 
 
 @pytest.mark.campaign(short=1)
