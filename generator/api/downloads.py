@@ -246,13 +246,20 @@ class ChangesHead(Head):
         return enumerate(self.steps, self.serial - len(self.steps))
 
     def leads_on(self, before: Self) -> bool:
-        """Whether its session has gone on from there, as far as the steps that it retains can tell."""
-        if self.session != before.session:
+        """Whether its session has gone on from there, as far as the steps that both retain can tell.
+
+        Copies of one folder may come to the same state by different steps, or to other states at the same serial.
+        """
+        if self.session != before.session or self.serial < before.serial:
             return False
-        if self.serial == before.serial:
-            return self.state == before.state
-        led_there = {serial + 1: step.as_of for serial, step in self.numbered()}
-        return self.serial > before.serial and led_there.get(before.serial) in {before.as_of, None}
+        if self.serial == before.serial and self.state != before.state:
+            return False
+        led_there = {before.serial: before.as_of} | before._instants()
+        return all(led_there.get(serial, as_of) == as_of for serial, as_of in self._instants().items())
+
+    def _instants(self) -> dict[int, str]:
+        """As of when each serial is to which a step leads."""
+        return {serial + 1: step.as_of for serial, step in self.numbered()}
 
 
 def begun(dumped: DumpHead) -> ChangesHead:

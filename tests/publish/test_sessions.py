@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from generator.api import keys
+from tests.publish.explorer import downloads
 from tests.support.builds import files, text_of
 from tests.support.followed import quick
 from tests.support.publishing import FIRST, Site, copy_output, hour
@@ -163,6 +164,24 @@ def test_no_serial_names_two_states_after_a_folder_was_restored(site: Site) -> N
             sessions.add(serials.look(site))
         assert (head(site)["serial"], len(head(site)["steps"])) == (2, 1)
     assert len(sessions) == 3
+
+
+def test_no_step_leads_elsewhere_after_a_copy_of_the_folder_has_come_to_the_same_state(site: Site) -> None:
+    """Both copies were built thrice and show the same markets by now, but not by the same steps."""
+    copy_output(site.folder / "output", site.folder / "copy")
+    site.edit(1, volume=50.0)
+    site.done("rebuild", "--as-of", hour(1))
+    ((place, had),) = [found for found in downloads.begun(site.objects()) if found[0][0] == keys.CHANGES]
+    site.edit(2, volume=60.0)
+    site.done("build", "--as-of", hour(2), output="copy")
+    site.edit(3, volume=70.0)
+    site.done("rebuild", "--as-of", hour(3))
+    state = head(site)["state"]
+    site.done("rebuild", "--as-of", hour(4), output="copy")
+    assert head(site)["state"] == state
+    objects, (_, serial, session) = site.objects(), place
+    assert not (downloads.is_in_session(objects, session) and downloads.leads_astray(objects, serial, had))
+    assert head(site)["session"] != session
 
 
 def test_a_store_that_is_slow_once_does_not_keep_a_restored_folder_from_being_published(site: Site) -> None:
