@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from generator.errors import PublicMarketsError
 from generator.wording import counted
@@ -23,6 +23,10 @@ class Severity(StrEnum):
     ERROR = "error"
     WARNING = "warning"
     FINE = "fine"
+
+
+#: What findings of one kind have in common.
+_Common: TypeAlias = tuple[Severity, str, str, str, str, str]
 
 
 class Finding(NamedTuple):
@@ -44,13 +48,13 @@ class Finding(NamedTuple):
     key: str = ""
     value: str | None = None
 
-    def kind(self) -> "Finding":
-        """What all findings of this kind have in common."""
-        return self._replace(key="", value=None)
+    def kind(self) -> _Common:
+        """What all findings of this kind have in common: the parts before `key` and `value`."""
+        return self[:6]
 
     def about(self, key: str, value: str | None = None) -> "Finding":
         """The finding of this kind about one thing."""
-        return self._replace(key=key, value=value)
+        return Finding(*self.kind(), key, value)
 
     def what(self) -> str:
         """What is wrong with things of this kind: `amount: must not be NULL`."""
@@ -77,7 +81,7 @@ class FindingCounts:
 
     def __init__(self, findings: Iterable[Finding] = ()) -> None:
         #: By kind: the number, and key and value of the example.
-        self._counts: dict[Finding, tuple[int, tuple[str, str]]] = {}
+        self._counts: dict[_Common, tuple[int, tuple[str, str]]] = {}
         for finding in findings:
             self.add(finding)
 
@@ -95,7 +99,7 @@ class FindingCounts:
     def __iter__(self) -> Iterator[tuple[Finding, int]]:
         """An example of each kind, and how many there are; the most frequent first."""
         ranked = sorted(self._counts.items(), key=lambda item: (-item[1][0], item[0]))
-        return ((kind.about(key, value or None), rows) for kind, (rows, (key, value)) in ranked)
+        return ((Finding(*kind, key, value or None), rows) for kind, (rows, (key, value)) in ranked)
 
     def total(self) -> int:
         """The number of findings; a row may have several."""
