@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import reduce
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
 import pydantic
@@ -305,8 +305,3 @@ def shaping(config: Config) -> dict[str, str]:
 
 def _value(config: Config, key: str) -> object:
     return reduce(getattr, key.split("."), config)
-
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema of `config.yaml`, in draft 7, which editors support best."""
-    return {"$schema": "http://json-schema.org/draft-07/schema#", **Config.model_json_schema()}

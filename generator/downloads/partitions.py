@@ -2,7 +2,7 @@
 
 import hashlib
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final, NamedTuple, Protocol
 
 from generator.api.contract import MarketStatus
@@ -32,14 +32,6 @@ class Member(NamedTuple):
     digest: str
 
 
-class Plan(NamedTuple):
-    """What happens to the files of partitions, sorted: written, kept without reading, or dropped."""
-
-    write: tuple[str, ...]
-    keep: tuple[str, ...]
-    drop: tuple[str, ...]
-
-
 def partition(market: _Market) -> str:
     """The folder of a market's history: `state=open/part=07` while it is open, then `state=archive/month=2026-10`.
 
@@ -56,20 +48,7 @@ def digest(members: Iterable[Member]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
-def plan(last: Mapping[str, str], now: Mapping[str, str]) -> Plan:
-    """What to do, by the digests of partitions of the last time, and of now.
-
-    A partition that lost a market since it was written has to be left out of `last`, or written anew at once.
-    """
-    keep = {name for name, found in now.items() if last.get(name) == found}
-    return Plan(_sorted(now.keys() - keep), _sorted(keep), _sorted(last.keys() - now.keys()))
-
-
 def is_due(last: str | None, as_of: str) -> bool:
     """Whether a build is of another day, in UTC, than the last files, by the instants of both."""
     # Not only of a later day: after one build by a clock that was ahead, the files would stay until its date.
     return last is None or as_of[:_DAY] != last[:_DAY]
-
-
-def _sorted(names: Collection[str]) -> tuple[str, ...]:
-    return tuple(sorted(names))

@@ -12,7 +12,7 @@ not reveal its id to anybody who did not know it.
 
 import hashlib
 import zlib
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import takewhile
@@ -130,23 +130,6 @@ def retained(steps: Sequence[_KeptT], dump_size: int, as_of: str) -> list[_KeptT
         return room >= 0 and step.as_of >= oldest
 
     return [*takewhile(fits, reversed(steps))][::-1]
-
-
-def applied(lines: Mapping[str, bytes], step: bytes) -> dict[str, bytes]:
-    """The lines of a dump, by id and in order, after a step; raise ValueError if it is damaged."""
-    found = [*segments.lines([step])]
-    gone = {line for line in found if line.startswith(_GONE)}
-    result = {market_id: line for market_id, line in lines.items() if not gone or _gone_line(market_id) not in gone}
-    for line in found[len(gone) :]:
-        market_id = market_lines.id_of(line)
-        known = result.get(market_id)
-        result[market_id] = line if known is None else _merged(known, line)
-    return dict(sorted(result.items()))
-
-
-def _merged(known: bytes, line: bytes) -> bytes:
-    merged = market_lines.properties(known) | market_lines.properties(line)
-    return market_lines.of(merged.items())
 
 
 def _difference(change: Changed) -> tuple[bool, bytes | None]:

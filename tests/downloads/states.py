@@ -1,5 +1,7 @@
 """Made-up states of a dump, and the feed that leads through them as a build would make it."""
 
+import hashlib
+import json
 import uuid
 import zlib
 from collections.abc import Container, Mapping
@@ -9,7 +11,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from generator.downloads import dump, segments, steps
+from generator.downloads import dump, market_lines, segments, steps
 from generator.downloads.dump import Changed, Markets, Previous
 
 #: The lines of a dump by id, ascending.
@@ -107,6 +109,21 @@ def without(body: bytes, keep: Container[str]) -> bytes:
     """The step without markets that are not to be kept; the same bytes if it has none of them."""
     pieces = list[bytes]()
     return body if steps.without(pieces.append, body, keep) is None else b"".join(pieces)
+
+
+def applied(lines: Mapping[str, bytes], step: bytes) -> State:
+    """The lines of a dump after a step, as a follower makes them; raise ValueError if the step is damaged."""
+    found = [*segments.lines([step])]
+    gone = {json.loads(line)["gone"] for line in found if line.startswith(b'{"gone":')}
+    result = {one: line for one, line in lines.items() if hashlib.sha256(one.encode()).hexdigest() not in gone}
+    for line in found[len(gone) :]:
+        known = result.get(market_lines.id_of(line))
+        result[market_lines.id_of(line)] = line if known is None else _merged(known, line)
+    return dict(sorted(result.items()))
+
+
+def _merged(known: bytes, line: bytes) -> bytes:
+    return market_lines.of((market_lines.properties(known) | market_lines.properties(line)).items())
 
 
 @dataclass

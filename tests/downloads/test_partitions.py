@@ -4,8 +4,6 @@ from collections import Counter
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from generator.api.contract import MarketStatus
 from generator.downloads import partitions
@@ -39,15 +37,6 @@ def test_a_digest_stands_for_markets_and_details_in_any_order() -> None:
     assert partitions.digest(members) == partitions.digest(members[::-1])
     others = [[], members[:1], [Member("a", "2"), Member("b", "1")], [Member("a", "1"), Member("b", "3")]]
     assert len({partitions.digest(each) for each in [members, *others]}) == 5
-
-
-@given(*[st.dictionaries(st.sampled_from("abcdef"), st.sampled_from("12"))] * 2)
-def test_exactly_the_partitions_that_changed_are_written(last: dict[str, str], now: dict[str, str]) -> None:
-    plan = partitions.plan(last, now)
-    files = {name: digest for name, digest in last.items() if name not in plan.drop}
-    assert {*plan.keep} == {name for name in last if now.get(name) == last[name]}
-    assert files | {name: now[name] for name in plan.write} == now
-    assert sorted([*plan.keep, *plan.write]) == sorted(now)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_dump_and_steps_make_the_newest_dump_from_every_serial(history: list[Sta
         for position, (begin, _) in enumerate(feed.steps):
             found = begin
             for _, body in feed.steps[position:]:
-                found = steps.applied(found, body)
+                found = states.applied(found, body)
             assert states.text(found) == states.text(state)
 
 
@@ -101,7 +101,7 @@ def test_a_market_with_other_properties_is_gone_and_new(after: list[tuple[str, s
     body = states.step([Changed(ONE, before, states.line(ONE, after))])
     digest = hashlib.sha256(ONE.encode()).hexdigest()
     assert _lines(body) == [f'{{"gone":"{digest}"}}', states.line(ONE, after).decode()]
-    assert steps.applied({ONE: before}, body or b"") == {ONE: states.line(ONE, after)}
+    assert states.applied({ONE: before}, body or b"") == {ONE: states.line(ONE, after)}
 
 
 def test_a_market_that_is_too_deep_to_compare_is_gone_and_new() -> None:
@@ -160,7 +160,7 @@ def test_what_is_no_step_is_refused() -> None:
 
 def test_a_damaged_step_is_refused() -> None:
     body = states.step([Changed(ONE, None, states.line(ONE, []))]) or b""
-    for use in (lambda damaged: steps.applied({}, damaged), lambda damaged: states.without(damaged, ())):
+    for use in (lambda damaged: states.applied({}, damaged), lambda damaged: states.without(damaged, ())):
         with pytest.raises(ValueError, match="gzip"):
             use(body[:-1])
 

@@ -17,7 +17,6 @@ import pytest
 from clients import follow_changes
 from generator.api import downloads, keys
 from generator.api.downloads import ENTRY_SIZE, STEP_LIFETIME
-from generator.downloads import steps
 from tests.downloads import states
 from tests.support import limits, parquet
 from tests.support.builds import files, text_of
@@ -251,7 +250,7 @@ class Followed:
             if (known := self.texts.get((session, serial))) is not None:
                 lines = {json.loads(line)["id"]: line for line in known.splitlines()}
                 for body in bodies[number:]:
-                    lines = steps.applied(lines, body)
+                    lines = states.applied(lines, body)
                 assert states.text(lines) == text, f"from serial {serial}"
 
     def check_complete(self, *, output: bool = True) -> None:

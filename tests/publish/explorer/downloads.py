@@ -7,7 +7,8 @@ from pydantic import TypeAdapter
 
 from generator.api import downloads, keys
 from generator.api.downloads import ChangesHead, DownloadFile, DumpHead
-from generator.downloads import dump, market_lines, steps
+from generator.downloads import dump, market_lines
+from tests.downloads import states
 from tests.support import parquet
 from tests.support.builds import text_of
 from tests.support.faults import Seen
@@ -97,7 +98,7 @@ def leads_astray(objects: Objects, serial: int, had: tuple[object, ...]) -> bool
     lines: Lines = dict(had)  # type: ignore[arg-type]
     try:
         for step in feed.steps[len(feed.steps) - (feed.serial - serial) :]:
-            lines = steps.applied(lines, objects[step.key])
+            lines = states.applied(lines, objects[step.key])
     except (KeyError, ValueError):
         return True
     return serial > feed.serial or lines != lines_of(objects, feed.dump.key)
