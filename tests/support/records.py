@@ -66,6 +66,11 @@ def sharded() -> Iterator[None]:
         yield
 
 
+def are_sharded() -> bool:
+    """Whether even the smallest are split now."""
+    return _SMALL["LEAST"] == shards.LEAST
+
+
 def prepare() -> None:
     """Split even the smallest record and manifest, in all commands that a process forks."""
     for name, value in _SMALL.items():

@@ -2,6 +2,7 @@
 # ruff: noqa: S311 - nothing here is secret, and every run must make the same choices
 
 import random
+import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,9 @@ import pytest
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
+from generator.errors import OutputError
+from generator.publish import takedown
+from generator.publish.apply import Tally
 from generator.publish.guards import LiftedGuards
 from generator.publish.protocol import Extras
 from generator.publish.record import Published
@@ -23,13 +27,15 @@ from generator.source.address import shape
 from generator.stores.factory import open_store
 from generator.stores.store import Store
 from generator.tree import manifest, pages
+from generator.tree.blocklist import BlockedList
+from generator.tree.files import MANIFEST
 from generator.tree.folder import locked
 from generator.tree.layouts import object_keys
 from generator.tree.manifest import Manifest
 from tests.publish.explorer import downloads
 from tests.publish.faults import sites as publish_sites
 from tests.publish.faults.sites import LISTS, Site
-from tests.support.builds import Silent, make_config, text_of
+from tests.support.builds import NOW, Silent, make_config, text_of
 from tests.support.faults import GoneError, State, expected_keys, fast_folder
 from tests.support.records import named_shards, shard_keys, whole
 from tests.support.rows import market_id
@@ -43,6 +49,8 @@ PREFIX: Final = "api/"
 LIFETIME_S: Final = 24 * 3600
 LEASE_S: Final = 60
 LIFTED: Final = LiftedGuards(shrink=True, older=True)
+#: Plays a test with the record in shards, and with a whole one.
+ON_BOTH: Final = pytest.mark.parametrize("has_shards", [True, False], indirect=True, ids=["shards", "whole"])
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,14 @@ class Scene:
         #: Whether its machines publish a search index; and dump, change feed and Parquet.
         self.searches = False
         self.has_downloads = False
+        #: The folder that later ones begin as a copy of, so that their change feeds go on with its session.
+        self._origin: Path | None = None
+        #: Who has read the change feed: the serial and session, and the lines of the dump.
+        self._followers: set[tuple[int, str, tuple[object, ...]]] = set()
+
+    def publish_everything(self) -> None:
+        """From now on, its machines publish every kind of object."""
+        self.searches = self.has_downloads = True
 
     def config(self, name: str, **settings: object) -> Config:
         """The settings of a machine that publishes here, with an output folder of its own."""
@@ -107,7 +123,11 @@ class Scene:
 
     def site(self, name: str, minute: int, **changes: Mapping[str, Any] | None) -> Site:
         """Make a site in its own folder, from the usual markets with some changes."""
-        return publish_sites.make(self.config(name), publish_sites.markets(**changes), minute)
+        config = self.config(name)
+        if self.has_downloads and self._origin and not (config.output / MANIFEST).exists():
+            shutil.copytree(self._origin, config.output, dirs_exist_ok=True)
+        self._origin = self._origin or config.output
+        return publish_sites.make(config, publish_sites.markets(**changes), minute)
 
     def publish(self, site: Site, **options: Any) -> Outcome:
         """Publish in this process; each machine opens its store once."""
@@ -140,6 +160,21 @@ class Scene:
         with self.lock:
             self.server.bucket = bucket
             self.resets += 1
+        self._followers.clear()
+        self._follow({key: found.body for key, found in objects.items()})
+
+    def check_followers(self) -> None:
+        """The steps of the change feed lead everybody who has read it to what it says now."""
+        bodies = {key: found.body for key, found in self.objects().items()}
+        for serial, session, had in self._followers:
+            if downloads.is_in_session(bodies, session):
+                assert not downloads.leads_astray(bodies, serial, had), "the change feed leads to another state"
+        self._follow(bodies)
+
+    def _follow(self, bodies: Mapping[str, bytes]) -> None:
+        for (name, serial, session), had in downloads.begun(bodies):
+            if name == keys.CHANGES:
+                self._followers.add((serial, session, had))
 
     def pass_time(self, seconds: float) -> None:
         """Move the store's clock."""
@@ -161,6 +196,30 @@ def publish_site(
     with locked(site.folder) as folder:
         publication = Publication(folder, store, site.config, shape(site.config), options)
         return publication.plan(Silent()).carry_out()
+
+
+def take_down(
+    scene: Scene, *numbers: int, notify: takedown.Notify = lambda _: None, store: Store | None = None
+) -> Tally:
+    """Take markets down from a machine that has no output."""
+    blocked = BlockedList().decided(map(market_id, numbers), is_blocked=True, now=NOW)
+    config = scene.config("elsewhere")
+    return takedown.from_store(store or scene.store(config), config, blocked, Silent(), notify)
+
+
+def can_take_down(scene: Scene, *numbers: int, notify: takedown.Notify = lambda _: None) -> bool:
+    """Take markets down after a run that was killed; returns whether that ended well.
+
+    It cannot put what only the folder of a killed run has: a strict xfail in test_withdrawn_parquet.py.
+    """
+    try:
+        take_down(scene, *numbers, notify=notify)
+    except OutputError as error:
+        if not (scene.has_downloads and ".parquet: missing; run" in str(error)):
+            raise
+        assert not [number for number in numbers if keys.detail(market_id(number)) in scene.objects()]
+        return False
+    return True
 
 
 # ── invariants ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -202,6 +261,8 @@ def check_whole(objects: Objects, site: Site) -> None:
     for key in expected_keys(published.built.model_copy(update={"retired": whole_retired(published.built)})):
         assert key in objects, f"{key} is missing"
     check_headers(objects)
+    if keys.head(keys.DUMPS) in site.manifest.objects:
+        check_downloads(objects, site.state)
     left = shard_keys(objects) - named_shards({key: found.body for key, found in objects.items()})
     # What a publisher that was cut short put late is looked for in the next runs.
     assert published.abandoned or not left, f"shards were left: {sorted(left)}"
@@ -243,8 +304,11 @@ def check_hidden(objects: Objects, *numbers: int) -> None:
 
 
 def check_lists(scene: Scene, *states: State, with_searches: bool = True) -> None:
-    """Every list, and every search, can be walked with every limit, and shows one of these states."""
+    """Every list, search and download can be read to its end, and shows one of these states."""
     scene.reader.check(*states, lists=scene.lists if with_searches else LISTS)
+    if scene.has_downloads:
+        check_downloads(scene.objects(), *states)
+        scene.check_followers()
 
 
 # ── readers ───────────────────────────────────────────────────────────────────────────────────────────────────────

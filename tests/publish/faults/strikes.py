@@ -19,6 +19,7 @@ from generator.stores.store import BeforeEach, Condition, ConditionFailedError, 
 from generator.tree.blocklist import KEY
 from generator.tree.files import SHARDS
 from tests.publish.faults.scene import PREFIX, Scene
+from tests.support import records
 from tests.support.faults import Fault as FileFault
 from tests.support.faults import Runner
 from tests.support.s3.behaviour import DROPPED, Fault
@@ -184,7 +185,8 @@ class Victims:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._runner = Runner(scene.folder / "victim.log", "tests.publish.faults.strikes")
+        splits = [records.__name__] if records.are_sharded() else []
+        self._runner = Runner(scene.folder / "victim.log", "tests.publish.faults.strikes", *splits)
         self.kills = 0
 
     def close(self) -> None:

@@ -6,13 +6,18 @@ from dataclasses import dataclass, field
 import pytest
 
 from generator.api import keys
-from generator.publish import takedown
 from generator.tree import chunks
-from generator.tree.blocklist import BlockedList
-from tests.publish.faults.scene import LIFETIME_S, Scene, check_hidden, check_known, check_lists, check_whole
+from tests.publish.faults.scene import (
+    LIFETIME_S,
+    Scene,
+    can_take_down,
+    check_hidden,
+    check_known,
+    check_lists,
+    check_whole,
+)
 from tests.publish.faults.sites import Site, without
 from tests.publish.faults.strikes import Victims, places
-from tests.support.builds import NOW, Silent
 from tests.support.campaigns import rounds, sample
 from tests.support.faults import State
 from tests.support.rows import market_id
@@ -99,17 +104,22 @@ def repair(scene: Scene) -> Case:
 
 
 CASES = (first, change, move, withdrawal, expiry, purge, withdrawn_by_command, repair)
-#: The cases whose sites have a search index, and those of them that are chunks from the beginning.
-SEARCHED = (change, move, withdrawal, expiry, withdrawn_by_command, repair)
+#: The cases that are played with whole records, too, and those whose sites are chunks from the beginning.
+WHOLE = (change, withdrawn_by_command)
 CHUNKED = (change, expiry, withdrawn_by_command, repair)
 
 
 @pytest.mark.campaign(short=4)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize(
+    ("case", "has_shards"),
+    [*((case, True) for case in CASES), *((case, False) for case in WHOLE)],
+    indirect=["has_shards"],
+    ids=lambda value: value.__name__ if callable(value) else "shards" if value else "whole",
+)
 def test_a_run_killed_at_any_request_loses_nothing(
     scene: Scene, victims: Victims, case: Callable[[Scene], Case]
 ) -> None:
-    scene.searches = case in SEARCHED
+    scene.publish_everything()
     scene.layouts = dict.fromkeys(("a", "b", "c", "later", "elsewhere"), chunks.LAYOUT) if case in CHUNKED else {}
     prepared = case(scene)
     for site in prepared.published:
@@ -138,9 +148,8 @@ def finish(scene: Scene, case: Case, later: Site | None) -> None:
         check_whole(scene.objects(), site)
         check_lists(scene, site.state)
     else:
-        blocked = BlockedList().decided(map(market_id, case.hidden), is_blocked=True, now=NOW)
-        config = scene.config("elsewhere")
-        takedown.from_store(scene.store(config), config, blocked, Silent(), lambda _: None)
+        if not can_take_down(scene, *case.hidden):
+            return
         check_known(scene.objects())
         check_lists(scene, *case.seen[-1:])
     check_hidden(scene.objects(), *case.hidden)

@@ -15,7 +15,6 @@ import pytest
 from generator.api import keys
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.publish import takedown
-from generator.publish.apply import Tally
 from generator.publish.lease import Lease
 from generator.tree import layouts
 from generator.tree.blocklist import BlockedList
@@ -23,6 +22,7 @@ from tests.publish.faults.rounds import AT_ONCE, code_of, run_all
 from tests.publish.faults.scene import (
     LEASE_S,
     LIFETIME_S,
+    ON_BOTH,
     Scene,
     Walkers,
     check_hidden,
@@ -31,6 +31,7 @@ from tests.publish.faults.scene import (
     check_whole,
     publish_site,
     record_of,
+    take_down,
 )
 from tests.publish.faults.sites import Site, secret
 from tests.publish.faults.strikes import ANY, DiedError, DiesAfter, Strike, Victims, Watch, label
@@ -68,8 +69,10 @@ def scene(tmp_path: Path, s3: S3Server) -> Iterator[Scene]:
 
 
 @pytest.mark.campaign
+@ON_BOTH
 def test_of_two_publishers_one_wins_every_time(scene: Scene) -> None:
-    scene.searches, scene.layouts = True, dict.fromkeys("abc", layouts.COMPACT)
+    scene.publish_everything()
+    scene.layouts = dict.fromkeys("abc", layouts.COMPACT)
     old = scene.site("a", 0)
     new = [scene.site("b", 1, m1={"question": "B?"}, m4={}), scene.site("c", 2, m1={"question": "C?"}, m3=None)]
     scene.publish(old)
@@ -77,7 +80,7 @@ def test_of_two_publishers_one_wins_every_time(scene: Scene) -> None:
     outcomes: list[tuple[int, int]] = []
     with Walkers(scene, old.state, *(site.state for site in new)) as walkers:
         walkers.withdraw(is_withdrawing=True)
-        for number in range(rounds(16, 80)):
+        for number in range(rounds(8, 40)):
             scene.reset(before)
             codes = race(scene, new, random.Random(number), is_close=number % 2 == 0)
             outcomes.append(codes)
@@ -90,7 +93,7 @@ def test_of_two_publishers_one_wins_every_time(scene: Scene) -> None:
             loser = new[1 - new.index(winner)]
             scene.publish(loser)
             check_whole(scene.objects(), loser)
-        walkers.await_exact(rounds(16, 80))
+        walkers.await_exact(rounds(8, 40))
     assert {*outcomes} <= {(0, 4), (4, 0), (0, 0)}
     assert min(outcomes[::2].count((0, 4)), outcomes[::2].count((4, 0))) >= rounds(0, 1)
     assert (0, 0) not in outcomes[::2], "both read the same record, and both won"
@@ -129,14 +132,16 @@ def race(scene: Scene, sites: list[Site], rng: random.Random, *, is_close: bool)
 
 
 @pytest.mark.campaign
+@ON_BOTH
 def test_a_publisher_frozen_past_its_lease_does_no_harm(scene: Scene) -> None:
+    scene.publish_everything()
     old = scene.site("a", 0)
     slow = scene.site("b", 1, m1={"question": "Slow?"}, m4={"status": "closed"}, m9={"question": "Slow?"})
     fast = scene.site("c", 2, **{f"m{number}": {"question": "Fast?"} for number in (1, 3, 4, 9)})
     scene.publish(old)
     before = scene.objects()
     start, total = span_of_work(scene, slow)
-    freezes = rounds(3, 25)
+    freezes = rounds(2, 15)
     with Walkers(scene, old.state, slow.state, fast.state) as walkers:
         for number in range(freezes):
             scene.reset(before)
@@ -180,6 +185,7 @@ def freeze(scene: Scene, site: Site, strike: Strike, meanwhile: Callable[[], obj
 
 @pytest.mark.campaign(short=0)
 def test_a_process_that_was_stopped_and_continues_does_no_harm(scene: Scene) -> None:
+    scene.publish_everything()
     old, slow = scene.site("a", 0), scene.site("b", 1, m1={"question": "Slow?"}, m4={"status": "closed"})
     fast = scene.site("c", 2, m1={"question": "Fast?"}, m3={"question": "Fast?"}, m4={"question": "Fast?"})
     scene.publish(old)
@@ -278,12 +284,6 @@ def chunk_of_index(name: str) -> str:
     return keys.chunk(keys.SEARCH, name)
 
 
-def take_down(scene: Scene, number: int) -> Tally:
-    blocked = BlockedList().decided([market_id(number)], is_blocked=True, now=NOW)
-    config = scene.config("elsewhere")
-    return takedown.from_store(scene.store(config), config, blocked, Silent(), lambda _: None)
-
-
 def test_what_publishers_that_were_cut_short_may_still_put_is_forgotten_after_an_hour(scene: Scene) -> None:
     old, slow = scene.site("a", 0), scene.site("b", 1, m1={"question": "Slow?"})
     scene.publish(old)
@@ -326,7 +326,7 @@ def test_a_long_publish_does_not_shorten_the_lifetime_of_cursors(scene: Scene) -
 
 @pytest.mark.parametrize("layout", layouts.LAYOUTS)
 def test_runs_that_are_always_killed_do_not_fill_the_bucket(scene: Scene, layout: str) -> None:
-    scene.layouts = dict.fromkeys("ab", layout)
+    has_everything(scene, layout)
     scene.publish(scene.site("a", 0))
     sizes = []
     for number in range(1, 7):
@@ -346,7 +346,7 @@ def test_runs_that_are_always_killed_do_not_fill_the_bucket(scene: Scene, layout
 def test_runs_that_always_die_after_first_pages_moved_keep_what_walks_are_in_and_no_more(
     scene: Scene, layout: str
 ) -> None:
-    scene.layouts = dict.fromkeys("ab", layout)
+    has_everything(scene, layout)
     scene.publish(scene.site("a", 0))
     sizes, walks = [], list[Walk]()
     for number in range(rounds(10, 30)):
@@ -369,7 +369,7 @@ def test_a_site_whose_every_second_run_is_cut_short_keeps_what_walks_are_in_and_
     scene: Scene, layout: str
 ) -> None:
     """What no run leads to any more is deleted in time, whether a run replaced it or was cut short with it."""
-    scene.layouts = dict.fromkeys("ab", layout)
+    has_everything(scene, layout)
     scene.publish(scene.site("a", 0))
     sizes, walks = [], list[Walk]()
     for number in range(1, rounds(14, 40)):
@@ -387,6 +387,13 @@ def test_a_site_whose_every_second_run_is_cut_short_keeps_what_walks_are_in_and_
     assert max(sizes[10:]) <= max(sizes[8:10]), sizes
 
 
+def has_everything(scene: Scene, layout: str) -> None:
+    """Let machines publish in this layout: every kind of object in the one, only lists in the other."""
+    scene.layouts = dict.fromkeys("ab", layout)
+    if layout == layouts.COMPACT:
+        scene.publish_everything()
+
+
 def publish_without_build(scene: Scene, site: Site) -> None:
     """Publish up to `build.json`, which the store refuses: first pages lead to the site already."""
     denied = Fault(403, "AccessDenied")
@@ -401,7 +408,7 @@ def publish_without_build(scene: Scene, site: Site) -> None:
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("layout", layouts.LAYOUTS)
 def test_the_record_does_not_repeat_what_each_killed_run_touched(scene: Scene, layout: str) -> None:
-    scene.layouts = dict.fromkeys("ab", layout)
+    has_everything(scene, layout)
     scene.publish(scene.site("a", 0))
     touched = []
     for number in range(rounds(6, 30)):
@@ -429,6 +436,7 @@ def test_commits_with_lost_responses_are_neither_lost_nor_repeated(tmp_path: Pat
     codes: list[int] = []
 
     def play(scene: Scene, number: int) -> None:
+        scene.searches = scene.has_downloads = number // len(LOST) % 2 == 0
         old, new = scene.site("a", 0), scene.site("b", 1, m1={"question": "New?"}, m3=None)
         scene.publish(old)
         sequence = sequence_of(scene)
@@ -469,6 +477,7 @@ def test_a_store_that_falls_silent_at_the_commit_leaves_the_outcome_to_the_next_
     codes: list[int] = []
 
     def play(scene: Scene, number: int) -> None:
+        scene.publish_everything()
         old, new = scene.site("a", 0), scene.site("b", 1, m1={"question": "New?"})
         scene.publish(old)
         silence(scene, 1 + number // 2, is_applied=number % 2 == 0)
@@ -502,6 +511,7 @@ def silence(scene: Scene, nth: int, *, is_applied: bool) -> None:
 @pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("fault", ["slow_down", "dropped", "applied_but_failed", "applied_but_dropped", "cut_short"])
 def test_when_three_of_ten_requests_fail_everything_is_published(scene: Scene, fault: str) -> None:
+    scene.publish_everything()
     site = scene.site("a", 0)
     scene.server.behaviour.change({"shares": {fault: 0.3}})
     scene.publish(site)

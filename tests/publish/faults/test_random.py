@@ -15,7 +15,6 @@ from tests.publish.faults.scene import (
     Found,
     Scene,
     Walkers,
-    check_downloads,
     check_hidden,
     check_known,
     check_lists,
@@ -33,7 +32,12 @@ from tests.support.rows import market_id
 
 
 @pytest.mark.campaign(short=1)
-@pytest.mark.parametrize(("kills", "has_all"), [(75, False), (25, True)])
+@pytest.mark.parametrize(
+    ("kills", "has_all", "has_shards"),
+    [(75, False, True), (15, True, True), (15, True, False)],
+    indirect=["has_shards"],
+    ids=["lists", "all kinds", "all kinds, record whole"],
+)
 def test_random_kills_leave_nothing_behind(scene: Scene, victims: Victims, *, kills: int, has_all: bool) -> None:
     """Of a site with lists only, and of one with all kinds of objects."""
     rng, most = random.Random(5), rounds(5, kills)
@@ -54,8 +58,6 @@ def test_random_kills_leave_nothing_behind(scene: Scene, victims: Victims, *, ki
             victims.kill(arguments, Strike(ANY, rng.randint(1, 85 if has_all else 55), after=rng.random() < 0.5))
             check_known(scene.objects())
             check_lists(scene, *states)
-            if has_all:
-                check_downloads(scene.objects(), *states)
             if minute % 3 == 0:
                 scene.publish(site)
                 check_whole(scene.objects(), site)

@@ -13,7 +13,7 @@ from generator.publish.begun import Begun
 from generator.publish.record import DamagedShardError
 from generator.tree import list_reader, manifest, pages, shards
 from tests.publish import test_record_shards
-from tests.publish.faults import test_races, test_switches, test_takedowns
+from tests.publish.faults import test_copies, test_races, test_switches, test_takedowns
 from tests.publish.faults.scene import Scene
 from tests.support.faults import GoneError
 
@@ -121,6 +121,12 @@ REMOVED: Final[dict[str, tuple[str, Callable[..., Any], Callable[[Scene], None],
         lambda *_, **__: (),
         test_record_shards.test_a_missing_index_is_named_since_nothing_else_names_its_chunks,
         "DID NOT RAISE",
+    ),
+    "a feed that another copy of the folder led elsewhere begins a new session": (
+        "generator.tree.sessions.forks",
+        lambda *_: False,
+        test_copies.test_no_serial_names_two_states_when_copies_of_a_folder_are_published_in_turn,
+        "leads to another state",
     ),
     "withdrawals look for shards that no record names": (
         "generator.publish.lease.Lease.sweep_shards",

@@ -4,33 +4,33 @@
 import random
 import shutil
 import threading
-from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from generator.api import keys
-from generator.publish import record, takedown
-from generator.stores.store import Store
+from generator.publish import record
 from generator.tree import chunks, layouts
-from generator.tree.blocklist import BlockedList
 from tests.publish.faults.rounds import AT_ONCE, code_of, run_all
 from tests.publish.faults.scene import (
     LEASE_S,
+    ON_BOTH,
     PREFIX,
     Scene,
+    can_take_down,
     check_hidden,
     check_known,
     check_lists,
     check_whole,
     publish_site,
     record_of,
+    take_down,
 )
 from tests.publish.faults.sites import Site, without
 from tests.publish.faults.strikes import ANY, DiedError, DiesAfter, Strike, Watch, label
-from tests.support.builds import NOW, Silent
 from tests.support.campaigns import rounds, sample
 from tests.support.rows import market_id
 from tests.support.s3.wire import Answer, Request
@@ -50,13 +50,15 @@ EVERY = 5
 
 
 @pytest.mark.campaign
-def test_a_takedown_during_a_publish_wins(tmp_path: Path) -> None:
+@ON_BOTH
+def test_a_takedown_during_a_publish_wins(tmp_path: Path, *, has_shards: bool) -> None:
     tries = 0
 
-    def play(scene: Scene, rounds: Sequence[int]) -> None:
+    def play(scene: Scene, share: Share) -> None:
         nonlocal tries
-        scene.searches = rounds[0] // 2 % 2 == 1
-        scene.layouts = dict.fromkeys(("a", "b", "elsewhere"), chunks.LAYOUT) if scene.searches else {}
+        if share.has_all:
+            scene.publish_everything()
+            scene.layouts = dict.fromkeys(("a", "b", "elsewhere"), chunks.LAYOUT)
         old, new = (
             scene.site("a", 0),
             scene.site("b", 1, m1={"question": "New?"}, m7={"question": "Question 7, edited?"}),
@@ -64,7 +66,7 @@ def test_a_takedown_during_a_publish_wins(tmp_path: Path) -> None:
         shutil.copytree(new.folder, scene.folder / "pristine")
         scene.publish(old)
         before = scene.objects()
-        for number in rounds:
+        for number in share.rounds:
             scene.reset(before)
             shutil.rmtree(new.folder)
             shutil.copytree(scene.folder / "pristine", new.folder)
@@ -80,33 +82,36 @@ def test_a_takedown_during_a_publish_wins(tmp_path: Path) -> None:
                 check_lists(scene, without(again.state, HIDDEN))
                 tries += 1
 
-    chosen = sample((number for number in range(300) if is_chosen(number)), 6)
-    random.Random(2).shuffle(chosen)  # so that each share has all kinds
-    run_all(tmp_path, [chosen[start::AT_ONCE] for start in range(AT_ONCE)], play)
-    assert tries == sum(number % EVERY == 0 for number in chosen) > 0
+    shares = mixed(300, 12, has_shards=has_shards)
+    run_all(tmp_path, shares, play)
+    assert tries == sum(number % EVERY == 0 for share in shares for number in share.rounds) > 0
 
 
 @pytest.mark.campaign
-def test_publishers_killed_with_a_put_in_flight_leave_nothing_for_long(tmp_path: Path) -> None:
+@ON_BOTH
+def test_publishers_killed_with_a_put_in_flight_leave_nothing_for_long(tmp_path: Path, *, has_shards: bool) -> None:
     """It arrives when another run has taken over: a publish, or the takedown of a market it would have shown."""
 
-    def play(scene: Scene, rounds: Sequence[int]) -> None:
+    def play(scene: Scene, share: Share) -> None:
         scene.layouts["b"] = chunks.LAYOUT
+        if share.has_all:
+            scene.publish_everything()
         old = scene.site("a", 0)
         slow = [scene.site(name, 1, m10={"trader_count": 99}, m1={"question": "Slow?"}, m4=None) for name in "bc"]
         scene.publish(old)
         before = scene.objects()
-        for number in rounds:
+        for number in share.rounds:
             scene.reset(before)
             site = slow[number % 2]
-            store = DiesAfter(scene.store(site.config), 1 + number // 4)
+            writes = 1 + number // 4 * (2 if share.has_all else 1)
+            store = DiesAfter(scene.store(site.config), writes)
             with suppress(DiedError):
                 publish_site(site, store)
             scene.pass_time(LEASE_S + 2)
             is_taken_down = number % 4 < 2
             for _ in range(2):
                 if is_taken_down:
-                    take_down(scene, lambda _: None, 10)
+                    can_take_down(scene, 10)
                 else:
                     scene.publish(old)
                 check_known(scene.objects())
@@ -115,8 +120,22 @@ def test_publishers_killed_with_a_put_in_flight_leave_nothing_for_long(tmp_path:
             check_whole(scene.objects(), old)
             check_lists(scene, old.state)
 
-    chosen = sample((number for number in range(200) if is_chosen(number)), 4)
-    run_all(tmp_path, [chosen[start::AT_ONCE] for start in range(AT_ONCE)], play)
+    run_all(tmp_path, mixed(200, 12, has_shards=has_shards), play)
+
+
+class Share(NamedTuple):
+    """Rounds that are played one after the other, with all kinds of objects or with lists only."""
+
+    has_all: bool
+    rounds: list[int]
+
+
+def mixed(rounds: int, short: int, *, has_shards: bool) -> list[Share]:
+    """The shares of the rounds that are chosen for records in shards, or for whole ones."""
+    chosen = sample(filter(is_chosen, range(rounds)), short)
+    random.Random(2).shuffle(chosen)  # so that each share has all kinds of rounds
+    half = chosen[has_shards::2]
+    return [Share(start % 2 == 0, half[start::AT_ONCE]) for start in range(AT_ONCE)]
 
 
 def is_chosen(number: int) -> bool:
@@ -134,14 +153,9 @@ def check_quiet_without(scene: Scene, number: int) -> None:
     check_hidden(objects, number)
 
 
-def take_down(scene: Scene, tell: Callable[[str], None], number: int = HIDDEN, *, store: Store | None = None) -> None:
-    blocked = BlockedList().decided([market_id(number)], is_blocked=True, now=NOW)
-    config = scene.config("elsewhere")
-    takedown.from_store(store or scene.store(config), config, blocked, Silent(), tell)
-
-
 def test_a_takedown_that_completes_during_a_build_is_never_undone_not_even_for_a_moment(scene: Scene) -> None:
     """The build has read the blocked list, and reads the record only after the takedown."""
+    scene.publish_everything()
     scene.publish(scene.site("a", 0))
     new = scene.site("b", 1, m1={"question": "New?"}, m7={"question": "Question 7, edited?"})
     shown: list[str] = []
@@ -151,7 +165,7 @@ def test_a_takedown_that_completes_during_a_build_is_never_undone_not_even_for_a
             shown.extend(key for key, found in scene.objects().items() if market_id(HIDDEN) in f"{key} {found.body!r}")
 
     def act() -> None:
-        take_down(scene, lambda _: None)
+        take_down(scene, HIDDEN)
         scene.server.after = look
 
     with Watch(Strike("Get record", 1), act).over(scene.server):
@@ -172,7 +186,7 @@ def test_after_a_killed_move_between_layouts_a_takedown_brings_no_withdrawn_mark
         publish_site(moved, DiesAfter(scene.store(moved.config), writes))
     assert keys.detail(market_id(6)) not in scene.objects()
     scene.pass_time(LEASE_S + 2)
-    take_down(scene, lambda _: None)
+    take_down(scene, HIDDEN)
     check_quiet_without(scene, HIDDEN)
     check_quiet_without(scene, 6)
 
@@ -181,7 +195,8 @@ def test_after_a_killed_move_between_layouts_a_takedown_brings_no_withdrawn_mark
 @pytest.mark.parametrize("layout", layouts.LAYOUTS)
 def test_a_takedown_between_two_states_leaves_whole_searches_or_none(scene: Scene, layout: str) -> None:
     """A publisher was killed between first pages: the lists, and the index, are of two states."""
-    scene.searches, scene.layouts = True, dict.fromkeys("ab", layout)
+    scene.publish_everything()
+    scene.layouts = dict.fromkeys("ab", layout)
     old = scene.site("a", 0)
     scene.publish(old)
     new = scene.site("b", 1, m1={"question": "Question 1, edited?"}, m3={"status": "open", "trader_count": 8}, m10={})
@@ -190,13 +205,13 @@ def test_a_takedown_between_two_states_leaves_whole_searches_or_none(scene: Scen
     moments = range(writes.index("Put first"), writes.index("Put build") + 1)
     found = []
     some = sample(moments[3 : -1 : 1 + len(moments) // 10], 0)
-    for number in (moments[0], moments[2], *some, moments[-1]):
+    for number in (moments[0], moments[len(moments) // 2], *some, moments[-1]):
         scene.reset(before)
         with pytest.raises(DiedError):
             publish_site(new, DiesAfter(scene.store(new.config), number))
         scene.pass_time(LEASE_S + 2)
         check_lists(scene, old.state, new.state)
-        take_down(scene, lambda _: None)
+        take_down(scene, HIDDEN)
         check_quiet_without(scene, HIDDEN)
         found.append(keys.head(keys.SEARCH) in scene.objects())
         check_lists(scene, without(old.state, HIDDEN), without(new.state, HIDDEN), with_searches=found[-1])
@@ -211,7 +226,8 @@ def test_a_takedown_between_two_states_leaves_whole_searches_or_none(scene: Scen
 
 def test_a_takedown_that_was_killed_and_runs_again_keeps_the_index(scene: Scene) -> None:
     """When it runs again, some lists lack the market already, and the index may belong to these or to the others."""
-    scene.searches, scene.layouts = True, dict.fromkeys(("a", "elsewhere"), layouts.COMPACT)
+    scene.publish_everything()
+    scene.layouts = dict.fromkeys(("a", "elsewhere"), layouts.COMPACT)
     old = scene.site("a", 0)
     scene.publish(old)
     before = scene.objects()
@@ -220,9 +236,10 @@ def test_a_takedown_that_was_killed_and_runs_again_keeps_the_index(scene: Scene)
         scene.reset(before)
         mortal = DiesAfter(store, writes)
         with suppress(DiedError):
-            take_down(scene, lambda _: None, store=mortal)
+            take_down(scene, HIDDEN, store=mortal)
         scene.pass_time(LEASE_S + 2)
-        take_down(scene, lambda _: None)
+        if not can_take_down(scene, HIDDEN):
+            continue
         check_quiet_without(scene, HIDDEN)
         check_lists(scene, without(old.state, HIDDEN))
 
@@ -244,7 +261,7 @@ def writes_of(scene: Scene, site: Site) -> list[str]:
 def test_what_cannot_be_read_keeps_no_detail_from_being_deleted(scene: Scene) -> None:
     scene.publish(scene.site("a", 0))
     scene.server.bucket.delete(PREFIX + keys.first_page("open/new", 100))
-    assert code_of(lambda: take_down(scene, lambda _: None)) == 1
+    assert code_of(lambda: take_down(scene, HIDDEN)) == 1
     assert keys.detail(market_id(HIDDEN)) not in scene.objects()
 
 
@@ -255,7 +272,7 @@ def test_what_cannot_be_read_keeps_no_word_in_the_index(scene: Scene, broken: st
     site = scene.site("a", 0)
     scene.publish(site)
     scene.server.bucket.delete(PREFIX + keys.head(broken))
-    assert code_of(lambda: take_down(scene, lambda _: None)) == 1
+    assert code_of(lambda: take_down(scene, HIDDEN)) == 1
     index = {key: found for key, found in scene.objects().items() if key.startswith(keys.list_prefix(keys.SEARCH))}
     check_hidden(index, HIDDEN)
     assert bool(index) == is_searchable
@@ -266,7 +283,7 @@ def test_what_cannot_be_read_keeps_no_word_in_the_index(scene: Scene, broken: st
 def test_without_a_record_no_success_is_reported(scene: Scene) -> None:
     scene.publish(scene.site("a", 0))
     scene.server.bucket.delete(PREFIX + record.KEY)
-    assert code_of(lambda: take_down(scene, lambda _: None)) == 1
+    assert code_of(lambda: take_down(scene, HIDDEN)) == 1
     assert keys.detail(market_id(HIDDEN)) not in scene.objects()
 
 
@@ -286,7 +303,7 @@ def interrupted_publish(scene: Scene, site: Site, strike: Strike) -> None:
 
         def run() -> None:
             try:
-                take_down(scene, lambda _: is_waiting_or_done.set())
+                take_down(scene, HIDDEN, notify=lambda _: is_waiting_or_done.set())
                 is_done.set()
             finally:
                 is_waiting_or_done.set()
@@ -311,7 +328,7 @@ def interrupted_takedown(scene: Scene, site: Site, strike: Strike) -> None:
     """Hold a takedown at a request during a publish."""
     codes: list[int] = []
     with Watch(strike, lambda: codes.append(code_of(lambda: scene.publish(site)))).over(scene.server):
-        take_down(scene, lambda _: None)
+        take_down(scene, HIDDEN)
     assert codes in ([0], [4], [])
     if not codes:
         scene.publish(site)

@@ -20,7 +20,7 @@ from generator.api.contract import API_VERSION
 from generator.errors import BusyError, PublicMarketsError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
-from generator.publish import record, takedown
+from generator.publish import record
 from generator.publish.content import BuiltFolder, Content
 from generator.publish.lease import Lease
 from generator.publish.plan import Plan
@@ -32,6 +32,7 @@ from generator.tree.folder import locked
 from generator.tree.layouts import object_keys
 from tests.publish.faults.scene import (
     LEASE_S,
+    ON_BOTH,
     PREFIX,
     Scene,
     check_hidden,
@@ -40,6 +41,7 @@ from tests.publish.faults.scene import (
     check_whole,
     stored_headers,
 )
+from tests.publish.faults.scene import take_down as withdraw
 from tests.publish.faults.sites import LISTS, Site
 from tests.publish.faults.strikes import DiedError, Strike, Watch, label
 from tests.support.builds import NOW, Silent
@@ -447,12 +449,6 @@ def take_down(scene: Scene, variant: Variant) -> None:
 def take_down_first(scene: Scene, variant: Variant) -> None:
     """A takedown is complete before the publisher, who has read the blocked list, reads the record."""
     _, new = sites_of(scene)
-    blocked = BlockedList().decided([market_id(7)], is_blocked=True, now=NOW)
-
-    def act() -> None:
-        config = scene.config("elsewhere")
-        takedown.from_store(scene.store(config), config, blocked, Silent(), void)
-
     shown: list[AssertionError] = []
 
     def after(request: Request, _: Answer) -> None:
@@ -462,7 +458,7 @@ def take_down_first(scene: Scene, variant: Variant) -> None:
             except AssertionError as error:
                 shown.append(error)
 
-    with Watch(Strike("Get record", 1), act).over(scene.server) as watch:
+    with Watch(Strike("Get record", 1), lambda: void(withdraw(scene, 7))).over(scene.server) as watch:
         scene.server.after = after
         assert variant.publish(scene, new) == 0
     check_hidden(scene.objects(), 7)
@@ -490,9 +486,7 @@ def leave_detail(scene: Scene, variant: Variant) -> None:
     old, _ = sites_of(scene)
     scene.publish(old)
     key = keys.detail(market_id(7))
-    config = scene.config("elsewhere")
-    blocked = BlockedList().decided([market_id(7)], is_blocked=True, now=NOW)
-    takedown.from_store(scene.store(config), config, blocked, Silent(), void)
+    withdraw(scene, 7)
     scene.server.bucket.put(f"{PREFIX}{key}", old.files[key], stored_headers(key), Conditions())
     assert variant.publish(scene, scene.site("d", 3, m7=None, m1={"question": "Later?"})) == 0
     check_hidden(scene.objects(), 7)
@@ -625,6 +619,16 @@ BROKEN = {
 
 @pytest.mark.parametrize("play", ROUNDS, ids=lambda play: play.__name__)
 def test_the_protocol_passes_every_round(scene: Scene, play: Callable[[Scene, Variant], None]) -> None:
+    play(scene, REAL)
+
+
+@pytest.mark.campaign(short=2)
+@ON_BOTH
+@pytest.mark.parametrize("play", ROUNDS, ids=lambda play: play.__name__)
+def test_the_protocol_passes_every_round_with_all_kinds_of_objects(
+    scene: Scene, play: Callable[[Scene, Variant], None]
+) -> None:
+    scene.publish_everything()
     play(scene, REAL)
 
 
