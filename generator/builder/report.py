@@ -192,6 +192,15 @@ class Report:
             f"{sum(span.seconds for span in self.stages.values()):.1f} s"
         )
 
+    def forecast(self) -> str:
+        """The line that ends the build of a dry run."""
+        return (
+            f"dry run: would build {counted(self.built, 'market')} as of {self.as_of}: write "
+            f"{counted(self.written, 'file')} ({counted(self.written_bytes, 'byte')}), leave {self.unchanged} "
+            f"unchanged, delete {self.deleted}, {counted(self.quarantine.total(), 'row')} quarantined, "
+            f"{sum(span.seconds for span in self.stages.values()):.1f} s"
+        )
+
 
 def _parsed(previous: bytes | None) -> dict[str, Any]:
     """The content of a saved report; empty if it cannot be read."""

@@ -73,11 +73,11 @@ def _build(settings: Config, clock: Clock, overrides: BuildOverrides) -> None:
     tell_built(report)
 
 
-def tell_built(report: Report) -> None:
+def tell_built(report: Report, *, is_dry: bool = False) -> None:
     """Write the line that ends a build."""
     logs.result(
-        report.summary(), as_of=report.as_of, markets=report.built, **report.counts("place"),
-        unchanged=report.unchanged, quarantined=report.quarantine.total(),
+        report.forecast() if is_dry else report.summary(), as_of=report.as_of, markets=report.built,
+        **report.counts("place"), unchanged=report.unchanged, quarantined=report.quarantine.total(),
     )  # fmt: skip
 
 

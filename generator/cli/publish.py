@@ -11,7 +11,7 @@ from generator.cli.command import MeasuredCommand, add_metrics
 from generator.cli.logs import LOG
 from generator.cli.parameters import allow_demo_option, allow_shrink_option, purge_retired_option
 from generator.cli.progress_bar import progress_bar
-from generator.cli.target import open_target
+from generator.cli.target import both_ends
 from generator.config.settings import Config
 from generator.errors import GuardError, OtherSiteError, PublicMarketsError
 from generator.progress import Span
@@ -22,7 +22,6 @@ from generator.publish.protocol import Extras
 from generator.publish.run import Options, Outcome, Publication
 from generator.source.address import shape
 from generator.stores.requests import explaining_outage
-from generator.tree.folder import locked
 from generator.wording import counted
 
 _PUBLISH_OPTIONS: Final = (
@@ -48,8 +47,7 @@ def publish_options(command: Callable[..., None]) -> Callable[..., None]:
 @publish_options
 def publish_command(settings: Config, **options: bool) -> None:
     """Bring the store to the state of the output folder."""
-    target = open_target(settings)
-    with locked(settings.output) as folder:
+    with both_ends(settings, is_dry=options["dry_run"]) as (folder, target):
         carry_out(Publication(folder, target, settings, shape(settings), options_of(options)))
 
 
@@ -62,20 +60,20 @@ def options_of(given: dict[str, bool]) -> Options:
         cost=given["allow_cost"],
         demo=given["allow_demo"],
     )
-    return Options(lifted, given["dry_run"], Extras(given["verify"], given["purge_retired"]))
+    return Options(lifted, Extras(given["verify"], given["purge_retired"], given["dry_run"]))
 
 
 def carry_out(publication: Publication) -> None:
     """Publish and report the outcome; withdraw what must not be public even if a guard refuses the rest."""
     begin = time.perf_counter()
-    if publication.options.is_dry:
+    if publication.options.extras.is_dry:
         with progress_bar("publishing") as bar:
             planned = publication.plan(bar)
             for line in planned.plan.lines():
                 logs.result(line)
             outcome = planned.carry_out()
         _tell_published(outcome, begin)
-        _tell_outcome(f"dry run, nothing was changed; it would have {outcome.summary()}", outcome, is_dry=True)
+        _tell_outcome(outcome.forecast(), outcome, is_dry=True)
         return
     try:
         with progress_bar("publishing") as bar:
@@ -114,7 +112,7 @@ def _tell_published(outcome: Outcome, begin: float) -> None:
 
 def withdraw_hidden(publication: Publication, refusal: PublicMarketsError) -> None:
     """Withdraw what must not be public, although a guard or the database prevented the rest; not in a dry run."""
-    if publication.options.is_dry:
+    if publication.options.extras.is_dry:
         return
     visible = refusal.visible if isinstance(refusal, GuardError) else None
     try:

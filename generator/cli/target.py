@@ -1,10 +1,16 @@
-"""Opens `publish.target` for the commands that write there."""
+"""Opens what the commands that publish work on: `publish.target`, and with it the output folder."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from generator.cli.logs import LOG
 from generator.config.settings import Config
 from generator.publish import store_checks
 from generator.stores.factory import open_store
+from generator.stores.overlay import Overlay as StoreOverlay
 from generator.stores.store import Store
+from generator.tree.folder import Output, locked
+from generator.tree.overlay import overlaid
 
 
 def open_target(settings: Config) -> Store:
@@ -12,3 +18,15 @@ def open_target(settings: Config) -> Store:
     if problem := store_checks.unused_endpoint(settings):
         LOG.warning("%s", problem)
     return open_store(settings)
+
+
+@contextmanager
+def both_ends(settings: Config, *, is_dry: bool) -> Iterator[tuple[Output, Store]]:
+    """The locked output folder and the target; in a dry run, what is written to either is kept aside and deleted."""
+    target = open_target(settings)
+    if not is_dry:
+        with locked(settings.output) as folder:
+            yield folder, target
+        return
+    with overlaid(settings.output) as folder:
+        yield folder, StoreOverlay(target, folder.read)

@@ -15,7 +15,7 @@ from generator.progress import Progress
 from generator.publish.lease import Lease
 from generator.publish.plan import GenerationStep, Plan, Reason, Step
 from generator.stores.requests import parallel_puts, put_until_answered, with_retries
-from generator.stores.store import MOST_DELETED, PRETENDED_ETAG, Condition, ConditionFailedError, If, Store
+from generator.stores.store import MOST_DELETED, Condition, ConditionFailedError, If, Store
 from generator.tree import layouts, manifest
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
@@ -168,17 +168,3 @@ class Applier:
 
     def _delete_batch(self, batch: list[str]) -> None:
         self.store.delete(batch, self.lease.renew_if_needed)
-
-
-@dataclass(frozen=True)
-class Rehearsing(Applier):
-    """Counts what plans would upload. Files that nobody changed since the build ended are not read."""
-
-    def _put_immutable(self, of: tuple[GenerationStep, str]) -> tuple[str, int]:
-        step, key = of
-        size = self.folder.size_if_unchanged(key)
-        return super()._put_immutable(of) if size is None else (step.list_name, size)
-
-    def _put(self, built: Manifest, step: Step) -> tuple[str, str, int]:
-        size = self.folder.size_if_unchanged(step.key)
-        return super()._put(built, step) if size is None else (step.key, PRETENDED_ETAG, size)

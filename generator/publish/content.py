@@ -85,31 +85,6 @@ class BuiltFolder:
         """Begin a new session of the change feed."""
         return replace(self, built=sessions.begin(self.folder, self.built, self.lifetime))
 
-    def sync_blocked(self, store: Store) -> BlockedList:
-        """Merge the blocked lists of folder and store into both."""
-        return sync_blocked(self.folder, store)
-
-
-class DryFolder(BuiltFolder):
-    """Reads a folder and leaves it as it is."""
-
-    def without(self, ids: frozenset[str]) -> Self:  # noqa: ARG002 - the protocol's
-        """Take nothing out."""
-        return self
-
-    def purged(self) -> Self:
-        """Delete nothing; a plan purges retired generations by itself."""
-        return self.with_new_session() if sessions.has_steps(self.folder, self.built) else self
-
-    def with_new_session(self) -> Self:
-        """Pretend to begin a new session of the change feed."""
-        folder, built = sessions.preview(self.folder, self.built)
-        return replace(self, folder=folder, built=built)
-
-    def sync_blocked(self, store: Store) -> BlockedList:
-        """Merge the blocked lists, and save nothing."""
-        return merge_blocked(self.folder, store)
-
 
 @dataclass(frozen=True)
 class StoredSite:
@@ -151,11 +126,6 @@ class StoredSite:
     def recovered(self, doubted: frozenset[str]) -> Self:
         """Hold these objects, too: as they are in the store, lists as readers find them."""
         return replace(self, doubted=self.doubted | doubted).without(frozenset())
-
-
-def merge_blocked(folder: Output, store: Store) -> BlockedList:
-    """Merge the folder's blocked list into the store's; the folder keeps its own."""
-    return store_blocklist.merge(store, blocklist.load(folder))
 
 
 def sync_blocked(folder: Output, store: Store) -> BlockedList:

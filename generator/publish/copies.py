@@ -23,12 +23,16 @@ _WAIT_STEP_S: Final = 1.0
 
 
 class Copies:
-    """The copies of what a store held. `warnings` are for the operator."""
+    """The copies of what a store held. `warnings` are for the operator.
 
-    def __init__(self, store: Store, lease: Lease, config: Config) -> None:
+    A store of a dry run has no readers, whose copies could be invalidated.
+    """
+
+    def __init__(self, store: Store, lease: Lease, config: Config, *, has_readers: bool = True) -> None:
         self._store = store
         self._lease = lease
         self._config = config
+        self._has_readers = has_readers
         self._failures: list[str] = []
         self.warnings: list[str] = []
 
@@ -49,6 +53,8 @@ class Copies:
         if warning := store_checks.unnamed_cdn(self._config, published):
             self.warnings.append(f"{warning}; the first run that knows a CDN invalidates it")
             return False
+        if not self._has_readers:
+            return True
         cdn = invalidation.Cdn(self._config, self._lease.renew_if_needed)
         try:
             cdn.invalidate()

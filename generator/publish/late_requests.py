@@ -20,7 +20,7 @@ class LateRequests:
         self._lease = lease
         self._searched_at = lease.now
         self._inherited: tuple[Abandoned, ...] = ()
-        self._found = set[Doubts]()
+        self._planned = set[Doubts]()
         self._unsettled = NO_DOUBTS
 
     def take_over(self, before: Published) -> None:
@@ -40,13 +40,17 @@ class LateRequests:
         own = record.unanswered(self._store.unanswered | self._lease.unanswered, self._lease.now)
         return (*known, own) if own else (*known,)
 
-    def can_settle(self, doubts: Doubts) -> bool:
-        """Whether a plan may settle what was found; none can if an earlier one with the same doubts did not."""
-        if doubts in self._found:
-            self._unsettled = doubts
-            return False
-        self._found.add(doubts)
-        return True
+    def plan_for(self, doubts: Doubts) -> None:
+        """Note that a plan is to settle what was found."""
+        self._planned.add(doubts)
+
+    def were_planned_for(self, doubts: Doubts) -> bool:
+        """Whether a plan was to settle the same before, and did not."""
+        return doubts in self._planned
+
+    def give_up(self, doubts: Doubts) -> None:
+        """Note that no plan can settle what was found."""
+        self._unsettled = doubts
 
     def require_settled(self) -> None:
         """Raise StoreError for what no plan could settle."""

@@ -207,20 +207,6 @@ class Lease:
         return BusyError(f"{self._store.name}: another publisher was faster; what it published is whole. run again")
 
 
-class PretendedLease(Lease):
-    """The lease of a dry run: it is never taken and never expires. `published` becomes what the record would say."""
-
-    def hold(self, wanted: Published, touched: tuple[str, ...]) -> None:
-        """Pretend to put `wanted`, without its shards: making them would take longer than the rest of the dry run."""
-        self.published = wanted.model_copy(update={"work": self._work(touched)})
-
-    def require_valid(self) -> None:
-        """Do nothing: nothing is written."""
-
-    def renew_if_needed(self) -> None:
-        """Do nothing: nothing is written."""
-
-
 def is_running(work: Work, now: str) -> bool:
     """Whether the lease of this publisher holds at an instant, by its deadline alone.
 

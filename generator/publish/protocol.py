@@ -48,10 +48,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Extras:
-    """What a run does besides publishing: audit the store, delete every retired generation now."""
+    """What a run does besides publishing: audit the store, delete every retired generation now.
+
+    `is_dry`: readers see nothing of it, so no CDN is invalidated and no follower told.
+    """
 
     is_verifying: bool = False
     purges_retired: bool = False
+    is_dry: bool = False
 
 
 _NO_EXTRAS: Final = Extras()
@@ -59,8 +63,6 @@ _NO_EXTRAS: Final = Extras()
 
 class Publisher:
     """Brings a store to the state of a content: `prepare`, `plan`, then `publish` the plan."""
-
-    _applies: type[Applier] = Applier
 
     def __init__(
         self,
@@ -91,7 +93,7 @@ class Publisher:
         self._is_news = False
         self.content = content
         self.tally = Tally()
-        self._applier = self._applies(self._store, self._lease, content.folder, progress, self.tally)
+        self._applier = Applier(self._store, self._lease, content.folder, progress, self.tally)
 
     # Before anything is written
 
@@ -107,7 +109,7 @@ class Publisher:
         """Compare the content with the record, and with the store itself when verifying."""
         is_anything_late = any(entry.is_anything for entry in self._record().abandoned)
         found = self._audit() if self._extras.is_verifying or is_anything_late else self._late()
-        self._late_requests.can_settle(found)
+        self._late_requests.plan_for(found)
         self._doubt(found)
         self._begun = begun.find(self._store, self._record(), self._lease.now, self._config.cursor.lifetime)
         plan = self._plan()
@@ -179,7 +181,7 @@ class Publisher:
             self._late_requests.require_settled()
 
     def _notify(self) -> None:
-        if self._is_news:
+        if self._is_news and not self._extras.is_dry:
             self.tally.warnings += notification.send(self._config, self._record().built)
 
     def _is_done(self, plan: Plan) -> bool:
@@ -274,8 +276,10 @@ class Publisher:
             # Somebody altered objects, so the record may be wrong about others, too.
             self._doubts = self._audit()
         elif self._record().work and (doubts := self._late()) != NO_DOUBTS:
-            if not self._late_requests.can_settle(doubts):
+            if self._late_requests.were_planned_for(doubts):
+                self._late_requests.give_up(doubts)
                 return None
+            self._late_requests.plan_for(doubts)
             self._doubt(doubts)
         else:
             return None
@@ -304,7 +308,7 @@ class Publisher:
         self._lease.sweep_shards(is_thorough=self._extras.is_verifying or bool(may_find_shards))
         self._store.flush()  # or what was deleted might come back after a power failure, unknown to the record
         swept = published.model_copy(update={"due": (), "abandoned": self._late_requests.abandoned()})
-        copies = Copies(self._store, self._lease, self._config)
+        copies = Copies(self._store, self._lease, self._config, has_readers=not self._extras.is_dry)
         try:
             if plan.purges:
                 swept = copies.end(swept)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Final
 
 from generator.config.settings import Config
 from generator.cost import estimate, prices
@@ -12,23 +11,18 @@ from generator.metrics import Samples, sample
 from generator.progress import Progress
 from generator.publish import guards
 from generator.publish.apply import Tally
-from generator.publish.content import BuiltFolder, DryFolder
+from generator.publish.content import BuiltFolder, sync_blocked
 from generator.publish.guards import LiftedGuards
-from generator.publish.lease import Lease, PretendedLease
+from generator.publish.lease import Lease
 from generator.publish.plan import Plan
 from generator.publish.protocol import Extras, Publisher, Target
 from generator.publish.record import Published
-from generator.publish.rehearsal import Rehearsal
 from generator.stores.requests import body_of, explaining_outage
-from generator.stores.store import DryRun, Store
+from generator.stores.store import Store
 from generator.tree import files, layouts, sessions
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 from generator.wording import counted
-
-_PLANNED_WITH_BLOCKED: Final = (
-    "the build holds markets that were taken down since; publish will leave them out, which these steps do not show"
-)
 
 
 @dataclass(frozen=True)
@@ -36,7 +30,6 @@ class Options:
     """The options of a run."""
 
     lifted: LiftedGuards = field(default_factory=LiftedGuards)
-    is_dry: bool = False
     extras: Extras = field(default_factory=Extras)
 
 
@@ -59,6 +52,16 @@ class Outcome:
             f"{counted(done.uploaded, 'object')} uploaded ({counted(done.uploaded_bytes, 'byte')}), "
             f"{max(0, self.objects - done.uploaded)} unchanged, {done.deleted} deleted, {done.retained} retained, "
             f"{counted(self.requests, 'request')}"
+        )
+
+    def forecast(self) -> str:
+        """The line that ends a dry run."""
+        would = self.tally
+        return (
+            f"dry run, nothing was changed; would publish {counted(self.markets, 'market')} as of {self.as_of} to "
+            f"{self.target}: upload {counted(would.uploaded, 'object')} ({counted(would.uploaded_bytes, 'byte')}), "
+            f"leave {max(0, self.objects - would.uploaded)} unchanged, delete {would.deleted}, "
+            f"retain {would.retained}, in {counted(self.requests, 'request')}"
         )
 
     def samples(self) -> Samples:
@@ -101,28 +104,21 @@ class Publication:
 
     def plan(self, progress: Progress) -> "PlannedPublication":
         """Read folder and store, raise GuardError for what looks like an accident, and plan; then `carry_out`."""
-        # A dry run differs in these alone: what it is given pretends to write.
-        is_dry = self.options.is_dry
-        store = DryRun(self.store) if is_dry else self.store
-        folder_type = DryFolder if is_dry else BuiltFolder
-        publisher_type = Rehearsal if is_dry else Publisher
-
-        built = folder_type.opened(self.folder, self.shape, self.config.cursor.lifetime)
+        store = self.store
+        built = BuiltFolder.opened(self.folder, self.shape, self.config.cursor.lifetime)
         guards.refuse_demo(built.built, self.config, self.options.lifted)
         with explaining_outage(store):
-            lease = self._opened_lease(store, built.built)
+            lease = self._opened_lease(built.built)
             # Only now: another site's blocked list is none of this one's business.
-            blocked = built.sync_blocked(store).ids() if self.blocked is None else self.blocked
+            blocked = sync_blocked(self.folder, store).ids() if self.blocked is None else self.blocked
             content = self._content(built, blocked)
             self._refuse_accidents(content.built, lease, blocked)
-            content = self._without_past(content, store, lease.published)
+            content = self._without_past(content, lease.published)
             target = Target(store, lease, self.config)
-            publisher = publisher_type(target, content, progress, self.options.extras, blocked)
+            publisher = Publisher(target, content, progress, self.options.extras, blocked)
             publisher.prepare()
             plan = publisher.plan()
             guards.refuse_altered(plan, content.built, content.folder)
-        if blocked & content.built.markets.keys():
-            publisher.tally.warnings.append(_PLANNED_WITH_BLOCKED)
         was_published = lease.published is not None and lease.published.built.complete
         return PlannedPublication(plan, publisher, store, was_published)
 
@@ -133,9 +129,9 @@ class Publication:
             self._refuse_costly(content.built)
         return content
 
-    def _without_past(self, content: BuiltFolder, store: Store, published: Published | None) -> BuiltFolder:
+    def _without_past(self, content: BuiltFolder, published: Published | None) -> BuiltFolder:
         """The content without what it must not show or continue: what is to be purged, and a session that went on."""
-        read = partial(body_of, store)
+        read = partial(body_of, self.store)
         if published and sessions.forks(content.folder, content.built, published.built, read):
             content = content.with_new_session()
         return content.purged() if self.options.extras.purges_retired else content
@@ -144,10 +140,9 @@ class Publication:
         cost = estimate.of_report(self.folder.read(files.REPORT))
         guards.refuse_costly(cost, self.config, prices.load(self.config), frozenset(built.markets))
 
-    def _opened_lease(self, store: Store, built: Manifest) -> Lease:
+    def _opened_lease(self, built: Manifest) -> Lease:
         """The store's record, read; raise OtherSiteError if it is another site's."""
-        lease_type = PretendedLease if self.options.is_dry else Lease
-        lease = lease_type(store, self.config.publish.lease)
+        lease = Lease(self.store, self.config.publish.lease)
         is_verifying = self.options.extras.is_verifying
         published = lease.read(None if is_verifying else built, is_doubted=is_verifying)
         guards.refuse_other_site(published, self.config, self.options.lifted)

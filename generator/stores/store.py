@@ -1,4 +1,4 @@
-"""The `Store` protocol: the place of published objects, bucket or directory. Dry run and single writer are stores, too.
+"""The `Store` protocol: the place of published objects, bucket or directory. A single writer is a store, too.
 
 A store makes each request once and never retries, so the caller knows what a failure leaves unknown.
 """
@@ -124,7 +124,7 @@ class Store(Protocol):
         """Whether overwritten and deleted objects remain readable as old versions."""
 
 
-class _Wrapper:
+class Wrapper:
     """Delegates to another store whatever a subclass does not do itself."""
 
     def __init__(self, store: Store) -> None:
@@ -187,42 +187,7 @@ class _Wrapper:
         return self._store.is_versioned()
 
 
-#: The ETag of objects that a dry run only pretends to have put.
-PRETENDED_ETAG: Final = "dry run"
-
-
-class DryRun(_Wrapper):
-    """Reads from a store and only pretends to write."""
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self._pretended: set[str] = set()
-
-    def head(self, key: str) -> str | None:
-        """Return an object's ETag; a placeholder if it was put in this dry run."""
-        return PRETENDED_ETAG if key in self._pretended else super().head(key)
-
-    def put(self, key: str, body: bytes, condition: Condition) -> str:  # noqa: ARG002 - the protocol's
-        """Write nothing."""
-        self._pretended.add(key)
-        return PRETENDED_ETAG
-
-    def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:
-        """Delete nothing."""
-
-    def purge_versions(self, prefix: str, before_each: BeforeEach = nothing) -> int:  # noqa: ARG002 - the protocol's
-        """Delete nothing."""
-        return 0
-
-    def flush(self) -> None:
-        """Do nothing: nothing was written."""
-
-    def is_open_to_everyone(self) -> bool:
-        """Not checked: that takes a write."""
-        return False
-
-
-class SingleWriter(_Wrapper):
+class SingleWriter(Wrapper):
     """Checks conditions before it puts, for a store that ignores them. Not safe with concurrent writers."""
 
     def put(self, key: str, body: bytes, condition: Condition) -> str:
@@ -232,7 +197,7 @@ class SingleWriter(_Wrapper):
         return self._store.put(key, body, If.ALWAYS)
 
 
-class Remembering(_Wrapper):
+class Remembering(Wrapper):
     """Remembers in `unanswered` the keys of puts and deletions without an answer: these may still take effect."""
 
     def __init__(self, store: Store) -> None:

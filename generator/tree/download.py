@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from generator.api import contract, keys
 from generator.api.downloads import DownloadFile, Head
-from generator.tree import files, layouts
+from generator.tree import layouts
 from generator.tree.folder import Output
 from generator.tree.generation import Stage, StagedGeneration
 
@@ -87,24 +87,3 @@ class Download:
         written = sum(file.size for file in self._staged) + len(indexes) * len(self._head)
         size = sum(file.size for file in self._files.values()) + len(self._head)
         return StagedGeneration(places, len(places), written, size)
-
-
-def begin_with(source: Output, target: Output) -> None:
-    """Copy downloads and feeds of a folder into a new one, so that a build there goes on from them."""
-    built = source.manifest()
-    if built is None:
-        return
-    generations = (key for name, current in built.downloads.items() for key in layouts.object_keys(name, current))
-    feeds = (key for key in built.objects if key.startswith(f"{keys.FEEDS}/"))
-    heads = [*map(keys.head, built.downloads), *feeds]
-    if not heads:
-        return
-    for key in (*generations, *heads):
-        if (body := source.read(key)) is not None and target.put(key, body):
-            target.move(key)
-    if parts := source.read(files.DUMP_PARTS):
-        target.save(files.DUMP_PARTS, parts)
-    # Nothing else is there, so nothing else counts as built.
-    objects = {key: built.objects[key] for key in heads if key in built.objects}
-    only = built.emptied().model_copy(update={"downloads": built.downloads, "objects": objects})
-    target.save(files.MANIFEST, only.encoded())

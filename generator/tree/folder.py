@@ -18,7 +18,7 @@ from generator.api import keys, times
 from generator.api.contract import API_VERSION
 from generator.errors import OutputError
 from generator.file_times import FileTimes
-from generator.tree import files, layouts, manifest_file, run_lock
+from generator.tree import files, manifest_file, run_lock, unknown
 from generator.tree.generation import PageFolder
 from generator.tree.manifest import Manifest
 from generator.tree.ownership import ELSEWHERE, Ownership
@@ -83,8 +83,16 @@ class Output:
     def read(self, name: str) -> bytes | None:
         """The bytes of a file, by its name or key; None when it is missing."""
         with suppress(FileNotFoundError):
-            return filesystem.read(f"{self._root}/{name}")
+            return filesystem.read(self._place(name))
         return None
+
+    def _place(self, name: str) -> str:
+        """Where a file is, or would be, in place."""
+        return f"{self._root}/{name}"
+
+    def _own_place(self, key: str) -> str:
+        """The same for an object; raise OutputError if a link leads there."""
+        return self._ours.path_of(key)
 
     def newest(self, key: str) -> bytes | None:
         """The bytes of an object as it is staged, or in place; None when it is neither."""
@@ -105,7 +113,7 @@ class Output:
 
     def path(self, key: str) -> Path:
         """The path of an object."""
-        return self._root / key
+        return Path(self._place(key))
 
     def body(self, key: str) -> bytes:
         """The bytes of an object; raise OutputError when it is missing."""
@@ -127,12 +135,12 @@ class Output:
 
     def _size(self, key: str) -> int | None:
         with suppress(OSError):
-            return (self._root / key).stat(follow_symlinks=False).st_size
+            return self.path(key).stat(follow_symlinks=False).st_size
         return None
 
     def put(self, key: str, body: bytes) -> bool:
         """Stage an object unless an identical one is in place; return whether it was staged."""
-        in_place = self._ours.path_of(key)
+        in_place = self._own_place(key)
         if found := filesystem.holding(in_place, body):
             self._let_read(key, in_place, found)
             return False
@@ -146,7 +154,7 @@ class Output:
 
     def stage_file(self, path: Path, key: str) -> bool:
         """Stage a temporary file, whose content names it, unless it is in place; return whether it was staged."""
-        if filesystem.changed_at(self._ours.path_of(key), path.stat().st_size) is not None:
+        if filesystem.changed_at(self._own_place(key), path.stat().st_size) is not None:
             return False
         self._make((self._staging / key).parent)
         path.replace(self._staging / key)
@@ -158,7 +166,7 @@ class Output:
 
     def _is_placed(self, key: str) -> bool:
         """Whether an object or a generation is in place."""
-        path = f"{self._root}/{key}"
+        path = self._place(key)
         try:
             found = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - of very many files
         except OSError:
@@ -195,11 +203,11 @@ class Output:
 
     def changed_at(self, key: str, size: int) -> int | None:
         """When the file system last changed an object, in nanoseconds; None unless one of this size is in place."""
-        return filesystem.changed_at(self._ours.path_of(key), size)
+        return filesystem.changed_at(self._own_place(key), size)
 
     def size_if_unchanged(self, key: str) -> int | None:
         """An object's size in bytes; None if it, its rights or its links changed since the build ended."""
-        return filesystem.size_if_older(f"{self._root}/{key}", self._built_at)
+        return filesystem.size_if_older(self._place(key), self._built_at)
 
     @cached_property
     def _built_at(self) -> int:
@@ -279,22 +287,16 @@ class Output:
         filesystem.fsync(self._root)
 
     def unknown(self, known: Manifest) -> Iterator[Path]:
-        """Every path under `v1/` that the manifest does not name; symbolic links to folders are never ours."""
-        chunks = layouts.chunk_keys(known.generations())
-        prefixes = {keys.generation_prefix(*pair) for pair in known.generations()}
-        for folder, folders, names in os.walk(self._ours.path(self._root / API_VERSION)):
-            place = Path(folder).relative_to(self._root).as_posix()
-            for name in [name for name in folders if keys.is_generation(f"{place}/{name}")]:
-                folders.remove(name)
-                if f"{place}/{name}" not in prefixes:
-                    yield Path(folder, name)
-            yield from (Path(folder, name) for name in folders if Path(folder, name).is_symlink())
-            found = [f"{place}/{name}" for name in names]
-            yield from (self.path(key) for key in found if key not in known.objects and key not in chunks)
+        """Every path under `v1/` that the manifest does not name."""
+        self._ours.path(self._root / API_VERSION)
+        yield from unknown.paths(self._root, known)
 
     def strangers(self, known: Manifest) -> set[str]:
         """The keys of mutable objects that the manifest does not name."""
-        return {path.relative_to(self._root).as_posix() for path in self.unknown(known) if path.is_file()}
+        return {self._name(path) for path in self.unknown(known) if path.is_file()}
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self._root).as_posix()
 
     def discard_key(self, key: str) -> None:
         """Delete an object, if it exists."""

@@ -15,20 +15,12 @@ from generator.tree import files, staging
 from generator.tree.download import Download
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
-from generator.tree.preview import Preview
 from generator.tree.staging import Rendered, Staged
 
 
 def begin(folder: Output, before: Manifest, lifetime: timedelta) -> Manifest:
     """Begin the session; returns the folder's new manifest."""
     return staging.place(folder, before, _staged(folder, before), lifetime).manifest
-
-
-def preview(folder: Output, before: Manifest) -> tuple[Output, Manifest]:
-    """The folder as it would be with a new session, and its manifest; nothing changes."""
-    rendered = _staged(folder, before)
-    kept = {"markets": before.markets, "retired": before.retired}
-    return Preview(folder), rendered.manifest.model_copy(update=kept)
 
 
 def has_steps(folder: Output, built: Manifest) -> bool:

@@ -1,91 +1,204 @@
-"""A dry run lists every step of a publish, and changes nothing."""
+"""A dry run says what a publish, or a rebuild, would do, and changes nothing."""
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 from generator.api import keys
 from generator.tree.folder import Output
-from tests.support.builds import files
-from tests.support.publishing import FX, OPEN, Site, hour
+from tests.support.followed import quick
+from tests.support.kills import dying_before
+from tests.support.publishing import FX, OPEN, PREFIX, Site, copy_output, hour
 from tests.support.rows import market_id
+from tests.support.s3.wire import Request
 
-DRY: Final = "dry run, nothing was changed; it would have "
+FORECAST: Final = re.compile(
+    r"dry run, nothing was changed; would publish (.*): upload (\d+) objects? \((\d+) bytes?\), "
+    r"leave (\d+) unchanged, delete (\d+), retain (\d+), in \d+ requests?"
+)
+SUMMARY: Final = re.compile(
+    r"published (.*): (\d+) objects? uploaded \((\d+) bytes?\), "
+    r"(\d+) unchanged, (\d+) deleted, (\d+) retained, \d+ requests?"
+)
+BUILD_FORECAST: Final = re.compile(
+    r"dry run: would build (.*): write (\d+) files? \((\d+) bytes?\), leave (\d+) unchanged, delete (\d+), "
+    r"(\d+) rows? quarantined, [0-9.]+ s"
+)
+BUILD_SUMMARY: Final = re.compile(
+    r"built (.*): (\d+) files? written \((\d+) bytes?\), (\d+) unchanged, (\d+) deleted, "
+    r"(\d+) rows? quarantined, [0-9.]+ s"
+)
 
 
-@pytest.mark.parametrize("options", [(), ("--verify", "--purge-retired")])
-def test_a_dry_run_changes_nothing_and_lists_every_step_with_its_reason(site: Site, options: tuple[str, ...]) -> None:
+def figures(pattern: re.Pattern[str], line: str) -> tuple[str, ...]:
+    found = pattern.fullmatch(line)
+    assert found, line
+    return found.groups()
+
+
+def state(folder: Path) -> dict[str, tuple[bytes, int, int]]:
+    """Every file in a folder but its lock, with its rights and the time of its last change of any kind."""
+    paths = (path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
+    found = {path.relative_to(folder).as_posix(): (path.read_bytes(), path.stat()) for path in paths}
+    return {name: (body, of.st_mode, of.st_ctime_ns) for name, (body, of) in found.items()}
+
+
+# ── what a dry run says is what the real run then does ────────────────────────────────────────────────────────────
+
+
+def nothing_published(site: Site) -> None:
+    for key in site.stored():
+        site.remove(key)
+
+
+def nothing_changed(site: Site) -> None:
+    assert site.stored()
+
+
+def changed(site: Site) -> None:
     site.edit(1, question="Else?")
-    site.done("rebuild", "--as-of", hour(1))
-    site.edit(FX, question="Again?")
     site.edit(9, approval="rejected")
-    site.done("build", "--as-of", hour(2))
-    stored, output = site.stored(), files(site.folder / "output", "")
+
+
+def purge(site: Site) -> None:
+    site.edit(1, question="Regretted?")
+    site.done("rebuild", "--as-of", hour(1))
+    site.edit(1, question="Else?")
+
+
+def takedown_elsewhere(site: Site) -> None:
+    site.edit(2, question="Else?")
+    site.done("takedown", market_id(1), output="elsewhere")
+
+
+def takedown_pending(site: Site) -> None:
+    """Killed when the market was blocked, and nothing deleted yet."""
+
+    def is_deletion(request: Request) -> bool:
+        return request.operation == "DeleteObjects"
+
+    with dying_before(site.server, is_deletion):
+        site.run("takedown", market_id(1), output="elsewhere")
+    assert keys.detail(market_id(1)) in site.objects()
+
+
+def killed(site: Site) -> None:
+    site.edit(1, question="Else?")
+    site.edit(9, approval="rejected")
+
+    def is_first_page(request: Request) -> bool:
+        return request.operation == "PutObject" and keys.is_first_page(request.key.removeprefix(PREFIX))
+
+    with dying_before(site.server, is_first_page):
+        site.run("rebuild", "--as-of", hour(1))
+    assert site.record().work
+
+
+def forked(site: Site) -> None:
+    """The folder was restored from a copy, and goes on from there."""
+    copy_output(site.folder / "output", site.folder / "copy")
+    site.edit(1, question="Regretted?")
+    site.done("rebuild", "--as-of", hour(1))
+    site.forget_output()
+    (site.folder / "copy").rename(site.folder / "output")
+    site.edit(1, question="Else?")
+
+
+#: What happened, the options of the runs, and what a dry run must mention at least.
+CASES: Final[dict[str, tuple[Callable[[Site], None], tuple[str, ...], str]]] = {
+    "first publish": (nothing_published, (), r"upload v1/build.json: new"),
+    "unchanged": (nothing_changed, (), ""),
+    "unchanged, verified": (nothing_changed, ("--verify",), ""),
+    "changed": (changed, (), rf"delete {keys.detail(market_id(9))}: its market is no longer public"),
+    "purge": (purge, ("--purge-retired",), r"delete v1/\S+ \(\d+ objects?\): retired, and --purge-retired was given"),
+    "takedown elsewhere": (takedown_elsewhere, (), rf"upload {keys.detail(market_id(2))}: changed"),
+    "takedown pending": (takedown_pending, (), rf"delete {keys.detail(market_id(1))}: its market is no longer public"),
+    "killed": (killed, (), r"upload v1/\S+: left by an interrupted publish.*"),
+    "forked": (forked, (), rf"upload {keys.head(keys.CHANGES)}: changed"),
+}
+
+
+@pytest.mark.parametrize("layout", ["pages", "chunks"])
+@pytest.mark.parametrize("command", ["publish", "rebuild"])
+@pytest.mark.parametrize("case", CASES)
+def test_a_dry_run_says_what_the_real_run_then_does_and_changes_nothing(
+    case: str, command: str, layout: str, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened, options, expected = CASES[case]
+    monkeypatch.setattr("generator.process_identity.has_ended", lambda _: True)  # of killed runs in this process
+    with quick(site):
+        site.settings["layout"] = layout
+        site.done("rebuild", "--as-of", hour(0), "--allow-older")
+        happened(site)
+        later = ["--as-of", hour(0 if case.startswith("unchanged") else 2)]
+        if command == "publish":
+            site.done("build", *later)
+        arguments = [command, *options, *(later if command == "rebuild" else [])]
+        check(site, arguments, expected)
+
+
+def check(site: Site, arguments: list[str], expected: str) -> None:
+    before, output = site.stored(), state(site.folder / "output")
     site.server.log.clear()
-    result = site.done("publish", "--dry-run", *options)
-    assert site.stored() == stored
-    assert files(site.folder / "output", "") == output | {".lock": (site.folder / "output/.lock").read_bytes()}
+    *said, forecast = site.done(*arguments, "--dry-run").stdout.splitlines()
+    assert (site.stored(), state(site.folder / "output")) == (before, output)
     assert {entry.operation for entry in site.server.log} <= {"GetObject", "HeadObject", "ListObjectsV2"}
-    *steps, summary = result.stdout.splitlines()
-    detail = keys.detail(market_id(9))
-    assert steps[0] == f"delete {detail}: its market is no longer public"
-    assert f"upload {keys.first_page('all/new', 20)}: changed" in steps
-    assert any(re.fullmatch(r"upload v1/\S+/all/new/p\w+/ \(\d+ objects?\): new", step) for step in steps)
-    assert any(re.fullmatch(r"delete v1/\S+/all/new/p\w+/ \(\d+ objects?\): its market is .*", step) for step in steps)
-    assert all(re.fullmatch(r"(upload|delete) v1/\S+( \(\d+ objects?\))?: [a-z].*", step) for step in steps)
-    assert summary.startswith("dry run, nothing was changed; it would have published 10 markets as of ")
-    done = site.done("publish", *options)
-    assert re.sub(r"\d+ requests", "", summary.partition("would have ")[2]) == re.sub(
-        r"\d+ requests", "", done.stdout.strip()
-    )
+    *built, summary = site.done(*arguments).stdout.splitlines()
+    assert figures(FORECAST, forecast) == figures(SUMMARY, summary)
+    if arguments[0] == "rebuild":
+        assert figures(BUILD_FORECAST, said.pop(0)) == figures(BUILD_SUMMARY, built.pop())
+    assert built == []
+    assert all(re.fullmatch(r"(upload|delete) v1/\S+( \(\d+ objects?\))?: [a-z].*", step) for step in said)
+    assert bool(said) == bool(expected)
+    assert not expected or any(re.fullmatch(expected, step) for step in said), said
+    after = site.stored()
+    told = {"upload": set[str](), "delete": set[str]()}
+    for verb, place in (step.split()[:2] for step in said):
+        told[verb].add(place.rstrip(":"))
+    new = {key for key, body in after.items() if key.startswith("v1/") and before.get(key) != body}
+    gone = {key for key in before.keys() - after.keys() if key.startswith("v1/")}
+    assert {key for key in new if not is_told(key, told["upload"])} == set()
+    assert {key for key in gone if not is_told(key, told["delete"])} == set()
     site.check()
 
 
-def test_a_dry_run_lists_what_a_first_publish_would_do(empty: Site) -> None:
+def is_told(key: str, places: set[str]) -> bool:
+    """Whether an object, or the generation that it may belong to, is named.
+
+    Chunks lie beside their generations, as do files of downloads; the name of a new session is drawn.
+    """
+    folders = [place for place in places if place.endswith("/")]
+    is_download = key.startswith(tuple(f"v1/{name}/" for name in keys.DOWNLOADS))
+    beside = "/".join(key.split("/")[:2]) if is_download else key.partition("/chunks/")[0]
+    is_chunk = is_download or beside != key
+    return key in places or any(
+        key.startswith(place) or (is_chunk and place.startswith(f"{beside}/")) for place in folders
+    )
+
+
+# ── single properties ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_dry_run_of_a_first_publish_asks_nothing_of_single_objects(empty: Site) -> None:
     *steps, summary = empty.done("publish", "--dry-run").stdout.splitlines()
     assert empty.stored() == {}
-    assert len(empty.server.log) == 2
+    assert len(empty.server.log) < 12 < len(steps)
     assert {step.rpartition(": ")[2] for step in steps} == {"new"}
-    assert f"{len(empty.built())} objects uploaded" in summary
+    assert f"upload {len(empty.built())} objects" in summary
 
 
-def test_a_dry_run_of_a_rebuild_leaves_the_folder_alone(site: Site) -> None:
-    site.edit(10, question="Else?")
-    stored, output = site.stored(), files(site.folder / "output")
-    result = site.done("rebuild", "--dry-run", "--as-of", hour(1))
-    assert site.stored() == stored
-    assert files(site.folder / "output") == output
-    assert f"upload {keys.detail(market_id(10))}: changed" in result.stdout
-
-
-def test_a_dry_run_that_takes_longer_than_a_lease_succeeds(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("generator.publish.lease._RENEW", 0.3 / 20)  # of a second
-    monkeypatch.setattr("generator.publish.lease._STOP", 0.75 / 20)
-    for number in OPEN:
-        site.edit(number, question=f"Else {number}?")
-    site.done("build", "--as-of", hour(1))
-    result = site.done("publish", "--dry-run", publish__lease="20 s")
-    assert "dry run, nothing was changed" in result.stdout
-
-
-def test_a_dry_run_of_a_rebuild_omits_markets_blocked_on_another_machine(site: Site) -> None:
+@pytest.mark.parametrize("command", ["publish", "rebuild"])
+def test_a_dry_run_leaves_out_markets_that_were_blocked_on_another_machine(site: Site, command: str) -> None:
     site.done("takedown", market_id(FX), output="elsewhere")
-    before = site.stored()
-    result = site.done("rebuild", "--dry-run", "--as-of", hour(1))
+    before, output = site.stored(), state(site.folder / "output")
+    result = site.done(command, "--dry-run")
     assert keys.detail(market_id(FX)) not in result.stdout
-    assert "published 10 markets" in result.stdout
-    assert site.stored() == before
-    assert result.stderr == ""
-
-
-def test_a_dry_run_of_a_publish_warns_of_markets_blocked_on_another_machine(site: Site) -> None:
-    site.done("takedown", market_id(FX), output="elsewhere")
-    before = site.stored()
-    result = site.done("publish", "--dry-run")
-    assert "the build holds markets that were taken down since" in result.stderr
-    assert site.stored() == before
-    assert "taken down" not in site.done("publish").stderr
+    assert "would publish 10 markets" in result.stdout
+    assert (site.stored(), state(site.folder / "output")) == (before, output)
+    assert result.stderr == site.done(command).stderr
 
 
 def test_a_dry_run_says_what_names_each_row_as_its_own_report_is_gone(site: Site) -> None:
@@ -98,22 +211,28 @@ def test_a_dry_run_says_what_names_each_row_as_its_own_report_is_gone(site: Site
     ]
 
 
-def test_a_dry_run_reads_no_file_that_nobody_changed_and_counts_as_publish_does(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dry_run_reads_only_what_it_would_upload(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.edit(1, question="Else?")
     site.done("build", "--as-of", hour(1))
-    files: list[str] = []
+    read_names = set[str]()
     read = Output.read
 
     def noted(self: Output, name: str) -> bytes | None:
-        files.append(name)
+        read_names.add(name)
         return read(self, name)
 
     monkeypatch.setattr(Output, "read", noted)
-    *_, said = site.done("publish", "--dry-run").stdout.splitlines()
-    assert not [name for name in files if name.startswith("v1/")]
-    *_, done = site.done("publish").stdout.splitlines()
-    assert [name for name in files if name.startswith("v1/")]
-    # All but the number of requests.
-    assert said.removeprefix(DRY).rpartition(",")[0] == done.rpartition(",")[0]
+    *steps, _ = site.done("publish", "--dry-run").stdout.splitlines()
+    told = {step.split()[1].rstrip(":") for step in steps}
+    unchanged = [name for name in read_names if name.startswith("v1/") and not is_told(name, told)]
+    assert unchanged == []
+    assert keys.detail(market_id(1)) in read_names
+
+
+def test_a_dry_run_of_a_rebuild_goes_on_from_the_folder(site: Site) -> None:
+    site.done("rebuild", "--as-of", hour(1))
+    said = site.done("rebuild", "--dry-run", "--as-of", hour(1)).stdout.splitlines()
+    assert figures(BUILD_FORECAST, said[0])[1] == "0"
+    site.edit(OPEN[0], volume=1234.5)
+    said = site.done("rebuild", "--dry-run", "--as-of", hour(1)).stdout.splitlines()
+    assert 0 < int(figures(BUILD_FORECAST, said[0])[1]) < len(site.built())

@@ -79,9 +79,6 @@ def test_the_markets_are_split_once_to_read_a_record_and_once_for_each_that_is_p
         scene.publish(scene.site("a", 0))
         new = scene.site("a", 1, m4={"question": "New?"})
         monkeypatch.setattr(shards, "split", noted)
-        scene.publish(new, is_dry=True)
-        assert len(splits) == 1, "a dry run puts no record"
-        splits.clear()
         scene.publish(new)
         assert len(splits) == 3, "intent and commit"
 

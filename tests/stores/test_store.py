@@ -16,7 +16,6 @@ from generator.stores.s3 import Bucket
 from generator.stores.store import (
     Condition,
     ConditionFailedError,
-    DryRun,
     If,
     SingleWriter,
     Store,
@@ -228,21 +227,6 @@ def test_objects_survive_a_flush(store: Store) -> None:
 
 
 # Wrapped stores
-
-
-def test_a_dry_run_reads_everything_and_changes_nothing(store: Store) -> None:
-    store.put(KEY, b"1", If.ALWAYS)
-    dry = DryRun(store)
-    assert (dry.get(KEY), dry.head(KEY)) == (store.get(KEY), store.head(KEY))
-    pretended = [dry.put(KEY, b"2", If.ALWAYS), dry.put("v1/other.json", b"2", If.ABSENT)]
-    assert [dry.head(KEY), dry.head("v1/other.json")] == pretended
-    dry.delete([KEY])
-    dry.flush()
-    assert dry.purge_versions("") == 0
-    assert not dry.is_open_to_everyone()
-    assert [listed.key for listed in dry.list("")] == [KEY]
-    assert (body_of(dry, KEY), body_of(store, KEY)) == (b"1", b"1")
-    assert (dry.name, dry.parallel, dry.requests) == (store.name, store.parallel, store.requests)
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -188,11 +188,9 @@ def scene(tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iter
         yield Scene(folder, s3)
 
 
-def publish_site(
-    site: Site, store: Store, lifted: LiftedGuards = LIFTED, *, is_dry: bool = False, **extras: bool
-) -> Outcome:
+def publish_site(site: Site, store: Store, lifted: LiftedGuards = LIFTED, **extras: bool) -> Outcome:
     """Publish in this process; `extras` are fields of `Extras`."""
-    options = Options(lifted, is_dry, Extras(**extras))
+    options = Options(lifted, Extras(**extras))
     with locked(site.folder) as folder:
         publication = Publication(folder, store, site.config, shape(site.config), options)
         return publication.plan(Silent()).carry_out()
