@@ -60,8 +60,7 @@ class Outcome:
         return (
             f"dry run, nothing was changed; would publish {counted(self.markets, 'market')} as of {self.as_of} to "
             f"{self.target}: upload {counted(would.uploaded, 'object')} ({counted(would.uploaded_bytes, 'byte')}), "
-            f"leave {max(0, self.objects - would.uploaded)} unchanged, delete {would.deleted}, "
-            f"retain {would.retained}, in {counted(self.requests, 'request')}"
+            f"leave {max(0, self.objects - would.uploaded)} unchanged, delete {would.deleted}, retain {would.retained}"
         )
 
     def samples(self) -> Samples:

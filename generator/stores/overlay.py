@@ -48,13 +48,7 @@ class Overlay(Wrapper):
         self._source = source
         #: What was put here, by key; None for what was deleted.
         self._written: dict[str, _Written | None] = {}
-        self._requests = 0
         self._lock = threading.Lock()
-
-    @property
-    def requests(self) -> int:
-        """The number of requests made, and of those that writing would have made."""
-        return self._store.requests + self._requests
 
     def together(self) -> AbstractContextManager[None]:
         """Nothing is shared."""
@@ -79,7 +73,6 @@ class Overlay(Wrapper):
     def put(self, key: str, body: bytes, condition: Condition) -> str:
         """Keep an object; raise ConditionFailedError if the condition does not hold."""
         with self._lock:
-            self._requests += 1
             is_published = key.startswith(_PUBLISHED)
             if condition is not If.ALWAYS and (key in self._written or not is_published):
                 wanted = None if condition is If.ABSENT else condition
@@ -94,7 +87,6 @@ class Overlay(Wrapper):
         for start in range(0, len(keys), MOST_DELETED):
             before_each()
             with self._lock:
-                self._requests += 1
                 self._written |= dict.fromkeys(keys[start : start + MOST_DELETED])
 
     def list(self, prefix: str) -> Iterator[Listed]:

@@ -20,6 +20,8 @@ PAGE: Final = "v1/public/markets/snapshot.json"
 #: Private objects, whose conditions are asked for, and published ones.
 PRIVATE: Final = (RECORD, "shards/0", "shards/1")
 PUBLISHED: Final = (PAGE, "v1/build.json")
+#: The bodies of published objects, where none is put.
+NONE: Final = dict[str, bytes]()
 
 
 @pytest.fixture(params=[("directory", "", ""), *BUCKETS], ids=lambda parameter: "-".join(filter(None, parameter)))
@@ -55,7 +57,7 @@ def test_what_is_written_is_found_there_and_not_in_the_store_below(place: Place)
 def test_a_record_can_be_replaced_only_by_who_knows_it(place: Place) -> None:
     store = place.open()
     etag = store.put(RECORD, b"1", If.ALWAYS)
-    overlay = Overlay(store, {}.get)
+    overlay = Overlay(store, NONE.get)
     for condition in (If.ABSENT, "another"):
         with pytest.raises(ConditionFailedError):
             overlay.put(RECORD, b"2", condition)
@@ -68,7 +70,7 @@ def test_a_record_can_be_replaced_only_by_who_knows_it(place: Place) -> None:
 
 def test_it_passes_the_probe_of_stores_and_the_store_below_sees_no_write(place: Place) -> None:
     store = place.open()
-    assert probe(Overlay(store, {}.get))
+    assert probe(Overlay(store, NONE.get))
     assert [*store.list("")] == []
 
 
@@ -77,17 +79,17 @@ def test_a_condition_on_a_published_object_costs_no_request(place: Place) -> Non
     overlay = Overlay(store, {PAGE: b"1"}.get)
     before = store.requests
     etag = overlay.put(PAGE, b"1", "as recorded")
-    assert (store.requests, overlay.requests) == (before, before + 1)
+    assert store.requests == overlay.requests == before
     with pytest.raises(ConditionFailedError):
         overlay.put(PAGE, b"2", "as recorded")
     overlay.put(PAGE, b"2", etag)
 
 
-def test_deletions_are_counted_as_a_bucket_would_and_announced() -> None:
+def test_deletions_are_announced_as_a_bucket_would() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        overlay, announced = Overlay(Directory(Path(folder)), {}.get), list[int]()
+        overlay, announced = Overlay(Directory(Path(folder)), NONE.get), list[int]()
         overlay.delete([f"v1/{number}.json" for number in range(MOST_DELETED + 1)], lambda: announced.append(1))
-    assert (len(announced), overlay.requests) == (2, 2)
+    assert len(announced) == 2
 
 
 CONDITIONS: Final = st.sampled_from([If.ALWAYS, If.ABSENT, "current", "another"])
