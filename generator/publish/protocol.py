@@ -48,13 +48,11 @@ class Target:
 
 @dataclass(frozen=True)
 class Extras:
-    """What a run does besides publishing: audit the store, delete every retired generation now.
-
-    `is_dry`: readers see nothing of it, so no CDN is invalidated and no follower told.
-    """
+    """What a run does besides publishing: audit the store, delete every retired generation now."""
 
     is_verifying: bool = False
     purges_retired: bool = False
+    #: Readers see nothing of it, so no CDN is invalidated and no follower told.
     is_dry: bool = False
 
 
@@ -76,13 +74,11 @@ class Publisher:
         self._extras = extras
         self._progress = progress
         self._doubts = NO_DOUBTS
-        self._probed_at = ""
-        #: The blocked list as last read.
-        self._blocked = blocked
+        self._probed_at = self._planned_at = ""
+        self._blocked = blocked  # as last read
         self._late_requests = LateRequests(self._store, self._lease)
         #: Late requests may have put shards, also if it is too late for more of them by now.
         self._may_find_shards = bool(self._lease.published and self._lease.published.abandoned)
-        self._planned_at = ""
         #: The mutable objects that the plan at work puts or deletes.
         self._touched: tuple[str, ...] = ()
         #: The generations of killed runs, as they were when this run began.
