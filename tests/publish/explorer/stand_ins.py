@@ -88,7 +88,7 @@ def in_place() -> Iterator[pytest.MonkeyPatch]:
         _replace(patch, factory.open_store, _open_store)
         _replace(patch, command.now, _now)
         _replace(patch, cli_build.log_report, lambda *_: None)
-        _replace(patch, cli_build.tell_built, lambda _: None)
+        _replace(patch, cli_build.tell_built, lambda *_, **__: None)
         _replace(patch, record.decoded, lru_cache(maxsize=10_000)(record.decoded))
         patch.setattr(record, "decoded", lru_cache(maxsize=10_000)(record.decoded))
         patch.setattr(cli_rebuild, "build_into", _build_into)
