@@ -33,7 +33,7 @@ from tests.publish.explorer.scheduler import CURRENT, current
 from tests.publish.explorer.world import BucketStore, Folder
 
 #: Modules whose names are replaced, wherever they were imported from.
-_PACKAGES: Final = ("generator.publish", "generator.cli", "generator.tree")
+_PACKAGES: Final = ("generator.publish", "generator.stores", "generator.cli", "generator.tree")
 #: Imported so that they are found there.
 _MODULES: Final = (apply, audit, withdrawal, cli_build, cli_publish, cli_rebuild, cli_takedown)
 
