@@ -24,7 +24,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-all lint types tests campaigns coverage bless bench bench-deps test-deps lock wheel clean
+.PHONY: help demo serve test test-all lint types tests campaigns structure coverage bless bench bench-deps test-deps lock wheel clean
 
 help:  ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -54,6 +54,9 @@ tests: .venv/test tests/node/node_modules/ready
 campaigns: .venv/test tests/node/node_modules/ready
 	@echo "tier: full, the campaigns alone at full length"
 	TEST_ALL=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m campaign
+
+structure: .venv/test  ## Show how large packages are, and which names, functions and modules to look at
+	@$(BIN)/python -m tests.support.structure
 
 coverage: .venv/test tests/node/node_modules/ready  ## Show which lines no test of this process reaches
 	$(BIN)/coverage run -m pytest -q

@@ -10,7 +10,9 @@ from typing import Final
 
 import pytest
 
+from tests.support import structure
 from tests.support.builds import ROOT
+from tests.support.structure import Module
 
 GENERATOR: Final = ROOT / "generator"
 
@@ -96,6 +98,8 @@ PURE: Final = {
     "tree.artifact", "tree.blocklist", "tree.chunks", "tree.files", "tree.layouts", "tree.list_reader",
     "tree.manifest", "tree.membership", "tree.pages", "tree.stored",
 }  # fmt: skip
+#: How many names of public types have a meaning in several modules: lower it when there are fewer, never raise it.
+AMBIGUOUS: Final = 20
 IMPURE_LIBRARIES: Final = {
     "os", "pathlib", "random", "secrets", "shutil", "socket", "subprocess", "sys", "tempfile", "time",
 }  # fmt: skip
@@ -131,15 +135,6 @@ def internal(name: str) -> set[str]:
 @cache
 def libraries(name: str) -> set[str]:
     return {target.split(".")[0] for target in imports(MODULES[name])}
-
-
-def functions() -> list[tuple[int, str]]:
-    return sorted(
-        ((node.end_lineno or 0) - node.lineno + 1, f"{name}.{node.name}")
-        for name, module in MODULES.items()
-        for node in ast.walk(module)
-        if isinstance(node, ast.FunctionDef)
-    )
 
 
 def test_every_package_and_root_module_is_in_the_picture() -> None:
@@ -222,15 +217,27 @@ def test_the_clock_is_read_in_one_place() -> None:
 
 
 def test_functions_stay_small() -> None:
-    lengths = functions()
+    lengths = [length for module in structure.modules("generator") for _, length in module.functions()]
     assert len(lengths) > 100
-    assert lengths[-1][0] <= 50, lengths[-1]
-    assert statistics.median(length for length, _ in lengths) <= 10
+    assert structure.long_functions(structure.modules("generator")) == {}
+    assert statistics.median(lengths) <= 10
 
 
 def test_files_stay_small() -> None:
     lengths = {str(path): len(path.read_text("utf-8").splitlines()) for path in GENERATOR.rglob("*.py")}
     assert max(lengths.values()) <= 320, max(lengths.items(), key=lambda item: item[1])
+
+
+def test_no_more_public_types_share_a_name_than_already_do() -> None:
+    found = structure.ambiguous_types(structure.modules("generator"))
+    assert len(found) <= AMBIGUOUS, f"give a new type a name of its own; several modules define {found}"
+
+
+def test_types_of_one_name_in_several_modules_are_found() -> None:
+    paths = ("a/one.py", "a/two.py", "b/three.py")
+    texts = ("class Row: ...", "Row: TypeAlias = int\nclass Other: ...\nLIMIT = 1", "LIMIT = 2\n_Other = 1")
+    known = [Module(Path(path), text, ast.parse(text)) for path, text in zip(paths, texts, strict=True)]
+    assert structure.ambiguous_types(known) == {"Row": ["a/one.py", "a/two.py"]}
 
 
 def test_no_module_has_a_name_without_meaning() -> None:

@@ -21,7 +21,7 @@ class CursorError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class WalkPlace:
     """Where a walk continues: `position` items (1 or more) of `generation` have been read."""
 
     generation: str
@@ -38,13 +38,13 @@ def mint(list_name: str, generation: str, position: int) -> str:
     return f"{check(list_name, generation, position)}{generation}{position}"
 
 
-def read(list_name: str, text: str) -> Cursor:
+def read(list_name: str, text: str) -> WalkPlace:
     """Parse a cursor; raise CursorError unless it was minted for this list."""
     generation = text[CHECK_LENGTH : CHECK_LENGTH + GENERATION_LENGTH]
     digits = text[CHECK_LENGTH + GENERATION_LENGTH :]
     if not _is_generation(generation) or not _is_position(digits):
         raise CursorError("malformed cursor")
-    cursor = Cursor(generation, int(digits))
+    cursor = WalkPlace(generation, int(digits))
     if mint(list_name, cursor.generation, cursor.position) != text:
         raise CursorError("the cursor belongs to another list")
     return cursor

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from generator.api.downloads import TABLES, DumpHead, MarketsFile, PartitionFile
 from generator.config.settings import Config
 from generator.downloads import parquet, partitions
-from generator.downloads.parquet import Written
+from generator.downloads.parquet import WrittenTable
 from generator.markets import detail
 
 #: The markets of the sample: the first by id, so any. Their details, of a dozen kilobytes each, are held in memory.
@@ -74,5 +74,5 @@ class ParquetMeter:
     def _before(self, table: str) -> Sequence[PartitionFile]:
         return self.last.table(table) if self.last else ()
 
-    def _scaled(self, sample: Written) -> int:
+    def _scaled(self, sample: WrittenTable) -> int:
         return sample.size * self._members.total() // max(1, len(self._bodies))

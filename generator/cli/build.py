@@ -9,7 +9,7 @@ from generator.builder.guards import BuildOverrides
 from generator.builder.report import Report
 from generator.builder.run import Clock, build
 from generator.cli import logs
-from generator.cli.command import Command, MeasuredCommand, add_metrics, now
+from generator.cli.command import MeasuredCommand, Subcommand, add_metrics, now
 from generator.cli.logs import LOG
 from generator.cli.parameters import (
     allow_invalid_option,
@@ -43,7 +43,7 @@ def build_command(settings: Config, as_of: datetime | None, **options: bool) -> 
     _build(settings, clock(as_of), overrides)
 
 
-@click.command(cls=Command, name="demo")
+@click.command(cls=Subcommand, name="demo")
 @as_of_option
 @click.option("--markets", type=click.IntRange(1), default=400, show_default=True, help="Number of markets to make up.")
 def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None:

@@ -6,7 +6,7 @@ import click
 
 from generator.builder.preflight import BuildCheck
 from generator.cli import logs
-from generator.cli.command import Command, env_files, now
+from generator.cli.command import Subcommand, env_files, now
 from generator.cli.parameters import allow_demo_option
 from generator.cli.progress_bar import progress_bar
 from generator.config import env_file
@@ -17,7 +17,7 @@ from generator.publish import preflight
 from generator.wording import counted
 
 
-@click.command(cls=Command, name="check")
+@click.command(cls=Subcommand, name="check")
 @click.option("--published", is_flag=True, help="Only check that the published build is fresh; for monitors.")
 @click.option("--all", "names_all", is_flag=True, help="Name every bad row, not only one of each kind.")
 @allow_demo_option

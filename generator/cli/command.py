@@ -32,7 +32,7 @@ def env_files() -> tuple[Path, ...]:
     return found
 
 
-class Command(click.Command):
+class Subcommand(click.Command):
     """A command with the common options. An error of ours ends it with one sentence and its exit code."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -114,7 +114,7 @@ def _warn_of_passwords(overrides: tuple[str, ...]) -> None:
             )  # fmt: skip
 
 
-class MeasuredCommand(Command):
+class MeasuredCommand(Subcommand):
     """A command that can write metrics of its run for Prometheus."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

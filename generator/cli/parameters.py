@@ -11,7 +11,7 @@ from generator.api import ids, slugs
 _UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 
-class Instant(click.ParamType[datetime]):
+class Time(click.ParamType[datetime]):
     """A time, RFC 3339; UTC unless it has an offset."""
 
     name = "time"
@@ -64,7 +64,7 @@ class Amount(click.ParamType[int]):
 
 
 as_of_option = click.option(
-    "--as-of", type=Instant(), default=None, metavar="TIME", help="Build as of this time instead of now."
+    "--as-of", type=Time(), default=None, metavar="TIME", help="Build as of this time instead of now."
 )
 allow_demo_option = click.option(
     "--allow-demo", is_flag=True, help="Publish made-up markets: a demo database, or the default source."

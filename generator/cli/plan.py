@@ -11,7 +11,7 @@ from generator.api.contract import LIMIT_MAX
 from generator.api.openapi.descriptions import span
 from generator.builder.dry_build import DryBuild, DryBuilder, LastBuild
 from generator.cli import logs
-from generator.cli.command import Command, now
+from generator.cli.command import Subcommand, now
 from generator.cli.parameters import Amount, as_of_option
 from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
@@ -45,7 +45,7 @@ class Readers(NamedTuple):
     downloads: int | None
 
 
-@click.command(cls=Command, name="plan")
+@click.command(cls=Subcommand, name="plan")
 @as_of_option
 @click.option("--reads", type=Amount(), default=None, metavar="N", help="Include the cost of N reads a month.")
 @click.option(

@@ -5,12 +5,12 @@ import shlex
 import click
 
 from generator.cli import logs
-from generator.cli.command import Command
+from generator.cli.command import Subcommand
 from generator.config.settings import Config
 from generator.edge.local import server
 
 
-@click.command(cls=Command, name="serve")
+@click.command(cls=Subcommand, name="serve")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),

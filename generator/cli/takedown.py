@@ -4,7 +4,7 @@ import click
 
 from generator.api import times
 from generator.cli import logs
-from generator.cli.command import Command, now
+from generator.cli.command import Subcommand, now
 from generator.cli.logs import LOG
 from generator.cli.parameters import Reference, Slug
 from generator.cli.progress_bar import progress_bar
@@ -17,7 +17,7 @@ from generator.tree.blocklist import BlockedList
 from generator.wording import are, counted
 
 
-@click.command(cls=Command, name="takedown")
+@click.command(cls=Subcommand, name="takedown")
 @click.argument("markets", metavar="REF...", nargs=-1, type=Reference())
 @click.option("--undo", is_flag=True, help="Let the markets come back with the next build.")
 def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool) -> None:

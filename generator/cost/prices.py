@@ -20,8 +20,8 @@ def _day(text: str) -> str:
 
 
 #: USD.
-Price = Annotated[float, Field(ge=0)]
-Day = Annotated[str, AfterValidator(_day)]
+_Price = Annotated[float, Field(ge=0)]
+_Day = Annotated[str, AfterValidator(_day)]
 
 
 class _Data(BaseModel):
@@ -31,11 +31,11 @@ class _Data(BaseModel):
 class Reads(_Data):
     """Charges for reads: fixed, and more where there is search; per million requests and objects read; per GB sent."""
 
-    per_month: Mapping[str, Price]
-    per_month_with_search: Mapping[str, Price] = {}
-    per_million: Mapping[str, Price]
-    per_million_objects: Mapping[str, Price]
-    per_gb: Mapping[str, Price]
+    per_month: Mapping[str, _Price]
+    per_month_with_search: Mapping[str, _Price] = {}
+    per_million: Mapping[str, _Price]
+    per_million_objects: Mapping[str, _Price]
+    per_gb: Mapping[str, _Price]
 
 
 class Place(_Data):
@@ -47,17 +47,17 @@ class Place(_Data):
     name: str
     hosts: tuple[str, ...]
     note: str = ""
-    per_million_puts: Price
-    per_gb_month: Price
+    per_million_puts: _Price
+    per_gb_month: _Price
     reads: Reads
-    egress: Mapping[str, Price] = {}
+    egress: Mapping[str, _Price] = {}
     sources: Mapping[str, str] = {}
 
 
 class Prices(_Data):
     """All known prices, as of a day."""
 
-    as_of: Day
+    as_of: _Day
     places: tuple[Place, ...]
 
     def of(self, host: str | None) -> Place | None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from generator.demo import draws, texts
-from generator.demo.rows import Author, Row
+from generator.demo.rows import Author, TableRow
 
 #: How many markets vary.
 MODELS: Final = 2_000
@@ -26,7 +26,7 @@ class Crowd:
         author = Author(rng, as_of)
         self._models = [_Model(author.write(texts.QUIET_FROM + number)) for number in range(MODELS)]
 
-    def write(self, number: int) -> dict[str, list[Row]]:
+    def write(self, number: int) -> dict[str, list[TableRow]]:
         """The rows of the market `number` by relation."""
         return self._models[number % len(self._models)].varied(self._rng, number)
 
@@ -34,7 +34,7 @@ class Crowd:
 class _Model:
     """A market, and its times in microseconds since 1970."""
 
-    def __init__(self, rows: dict[str, list[Row]]) -> None:
+    def __init__(self, rows: dict[str, list[TableRow]]) -> None:
         self._rows = rows
         (self._market,) = rows["markets"]
         created, resolved, active = self._market[_TRADERS - 3 : _TRADERS]
@@ -44,7 +44,7 @@ class _Model:
         self._points = [_parsed(point[1]) for point in rows["probabilities"]]
         self._is_upper = self._market[0].isupper()
 
-    def varied(self, rng: random.Random, number: int) -> dict[str, list[Row]]:
+    def varied(self, rng: random.Random, number: int) -> dict[str, list[TableRow]]:
         """Rows of another market like it: id, texts, times and amounts are its own."""
         key = draws.uuid(rng).upper() if self._is_upper else draws.uuid(rng)
         earlier, factor = int(rng.random() * _LONGEST), 0.5 + rng.random()

@@ -20,7 +20,7 @@ from sqlalchemy.schema import CreateTable
 
 from generator.demo import texts
 from generator.demo.crowd import Crowd
-from generator.demo.rows import Author, Row
+from generator.demo.rows import Author, TableRow
 from generator.errors import SourceError
 
 #: Markets per insert: few statements, and bounded memory.
@@ -101,7 +101,7 @@ def seed(path: Path, *, as_of: datetime, markets: int = 400, random_seed: int = 
     with _new_database(path) as connection:
         connection.exec_driver_sql(f"PRAGMA application_id = {application_id}")
         for start in range(0, markets, BATCH):
-            batch = defaultdict[str, list[Row]](list)
+            batch = defaultdict[str, list[TableRow]](list)
             for number in range(start, min(start + BATCH, markets)):
                 if number == texts.QUIET_FROM:
                     writer = Crowd(rng, moment)

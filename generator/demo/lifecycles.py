@@ -35,7 +35,7 @@ class Life:
 
 
 @dataclass(frozen=True)
-class Market:
+class MadeUpMarket:
     """What all rows of a market share."""
 
     number: int
@@ -83,7 +83,7 @@ def user(rng: random.Random) -> str:
     return f"{CANARY}user-{draws.below_5000(rng)}"
 
 
-def draw_market(rng: random.Random, number: int, as_of: datetime) -> Market:
+def draw_market(rng: random.Random, number: int, as_of: datetime) -> MadeUpMarket:
     """Draw the market `number` with its life up to `as_of`."""
     status = texts.STATUSES[number % len(texts.STATUSES)]
     resolution = texts.RESOLUTIONS[number % len(texts.RESOLUTIONS)] if status == "resolved" else None
@@ -94,7 +94,7 @@ def draw_market(rng: random.Random, number: int, as_of: datetime) -> Market:
         life = replace(life, resolved=settled)
     key = draws.uuid(rng)
     prob = _final_prob(rng, number, resolution)
-    return Market(number, key.upper() if _is(number, "id in upper case") else key, status, resolution, life, prob)
+    return MadeUpMarket(number, key.upper() if _is(number, "id in upper case") else key, status, resolution, life, prob)
 
 
 def days(rng: random.Random, shortest: float, longest: float) -> timedelta:

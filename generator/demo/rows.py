@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple
 
 from generator.api.contract import PRICE_MAX, PRICE_MIN
 from generator.demo import draws, texts
-from generator.demo.lifecycles import CANARY, Market, draw_market, user
+from generator.demo.lifecycles import CANARY, MadeUpMarket, draw_market, user
 
 #: Values in the order of the table's columns.
-Row = tuple[Any, ...]
+TableRow = tuple[Any, ...]
 #: The place of the amount in a row of `fills`.
 _AMOUNT: Final = 2
 
@@ -40,7 +40,7 @@ class _Wording(NamedTuple):
     description: str | None
 
 
-def _market_row(rng: random.Random, market: Market, wording: _Wording, amounts: list[float]) -> Row:
+def _market_row(rng: random.Random, market: MadeUpMarket, wording: _Wording, amounts: list[float]) -> TableRow:
     life = market.life
     approval, is_listed = texts.HIDDEN_BY[market.turn("hidden") % 3] if market.is_("hidden") else ("approved", True)
     volume = round(sum(amounts), 2)
@@ -70,13 +70,13 @@ def _market_row(rng: random.Random, market: Market, wording: _Wording, amounts: 
     )
 
 
-def _category_rows(rng: random.Random, market: Market, primary: str) -> list[Row]:
+def _category_rows(rng: random.Random, market: MadeUpMarket, primary: str) -> list[TableRow]:
     related = texts.RELATED[primary]
     names = [primary, *rng.sample(related, rng.randint(0, len(related)))]
     return [(market.id, market.text(name), position) for position, name in enumerate(names)]
 
 
-def _walk(rng: random.Random, market: Market) -> _Walk:
+def _walk(rng: random.Random, market: MadeUpMarket) -> _Walk:
     """A random walk back in time from the market's probability, in log-odds to stay within 0…1."""
     inside = min(0.98, max(0.02, market.prob))
     odds = log(inside / (1 - inside))
@@ -89,7 +89,7 @@ def _walk(rng: random.Random, market: Market) -> _Walk:
     return _Walk(moments, probs)
 
 
-def _history_length(rng: random.Random, market: Market) -> int:
+def _history_length(rng: random.Random, market: MadeUpMarket) -> int:
     if market.is_quiet:
         return market.number % 3
     if market.is_("thousands of points"):
@@ -99,9 +99,9 @@ def _history_length(rng: random.Random, market: Market) -> int:
     return 50 + int(250 * rng.random() ** 4)
 
 
-def _fill_rows(rng: random.Random, market: Market, walk: _Walk) -> list[Row]:
+def _fill_rows(rng: random.Random, market: MadeUpMarket, walk: _Walk) -> list[TableRow]:
     moments = market.life.moments(rng, _fill_count(rng, market), lateness=3)
-    rows = list[Row]()
+    rows = list[TableRow]()
     for moment, created_at in zip(moments, draws.stamps(moments), strict=True):
         prob = walk.probs[max(0, bisect_right(walk.moments, moment) - 1)] if walk.moments else market.prob
         price = min(PRICE_MAX, max(PRICE_MIN, round(prob + rng.gauss(0, 0.01), 3)))
@@ -113,7 +113,7 @@ def _fill_rows(rng: random.Random, market: Market, walk: _Walk) -> list[Row]:
     return rows
 
 
-def _fill_count(rng: random.Random, market: Market) -> int:
+def _fill_count(rng: random.Random, market: MadeUpMarket) -> int:
     if market.is_quiet:
         return market.number % 7 % 3
     if market.is_("thousands of fills"):
@@ -121,7 +121,7 @@ def _fill_count(rng: random.Random, market: Market) -> int:
     return 0 if market.is_("no fills") else 1 + min(1_500, int(rng.lognormvariate(2.85, 1.4)))
 
 
-def _order_rows(rng: random.Random, market: Market) -> Iterator[Row]:
+def _order_rows(rng: random.Random, market: MadeUpMarket) -> Iterator[TableRow]:
     if market.status != "open" or market.is_("empty order book") or market.is_quiet:
         return
     deepest = 40 if market.is_("deep order book") else rng.randint(1, 15)
@@ -132,13 +132,13 @@ def _order_rows(rng: random.Random, market: Market) -> Iterator[Row]:
                 yield from (_order_row(rng, market, side, price) for _ in range(rng.choice((1, 1, 1, 2, 2, 4))))
 
 
-def _order_row(rng: random.Random, market: Market, side: str, price: float) -> Row:
+def _order_row(rng: random.Random, market: MadeUpMarket, side: str, price: float) -> TableRow:
     amount = round(draws.lognormal(rng, 3, 1.2), 2)
     is_public = rng.random() < 0.85  # noqa: PLR2004 - some orders are private
     return market.id, side, price, amount, is_public, f"{CANARY}order-{rng.getrandbits(64):x}", user(rng)
 
 
-def _fx_rows(market: Market) -> list[Row]:
+def _fx_rows(market: MadeUpMarket) -> list[TableRow]:
     """The membership in an FX family, if any. The names of private families are private."""
     terms = _fx_terms(market)
     if terms is None:
@@ -153,7 +153,7 @@ def _fx_rows(market: Market) -> list[Row]:
     return [(market.id, *shown, monday.isoformat(), friday.isoformat(), threshold, direction, is_public)]
 
 
-def _fx_terms(market: Market) -> tuple[str, float] | None:
+def _fx_terms(market: MadeUpMarket) -> tuple[str, float] | None:
     """The currency pair and the threshold; each three markets form a family."""
     for kind in ("in a public FX family", "in a private FX family"):
         if market.is_(kind):
@@ -179,7 +179,7 @@ class _Fields(dict[str, str]):
         return self[name]
 
 
-def _template(rng: random.Random, market: Market) -> tuple[str, str]:
+def _template(rng: random.Random, market: MadeUpMarket) -> tuple[str, str]:
     """Draw a primary category and a question template."""
     if terms := _fx_terms(market):
         bound = ("at or above", "at or below")[market.number % 2]
@@ -198,7 +198,7 @@ def _awkward(number: int) -> tuple[str, str] | None:
     return texts.AWKWARD[tens % len(texts.AWKWARD)] if rest == texts.AWKWARD_OF_TEN[1] else None
 
 
-def _description(rng: random.Random, market: Market) -> str | None:
+def _description(rng: random.Random, market: MadeUpMarket) -> str | None:
     if market.is_("no description"):
         return None
     paragraphs = texts.PARAGRAPHS[: rng.choice((1, 2, 2, 3, 4, len(texts.PARAGRAPHS)))]
@@ -220,7 +220,7 @@ class Author:
         self._questions: set[str] = set()
         self._slugs: dict[str | None, None] = {None: None}
 
-    def write(self, number: int) -> dict[str, list[Row]]:
+    def write(self, number: int) -> dict[str, list[TableRow]]:
         """The rows of the market `number` by relation."""
         rng = self._rng
         market = draw_market(rng, number, self._as_of)
@@ -238,7 +238,7 @@ class Author:
             "probabilities": list(zip(repeat(market.id), draws.stamps(walk.moments), walk.probs, strict=False)),
         }
 
-    def _new_question(self, market: Market) -> tuple[str, str]:
+    def _new_question(self, market: MadeUpMarket) -> tuple[str, str]:
         for _ in range(20):
             category, template = _template(self._rng, market)
             question = template.format_map(_Fields(self._rng, market.life.close))
@@ -249,7 +249,7 @@ class Author:
         self._questions.add(question)
         return category, question
 
-    def _new_slug(self, market: Market, question: str) -> str | None:
+    def _new_slug(self, market: MadeUpMarket, question: str) -> str | None:
         """The slug; as in real databases, some markets have none and a few share theirs."""
         if market.is_("no slug"):
             return None

@@ -19,7 +19,7 @@ from generator.api import contract
 from generator.api.contract import Variant
 from generator.errors import ConfigError
 
-Write: TypeAlias = Callable[[bytes], object]
+_Write: TypeAlias = Callable[[bytes], object]
 
 #: The column that a file is sorted by, of markets and of what belongs to them.
 MARKET: Final = "id"
@@ -38,7 +38,7 @@ _UUID_LENGTH: Final = 36
 _DETAIL: Final = b'{"market":{"id":"'
 
 
-class Written(NamedTuple):
+class WrittenTable(NamedTuple):
     """A finished file: SHA-256 digest, bytes, rows."""
 
     sha256: str
@@ -51,7 +51,7 @@ def require() -> None:
     _libraries()
 
 
-def markets(write: Write, lines: Iterable[bytes], variant: Variant) -> Written:
+def markets(write: _Write, lines: Iterable[bytes], variant: Variant) -> WrittenTable:
     """Write a file with a row for each market, of lines of a dump, which ascend by id.
 
     Columns are named as on the wire; `fxFamilyMember`, always null in a dump, is left out. `write` is given the file's
@@ -62,7 +62,7 @@ def markets(write: Write, lines: Iterable[bytes], variant: Variant) -> Written:
     return _written(write, (_fitting(line) + b"\n" for line in lines), schema, MARKETS_PER_GROUP)
 
 
-def history(write: Write, details: Iterable[bytes]) -> Written:
+def history(write: _Write, details: Iterable[bytes]) -> WrittenTable:
     """Write a file with a row for each point of the histories of these details, which ascend by id.
 
     Columns: marketId, timestamp, prob; sorted by marketId, then as in `probHistory`, by time. Errors as for `markets`.
@@ -70,7 +70,7 @@ def history(write: Write, details: Iterable[bytes]) -> Written:
     return _written(write, map(_points, details), _schema(contract.ProbabilityPoint, owned=True), ROWS_PER_GROUP)
 
 
-def fills(write: Write, details: Iterable[bytes]) -> Written:
+def fills(write: _Write, details: Iterable[bytes]) -> WrittenTable:
     """Write a file with a row for each recent fill of these details, which ascend by id.
 
     Columns: marketId, id, amount, shares, price, timestamp; sorted by marketId, then by time: `recentFills` in reverse.
@@ -80,10 +80,10 @@ def fills(write: Write, details: Iterable[bytes]) -> Written:
 
 
 #: What makes a file of each table of a dump from details.
-WRITERS: Final[Mapping[str, Callable[[Write, Iterable[bytes]], Written]]] = {"history": history, "fills": fills}
+WRITERS: Final[Mapping[str, Callable[[_Write, Iterable[bytes]], WrittenTable]]] = {"history": history, "fills": fills}
 
 
-def without(write: Write, file: BinaryIO, ids: Collection[str]) -> Written | None:
+def without(write: _Write, file: BinaryIO, ids: Collection[str]) -> WrittenTable | None:
     """Write the file without the rows of these markets; None, and nothing is written, if it has none of them.
 
     `file` is one that this module wrote, and can seek. The result is what it would have written without those markets,
@@ -186,7 +186,7 @@ class _Pipe:
     It would turn an exception into a text, or panic, so the first one is kept here, and the text just ends.
     """
 
-    def __init__(self, texts: Iterable[bytes], write: Write) -> None:
+    def __init__(self, texts: Iterable[bytes], write: _Write) -> None:
         self._texts, self._write = iter(texts), write
         self._rest = b""
         self._digest = hashlib.sha256()
@@ -223,11 +223,11 @@ class _Pipe:
         """Only its presence is asked for."""
         raise io.UnsupportedOperation
 
-    def written(self) -> Written:
-        return Written(self._digest.hexdigest(), self._size, self._rows)
+    def written(self) -> WrittenTable:
+        return WrittenTable(self._digest.hexdigest(), self._size, self._rows)
 
 
-def _written(write: Write, texts: Iterable[bytes], schema: Any, rows_per_group: int) -> Written:
+def _written(write: _Write, texts: Iterable[bytes], schema: Any, rows_per_group: int) -> WrittenTable:
     """Write a file of JSON lines, which may come in any pieces."""
     _, files = _libraries()
     pipe = _Pipe(texts, write)

@@ -58,7 +58,7 @@ class Written:
     segments: tuple[Segment, ...]
 
 
-class Member:
+class GzipMember:
     """Writes one gzip member, part by part."""
 
     def __init__(self, write: Callable[[bytes], object]) -> None:
@@ -90,7 +90,7 @@ class GzipWriter:
     """Writes a dump, group by group, ascending by id."""
 
     def __init__(self, write: Callable[[bytes], object]) -> None:
-        self._member = Member(write)
+        self._member = GzipMember(write)
         self._segments = list[Segment]()
 
     def add(self, ids: Sequence[str], text: bytes) -> None:

@@ -81,7 +81,7 @@ class StepWriter:
         self._discard_beyond(len(first) + segments.FRAME_SIZE)
         if not self._count or self.is_too_large:
             return None
-        member = segments.Member(write)
+        member = segments.GzipMember(write)
         member.part(first, gone)
         for piece, text in segments.with_texts(self._pieces):
             member.part(piece, text)
@@ -108,7 +108,7 @@ def without(write: Callable[[bytes], object], body: bytes, keep: Container[str])
     kept = [line for line in found if line.startswith(_GONE) or market_lines.id_of(line) in keep]
     if len(kept) == len(found):
         return None
-    member = segments.Member(write)
+    member = segments.GzipMember(write)
     text = b"".join([line + b"\n" for line in kept])
     member.part(segments.compress(text), text)
     sha256, _ = member.close()

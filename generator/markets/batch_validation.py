@@ -38,7 +38,7 @@ _TIME_TO_ZEROS: Final = bytes.maketrans(b"123456789T", b"000000000 ")
 _HEX_TO_ZEROS: Final = bytes.maketrans(b"123456789abcdef", b"0" * 15)
 _ZERO_UUID: Final = b"00000000-0000-0000-0000-000000000000\n"
 
-Row = TypeVar("Row")
+_Row = TypeVar("_Row")
 
 
 class SlowPathError(ValueError):
@@ -55,10 +55,10 @@ class Valid(NamedTuple):
 
 
 #: The rows of one market: as the driver delivers them, each after the market's id, or converted already.
-Rows: TypeAlias = Iterable[Sequence[Any]] | Valid
+RelationRows: TypeAlias = Iterable[Sequence[Any]] | Valid
 
 
-def batches(rows: Iterable[Row], size: int | None = None) -> Iterator[list[Row]]:
+def batches(rows: Iterable[_Row], size: int | None = None) -> Iterator[list[_Row]]:
     """Split the rows into lists of at most `size`; BATCH if that is None."""
     remaining = iter(rows)
     while batch := list(islice(remaining, size or BATCH)):

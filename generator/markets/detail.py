@@ -12,7 +12,7 @@ from generator.api.tables import Table
 from generator.config.settings import Config
 from generator.findings import Finding
 from generator.markets import batch_validation, faults, fills, row_validation
-from generator.markets.batch_validation import Rows, SlowPathError, Valid
+from generator.markets.batch_validation import RelationRows, SlowPathError, Valid
 from generator.markets.fills import Fill
 from generator.markets.history import Point, history
 from generator.markets.quarantine import Quarantine, printable
@@ -56,9 +56,9 @@ class MarketRows:
     """
 
     market: contract.PublicMarketDetailMarket
-    orders: Rows
-    fills: Rows
-    points: Rows
+    orders: RelationRows
+    fills: RelationRows
+    points: RelationRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def from_rows(rows: MarketRows, config: Config, quarantine: Quarantine) -> Detai
     )
 
 
-def order_book(market_id: str, orders: Rows, quarantine: Quarantine) -> Book:
+def order_book(market_id: str, orders: RelationRows, quarantine: Quarantine) -> Book:
     """Sum the orders per price, rounded to a millionth; bids highest first, asks lowest first."""
     sums: Sums = {"bid": {}, "ask": {}}
     if isinstance(orders, Valid):

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from generator.api import times
 from generator.findings import Finding
 from generator.markets import batch_validation, faults, row_validation
-from generator.markets.batch_validation import Rows, SlowPathError, Valid
+from generator.markets.batch_validation import RelationRows, SlowPathError, Valid
 from generator.markets.quarantine import Quarantine
 from generator.markets.row_validation import MAX_FLOAT
 
@@ -27,7 +27,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST: Final = "~"
 _REPEATED: Final = Finding(column="id", text="another fill has the same", remedy=faults.REPEATED)
 #: A market's id, then id, amount, shares, price and time of the fill, as the driver delivers them.
-Row: TypeAlias = Sequence[Any]
+RawFill: TypeAlias = Sequence[Any]
 #: The values of a `Fill`.
 Values: TypeAlias = tuple[str, str, float, float, float | None]
 
@@ -78,7 +78,7 @@ def _leaving(moment: datetime, step: timedelta) -> datetime:
     return moment + WINDOW + ((_EPOCH - moment) % step if step else step)
 
 
-def converted(batch: Sequence[Row]) -> Valid:
+def converted(batch: Sequence[RawFill]) -> Valid:
     """Convert fills of one or several markets at once: columns of `Values`. Raises SlowPathError if one is odd."""
     _, ids, amounts, shares, prices, times = zip(*batch, strict=True)
     return Valid(
@@ -92,14 +92,14 @@ def converted(batch: Sequence[Row]) -> Valid:
     )
 
 
-def _read(batch: Sequence[Row], quarantine: Quarantine) -> Iterable[Values]:
+def _read(batch: Sequence[RawFill], quarantine: Quarantine) -> Iterable[Values]:
     try:
         return zip(*converted(batch).columns, strict=True)
     except SlowPathError:
         return _read_one_by_one(batch, quarantine)
 
 
-def _read_one_by_one(batch: Sequence[Row], quarantine: Quarantine) -> list[Values]:
+def _read_one_by_one(batch: Sequence[RawFill], quarantine: Quarantine) -> list[Values]:
     found = list[Values]()
     for row in batch:
         try:
@@ -111,7 +111,7 @@ def _read_one_by_one(batch: Sequence[Row], quarantine: Quarantine) -> list[Value
     return found
 
 
-def recent(fills: Rows, limit: int, quarantine: Quarantine) -> list[Fill]:
+def recent(fills: RelationRows, limit: int, quarantine: Quarantine) -> list[Fill]:
     """The newest `limit` fills, newest first; ties are broken by id, then by all other values, ascending."""
     if limit == 0:
         return []
@@ -154,7 +154,7 @@ def _tie(fill: Values) -> tuple[str, float, float, bool, float]:
     return fill_id, amount, shares, price is None, price or 0.0
 
 
-def windows(fills: Iterable[Row], start: str, end: str, step: timedelta = NO_STEP) -> dict[Any, Window]:
+def windows(fills: Iterable[RawFill], start: str, end: str, step: timedelta = NO_STEP) -> dict[Any, Window]:
     """Count each market's distinct valid fills in (start, end], by the market's id as it is in the rows.
 
     Both are wire timestamps, and `start` is the `opening` of `end`. The rows of a market follow each other; one without
@@ -191,7 +191,7 @@ def _window(count: int, first: str | None, following: str | None, step: timedelt
     return Window(count, min(ends))
 
 
-def _valid(batch: Sequence[Row], start: str) -> tuple[Sequence[Any], Sequence[str], Sequence[str]]:
+def _valid(batch: Sequence[RawFill], start: str) -> tuple[Sequence[Any], Sequence[str], Sequence[str]]:
     """Market, id and time of every valid fill after `start`."""
     created = [row[-1] for row in batch]
     try:
@@ -208,7 +208,7 @@ def _valid(batch: Sequence[Row], start: str) -> tuple[Sequence[Any], Sequence[st
         return _valid_one_by_one(batch, start)
 
 
-def _valid_one_by_one(batch: Sequence[Row], start: str) -> tuple[Sequence[Any], Sequence[str], Sequence[str]]:
+def _valid_one_by_one(batch: Sequence[RawFill], start: str) -> tuple[Sequence[Any], Sequence[str], Sequence[str]]:
     discarded = Quarantine()  # the market's detail reports the same rows
     owners, ids, stamps = list[Any](), list[str](), list[str]()
     for owner, rows in groupby(batch, key=itemgetter(0)):

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import ValidationError
 
 from generator.markets import batch_validation, faults, row_validation
-from generator.markets.batch_validation import Rows, SlowPathError, Valid
+from generator.markets.batch_validation import RelationRows, SlowPathError, Valid
 from generator.markets.quarantine import Quarantine
 
 #: Longer histories are first reduced to a grid of at most this many cells.
@@ -24,10 +24,10 @@ _DAY: Final = 86_400_000
 #: RFC 3339 UTC time in milliseconds, probability.
 Point: TypeAlias = tuple[str, float]
 #: A market's id, then time and probability, as the driver delivers them.
-Row: TypeAlias = Sequence[Any]
+RawPoint: TypeAlias = Sequence[Any]
 
 
-def history(market_id: str, points: Rows, limit: int, quarantine: Quarantine) -> list[Point]:
+def history(market_id: str, points: RelationRows, limit: int, quarantine: Quarantine) -> list[Point]:
     """The history, oldest first, thinned evenly in time to `limit` points; independent of row order."""
     if limit == 0:
         return []
@@ -43,20 +43,20 @@ def history(market_id: str, points: Rows, limit: int, quarantine: Quarantine) ->
     return thin(grid.reduce(kept) if len(kept) > GRID or grid.used else kept, limit)
 
 
-def converted(batch: Sequence[Row]) -> Valid:
+def converted(batch: Sequence[RawPoint]) -> Valid:
     """Convert points of one or several markets at once: columns of `Point`. Raises SlowPathError if one is odd."""
     _, times, probs = zip(*batch, strict=True)
     return Valid((batch_validation.timestamps(times), batch_validation.numbers(probs, 0, 1)))
 
 
-def _read(market_id: str, batch: Sequence[Row], quarantine: Quarantine) -> Iterable[Point]:
+def _read(market_id: str, batch: Sequence[RawPoint], quarantine: Quarantine) -> Iterable[Point]:
     try:
         return zip(*converted(batch).columns, strict=True)
     except SlowPathError:
         return _read_one_by_one(market_id, batch, quarantine)
 
 
-def _read_one_by_one(market_id: str, batch: Sequence[Row], quarantine: Quarantine) -> list[Point]:
+def _read_one_by_one(market_id: str, batch: Sequence[RawPoint], quarantine: Quarantine) -> list[Point]:
     found = []
     for _, recorded_at, prob in batch:
         try:

@@ -50,7 +50,7 @@ _HASH_RANGE: Final = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
+class WordBucket:
     """One object: its body, and the first letters with which its first line begins."""
 
     start: str
@@ -72,7 +72,7 @@ class _Word:
     text: str
 
 
-def make(words: Iterable[tuple[str, Sequence[int]]], count: int) -> list[Bucket]:
+def make(words: Iterable[tuple[str, Sequence[int]]], count: int) -> list[WordBucket]:
     """The buckets of words in order, with the ascending numbers of their markets, out of `count` markets."""
     lines = [_line(key, entries, count) for key, entries in groupby(words, key=_key)]
     target = _target(sum(len(line.text) for line in lines))
@@ -84,7 +84,7 @@ def make(words: Iterable[tuple[str, Sequence[int]]], count: int) -> list[Bucket]
         buckets[-1].append(line)
         # What follows a long line has a bucket of its own, too: it should not be read with it.
         is_cut = len(line.text) >= target
-    return [Bucket(bucket[0].key, _body(bucket)) for bucket in buckets]
+    return [WordBucket(bucket[0].key, _body(bucket)) for bucket in buckets]
 
 
 def read(body: bytes) -> Iterator[tuple[str, list[int]]]:

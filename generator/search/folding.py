@@ -27,7 +27,7 @@ MARK: Final = "m"
 SEPARATOR: Final = "s"
 UNSPACED: Final = "u"
 HANGUL: Final = "h"
-Kind: TypeAlias = str
+_Kind: TypeAlias = str
 
 #: Han, Hiragana and Katakana, as a set of a regular expression: scripts without spaces between words.
 UNSPACED_LETTERS: Final = (
@@ -98,7 +98,7 @@ def table() -> bytes:
     return contract.encode({"folds": folds, "starts": starts, "kinds": "".join(kinds)})
 
 
-def _characters() -> Iterator[tuple[int, str, Kind]]:
+def _characters() -> Iterator[tuple[int, str, _Kind]]:
     """The code points from 0x80 on where a kind may begin, or that fold to something else: code, fold or '', kind."""
     previous = SEPARATOR
     for code in chain(*_MIXED):
@@ -108,7 +108,7 @@ def _characters() -> Iterator[tuple[int, str, Kind]]:
         yield code, folded, previous
 
 
-def _folded(code: int) -> tuple[str, Kind]:
+def _folded(code: int) -> tuple[str, _Kind]:
     char = chr(code)
     category = unicodedata.category(char)
     if category in ("Cn", "Co", "Cs"):

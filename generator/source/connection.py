@@ -36,6 +36,7 @@ _SERVER: Final = "SELECT extract(epoch FROM pg_postmaster_start_time())::text ||
 #: SQLSTATEs of a refused snapshot: 22023 (PostgreSQL up to 16) or 42704 if unknown, 0A000 if another database's.
 _NO_SNAPSHOT: Final = frozenset(("22023", "42704", "0A000"))
 
+#: A row as the driver delivers it: values in the order of the columns that were asked for.
 Row: TypeAlias = Sequence[Any]
 
 

@@ -10,7 +10,7 @@ from generator.markets.fills import NO_FILLS, Window
 from generator.source.connection import Transaction
 from generator.source.queries import Range, Statements, Within, few_or_all
 
-#: The columns of `fills.Row` after the market.
+#: The columns of `fills.RawFill` after the market.
 COLUMNS: Final = ("id", "amount", "shares", "price", "created_at")
 
 

@@ -5,20 +5,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from generator.errors import SourceError
 from generator.markets import batch_validation
-from generator.markets.batch_validation import Rows, SlowPathError, Valid
+from generator.markets.batch_validation import RelationRows, SlowPathError, Valid
 from generator.markets.quarantine import printable
+from generator.source.connection import Row
 
-Row: TypeAlias = Sequence[Any]
 #: Converts the rows of many markets at once, or raises SlowPathError.
 Convert: TypeAlias = Callable[[Sequence[Row]], Valid]
 _OWNER: Final = itemgetter(0)
 
 
-class Groups:
+class RowsByMarket:
     """The rows of a relation by market, in the order of the stream of markets.
 
     They arrive in batches, and `convert` is tried on the rows of all the markets in a batch: a call per market would
@@ -33,10 +33,10 @@ class Groups:
     def _advance(self) -> None:
         self._taken = False
         self._owner: object
-        self._group: Rows
+        self._group: RelationRows
         self._owner, self._group = next(self._groups, (None, ()))
 
-    def of(self, owner: object) -> Rows:
+    def of(self, owner: object) -> RelationRows:
         """The rows of one market, each beginning with the market's id; empty if it has none.
 
         Consume them before asking for those of another market.
@@ -59,7 +59,7 @@ class Groups:
             )
 
 
-def _groups(batches: Iterator[list[Row]], convert: Convert | None) -> Iterator[tuple[object, Rows]]:
+def _groups(batches: Iterator[list[Row]], convert: Convert | None) -> Iterator[tuple[object, RelationRows]]:
     """Each market's id and rows. The last one of a batch waits for the next batch, which may have more of its rows."""
     waiting = list[Row]()
     for batch in batches:
@@ -95,7 +95,7 @@ def _long(rows: list[Row], batches: Iterator[list[Row]], others: list[Row]) -> I
 
 def _parts(
     rows: list[Row], sizes: Iterable[tuple[object, int]], convert: Convert | None
-) -> Iterator[tuple[object, Rows]]:
+) -> Iterator[tuple[object, RelationRows]]:
     """Each market's rows, as many as `sizes` says: converted, unless some must be validated one by one."""
     columns = None
     if convert and rows:

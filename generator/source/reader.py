@@ -39,7 +39,7 @@ from generator.source.connection import Transaction
 from generator.source.failures import Failures
 from generator.source.fill_windows import EarlierCounts, FillWindows
 from generator.source.found import Found
-from generator.source.grouping import Convert, Groups
+from generator.source.grouping import Convert, RowsByMarket
 from generator.source.queries import EVERYTHING, Range, Statements, Within
 from generator.source.relations import OPTIONAL, RELATIONS, Kind
 from generator.source.survey import Facts, Survey
@@ -233,7 +233,7 @@ class Reader:
         counts = FillWindows(self._transaction, self._statements, self._window_step)
         return counts.counted(as_of, versions, earlier, within), counts.false_versions
 
-    def _extended(self, key: Any, facts: Facts, categorised: Groups) -> row_validation.ExtendedFields | None:
+    def _extended(self, key: Any, facts: Facts, categorised: RowsByMarket) -> row_validation.ExtendedFields | None:
         """What the extended variant shows of a market besides its row."""
         if not self._is_extended:
             return None
@@ -295,9 +295,9 @@ class Reader:
         order: tuple[str, ...] = (),
         within: Within = EVERYTHING,
         is_wanted: bool = True,
-    ) -> Groups:
+    ) -> RowsByMarket:
         statement = self._statements.of_visible(name, *columns, order=order, within=within)
-        return Groups(name, self._transaction.batches(statement, name) if is_wanted else (), convert)
+        return RowsByMarket(name, self._transaction.batches(statement, name) if is_wanted else (), convert)
 
 
 def _precedence(member: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from generator.source.rights import MissingRights
 #: The type name of each column, and the kinds it can hold.
 Offered: TypeAlias = Mapping[str, tuple[str, frozenset[Kind]]]
 #: The columns of a relation; None if it is missing.
-Columns: TypeAlias = Callable[[str], Offered | None]
+FindColumns: TypeAlias = Callable[[str], Offered | None]
 #: Why a relation with all its columns cannot be read; None if it can.
 Refusal: TypeAlias = Callable[[str], str | None]
 #: The rights that this user lacks; asked for only if a relation is missing or refused.
@@ -20,7 +20,7 @@ Rights: TypeAlias = Callable[[], MissingRights]
 _LINES: Final = 3
 
 
-def problems(columns: Columns, refusal: Refusal, rights: Rights) -> list[str]:
+def problems(columns: FindColumns, refusal: Refusal, rights: Rights) -> list[str]:
     """Every reason why a build cannot read this database; empty if it can."""
     offered = {name: columns(name) for name in RELATIONS}
     unfit = {name: list(_unfit(name, found)) for name, found in offered.items() if found is not None}
@@ -34,7 +34,7 @@ def problems(columns: Columns, refusal: Refusal, rights: Rights) -> list[str]:
     return [*lacking.sentences(), *(problem for name in RELATIONS for problem in found[name])]
 
 
-def require(columns: Columns, refusal: Refusal, rights: Rights) -> None:
+def require(columns: FindColumns, refusal: Refusal, rights: Rights) -> None:
     """Raise SourceError with all problems."""
     found = problems(columns, refusal, rights)
     if found:

@@ -27,8 +27,8 @@ from generator.stores.store import (
     UnreachableError,
 )
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 #: If three of ten requests fail, one of two million fails this often in a row. All waits together are at most 75 s.
 _ATTEMPTS: Final = 12
@@ -62,7 +62,7 @@ _QUEUED_PER_THREAD: Final = 2
 ITEMS_PER_TASK: Final = 4
 
 
-def with_retries(call: Callable[[], Result]) -> Result:
+def with_retries(call: Callable[[], _Result]) -> _Result:
     """Make a request that is safe to repeat, until the store answers."""
     try:
         return call()
@@ -144,14 +144,14 @@ def _refuses(store: Store, key: str, condition: Condition) -> bool:
 
 
 def parallel_map(
-    work: Callable[[Item], Result], items: Iterable[Item], threads: int, at_once: int = ITEMS_PER_TASK,
+    work: Callable[[_Item], _Result], items: Iterable[_Item], threads: int, at_once: int = ITEMS_PER_TASK,
     together: Callable[[], AbstractContextManager[None]] = nullcontext,
-) -> Iterator[Result]:  # fmt: skip
+) -> Iterator[_Result]:  # fmt: skip
     """Yield the result for every item, in order, computed in threads; the first error cancels the rest.
 
     A thread does `at_once` items one after the other, in a block of `together`.
     """
-    pending: deque[Future[list[Result]]] = deque()
+    pending: deque[Future[list[_Result]]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:
             for task in _tasks(iter(items), threads, at_once):
@@ -166,7 +166,7 @@ def parallel_map(
                 future.cancel()
 
 
-def parallel_puts(store: Store, put: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+def parallel_puts(store: Store, put: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
     """The same for work that puts an object per item, as suits the store."""
     return parallel_map(put, items, store.parallel, store.at_once, store.together)
 
@@ -184,7 +184,7 @@ def etags_of(store: Store, object_keys: Collection[str]) -> dict[str, str | None
     return dict(zip(wanted, etags, strict=True))
 
 
-def _tasks(items: Iterator[Item], threads: int, at_once: int) -> Iterator[list[Item]]:
+def _tasks(items: Iterator[_Item], threads: int, at_once: int) -> Iterator[list[_Item]]:
     """Batch the items: one for each thread first, so that a few items use all threads, then several at a time."""
     for item in islice(items, threads):
         yield [item]
@@ -193,7 +193,7 @@ def _tasks(items: Iterator[Item], threads: int, at_once: int) -> Iterator[list[I
 
 
 def _all(
-    work: Callable[[Item], Result], items: Iterable[Item], together: Callable[[], AbstractContextManager[None]]
-) -> list[Result]:
+    work: Callable[[_Item], _Result], items: Iterable[_Item], together: Callable[[], AbstractContextManager[None]]
+) -> list[_Result]:
     with together():
         return [work(item) for item in items]

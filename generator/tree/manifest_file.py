@@ -14,7 +14,7 @@ from generator.tree import files, manifest, row_shards, stored
 from generator.tree.manifest import Manifest, RowShards
 
 #: Reads a file's bytes by its name; None if there is none.
-Read: TypeAlias = Callable[[str], bytes | None]
+ReadFile: TypeAlias = Callable[[str], bytes | None]
 
 #: What to do with a folder whose manifest cannot be read. The blocked list is all that a build cannot make again.
 _REMEDY: Final = "move the folder away and build again"
@@ -27,7 +27,7 @@ class _Root(BaseModel):
     row_shards: RowShards | None = Field(default=None, alias="rowShards")
 
 
-def read(folder: Path, get: Read | None = None, *, is_light: bool = False) -> Manifest | None:
+def read(folder: Path, get: ReadFile | None = None, *, is_light: bool = False) -> Manifest | None:
     """The manifest in a folder; None if there is none. `is_light`: digests of details may be missing.
 
     `get` reads the files of folders that are not on disk, by name. Raises OutputError if anything of the manifest is
@@ -63,7 +63,7 @@ def shards_named(content: bytes) -> RowShards:
     return _Root.model_validate_json(content).row_shards or RowShards()
 
 
-def _body(folder: Path, get: Read, name: str) -> bytes:
+def _body(folder: Path, get: ReadFile, name: str) -> bytes:
     body = get(f"{files.SHARDS}{name}")
     if body is None or row_shards.name_of(body) != name:
         problem = "missing" if body is None else "altered"

@@ -27,9 +27,9 @@ _EXTENSION: Final = ".json"
 _FIRST_PAGES: Final = f"/{keys.FIRST}"
 
 #: A market or object by its name: its object's digest, its memberships, its slugs; None for what it lacks.
-Row: TypeAlias = tuple[str | None, Sequence[str] | None, Sequence[str] | None]
+ShardRow: TypeAlias = tuple[str | None, Sequence[str] | None, Sequence[str] | None]
 #: The rows of one shard by name: the market's id, or an object's key.
-Rows: TypeAlias = dict[str, Row]
+Rows: TypeAlias = dict[str, ShardRow]
 
 
 def number(markets: int, before: int = 0) -> int:

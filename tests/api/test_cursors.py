@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from generator.api import cursors, keys
 from generator.api.contract import SORTS, STATUS_FILTERS
-from generator.api.cursors import Cursor, CursorError
+from generator.api.cursors import CursorError, WalkPlace
 
 GENERATION = "p0123456789abcdef012"
 OTHER_GENERATION = "p0123456789abcdef013"
@@ -52,7 +52,7 @@ def mutations(text: str) -> Iterator[str]:
 @given(st.sampled_from(LISTS), generations, positions)
 def test_a_minted_cursor_is_read_back(list_name: str, generation: str, position: int) -> None:
     text = cursors.mint(list_name, generation, position)
-    assert cursors.read(list_name, text) == Cursor(generation, position)
+    assert cursors.read(list_name, text) == WalkPlace(generation, position)
     assert set(text) <= set(string.ascii_lowercase + string.digits)
     assert text[cursors.CHECK_LENGTH :] == f"{generation}{position}"
 

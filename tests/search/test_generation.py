@@ -115,7 +115,7 @@ def test_a_router_reads_a_bounded_text_for_each_word_of_a_query() -> None:
                 assert len(read) <= 1 or not any("!!" in entry for entry in read)
 
 
-def of_words(markets: Sequence[Market]) -> list[buckets.Bucket]:
+def of_words(markets: Sequence[Market]) -> list[buckets.WordBucket]:
     postings, vocabulary = Postings(), words.Vocabulary()
     for market in markets:
         postings.add(vocabulary.of_texts(market.texts), market.categories)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from generator.errors import SourceError
 from generator.markets import batch_validation, detail, fills, history
-from generator.markets.batch_validation import Rows, SlowPathError, Valid
+from generator.markets.batch_validation import RelationRows, SlowPathError, Valid
 from generator.markets.quarantine import Quarantine
-from generator.source.grouping import Groups
+from generator.source.grouping import RowsByMarket
 from tests.markets.test_batch_validation import IDS, NUMBERS, PLAIN_TIMES, TIMES
 from tests.support.campaigns import rounds
 from tests.support.rows import fill_id, market_id
@@ -32,7 +32,7 @@ ODD: Final = {
 MODULES: Final = {"orders": detail, "fills": fills, "points": history}
 
 
-def made(relation: str, number: int, rows: Rows) -> tuple[str, list[Any]]:
+def made(relation: str, number: int, rows: RelationRows) -> tuple[str, list[Any]]:
     """What is made of the rows of a market, and which of them are quarantined and why."""
     quarantine, name = Quarantine(), market_id(number)
     if relation == "orders":
@@ -70,7 +70,9 @@ def test_any_mix_of_good_and_bad_rows_gives_what_validation_one_by_one_gives(
     with pytest.MonkeyPatch.context() as patch:
         # Markets may have more rows than are held at once.
         patch.setattr(batch_validation, "BATCH", data.draw(st.sampled_from([4, 2_000])))
-        groups = Groups(relation, batched([row for own in rows for row in own], sizes), MODULES[relation].converted)
+        groups = RowsByMarket(
+            relation, batched([row for own in rows for row in own], sizes), MODULES[relation].converted
+        )
         found = [made(relation, number, groups.of(market_id(number))) for number in range(len(rows))]
         groups.finish()
         patch.setattr(MODULES[relation], "converted", refused)
@@ -89,7 +91,9 @@ def test_a_bad_row_costs_the_other_markets_of_its_batch_a_call_each_and_good_one
         return history.converted(rows)
 
     bad = (market_id(4), "yesterday", 0.5)
-    groups = Groups("points", iter([points(1, 5) + points(2, 2), points(2, 1) + points(3, 1), [bad], []]), convert)
+    groups = RowsByMarket(
+        "points", iter([points(1, 5) + points(2, 2), points(2, 1) + points(3, 1), [bad], []]), convert
+    )
     found = [groups.of(market_id(number)) for number in (1, 2, 3, 4, 5)]
     assert [len(rows.columns[0]) if isinstance(rows, Valid) else rows for rows in found] == [5, 3, 1, [bad], ()]
     assert converted == [5, 3, 1, 1]
@@ -105,7 +109,7 @@ def test_a_market_with_very_many_rows_is_a_stream_and_what_nobody_consumes_is_sk
             yield points(1, 1_000)
         yield points(1, 10) + points(2, 2) + points(3, 1)
 
-    groups = Groups("points", batches(), history.converted)
+    groups = RowsByMarket("points", batches(), history.converted)
     rows = groups.of(market_id(1))
     assert taken == 3, "no more than need be"
     assert not isinstance(rows, Valid)
@@ -116,7 +120,7 @@ def test_a_market_with_very_many_rows_is_a_stream_and_what_nobody_consumes_is_sk
 
 
 def test_rows_of_a_market_that_was_not_asked_for_are_an_error() -> None:
-    groups = Groups("points", iter([points(1, 1) + points(2, 1)]), history.converted)
+    groups = RowsByMarket("points", iter([points(1, 1) + points(2, 1)]), history.converted)
     assert groups.of(market_id(2)) == ()
     with pytest.raises(SourceError, match=f"rows of market {market_id(1)} are out of order"):
         groups.finish()

@@ -207,7 +207,9 @@ class Reader:
         items = head["items"][:limit]
         return items, _following(list_name, head["generation"], len(items), head["count"])
 
-    def _later_page(self, list_name: str, limit: int, place: cursors.Cursor) -> tuple[list[dict[str, Any]], str | None]:
+    def _later_page(
+        self, list_name: str, limit: int, place: cursors.WalkPlace
+    ) -> tuple[list[dict[str, Any]], str | None]:
         if place.generation.startswith(pages.LETTER):
             size = size_at(place.position, limit)
             page = self._get(keys.page(list_name, place.generation, size, place.position))

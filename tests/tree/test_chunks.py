@@ -77,7 +77,7 @@ def test_generations_have_equal_names_only_for_equal_content() -> None:
 
 def test_a_generations_name_fits_into_a_cursor_and_shows_the_layout() -> None:
     name = made(150).name
-    assert cursors.read(POPULAR, cursors.mint(POPULAR, name, 100)) == cursors.Cursor(name, 100)
+    assert cursors.read(POPULAR, cursors.mint(POPULAR, name, 100)) == cursors.WalkPlace(name, 100)
     assert name.startswith("c")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from generator.api.downloads import MarketsFile
-from generator.downloads.parquet import Written
+from generator.downloads.parquet import WrittenTable
 from generator.tree.download import Draft, NewFiles, Write
 from generator.tree.folder import Output, locked
 
@@ -19,7 +19,7 @@ def left(folder: Path) -> list[str]:
 
 def described(draft: Draft[bytes]) -> MarketsFile:
     digest = draft.content.hex().ljust(64, "0")
-    return MarketsFile.of(Written(digest, len(draft.content), 1), BASE_URL)
+    return MarketsFile.of(WrittenTable(digest, len(draft.content), 1), BASE_URL)
 
 
 def draft(folder: Output, body: bytes) -> tuple[NewFiles, Draft[bytes]]:

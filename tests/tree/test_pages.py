@@ -181,7 +181,7 @@ def test_equal_content_has_an_equal_name() -> None:
     name = name_of(b"1")
     assert len(name) == cursors.GENERATION_LENGTH
     assert name[0] == "p"
-    assert cursors.read(LIST, cursors.mint(LIST, name, 7)) == cursors.Cursor(name, 7)
+    assert cursors.read(LIST, cursors.mint(LIST, name, 7)) == cursors.WalkPlace(name, 7)
 
 
 def test_other_content_order_or_list_has_another_name() -> None:

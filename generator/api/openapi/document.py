@@ -11,7 +11,7 @@ from generator import __version__
 from generator.api import contract, keys, slugs
 from generator.api.openapi import descriptions as texts
 from generator.api.openapi import downloads, examples, parameters, responses
-from generator.api.openapi.schemas import BuildRecord, Category, Json, schemas, used
+from generator.api.openapi.schemas import BuildRecord, Category, JsonObject, schemas, used
 from generator.config.settings import Config
 
 #: Version of the interface (contract §9), not of this program.
@@ -20,7 +20,7 @@ VERSION: Final = "1.0.0"
 _LOCAL_SERVER: Final = "http://127.0.0.1:8000"
 
 
-def document(config: Config) -> Json:
+def document(config: Config) -> JsonObject:
     """The document as JSON values."""
     described = {"paths": _paths(config), "responses": responses.shared_errors(config)}
     return {
@@ -46,7 +46,7 @@ def document(config: Config) -> Json:
     }
 
 
-def _paths(config: Config) -> Json:
+def _paths(config: Config) -> JsonObject:
     markets = f"/{keys.MARKETS}"
     return {
         markets: {"get": _list_markets(config)},
@@ -57,7 +57,7 @@ def _paths(config: Config) -> Json:
     }
 
 
-def _servers(config: Config) -> list[Json]:
+def _servers(config: Config) -> list[JsonObject]:
     """The public address, and that of `public-markets serve`."""
     local = _LOCAL_SERVER + urlsplit(config.base_url).path
     if config.base_url == local:
@@ -65,7 +65,7 @@ def _servers(config: Config) -> list[Json]:
     return [{"url": config.base_url}, {"url": local, "description": "Local development server"}]
 
 
-def _list_markets(config: Config) -> Json:
+def _list_markets(config: Config) -> JsonObject:
     walk = {name: f"$request.query.{name}" for name in ("status", "sort", "limit")}
     if config.variant == "extended":
         walk["category"] = "$request.query.category"
@@ -93,7 +93,7 @@ def _list_markets(config: Config) -> Json:
     }
 
 
-def _list_faults(config: Config) -> Json:
+def _list_faults(config: Config) -> JsonObject:
     faults: dict[str, tuple[str, ...]] = {
         "limit": ("limit",),
         "cursor": ("cursor",),
@@ -108,7 +108,7 @@ def _list_faults(config: Config) -> Json:
     return examples.rejections(config.variant, faults, can_search=config.can_search)
 
 
-def _get_snapshot(config: Config) -> Json:
+def _get_snapshot(config: Config) -> JsonObject:
     text = "The first of the markets; the others likewise."
     links = {
         "freshMarket": _market_link("/freshMarkets/0/id", text, config),
@@ -126,7 +126,7 @@ def _get_snapshot(config: Config) -> Json:
     }
 
 
-def _get_market(config: Config) -> Json:
+def _get_market(config: Config) -> JsonObject:
     name = contract.market_parameter(config.variant)
     named: dict[str, tuple[str, ...]] = {name: (name,)}
     faults = examples.rejections(config.variant, named)
@@ -144,7 +144,7 @@ def _get_market(config: Config) -> Json:
     }
 
 
-def _get_build(config: Config) -> Json:
+def _get_build(config: Config) -> JsonObject:
     extended = config.variant == "extended"
     record = BuildRecord(
         as_of="2026-01-31T12:00:00.000Z",
@@ -170,7 +170,7 @@ def _get_build(config: Config) -> Json:
     }
 
 
-def _market_link(pointer: str, description: str, config: Config) -> Json:
+def _market_link(pointer: str, description: str, config: Config) -> JsonObject:
     return {
         "operationId": "getMarket",
         "parameters": {contract.market_parameter(config.variant): f"$response.body#{pointer}"},

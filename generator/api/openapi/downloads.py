@@ -10,7 +10,7 @@ from generator.api import downloads, feeds, keys, llms, site_index
 from generator.api.contract import API_VERSION
 from generator.api.openapi import download_examples as examples
 from generator.api.openapi import responses
-from generator.api.openapi.schemas import Json, ref
+from generator.api.openapi.schemas import JsonObject, ref
 from generator.config.settings import Config
 
 _GZIP: Final = keys.CONTENT_TYPES[".gz"]
@@ -23,7 +23,7 @@ _WITHDRAWN: Final = """\
 A file with a market that was withdrawn is gone at once, and answered 404: read the head again."""
 
 
-def tags(config: Config) -> Iterator[Json]:
+def tags(config: Config) -> Iterator[JsonObject]:
     """The groups of these operations that these settings switch on."""
     if config.feeds.enabled:
         yield {"name": "feeds", "description": "New and resolved markets, for feed readers."}
@@ -33,7 +33,7 @@ def tags(config: Config) -> Iterator[Json]:
         yield {"name": "changes", "description": "What changed from one build to the next."}
 
 
-def paths(config: Config) -> Json:
+def paths(config: Config) -> JsonObject:
     """The paths that these settings switch on."""
     found = {f"/{API_VERSION}/": _get_index(config), f"/{keys.LLMS}": _get_llms(config)}
     if config.feeds.enabled:
@@ -49,13 +49,13 @@ def paths(config: Config) -> Json:
     return {path: _item(path, operation, config) for path, operation in found.items()}
 
 
-def _item(path: str, operation: Json, config: Config) -> Json:
+def _item(path: str, operation: JsonObject, config: Config) -> JsonObject:
     """The path with its operation, and where else than the others it is served."""
     is_elsewhere = "{digest}" in path and config.dumps.base_url is not None
     return {"get": operation, **({"servers": [{"url": config.files_url}]} if is_elsewhere else {})}
 
 
-def _operation(tag: str, name: str, told: tuple[str, str], answer: Json, *parameters: Json) -> Json:
+def _operation(tag: str, name: str, told: tuple[str, str], answer: JsonObject, *parameters: JsonObject) -> JsonObject:
     """An operation; `told` are its summary and its description."""
     summary, description = told
     return {
@@ -68,20 +68,20 @@ def _operation(tag: str, name: str, told: tuple[str, str], answer: Json, *parame
     }
 
 
-def _get_index(config: Config) -> Json:
+def _get_index(config: Config) -> JsonObject:
     shown = {"index": examples.of("What this site publishes", site_index.make(config))}
     answer = responses.document("The index.", ref("SiteIndex"), shown)
     text = "The addresses of everything else. What this site does not publish is absent."
     return _operation("build", "getIndex", ("Get the addresses of everything", text), answer)
 
 
-def _get_llms(config: Config) -> Json:
+def _get_llms(config: Config) -> JsonObject:
     shown = {"text": {"summary": "The text of this site", "value": llms.text(config)}}
     answer = responses.document("The text.", {"type": "string"}, shown, _media_type(keys.LLMS))
     return _operation("build", "getLlmsText", ("Get a short description as text", "The API on one screen."), answer)
 
 
-def _feeds(config: Config) -> Json:
+def _feeds(config: Config) -> JsonObject:
     text = (
         f"New markets, latest created first, or resolved ones, latest resolved first: {feeds.MOST_ENTRIES} at most. "
         "An entry shows only what seldom changes of a market, no price and no volume. Its id is the same in all feeds."
@@ -99,7 +99,7 @@ def _feeds(config: Config) -> Json:
     return found
 
 
-def _feed() -> Json:
+def _feed() -> JsonObject:
     return {
         "name": "feed",
         "in": "path",
@@ -110,7 +110,7 @@ def _feed() -> Json:
     }
 
 
-def _get_dump(config: Config) -> Json:
+def _get_dump(config: Config) -> JsonObject:
     text = (
         "Names the files that hold all listed markets, with address, digest and size. Files never change: when a "
         "market does, this head names new ones. Members of public FX families are in none, as they are in no list. "
@@ -121,7 +121,7 @@ def _get_dump(config: Config) -> Json:
     return _operation("dumps", "getDump", ("Get the names of the files with all markets", text), answer)
 
 
-def _get_ndjson() -> Json:
+def _get_ndjson() -> JsonObject:
     text = f"""\
 A line for each listed market, ascending by id: the `market` of its detail. Compressed with gzip. {_PARTS}
 
@@ -130,7 +130,7 @@ A file that was replaced stays as long as the cursors of its time are valid. {_W
     return _operation("dumps", "getMarketsNdjson", ("Get all markets as NDJSON", text), answer, _digest())
 
 
-def _parquet() -> Json:
+def _parquet() -> JsonObject:
     folder = f"/{keys.chunk(keys.DUMPS, '')}"
     table = _parameter("table", "Which rows.", f"^({'|'.join(downloads.TABLES)})$", "history")
     state = _parameter("state", "Whether its markets have ended or are open.", "^state=(archive|open)$", "state=open")
@@ -150,7 +150,7 @@ def _parquet() -> Json:
     }
 
 
-def _get_changes(config: Config) -> Json:
+def _get_changes(config: Config) -> JsonObject:
     text = f"""\
 Names the steps from one serial to the next, oldest first and without gaps. There is a step for each build that \
 changed a market. The newest steps are kept: for {downloads.STEP_LIFETIME.days} days at most, and as long as together \
@@ -165,7 +165,7 @@ ascending by id, must be `state`; if it is not, start again from the dump."""
     return _operation("changes", "getChanges", ("Get the names of the steps", text), answer)
 
 
-def _get_step() -> Json:
+def _get_step() -> JsonObject:
     text = f"""\
 One JSON object per line, compressed with gzip. First, for each market that is gone, `{{"gone": …}}` with the SHA-256 \
 digest of its id. Then, ascending by id, each market that changed, with its `id` and the new values of its changed \
@@ -175,12 +175,12 @@ new in the same step. {_PARTS} {_WITHDRAWN}"""
     return _operation("changes", "getChangeStep", ("Get what changed", text), answer, _digest())
 
 
-def _digest() -> Json:
+def _digest() -> JsonObject:
     text = f"The first {downloads.NAME_LENGTH} hexadecimal digits of the SHA-256 digest of the file's bytes."
     return _parameter("digest", text, f"^[0-9a-f]{{{downloads.NAME_LENGTH}}}$", examples.DIGEST)
 
 
-def _parameter(name: str, text: str, pattern: str, example: str) -> Json:
+def _parameter(name: str, text: str, pattern: str, example: str) -> JsonObject:
     return {
         "name": name,
         "in": "path",

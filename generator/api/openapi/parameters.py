@@ -6,11 +6,11 @@ from generator.api import contract, slugs
 from generator.api.contract import Variant
 from generator.api.openapi import descriptions as texts
 from generator.api.openapi import examples
-from generator.api.openapi.schemas import Json, ref
+from generator.api.openapi.schemas import JsonObject, ref
 from generator.config.settings import Config
 
 
-def of_list(config: Config) -> list[Json]:
+def of_list(config: Config) -> list[JsonObject]:
     """The query parameters of the list."""
     limit = {
         "type": "integer",
@@ -36,7 +36,7 @@ def of_list(config: Config) -> list[Json]:
     ]
 
 
-def _category_parameter() -> Json:
+def _category_parameter() -> JsonObject:
     schema = {"type": "string", "minLength": 1, "maxLength": contract.CATEGORY_LENGTH}
     named = {
         slugs.of_category(name): {"summary": f"{name}, by its slug", "value": slugs.of_category(name)}
@@ -46,12 +46,12 @@ def _category_parameter() -> Json:
     return _query("category", texts.CATEGORY, schema, named)
 
 
-def _q_parameter(config: Config) -> Json:
+def _q_parameter(config: Config) -> JsonObject:
     schema = {"type": "string", "minLength": 1, "maxLength": contract.Q_LENGTH}
     return _query("q", texts.q(config), schema, examples.SEARCHES)
 
 
-def _query(name: str, description: str, schema: Json, shown: Json) -> Json:
+def _query(name: str, description: str, schema: JsonObject, shown: JsonObject) -> JsonObject:
     return {
         "name": name,
         "in": "query",
@@ -62,20 +62,20 @@ def _query(name: str, description: str, schema: Json, shown: Json) -> Json:
     }
 
 
-def _each(meanings: dict[Any, str]) -> Json:
+def _each(meanings: dict[Any, str]) -> JsonObject:
     return {value: {"summary": meaning, "value": value} for value, meaning in meanings.items()}
 
 
-def of_market(variant: Variant) -> Json:
+def of_market(variant: Variant) -> JsonObject:
     """The parameter of a market's path."""
     name = contract.market_parameter(variant)
     return {"name": name, "in": "path", "required": True, **_market_reference(variant)}
 
 
-def _market_reference(variant: Variant) -> Json:
+def _market_reference(variant: Variant) -> JsonObject:
     by_id = {"summary": "A market's UUID", "value": examples.MARKET_ID}
     if variant == "core":
-        schema: Json = {"type": "string", "format": "uuid"}
+        schema: JsonObject = {"type": "string", "format": "uuid"}
         return {"description": texts.MARKET_ID, "schema": schema, "examples": {"market": by_id}}
     schema = {"type": "string", "pattern": f"^[A-Za-z0-9_-]{{1,{slugs.REFERENCE_LENGTH}}}$"}
     by_slug = {"summary": "A market's slug", "value": examples.SLUG}

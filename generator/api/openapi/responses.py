@@ -4,13 +4,13 @@ from typing import Any, Final
 
 from generator.api import contract, keys
 from generator.api.openapi import examples
-from generator.api.openapi.schemas import Json, ref
+from generator.api.openapi.schemas import JsonObject, ref
 from generator.config.settings import Config
 
 JSON: Final = "application/json"
 
 
-def found(description: str, model: str, shown: Json, links: Json) -> Json:
+def found(description: str, model: str, shown: JsonObject, links: JsonObject) -> JsonObject:
     """The response with a resource of markets."""
     headers = {**_HEADERS, "X-As-Of": _AS_OF}
     if model == "PublicMarketList":
@@ -23,7 +23,7 @@ def found(description: str, model: str, shown: Json, links: Json) -> Json:
     return {**response, "links": links} if links else response
 
 
-def document(description: str, schema: Json, shown: Json, media_type: str = JSON) -> Json:
+def document(description: str, schema: JsonObject, shown: JsonObject, media_type: str = JSON) -> JsonObject:
     """The response with a document, in this media type; `shown` are examples."""
     return {
         "description": description,
@@ -32,7 +32,7 @@ def document(description: str, schema: Json, shown: Json, media_type: str = JSON
     }
 
 
-def file(description: str, media_type: str) -> Json:
+def file(description: str, media_type: str) -> JsonObject:
     """The response with a file of a download."""
     immutable = {**_HEADERS["Cache-Control"], "example": f"{keys.IMMUTABLE}, no-transform"}
     ranges = {"description": "Parts can be requested.", "schema": {"type": "string"}, "example": "bytes"}
@@ -44,7 +44,7 @@ def file(description: str, media_type: str) -> Json:
 
 
 #: The headers of every answer that is an object, except that not every edge can tell when it changed.
-_HEADERS: Final[Json] = {
+_HEADERS: Final[JsonObject] = {
     "Cache-Control": {
         "description": "How long the response may be kept.",
         "schema": {"type": "string"},
@@ -62,31 +62,31 @@ _HEADERS: Final[Json] = {
     },
 }
 #: A header that not every edge can tell.
-_AS_OF: Final[Json] = {
+_AS_OF: Final[JsonObject] = {
     "description": "The instant whose data it is, or an earlier one. Later pages of a walk lack it.",
     "schema": {"type": "string", "format": "date-time"},
     "example": "2026-01-31T12:00:00.000Z",
 }
 
 
-def invalid(description: str, shown: Json) -> Json:
+def invalid(description: str, shown: JsonObject) -> JsonObject:
     """The response to an invalid request."""
     return {"description": description, "content": _content("ErrorResponse", shown)}
 
 
-def _content(model: str, shown: Json) -> Json:
+def _content(model: str, shown: JsonObject) -> JsonObject:
     return {JSON: {"schema": ref(model), "examples": shown}}
 
 
 _SHARED: Final = {404: "NotFound", 405: "MethodNotAllowed", 429: "TooManyRequests", 503: "Unavailable"}
 
 
-def refused(*statuses: int) -> Json:
+def refused(*statuses: int) -> JsonObject:
     """The responses for these statuses, which are the same for all operations."""
     return {str(status): {"$ref": f"#/components/responses/{_SHARED[status]}"} for status in statuses}
 
 
-def shared_errors(config: Config) -> Json:
+def shared_errors(config: Config) -> JsonObject:
     """The errors that `refused` refers to."""
     seconds = int(config.rate_limit.window.total_seconds())
     descriptions = {
@@ -96,7 +96,7 @@ def shared_errors(config: Config) -> Json:
         503: "The data cannot be read for now. It says nothing about whether something exists.",
     }
     pause = {"type": "integer", "minimum": 1}
-    headers: dict[int, Json] = {
+    headers: dict[int, JsonObject] = {
         405: {"Allow": _required_header("The methods there are.", {"type": "string"}, "GET, HEAD, OPTIONS")},
         429: {"Retry-After": _required_header("Seconds to wait.", pause, seconds)},
         503: {"Retry-After": _required_header("Seconds to wait.", pause, contract.UNAVAILABLE_PAUSE)},
@@ -111,5 +111,5 @@ def shared_errors(config: Config) -> Json:
     }
 
 
-def _required_header(description: str, schema: Json, example: Any) -> Json:
+def _required_header(description: str, schema: JsonObject, example: Any) -> JsonObject:
     return {"description": description, "required": True, "schema": schema, "example": example}

@@ -12,7 +12,7 @@ from generator.api import contract, downloads, feeds, forms, site_index
 from generator.api.openapi import meanings
 from generator.config.settings import Texts
 
-Json: TypeAlias = dict[str, Any]
+JsonObject: TypeAlias = dict[str, Any]
 
 
 class Category(contract.Closed):
@@ -63,12 +63,12 @@ _REF: Final = "#/components/schemas/"
 _SECTION: Final = re.compile(r" \(contract §[^)]*\)")
 
 
-def ref(name: str) -> Json:
+def ref(name: str) -> JsonObject:
     """A reference to the named schema."""
     return {"$ref": f"{_REF}{name}"}
 
 
-def schemas(variant: contract.Variant, fills_step: timedelta, texts: Texts) -> Json:
+def schemas(variant: contract.Variant, fills_step: timedelta, texts: Texts) -> JsonObject:
     """All schemas by name, where fills leave their window in these steps, and texts are no longer than these."""
     omitted = frozenset[str]() if variant == "extended" else _EXTENDED
     models = {name: _model(name, schema, omitted, fills_step) for name, schema in _generated().items()}
@@ -82,7 +82,7 @@ def schemas(variant: contract.Variant, fills_step: timedelta, texts: Texts) -> J
     return {**models, **enums}
 
 
-def used(known: Json, part: Json) -> Json:
+def used(known: JsonObject, part: JsonObject) -> JsonObject:
     """Those of the `known` schemas that a part of a document uses, sorted by name."""
     names, found = set[str](), {*_references(part)}
     while new := found - names:
@@ -104,7 +104,7 @@ def _references(part: Any) -> Iterator[str]:
 
 
 @cache
-def _generated() -> Json:
+def _generated() -> JsonObject:
     """Every schema as pydantic generates it: once, as that takes longer than the rest of the document."""
     mode: JsonSchemaMode = "serialization"
     _, generated = models_json_schema(
@@ -112,7 +112,7 @@ def _generated() -> Json:
         ref_template=f"{_REF}{{model}}",
         schema_generator=_Untitled,
     )
-    found: Json = generated["$defs"]
+    found: JsonObject = generated["$defs"]
     return found
 
 
@@ -124,7 +124,7 @@ class _Untitled(GenerateJsonSchema):
         return False
 
 
-def _model(name: str, schema: Json, omitted: frozenset[str], fills_step: timedelta) -> Json:
+def _model(name: str, schema: JsonObject, omitted: frozenset[str], fills_step: timedelta) -> JsonObject:
     kept = {
         key: value for key, value in schema["properties"].items() if name == Category.__name__ or key not in omitted
     }
@@ -135,21 +135,21 @@ def _model(name: str, schema: Json, omitted: frozenset[str], fills_step: timedel
     return polished
 
 
-def _property(model: str, name: str, schema: Json, fills_step: timedelta) -> Json:
+def _property(model: str, name: str, schema: JsonObject, fills_step: timedelta) -> JsonObject:
     if schema.get("default", ...) is None:
         # A default of None means that the property may be absent; on the wire it is never null.
         schema = next(choice for choice in schema["anyOf"] if choice.get("type") != "null")
     return {"description": meanings.of_property(model, name, fills_step), **_with_named_enums(schema)}
 
 
-def _bounded(schema: Json, longest: int) -> Json:
+def _bounded(schema: JsonObject, longest: int) -> JsonObject:
     """The schema of a text with the site's own bound in place of the greatest that a site may have."""
     if "anyOf" in schema:
         return {**schema, "anyOf": [_bounded(choice, longest) for choice in schema["anyOf"]]}
     return {**schema, "maxLength": longest} if "maxLength" in schema else schema
 
 
-def _with_named_enums(schema: Json) -> Json:
+def _with_named_enums(schema: JsonObject) -> JsonObject:
     named = _ENUMS.get(tuple(schema.get("enum", ())))
     if named:
         return ref(named[0])

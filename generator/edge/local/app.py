@@ -27,8 +27,8 @@ from generator.config.settings import Config
 from generator.edge import responses
 from generator.edge.local import reader, streaming
 from generator.edge.local.hosts import Hosts
-from generator.edge.local.js_router import DamagedError, Decision, Router
-from generator.edge.local.rate_limit import RateLimit
+from generator.edge.local.js_router import DamagedError, NextStep, Router
+from generator.edge.local.rate_limit import RequestCounter
 from generator.edge.local.streaming import UnsatisfiableError
 from generator.edge.router import public_paths
 from generator.tree import files
@@ -68,8 +68,8 @@ class LocalEdge:
         self._config = config
         self._proxies = networks.parsed(config.rate_limit.trusted_proxies)
         limit = config.rate_limit
-        self._requests = RateLimit(limit.requests, limit.window.total_seconds())
-        self._searches = RateLimit(limit.searches, limit.window.total_seconds()) if config.can_search else None
+        self._requests = RequestCounter(limit.requests, limit.window.total_seconds())
+        self._searches = RequestCounter(limit.searches, limit.window.total_seconds()) if config.can_search else None
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         """Answer, and log one line, whatever happens."""
@@ -120,7 +120,7 @@ class LocalEdge:
         headers = responses.error_headers(status, self._config) | responses.COMMON
         return _Response(responses.error_bodies()[status], status, headers)
 
-    def _carry_out(self, decision: Decision, environ: "WSGIEnvironment") -> Response:
+    def _carry_out(self, decision: NextStep, environ: "WSGIEnvironment") -> Response:
         """Read the objects that the router names until there is an answer."""
         # Read first: the data is never older than it says.
         as_of = self._router.as_of_in((self._read(keys.BUILD) or b"")[:_ENDS].decode(errors="replace"))
@@ -219,7 +219,7 @@ def _split(target: str) -> tuple[str, str, str]:
     return absolute[1] if absolute else "", path, query
 
 
-def _from_router(answer: Decision, environ: "WSGIEnvironment") -> Response:
+def _from_router(answer: NextStep, environ: "WSGIEnvironment") -> Response:
     headers, body = dict(answer["headers"]), answer["body"].encode()
     etag = headers.pop("etag", None)
     if etag:

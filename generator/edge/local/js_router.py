@@ -15,7 +15,7 @@ from generator.edge.router import public_paths
 from generator.errors import PreviewError
 
 #: What to do next: an answer to give, an object to serve, or objects to read (templates/edge/router.js.j2).
-Decision: TypeAlias = Mapping[str, Any]
+NextStep: TypeAlias = Mapping[str, Any]
 
 
 class DamagedError(Exception):
@@ -40,11 +40,11 @@ class Router:
         self._context: Any = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="router")
 
-    def route(self, method: str, path: str, query: str) -> Decision:
+    def route(self, method: str, path: str, query: str) -> NextStep:
         """What to do about a request."""
         return self._call("route", method, path, query)
 
-    def cut(self, decision: Decision, texts: Sequence[str | None]) -> Decision:
+    def cut(self, decision: NextStep, texts: Sequence[str | None]) -> NextStep:
         """What to do next, given the objects that `decision` names; None for an object that does not exist.
 
         Raise DamagedError if one is damaged.
@@ -54,11 +54,11 @@ class Router:
         except quickjs.JSException as error:
             raise DamagedError(str(error).partition("\n")[0].removeprefix("Error: ")) from error
 
-    def missing(self, key: str) -> Decision:
+    def missing(self, key: str) -> NextStep:
         """The answer where no object has the key."""
         return self._call("missing", key)
 
-    def fixed(self, status: int) -> Decision:
+    def fixed(self, status: int) -> NextStep:
         """The answer that depends on the status only."""
         return self._call("fixed", status)
 
@@ -66,7 +66,7 @@ class Router:
         """The as-of in the beginning of build.json; empty if there is none."""
         return str(self._call("asOfIn", build))
 
-    def link_in(self, decision: Decision, end: str) -> str:
+    def link_in(self, decision: NextStep, end: str) -> str:
         """The Link header of the page that ends so; empty for the last page and what is no page."""
         return str(self._call("linkIn", decision, end))
 
@@ -82,17 +82,17 @@ class Router:
         """Whether a request counts as a search; only where there is search."""
         return bool(self._call("isSearch", method, path, query))
 
-    def _call(self, name: str, *values: object) -> Decision:
+    def _call(self, name: str, *values: object) -> NextStep:
         return self._thread.submit(self._run, name, json.dumps(values)).result()
 
-    def _run(self, name: str, values: str) -> Decision:
+    def _run(self, name: str, values: str) -> NextStep:
         try:
             self._refresh()
         except FileNotFoundError:
             # While the folder is deleted and built anew, the last router stays in use.
             if self._context is None:
                 raise
-        decision: Decision = json.loads(self._context.get("call")(name, values))
+        decision: NextStep = json.loads(self._context.get("call")(name, values))
         return decision
 
     def _refresh(self) -> None:

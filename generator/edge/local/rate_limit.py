@@ -8,7 +8,7 @@ from typing import Final
 _NETWORKS: Final = 10_000
 
 
-class RateLimit:
+class RequestCounter:
     """Counts the requests of each network in windows that begin with its first request; drops windows that are over."""
 
     def __init__(self, requests: int, seconds: float) -> None:

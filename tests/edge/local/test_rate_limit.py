@@ -13,7 +13,7 @@ from generator.edge import responses
 from generator.edge.local import js_router, reader
 from generator.edge.local.app import LocalEdge
 from generator.edge.local.hosts import Hosts
-from generator.edge.local.rate_limit import RateLimit
+from generator.edge.local.rate_limit import RequestCounter
 from tests.support.builds import build_now, make_config
 from tests.support.servers import Answer, connected
 from tests.support.serving import MARKETS, served
@@ -53,7 +53,7 @@ def test_a_burst_is_refused_but_a_polite_client_is_not(folder: Path) -> None:
 
 @given(st.integers(1, 6), st.lists(st.tuples(st.floats(0, 9), st.sampled_from("ab")), max_size=60))
 def test_who_never_exceeds_the_limit_is_never_refused(requests: int, schedule: list[tuple[float, str]]) -> None:
-    limit, sent, granted = RateLimit(requests, 10), dict[str, list[float]](), dict[str, list[float]]()
+    limit, sent, granted = RequestCounter(requests, 10), dict[str, list[float]](), dict[str, list[float]]()
     now = 0.0
     for pause, address in schedule:
         now += pause
@@ -68,7 +68,7 @@ def test_who_never_exceeds_the_limit_is_never_refused(requests: int, schedule: l
 
 
 def test_a_crowd_of_addresses_takes_bounded_memory() -> None:
-    limit = RateLimit(1, 60)
+    limit = RequestCounter(1, 60)
     assert all(limit.grants(f"2001:db8::{number:x}", 0.0) for number in range(25_000))
     assert not limit.grants(f"2001:db8::{15_000:x}", 1.0), "the latest 10,000 are still counted"
     assert limit.grants(f"2001:db8::{14_999:x}", 1.0), "the oldest were forgotten"
