@@ -254,6 +254,9 @@ class ChangesHead(Head):
             return False
         if self.serial == before.serial and self.state != before.state:
             return False
+        first = self.serial - len(self.steps)
+        if 1 < before.serial == first < self.serial:
+            return False  # nothing tells from which state the first step starts
         led_there = {before.serial: before.as_of} | before._instants()
         return all(led_there.get(serial, as_of) == as_of for serial, as_of in self._instants().items())
 

@@ -64,3 +64,31 @@ def test_the_names_of_steps_are_found_in_indexes_of_earlier_programs() -> None:
 def test_what_is_no_index_has_no_names(index: bytes) -> None:
     with pytest.raises(ValidationError):
         downloads.names(index)
+
+
+def feed(serial: int, *instants: int, state: int = 0) -> ChangesHead:
+    """A head at the last of these instants, in minutes, with a step for each."""
+    times = [f"2026-01-31T12:{minute:02}:00.000Z" for minute in instants]
+    found = [Step.of(content(1), time) for time in times]
+    return head(0).model_copy(
+        update={"serial": serial, "as_of": times[-1], "state": content(state).sha256, "steps": found}
+    )
+
+
+@pytest.mark.parametrize(
+    ("later", "before", "leads_on"),
+    [
+        (feed(5, 4, 5), feed(4, 3, 4), True),
+        (feed(5, 4, 5), feed(4, 3, 6), False),  # another state at serial 4
+        (feed(5, 3, 4, 5), feed(5, 2, 4, 5), False),  # the same state by another step
+        (feed(5, 4, 5), feed(5, 4, 5, state=1), False),
+        (feed(9, 8, 9), feed(4, 3, 4), True),  # too far behind: its readers begin with the dump
+        (feed(9, 8, 9), feed(7, 6, 7), False),  # nothing tells what was at serial 7, where the first step starts
+        (feed(2, 2), feed(1, 1), True),  # sessions have one beginning
+        (feed(4, 3, 4), feed(5, 4, 5), False),
+    ],
+)
+def test_a_feed_leads_on_if_no_reader_of_the_former_one_is_led_astray(
+    later: ChangesHead, before: ChangesHead, *, leads_on: bool
+) -> None:
+    assert later.leads_on(before) == leads_on

@@ -106,13 +106,13 @@ def lists_now(scene: Scene) -> object:
 
 
 def race(scene: Scene, sites: list[Site], rng: random.Random, *, is_close: bool) -> tuple[int, int]:
-    """Publish both; in a close race neither continues before both have read the record."""
+    """Publish both; in a close race neither puts a record before both have read it and made their plans."""
     barrier = threading.Barrier(2)
     seen: list[Request] = []
     delays = (rng.uniform(0, 0.02), rng.uniform(0, 0.02))
 
     def before(request: Request) -> Fault | None:
-        if is_close and label(request) == "Get record" and len(seen) < 2:
+        if is_close and label(request) == "Put record" and len(seen) < 2:
             seen.append(request)
             barrier.wait(timeout=PATIENCE_S)
         return None
