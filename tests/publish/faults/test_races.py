@@ -68,7 +68,7 @@ def scene(tmp_path: Path, s3: S3Server) -> Iterator[Scene]:
 # ── concurrent ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=1)
 @ON_BOTH
 def test_of_two_publishers_one_wins_every_time(scene: Scene) -> None:
     scene.publish_everything()
@@ -131,7 +131,7 @@ def race(scene: Scene, sites: list[Site], rng: random.Random, *, is_close: bool)
 # ── frozen ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=1)
 @ON_BOTH
 def test_a_publisher_frozen_past_its_lease_does_no_harm(scene: Scene) -> None:
     scene.publish_everything()

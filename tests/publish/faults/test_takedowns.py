@@ -49,7 +49,7 @@ HIDDEN = 7
 EVERY = 5
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=1)
 @ON_BOTH
 def test_a_takedown_during_a_publish_wins(tmp_path: Path, *, has_shards: bool) -> None:
     tries = 0
@@ -87,7 +87,7 @@ def test_a_takedown_during_a_publish_wins(tmp_path: Path, *, has_shards: bool) -
     assert tries == sum(number % EVERY == 0 for share in shares for number in share.rounds) > 0
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=1)
 @ON_BOTH
 def test_publishers_killed_with_a_put_in_flight_leave_nothing_for_long(tmp_path: Path, *, has_shards: bool) -> None:
     """It arrives when another run has taken over: a publish, or the takedown of a market it would have shown."""
