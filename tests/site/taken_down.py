@@ -1,0 +1,205 @@
+"""The commands on a random site in a folder, and the differences of what two of them left, by family of objects."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from click.testing import CliRunner, Result
+
+from generator.api import keys
+from generator.cli.main import main
+from tests.site import random_sites
+from tests.site.random_sites import FIRST, RandomSite
+from tests.support import limits
+from tests.support.builds import files, text_of
+from tests.support.faults import fast_folder
+from tests.support.publishing import copy_output
+from tests.support.rows import create_database
+
+BLOCKED: Final = "blocked.json"
+RECORD: Final = "manifest.json"
+#: Beside `v1/`: the report tells what an earlier build did, and edges and pages for people are made by builds alone.
+_UNPUBLISHED: Final = ("report.json", BLOCKED, "edge/", "details", "vendor/", ".lock")
+_LIFTED: Final = ("--allow-shrink",)
+#: The families, by what their keys begin with, the first that fits.
+_FAMILIES: Final = (
+    ("details", (f"{keys.DETAILS}/", f"{keys.SLUGS}/")),
+    ("snapshot", (keys.SNAPSHOT,)),
+    ("search index", (f"{keys.list_prefix(keys.SEARCH)}/",)),
+    ("lists", (f"{keys.LISTS}/",)),
+    ("dump", (f"{keys.list_prefix(keys.DUMPS)}/",)),
+    ("change feed", (f"{keys.list_prefix(keys.CHANGES)}/",)),
+    ("feeds", (f"{keys.FEEDS}/",)),
+)
+#: Of the pages: some for which lists have several, and the limits that the product itself reads or links.
+LIMITS: Final = (3, 20, 100)
+Objects = Mapping[str, bytes]
+
+
+class Feed(NamedTuple):
+    """What the head of a change feed says; its dump, by name."""
+
+    session: str
+    dump: str
+    state: str
+    length: int
+    steps: int
+
+
+class Workplace:
+    """A folder with a database, settings and `output/`; commands run on them in this process."""
+
+    def __init__(self, folder: Path, site: RandomSite) -> None:
+        self.folder = folder
+        self.site = site
+        #: More settings, such as those of a store.
+        self.settings: dict[str, str] = {}
+        random_sites.write_config(folder, site.settings)
+
+    def run(self, *arguments: str, output: str = "output", target: str = "") -> Result:
+        """Run a command; `target` is a directory beside the output folder."""
+        given = {"output": str(self.folder / output), **self.settings}
+        given |= {"publish.target": str(self.folder / target)} if target else {}
+        overrides = [part for name, value in given.items() for part in ("--set", f"{name}={value}")]
+        return CliRunner().invoke(main, [*arguments, "--config", str(self.folder / "config.yaml"), *overrides])
+
+    def done(self, *arguments: str, output: str = "output", target: str = "") -> Result:
+        """Run a command that must succeed."""
+        result = self.run(*arguments, output=output, target=target)
+        assert result.exit_code == 0, f"{' '.join(arguments)}: {result.output}"
+        return result
+
+    def build(self, as_of: str, *options: str, output: str = "output") -> None:
+        self.done("build", "--as-of", as_of, *_LIFTED, "--allow-invalid", *options, output=output)
+
+    def publish(self, *options: str, output: str = "output", target: str = "") -> None:
+        self.done("publish", *_LIFTED, *options, output=output, target=target)
+
+    def build_both(self) -> None:
+        """Build the first state, then the second."""
+        random_sites.fill(self.folder, self.site.first)
+        self.build(FIRST)
+        random_sites.fill(self.folder, self.site.second)
+        self.build(self.site.as_of)
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy an output folder."""
+        copy_output(self.folder / source, self.folder / target)
+
+    def block(self, output: str, ids: Iterable[str]) -> None:
+        """Write the list of blocked markets, and nothing else."""
+        decisions = {market_id: {"at": "2026-01-31T00:00:00.000Z", "isBlocked": True} for market_id in ids}
+        (self.folder / output).mkdir(exist_ok=True)
+        (self.folder / output / BLOCKED).write_text(json.dumps({"format": 1, "markets": decisions}), "utf-8")
+
+    def objects(self, place: str) -> Objects:
+        """What is below `v1/` in an output folder or a directory that was published to."""
+        return files(self.folder / place)
+
+    def traces(self, place: str) -> list[str]:
+        """The files, outside what no reader and no later run shows, that say anything of the markets taken down."""
+        return traces(self.site, files(self.folder / place, ""))
+
+
+@contextmanager
+def workplace(site: RandomSite) -> Iterator[Workplace]:
+    """An empty database in a folder of its own; builds there make few pages."""
+    with fast_folder(Path()) as folder, limits.only(LIMITS):
+        create_database(folder / "markets.db").close()
+        yield Workplace(folder, site)
+
+
+def traces(site: RandomSite, found: Objects) -> list[str]:
+    """The keys of objects that say anything of the markets taken down, or do so in their keys, and the text."""
+    texts = re.compile("|".join(sorted(re.escape(text.lower()) for text in site.texts())))
+    shown = {key: body for key, body in found.items() if not key.startswith(_UNPUBLISHED)}
+    said = {key: {*texts.findall(f"{key}\n{_text(key, body)}".lower())} for key, body in shown.items()}
+    return [
+        *(f"{family(key)}: {key} says {', '.join(sorted(some))}" for key, some in said.items() if some),
+        *(f"{family(key)}: {key} is still there" for key in sorted(shown.keys() & site.keys())),
+    ]
+
+
+def _text(key: str, body: bytes) -> str:
+    """What an object says; of the record, not what requests of a publisher that was killed may still bring back."""
+    if key == RECORD:
+        content = json.loads(body)
+        return json.dumps({**content, "abandoned": None}, ensure_ascii=False)
+    return text_of(key, body).decode(errors="replace")
+
+
+def family(key: str) -> str:
+    """What kind of object has the key."""
+    if key.endswith(".parquet"):
+        return "Parquet"
+    if keys.CATEGORY_SEPARATOR in key.removeprefix(f"{keys.LISTS}/").partition("/")[0] and key.startswith(keys.LISTS):
+        return "lists of categories"
+    if not key.startswith("v1/"):
+        return "beside what is published"
+    return next((name for name, beginnings in _FAMILIES if key.startswith(beginnings)), "documents")
+
+
+def differences(expected: Objects, found: Objects) -> list[str]:
+    """What differs, family by family, apart from the change feed; only `found` may have retired generations."""
+    wanted, have = _without_feed(expected), _without_feed(found)
+    strange = [f"{family(key)}: {key} is left" for key in have.keys() - wanted.keys() if not keys.is_immutable(key)]
+    missing = [f"{family(key)}: {key} is missing" for key in wanted.keys() - have.keys()]
+    other = [f"{family(key)}: {key} differs" for key in wanted.keys() & have.keys() if wanted[key] != have[key]]
+    return sorted((*missing, *other, *strange))
+
+
+def changes(before: Objects, after: Objects) -> list[str]:
+    """What a run that has nothing to do put, replaced or deleted, apart from the change feed."""
+    old, new = _without_feed(before), _without_feed(after)
+    return [f"{family(key)}: {key} changed" for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
+
+
+def feed_of(found: Objects) -> Feed | None:
+    """The change feed, if there is one."""
+    body = found.get(keys.head(keys.CHANGES))
+    if body is None:
+        return None
+    head: dict[str, Any] = json.loads(body)
+    return Feed(head["session"], head["dump"]["name"], head["state"], head["count"], len(head["steps"]))
+
+
+def faults_of_feed(expected: Objects, found: Objects, before: Objects, *, is_in_lists: bool) -> Iterator[str]:
+    """What is wrong with the change feed after a takedown, by what a build makes, and by what was `before`.
+
+    A market that `is_in_lists` was in the feed, too.
+    """
+    made, feed, old = map(feed_of, (expected, found, before))
+    if made is None or feed is None or old is None:
+        if feed is not None or made is not None:
+            yield "change feed: there is one only in one of both"
+        return
+    if feed[1:4] != made[1:4]:
+        yield f"change feed: leads to {feed[1:4]}, not to {made[1:4]}"
+    if is_in_lists and feed.steps:
+        yield f"change feed: has {feed.steps} steps"
+    if is_in_lists and feed.session == old.session:
+        yield "change feed: no new session"
+
+
+def _without_feed(objects: Objects) -> dict[str, bytes]:
+    return {key: body for key, body in objects.items() if family(key) != "change feed"}
+
+
+def check(faults: Mapping[str, Iterable[str]]) -> None:
+    """Fail with all faults, by where they were found, most of them named."""
+    found = [f"{place}: {fault}" for place, some in faults.items() for fault in _most(some)]
+    assert not found, "\n".join(found)
+
+
+def _most(found: Iterable[str], most: int = 6) -> list[str]:
+    """A few of each family."""
+    by_family: dict[str, list[str]] = {}
+    for fault in found:
+        by_family.setdefault(fault.partition(":")[0], []).append(fault)
+    return [
+        line for name, faults in by_family.items()
+        for line in (*faults[:most], *([f"{name}: and {len(faults) - most} more"] if len(faults) > most else ()))
+    ]  # fmt: skip

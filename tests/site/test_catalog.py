@@ -1,0 +1,261 @@
+"""Orderings, lists and snapshot groups of markets in memory."""
+
+import gc
+import tracemalloc
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic_core import from_json
+
+from generator.api import contract, slugs
+from generator.api.contract import SORTS, STATUS_FILTERS, Sort, StatusFilter
+from generator.markets import row_validation
+from generator.markets.market import Market
+from generator.site.catalog import Catalog
+from tests.support.builds import NOW
+from tests.support.rows import FX_MEMBER, market_id, market_row, public_market
+
+NAMES = {market_id(number): f"{number}" for number in range(100)}
+
+
+def catalog(*markets: Market) -> Catalog:
+    return Catalog(markets, as_of=NOW, hidden=0)
+
+
+def order(made: Catalog, sort: Sort, status: StatusFilter = "all") -> str:
+    """The numbers of the markets in a list."""
+    lists = {(of_status, of_sort): items for _, of_status, of_sort, items in made.lists()}
+    return " ".join(NAMES[from_json(item)["id"]] for item in lists[status, sort])
+
+
+def fresh(made: Catalog, size: int = 6) -> str:
+    return " ".join(NAMES[market.id] for market in made.snapshot(size).fresh_markets)
+
+
+def closing(made: Catalog, size: int = 6) -> str:
+    return " ".join(NAMES[market.id] for market in made.snapshot(size).closing_soon_markets)
+
+
+def test_every_status_and_sort_is_listed_once() -> None:
+    lists = [(status, sort) for _, status, sort, _ in catalog().lists()]
+    assert len(lists) == 30
+    assert {*lists} == {(status, sort) for status in STATUS_FILTERS for sort in SORTS}
+
+
+def test_popular_compares_traders_then_volume() -> None:
+    made = catalog(
+        public_market(1, trader_count=5, volume=9.0),
+        public_market(2, trader_count=7, volume=1.0),
+        public_market(3, trader_count=5, volume=10.0),
+        public_market(4, trader_count=10, volume=0.0),
+    )
+    assert order(made, "popular") == "4 2 3 1"
+
+
+def test_volume_compares_volume_alone() -> None:
+    made = catalog(
+        public_market(1, trader_count=50, volume=9.0),
+        public_market(2, trader_count=7, volume=10.5),
+        public_market(3, trader_count=99, volume=10.25),
+    )
+    assert order(made, "volume") == "2 3 1"
+
+
+def test_activity_compares_the_last_activity() -> None:
+    made = catalog(
+        public_market(1, last_activity_at="2026-01-03T00:00:00Z", created_at="2026-01-01T00:00:00Z"),
+        public_market(2, last_activity_at="2026-01-09T00:00:00Z", created_at="2025-01-01T00:00:00Z"),
+        public_market(3, last_activity_at="2026-01-03T00:00:00.001Z", created_at="2025-06-01T00:00:00Z"),
+    )
+    assert order(made, "activity") == "2 3 1"
+    assert order(made, "new") == "1 3 2"
+
+
+def test_times_are_compared_as_instants_whatever_their_offset() -> None:
+    made = catalog(
+        public_market(1, created_at="2026-01-03T10:00:00+09:00"),
+        public_market(2, created_at="2026-01-03T02:00:00Z"),
+        public_market(3, created_at="2026-01-02 20:00:00-05:30"),
+    )
+    assert order(made, "new") == "2 3 1"
+
+
+def test_ended_compares_the_resolution_and_without_one_the_close() -> None:
+    made = catalog(
+        public_market(1, status="resolved", resolved_at="2026-01-05T00:00:00Z", close_time="2026-01-20T00:00:00Z"),
+        public_market(2, status="closed", resolved_at=None, close_time="2026-01-10T00:00:00Z"),
+        public_market(3, status="cancelled", resolved_at="2026-01-15T00:00:00Z", close_time="2025-01-01T00:00:00Z"),
+        public_market(4, status="open", resolved_at=None, close_time="2026-12-31T00:00:00Z"),
+    )
+    assert order(made, "ended") == "4 3 2 1"
+    assert order(made, "ended", "archive") == "3 2 1"
+
+
+def test_ended_compares_the_close_where_an_outcome_came_before_its_time() -> None:
+    made = catalog(
+        public_market(1, status="closed", close_time="2026-01-20T00:00:00Z", resolved_at="2026-01-30T00:00:00Z"),
+        public_market(2, status="closed", close_time="2026-01-25T00:00:00Z"),
+    )
+    assert order(made, "ended") == "2 1"
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_ties_end_with_the_id_ascending_in_whatever_order_rows_come(sort: Sort) -> None:
+    markets = [public_market(number) for number in (5, 2, 9, 1, 7)]
+    assert order(catalog(*markets), sort) == order(catalog(*markets[::-1]), sort) == "1 2 5 7 9"
+
+
+def test_a_status_selects_and_archive_is_everything_that_is_over() -> None:
+    made = catalog(
+        public_market(1, status="open"),
+        public_market(2, status="closed"),
+        public_market(3, status="resolved"),
+        public_market(4, status="cancelled"),
+    )
+    shown = {status: order(made, "new", status) for status in STATUS_FILTERS}
+    assert shown == {
+        "open": "1",
+        "closed": "2",
+        "resolved": "3",
+        "cancelled": "4",
+        "archive": "2 3 4",
+        "all": "1 2 3 4",
+    }
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_a_sort_never_filters(sort: Sort) -> None:
+    made = catalog(
+        public_market(1, status="open", trader_count=0, volume=0.0),
+        public_market(2, status="closed", close_time="2030-01-01T00:00:00Z"),
+        public_market(3, status="resolved", resolved_at=None),
+    )
+    assert {*order(made, sort).split()} == {"1", "2", "3"}
+
+
+def test_members_of_a_public_fx_family_are_in_no_list_and_no_group_but_in_the_catalog() -> None:
+    made = catalog(public_market(1), public_market(2, fx=FX_MEMBER))
+    assert {order(made, sort) for sort in SORTS} == {"1"}
+    assert (fresh(made), closing(made)) == ("1", "1")
+    assert [market.item.id for market in made.markets] == [market_id(1), market_id(2)]
+
+
+def test_fresh_markets_are_the_newest_that_accept_bets() -> None:
+    made = catalog(
+        public_market(1, created_at="2026-01-01T00:00:00Z"),
+        public_market(2, created_at="2026-01-03T00:00:00Z"),
+        public_market(3, created_at="2026-01-02T00:00:00Z", trading_pause_reason=" "),
+        public_market(4, created_at="2026-01-09T00:00:00Z", status="closed"),
+        public_market(5, created_at="2026-01-09T00:00:00Z", close_time=NOW),
+        public_market(6, created_at="2026-01-09T00:00:00Z", trading_pause_reason="under review"),
+    )
+    assert fresh(made) == "2 3 1"
+    assert fresh(made, 2) == "2 3"
+    assert fresh(made, 0) == ""
+
+
+def test_closing_soon_are_the_open_ones_that_close_after_as_of_soonest_first() -> None:
+    made = catalog(
+        public_market(1, close_time="2026-01-31T12:00:00.001Z"),
+        public_market(2, close_time="2026-01-31T12:00:00Z"),
+        public_market(3, close_time="2026-01-31T11:59:59Z"),
+        public_market(4, close_time="9999-12-31T00:00:00Z"),
+        public_market(5, close_time="2026-01-31T13:00:00+00:30"),
+        public_market(6, close_time="2026-02-01T00:00:00Z", status="resolved"),
+    )
+    assert closing(made) == "1 5 4"
+    assert closing(made, 2) == "1 5"
+
+
+def test_ties_in_the_groups_end_with_the_id_ascending() -> None:
+    made = catalog(*(public_market(number) for number in (9, 3, 5)))
+    assert (fresh(made), closing(made)) == ("3 5 9", "3 5 9")
+
+
+def test_a_paused_market_is_open_all_the_same_but_not_fresh() -> None:
+    made = catalog(public_market(1, trading_pause_reason="under review"))
+    assert (order(made, "new", "open"), fresh(made), closing(made)) == ("1", "", "1")
+
+
+def test_as_of_filters_no_row_that_is_dated_later() -> None:
+    made = catalog(public_market(1, created_at="2027-01-01T00:00:00Z", last_activity_at="2027-01-01T00:00:00Z"))
+    assert (order(made, "new"), fresh(made)) == ("1", "1")
+
+
+def of_categories(number: int, *names: str, **columns: Any) -> Market:
+    row = market_row(number, **columns)
+    extended = row_validation.ExtendedFields(None, [*names])
+    return Market.of(row_validation.market(row, fx=columns.get("fx"), fills24h=0, as_of=NOW, extended=extended))
+
+
+def test_a_category_has_the_lists_that_all_have_with_its_markets_only() -> None:
+    made = catalog(
+        of_categories(1, "rain", "F 1", volume=1.0),
+        of_categories(2, "rain", volume=2.0, status="closed"),
+        of_categories(3, volume=3.0),
+        of_categories(4, "rain", volume=4.0),
+    )
+    f1 = slugs.of_category("F 1")
+    assert made.categories() == {f1: "F 1", "rain": "rain"}
+    lists = {(category, status, sort): items for category, status, sort, items in made.lists(made.categories())}
+    assert len(lists) == 90
+    shown = {key: " ".join(NAMES[from_json(item)["id"]] for item in items) for key, items in lists.items()}
+    assert shown["rain", "all", "volume"] == "4 2 1"
+    assert shown["rain", "open", "volume"] == "4 1"
+    assert shown[f1, "all", "volume"] == "1"
+    assert shown[None, "all", "volume"] == "4 3 2 1"
+    assert {category for category, *_ in made.lists(["rain"])} == {None, "rain"}
+
+
+def test_a_signal_has_the_values_of_its_market() -> None:
+    market = public_market(1, fills24h=4)
+    signal: dict[str, Any] = catalog(market).snapshot(1).fresh_markets[0].model_dump()
+    assert signal == {name: getattr(market.item, name) for name in signal}
+    assert signal["fills24h"] == 4
+
+
+def test_a_market_keeps_nothing_that_only_its_detail_shows() -> None:
+    market = public_market(1, description="long rules", trading_pause_reason="under review")
+    assert b"long rules" not in market.body
+    assert b"under review" not in market.body
+    assert not hasattr(market.item, "description")
+
+
+def test_a_market_takes_about_a_kilobyte_so_that_a_million_of_them_fit() -> None:
+    public_market()  # what is made once
+    tracemalloc.start()
+    try:
+        held = [public_market(number, question=f"Will it rain on day {number}, everywhere?") for number in range(200)]
+        gc.collect()  # frees the tuples that Python keeps to use again
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken / len(held) < 1_300
+
+
+def test_the_item_of_a_market_is_what_lists_show() -> None:
+    market = of_categories(1, "rain", "F 1", prob=0.1, volume=1e15, question="\u2028 é \U0001f327")
+    assert contract.encode(market.item) == market.body
+    assert market.category_names() == {"rain": "rain", slugs.of_category("F 1"): "F 1"}
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.integers(1, 60), unique=True, max_size=30), st.integers(0, 8))
+def test_groups_are_beginnings_of_larger_groups(numbers: list[int], size: int) -> None:
+    markets = [public_market(number, created_at=f"2026-01-0{1 + number % 3} 00:00:00") for number in numbers]
+    made = catalog(*markets)
+    assert fresh(made, size).split() == fresh(made, 100).split()[:size]
+    assert closing(made, size).split() == closing(made, 100).split()[:size]
+    assert len(fresh(made, 100).split()) == len(numbers)
+
+
+def test_without_some_markets_the_rest_stays_in_order() -> None:
+    made = catalog(*(public_market(number, volume=float(number)) for number in range(1, 6)))
+    less = made.without({market_id(2), market_id(4), market_id(50)})
+    assert less.ids() == {market_id(1), market_id(3), market_id(5)}
+    assert order(less, "volume") == "5 3 1"
+    assert (less.as_of, less.hidden) == (made.as_of, made.hidden)
+    assert order(made, "volume") == "5 4 3 2 1"
+    assert made.without(()).ids() == made.ids()

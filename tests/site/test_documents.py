@@ -1,0 +1,192 @@
+"""The artifacts of a build: every list sorted and cut into pages, every document once."""
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from functools import cmp_to_key
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from generator import __version__
+from generator.api import cursors, keys
+from generator.api.contract import MARKET_STATUSES, SORTS, STATUS_FILTERS
+from generator.config.settings import Config
+from generator.markets.market import Market
+from generator.site import documents
+from generator.site.catalog import Catalog
+from generator.tree.manifest import Manifest
+from generator.tree.pages import LIMITS, Generation
+from tests.support.builds import NOW, make_config
+from tests.support.rows import FX_MEMBER, market_id, public_market
+
+Item = dict[str, Any]
+
+# ── the sort orders, implemented a second time on wire items, as pairwise comparisons ──────────────────────────────
+
+
+def instant(text: str) -> float:
+    return (datetime.fromisoformat(text) - datetime.fromisoformat("2000-01-01T00:00:00Z")).total_seconds()
+
+
+def ended(item: Item) -> float:
+    return instant(item["closeTime"] if item["resolvedAt"] is None else item["resolvedAt"])
+
+
+COMPARED: dict[str, list[Callable[[Item], float]]] = {
+    "popular": [lambda item: item["traderCount"], lambda item: item["volume"]],
+    "activity": [lambda item: instant(item["lastActivityAt"])],
+    "volume": [lambda item: item["volume"]],
+    "new": [lambda item: instant(item["createdAt"])],
+    "ended": [ended],
+}
+SELECTED: dict[str, set[str]] = {"all": {*MARKET_STATUSES}, "archive": {"closed", "resolved", "cancelled"}}
+
+
+def naive(items: list[Item], status: str, sort: str) -> list[Item]:
+    def compare(left: Item, right: Item) -> int:
+        for value in COMPARED[sort]:
+            if value(left) != value(right):
+                return 1 if value(left) < value(right) else -1
+        return 1 if left["id"] > right["id"] else -1
+
+    selected = [item for item in items if item["status"] in SELECTED.get(status, {status})]
+    return sorted(selected, key=cmp_to_key(compare))
+
+
+def walk(generation: Generation, pages: dict[str, bytes], limit: int) -> list[Item]:
+    """The items of a whole walk, following `nextCursor`."""
+    page = json.loads(generation.first(limit))
+    seen = list(page["items"])
+    while page["nextCursor"] is not None:
+        place = cursors.read(generation.list_name, page["nextCursor"])
+        assert place.position == len(seen)
+        page = json.loads(pages[keys.page(generation.list_name, place.generation, limit, place.position)])
+        seen += page["items"]
+    return seen
+
+
+#: Few different values, so that most comparisons end in a tie.
+few_times = st.sampled_from(["2026-01-01T00:00:00Z", "2026-01-01 00:00:00.000400", "2026-01-02T01:00:00+01:00"])
+columns = st.fixed_dictionaries(
+    {
+        "status": st.sampled_from(MARKET_STATUSES),
+        "trader_count": st.integers(0, 2),
+        "volume": st.sampled_from([0.0, 1.0, 10.0]),
+        "created_at": few_times,
+        "last_activity_at": few_times,
+        "close_time": few_times,
+        "resolved_at": st.none() | few_times,
+    }
+)
+catalogs = st.dictionaries(st.integers(0, 2**32 - 1), columns, max_size=26)
+
+
+@pytest.mark.every_limit
+@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(catalogs, st.randoms(use_true_random=False))
+def test_the_pages_of_every_walk_are_exactly_the_sorted_list(rows: dict[int, dict[str, Any]], rng: Any) -> None:
+    markets = [public_market(number, **row) for number, row in rows.items()]
+    items = [json.loads(market.body) for market in markets]
+    rng.shuffle(markets)
+    lists = documents.lists(Catalog(markets, as_of=NOW, hidden=0), ())
+    assert {item_list.name for item_list in lists} == {
+        f"{status}/{sort}" for status in STATUS_FILTERS for sort in SORTS
+    }
+    for item_list in lists:
+        expected = naive(items, *item_list.name.split("/"))
+        generation = Generation(item_list)
+        prefix = keys.generation_prefix(item_list.name, generation.name)
+        pages = {
+            f"{prefix}/{folder.name}/{position}.json": body
+            for folder in generation.folders()
+            for position, body in folder.pages
+        }
+        for limit in LIMITS:
+            assert walk(generation, pages, limit) == expected
+
+
+def catalog(*markets: Market) -> Catalog:
+    return Catalog(markets, as_of=NOW, hidden=1)
+
+
+def test_every_list_shares_the_items_encoded_once() -> None:
+    market = public_market(1)
+    lists = {item_list.name: item_list.items for item_list in documents.lists(catalog(market), ())}
+    assert len(lists) == 30
+    assert all(items == ([market.body] if name[:3] in ("ope", "all") else []) for name, items in lists.items())
+    assert lists["open/new"][0] is market.body
+
+
+def documents_of(made: Catalog, config: Config) -> dict[str, bytes]:
+    derived = documents.derived(made, documents.lists(made, ()), config, lambda _: None)
+    return {artifact.key: artifact.body for artifact in (*derived, *documents.fixed(config))}
+
+
+def test_an_empty_catalog_has_thirty_empty_lists_and_an_empty_snapshot(tmp_path: Path) -> None:
+    made = catalog()
+    assert [list(item_list.items) for item_list in documents.lists(made, ())] == [[]] * 30
+    assert documents_of(made, make_config(tmp_path))[keys.SNAPSHOT] == b'{"freshMarkets":[],"closingSoonMarkets":[]}'
+
+
+def test_the_documents_are_those_of_markets_the_errors_and_those_that_describe_the_site(tmp_path: Path) -> None:
+    made = catalog(public_market(1), public_market(2, fx=FX_MEMBER))
+    found = documents_of(made, make_config(tmp_path, snapshot__size=1))
+    errors = [keys.error(status) for status in (400, 404, 405, 429, 503)]
+    feeds = [keys.feed(name, extension) for name in ("new", "resolved") for extension in ("json", "atom")]
+    assert list(found) == [keys.SNAPSHOT, *feeds, *errors, keys.OPENAPI, keys.SITE_INDEX, keys.LLMS]
+    groups = json.loads(found[keys.SNAPSHOT])
+    assert {name: [market["id"] for market in group] for name, group in groups.items()} == {
+        "freshMarkets": [market_id(1)],
+        "closingSoonMarkets": [market_id(1)],
+    }
+
+
+def test_feeds_begin_like_their_lists_without_members_of_fx_families(tmp_path: Path) -> None:
+    settled: dict[str, Any] = {"status": "resolved", "resolution": "YES"}
+    made = catalog(
+        public_market(1, **settled, created_at="2026-01-01T00:00:00Z", resolved_at="2026-01-09T00:00:00Z"),
+        public_market(2, **settled, created_at="2026-01-02T00:00:00Z", resolved_at="2026-01-08T00:00:00Z"),
+        public_market(3, created_at="2026-01-03T00:00:00Z"),
+        public_market(4, fx=FX_MEMBER, created_at="2026-01-04T00:00:00Z"),
+    )
+    found = documents_of(made, make_config(tmp_path))
+    for name, expected in (("new", [3, 2, 1]), ("resolved", [1, 2])):
+        feed = json.loads(found[keys.feed(name, "json")])
+        assert [entry["id"] for entry in feed["items"]] == [f"urn:uuid:{market_id(number)}" for number in expected]
+        assert found[keys.feed(name, "atom")].count(b"<entry>") == len(expected)
+
+
+def test_feeds_can_be_left_out(tmp_path: Path) -> None:
+    found = documents_of(catalog(public_market(1)), make_config(tmp_path, feeds__enabled=False))
+    assert not [key for key in found if key.startswith(f"{keys.FEEDS}/")]
+    assert b"/feeds/" not in found[keys.SITE_INDEX] + found[keys.LLMS]
+
+
+@pytest.mark.every_limit
+def test_there_is_a_first_page_for_every_limit() -> None:
+    lists = documents.lists(catalog(public_market(1), public_market(2)), ())
+    (newest,) = (item_list for item_list in lists if item_list.name == "open/new")
+    pages = list(Generation(newest).first_pages())
+    assert [key for key, _ in pages] == [keys.first_page("open/new", limit) for limit in range(1, 101)]
+    assert [len(json.loads(body)["items"]) for _, body in pages] == [1] + [2] * 99
+
+
+def test_build_json_describes_the_build_for_readers() -> None:
+    base = Manifest(
+        complete=False, as_of=NOW, version=__version__, variant="core", layout="pages", lists={}, retired=(),
+        objects={}, markets={},
+    )  # fmt: skip
+    artifact = documents.build_json(base, 2, {"open/new": 1}, {})
+    assert artifact.key == "v1/build.json"
+    assert json.loads(artifact.body) == {
+        "asOf": NOW,
+        "generator": __version__,
+        "variant": "core",
+        "layout": "pages",
+        "markets": 2,
+        "lists": {"open/new": 1},
+    }

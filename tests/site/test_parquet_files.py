@@ -1,0 +1,248 @@
+"""A build's Parquet files: the markets of its dump, and once a day histories and fills, of which the past stays."""
+
+import json
+import sqlite3
+import sys
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from inspect import signature
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from generator.api import keys
+from generator.api.downloads import DumpHead
+from generator.builder.preflight import BuildCheck
+from generator.config.settings import Config
+from generator.downloads import dump, partitions
+from generator.errors import ConfigError
+from generator.findings import Severity
+from generator.site.parquet_files import ParquetFiles
+from generator.tree import files as names
+from generator.tree.folder import Output
+from tests.support import parquet
+from tests.support.builds import Silent, build_now, files, make_config
+from tests.support.rows import insert_fill, insert_market, insert_point, market_id
+
+MORNING = datetime(2026, 2, 1, 6, tzinfo=UTC)
+NOON = MORNING + timedelta(hours=6)
+TOMORROW = MORNING + timedelta(days=1)
+#: Markets by number: two that have ended, in different months, and two open ones.
+ENDED = {1: "2025-12", 2: "2026-01"}
+OPEN = (3, 4)
+
+
+@pytest.fixture
+def settings(tmp_path: Path, database: sqlite3.Connection) -> Config:
+    for number, month in ENDED.items():
+        insert_market(database, number, status="resolved", resolution="YES", resolved_at=f"{month}-20 00:00:00.000000")
+    for number in OPEN:
+        insert_market(database, number)
+    for number in (*ENDED, *OPEN):
+        point(database, number)
+        point(database, number, 0.75)
+        insert_fill(database, number, market_id=market_id(number))
+    return make_config(tmp_path, dumps__parquet=True, layout="chunks")
+
+
+def point(database: sqlite3.Connection, number: int, prob: float = 0.25) -> None:
+    insert_point(database, f"2025-12-{round(prob * 20):02} 12:00:00.000000", prob, market_id=market_id(number))
+
+
+def built(settings: Config, as_of: datetime = MORNING) -> DumpHead:
+    build_now(settings, as_of, shrink=True)
+    head = DumpHead.model_validate_json(body(settings, keys.head(keys.DUMPS)))
+    for file in head.files():
+        content = body(settings, keys.chunk(keys.DUMPS, file.name))
+        assert (sha256(content).hexdigest(), len(content)) == (file.sha256, file.size)
+        assert file.url == f"{settings.base_url}/{keys.chunk(keys.DUMPS, file.name)}"
+    return head
+
+
+def body(settings: Config, key: str) -> bytes:
+    return (settings.output / key).read_bytes()
+
+
+def rows(settings: Config, name: str) -> list[dict[str, Any]]:
+    return parquet.rows(body(settings, keys.chunk(keys.DUMPS, name)))
+
+
+def owners(settings: Config, name: str) -> set[str]:
+    return parquet.owners(body(settings, keys.chunk(keys.DUMPS, name)))
+
+
+def folders(head: DumpHead) -> dict[str, str]:
+    """The file of each partition of histories, by its folder."""
+    return {folder: name for folder, _, name in (file.name.rpartition("/") for file in head.history or ())}
+
+
+def names_in(head: DumpHead) -> list[str]:
+    return [file.name for file in head.files()]
+
+
+def test_the_files_hold_what_dump_and_details_say(settings: Config) -> None:
+    head = built(settings)
+    assert [file.format for file in head.markets] == ["ndjson", "parquet"]
+    lines = [json.loads(line) for line in dump.lines([body(settings, f"v1/dumps/{head.markets[0].name}")])]
+    found = rows(settings, head.markets[1].name)
+    assert [(row["id"], row["question"], row["prob"]) for row in found] == [
+        (line["id"], line["question"], line["prob"]) for line in lines
+    ]
+    histories = {number: json.loads(body(settings, keys.detail(market_id(number))))["probHistory"]
+                 for number in (*ENDED, *OPEN)}  # fmt: skip
+    points = [row for file in head.history or () for row in rows(settings, file.name)]
+    assert sorted((row["marketId"], row["prob"]) for row in points) == [
+        (market_id(number), each["prob"]) for number, history in histories.items() for each in history
+    ]
+    assert len(points) == 8
+
+
+def test_partitions_are_named_as_hive_names_them(settings: Config) -> None:
+    head = built(settings)
+    archive = [f"history/state=archive/month={month}" for month in ENDED.values()]
+    assert [*folders(head)][:2] == archive
+    assert all(folder.startswith("history/state=open/part=") for folder in [*folders(head)][2:])
+    assert [(file.state, file.month, file.part) for file in head.history or ()][:2] == [
+        ("archive", month, None) for month in ENDED.values()
+    ]
+    assert [file.name.replace("history/", "fills/").rpartition("/")[0] for file in head.history or ()] == [
+        file.name.rpartition("/")[0] for file in head.fills or ()
+    ]
+    assert head.history_as_of == head.as_of
+
+
+def test_nothing_changes_when_nothing_changed(settings: Config) -> None:
+    built(settings)
+    before = files(settings.output, "v1/dumps")
+    built(settings, NOON)
+    built(settings, TOMORROW)
+    assert files(settings.output, "v1/dumps") == before
+
+
+def test_histories_follow_once_a_day_and_markets_with_each_build(
+    settings: Config, database: sqlite3.Connection
+) -> None:
+    morning = built(settings)
+    point(database, 3, 0.5)
+    database.execute("UPDATE markets SET volume = 4711 WHERE id = ?", [market_id(3)])
+    noon = built(settings, NOON)
+    assert rows(settings, noon.markets[1].name)[2]["volume"] == 4711
+    assert (noon.history, noon.fills, noon.history_as_of) == (morning.history, morning.fills, morning.history_as_of)
+    tomorrow = built(settings, TOMORROW)
+    assert (tomorrow.markets, tomorrow.as_of) == (noon.markets, noon.as_of)
+    assert tomorrow.history_as_of == "2026-02-02T06:00:00.000Z"
+    changed = {folder for folder, name in folders(tomorrow).items() if folders(morning)[folder] != name}
+    assert len(changed) == 1
+    (folder,) = changed
+    assert sum(row["marketId"] == market_id(3) for row in rows(settings, f"{folder}/{folders(tomorrow)[folder]}")) == 3
+
+
+def test_a_partition_that_did_not_change_is_not_read(
+    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built(settings)
+    database.execute("UPDATE markets SET volume = 4711 WHERE id = ?", [market_id(1)])
+    read = settings.output.parent / "read"
+    whole = Output.newest_body
+
+    def noted(folder: Output, key: str) -> bytes:
+        with read.open("a") as file:  # in a worker
+            file.write(f"{key}\n")
+        return whole(folder, key)
+
+    monkeypatch.setattr(Output, "newest_body", noted)
+    built(settings, TOMORROW)
+    assert {*read.read_text().split()} == {keys.detail(market_id(1))}
+
+
+def test_a_market_that_is_no_longer_listed_leaves_its_files_at_once(
+    settings: Config, database: sqlite3.Connection
+) -> None:
+    before = built(settings)
+    rows_before = {name: owners(settings, name) for name in names_in(before)[1:]}
+    database.execute("UPDATE markets SET approval = 'rejected' WHERE id IN (?, ?)", [market_id(1), market_id(3)])
+    after = built(settings, NOON)
+    for name in names_in(after)[1:]:
+        assert {market_id(1), market_id(3)}.isdisjoint(owners(settings, name))
+    assert after.history_as_of == before.history_as_of
+    differing = {name.rpartition("/")[0] for name in {*names_in(after)} ^ {*names_in(before)}}
+    gone_from = {file.name.rpartition("/")[0] for file in [*(before.history or ()), *(before.fills or ())]
+                 if market_id(1) in rows_before[file.name] or market_id(3) in rows_before[file.name]}  # fmt: skip
+    assert differing == {"markets", *gone_from}
+    tomorrow = built(settings, TOMORROW)
+    assert f"history/state=archive/month={ENDED[1]}" not in folders(tomorrow)
+
+
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize("lost", ["file", "damaged", "side file"])
+def test_what_was_lost_is_made_again(settings: Config, database: sqlite3.Connection, lost: str) -> None:
+    lost_file = next(file for file in built(settings).files() if file.name.startswith("history/state=archive"))
+    path = settings.output / keys.chunk(keys.DUMPS, lost_file.name)
+    if lost == "side file":
+        (settings.output / names.DUMP_PARTS).unlink()
+    elif lost == "file":
+        path.unlink()
+    else:
+        path.write_bytes(bytes(path.stat().st_size))
+    database.execute("UPDATE markets SET approval = 'rejected' WHERE id = ?", [market_id(1)])
+    after = built(settings, NOON)
+    assert market_id(1) not in {row["marketId"] for file in after.history or () for row in rows(settings, file.name)}
+    assert folders(after).keys() >= {f"history/state=archive/month={ENDED[2]}"}
+
+
+def test_without_parquet_there_is_none(settings: Config) -> None:
+    built(settings)
+    dumps = settings.dumps.model_copy(update={"parquet": False})
+    head = built(settings.model_copy(update={"dumps": dumps}), NOON)
+    assert [file.format for file in head.markets] == ["ndjson"]
+    assert (head.history, head.fills, head.history_as_of) == (None, None, None)
+
+
+def test_an_empty_site_has_an_empty_file(tmp_path: Path, database: sqlite3.Connection) -> None:
+    settings = make_config(tmp_path, dumps__parquet=True, layout="chunks")
+    head = built(settings)
+    assert rows(settings, head.markets[1].name) == []
+    assert (head.history, head.fills) == ([], [])
+
+
+def test_without_the_extra_check_and_build_say_how_to_install_it(
+    settings: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "arro3", None)
+    remedy = "pip install 'public-markets[parquet]'"
+    findings = BuildCheck(settings, MORNING, Silent()).settings()
+    assert [finding.severity for finding in findings if remedy in finding.text] == [Severity.ERROR]
+    with pytest.raises(ConfigError, match="parquet"):
+        build_now(settings, MORNING)
+    assert not (settings.output / "v1").exists()
+
+
+#: Rules by what they say, each with a function that does without, and the test that notices.
+RULES: Final[dict[str, tuple[Any, str, Any, Any]]] = {
+    "what is gone leaves at once": (
+        ParquetFiles, "_without", lambda self, file, _: self._same(file),
+        test_a_market_that_is_no_longer_listed_leaves_its_files_at_once,
+    ),
+    "histories once a day": (
+        partitions, "is_due", lambda *_: True, test_histories_follow_once_a_day_and_markets_with_each_build,
+    ),
+    "what changed is written": (
+        partitions, "digest", lambda _: "the same", test_histories_follow_once_a_day_and_markets_with_each_build,
+    ),
+    "without a change nothing changes": (
+        ParquetFiles, "_is_in_place", lambda *_: False, test_a_partition_that_did_not_change_is_not_read,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("rule", RULES)
+def test_without_a_rule_its_test_fails(
+    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, rule: str
+) -> None:
+    owner, name, instead, test = RULES[rule]
+    monkeypatch.setattr(owner, name, instead)
+    arguments: dict[str, Any] = {"settings": settings, "database": database, "monkeypatch": monkeypatch}
+    with pytest.raises(AssertionError):
+        test(*(arguments[parameter] for parameter in signature(test).parameters))

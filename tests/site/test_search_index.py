@@ -1,0 +1,70 @@
+"""The search index of a build is a function of the data alone, whatever was built before in the same folder."""
+# ruff: noqa: S311 - nothing here is secret, and every run must make the same choices
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import pytest
+
+from generator.tree.layouts import LAYOUTS, object_keys
+from generator.tree.manifest import Manifest
+from tests.support.builds import lasting, tells_of_earlier_builds
+from tests.support.campaigns import rounds
+from tests.support.publishing import Site, hour
+from tests.support.rows import insert_category, insert_market, market_id
+from tests.support.searchable_site import SEARCH
+
+WORDS: Final = ("rain", "Raïn", "Zürich", "東京都", "election", "of", "42", "Ǆ", "raincoat")
+#: Something to do to a site.
+Change: TypeAlias = Callable[[], object]
+
+
+def text(rng: random.Random) -> str:
+    return " ".join(rng.sample(WORDS, rng.randint(1, 4)))
+
+
+def change(site: Site, rng: random.Random, step: int) -> None:
+    """Edit, add, hide or show a market, or change the settings of search and layout."""
+    number = rng.randint(1, 10)
+    changes: list[Change] = [
+        lambda: site.edit(number, question=text(rng)),
+        lambda: site.edit(number, description=text(rng)),
+        lambda: site.edit(number, volume=float(rng.randint(1, 99)), trader_count=rng.randint(1, 9)),
+        lambda: site.edit(number, approval=rng.choice(("approved", "rejected"))),
+        lambda: insert_market(site.database, 100 + step, question=text(rng), description=text(rng)),
+        lambda: insert_category(site.database, rng.choice(WORDS), step, market_id=market_id(number)),
+        lambda: site.settings.update(search=rng.choice(("off", "title", "title+description"))),
+        lambda: site.settings.update(layout=rng.choice(LAYOUTS)),
+    ]
+    for made in rng.sample(changes, 3):
+        made()
+
+
+@pytest.mark.parametrize("seed", range(rounds(1, 4)))
+def test_builds_one_after_the_other_leave_what_a_fresh_build_makes(site: Site, seed: int) -> None:
+    rng = random.Random(seed)
+    site.settings = {**SEARCH, "layout": rng.choice(LAYOUTS)}
+    names = set[str]()
+    for step in range(1, rounds(4, 9)):
+        change(site, rng, step)
+        site.done("build", "--as-of", hour(step), "--allow-shrink")
+        site.done("build", "--as-of", hour(step), output="fresh")
+        made, fresh = manifest_of(site, "output"), manifest_of(site, "fresh")
+        assert (made.search, made.lists) == (fresh.search, fresh.lists)
+        theirs = {key: found for key, found in fresh.objects.items() if not tells_of_earlier_builds(key)}
+        assert {key: made.objects.get(key) for key in theirs} == theirs
+        assert (made.search is None) == (site.settings["search"] == "off")
+        built, expected = lasting(site.built()), lasting(site.built("fresh"))
+        retired = {key for entry in made.retired for key in object_keys(entry.list, entry)}
+        assert {key: built.get(key) for key in expected} == expected
+        assert built.keys() - expected.keys() <= retired
+        shutil.rmtree(site.folder / "fresh")
+        names |= {made.search.generation} if made.search else set()
+    assert len(names) > 1, "the index never changed"
+
+
+def manifest_of(site: Site, output: str) -> Manifest:
+    return Manifest.model_validate(json.loads((site.folder / output / "manifest.json").read_bytes()))

@@ -1,0 +1,122 @@
+"""A takedown gives, byte for byte, what a build of the same as-of gives from the same state with the markets blocked.
+
+So of every kind of object, in the output folder and in the store; only the change feed begins a new session.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final
+
+import pytest
+from hypothesis import Phase, given, settings
+
+from generator.tree.layouts import COMPACT, LAYOUTS
+from tests.site.killed import killed_site
+from tests.site.random_sites import NEXT_DAY, RandomSite, random_sites, rich_site
+from tests.site.taken_down import Workplace, changes, check, differences, family, faults_of_feed, traces, workplace
+from tests.support.builds import VARIANTS
+from tests.support.campaigns import rounds, sample
+from tests.support.publishing import build_in_this_process
+
+#: Shrinking runs all commands again for each try; sites are small as they are.
+_PHASES: Final = (Phase.explicit, Phase.reuse, Phase.generate)
+SORTS_OF_SITES: Final = [(layout, variant) for layout in LAYOUTS for variant in VARIANTS]
+of_every_sort: Final = pytest.mark.parametrize(("layout", "variant"), SORTS_OF_SITES)
+
+
+@pytest.fixture(autouse=True)
+def _in_this_process() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        build_in_this_process(patch)
+        yield
+
+
+@of_every_sort
+def test_a_takedown_leaves_what_a_build_without_the_markets_makes(layout: str, variant: str) -> None:
+    compare(rich_site(layout, variant))
+
+
+#: Sites by what is special about them.
+SPECIAL: Final[dict[str, Callable[[RandomSite], RandomSite]]] = {
+    "every market goes": lambda site: replace(site, gone=tuple(site.second)),
+    "only a member of a family goes": lambda site: replace(site, gone=(7,)),
+    "the last build changed nothing": lambda site: replace(site, second=site.first),
+    "Parquet is of the same build": lambda site: replace(site, as_of=NEXT_DAY),
+    "there are no dumps": lambda site: replace(site, settings={**site.settings, "dumps": {"ndjson": False}}),
+}
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_a_takedown_leaves_what_a_build_without_the_markets_makes_where(name: str) -> None:
+    compare(SPECIAL[name](rich_site(COMPACT, "extended")))
+
+
+def test_a_takedown_refills_feeds_from_the_whole_list() -> None:
+    """Feeds have fifty entries, so a smaller site does not show it."""
+    compare(rich_site(COMPACT, "core", count=60, size=6))
+
+
+@pytest.mark.campaign
+@of_every_sort
+def test_a_takedown_leaves_what_a_build_without_the_markets_makes_of_any_site(layout: str, variant: str) -> None:
+    @settings(max_examples=rounds(2, 40), phases=_PHASES)
+    @given(random_sites(layout, variant))
+    def play(site: RandomSite) -> None:
+        compare(site)
+
+    play()
+
+
+def compare(site: RandomSite) -> None:
+    """Compare a build with a takedown in a folder, and with one in a directory and its folder."""
+    with workplace(site) as place:
+        place.build_both()
+        for name in ("blocked", "alone", "publishing"):
+            place.copy("output", name)
+        place.block("blocked", site.ids)
+        # Nothing but what it makes may be left, so that every object is compared.
+        place.build(site.as_of, "--purge-retired", output="blocked")
+        place.done("takedown", *site.ids, output="alone")
+        place.publish(output="publishing", target="store")
+        place.done("takedown", *site.ids, output="publishing", target="store")
+        expected, before = place.objects("blocked"), place.objects("output")
+        is_in_lists = any(rows.is_in_lists for rows in site.removed().values())
+        faults = {}
+        for name in ("alone", "publishing", "store"):
+            found = place.objects(name)
+            feed = faults_of_feed(expected, found, before, is_in_lists=is_in_lists)
+            faults[name] = [*differences(expected, found), *feed, *place.traces(name)]
+        # Pages for people name what was left out.
+        check({**faults, "blocked": traces(site, expected), **faults_of_the_next_run(place)})
+
+
+def faults_of_the_next_run(place: Workplace) -> dict[str, list[str]]:
+    """The next build and publish change nothing but the change feed, and there is nothing to repair."""
+    faults = {}
+    for name in ("alone", "publishing"):
+        before = place.objects(name)
+        place.build(place.site.as_of, output=name)
+        faults[f"{name}, after the next build"] = changes(before, place.objects(name))
+    before = place.objects("store")
+    place.publish(output="publishing", target="store")
+    published = place.objects("store")
+    place.publish("--verify", output="publishing", target="store")
+    faults["store, after the next publish"] = changes(before, published)
+    verified = place.objects("store")
+    repaired = sorted(key for key in published.keys() | verified.keys() if published.get(key) != verified.get(key))
+    faults["store, verified"] = [f"{family(key)}: {key} was repaired" for key in repaired]
+    return faults
+
+
+# After a publish that was killed
+
+
+@pytest.mark.campaign(short=2)
+@of_every_sort
+def test_a_takedown_after_a_publish_that_was_killed_at_any_write_is_whole(layout: str, variant: str) -> None:
+    """It leaves nothing of the markets, and the next rebuild leaves what a build from nothing makes."""
+    site = replace(rich_site(layout, variant), as_of=NEXT_DAY)
+    with killed_site(site) as killed:
+        for writes in sample(range(killed.writes), 1):
+            for is_folder_lost in (False, True):
+                check({f"killed after {writes} of {killed.writes} writes": killed.play(writes, is_lost=is_folder_lost)})
