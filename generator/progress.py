@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 
 class Progress(Protocol):
@@ -20,6 +20,26 @@ class Progress(Protocol):
 
     def describe(self, doing: str) -> None:
         """Say what is being done."""
+
+
+class Silent:
+    """Reports nothing."""
+
+    def start(self, steps: int) -> None:
+        """Say nothing."""
+
+    def expect(self, steps: int) -> None:
+        """Say nothing."""
+
+    def advance(self) -> None:
+        """Say nothing."""
+
+    def describe(self, doing: str) -> None:
+        """Say nothing."""
+
+
+#: For work that nobody watches.
+SILENT: Final[Progress] = Silent()
 
 
 class Span(NamedTuple):

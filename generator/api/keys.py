@@ -254,10 +254,17 @@ def is_first_page(key: str) -> bool:
     return key.startswith(f"{LISTS}/") and below[:1] in ([FIRST], [HEAD])
 
 
+_DUMP_HEAD: Final = head(DUMPS)
+
+
 def rank(key: str) -> int:
-    """The position of a mutable object in publication order: details, documents, first pages, `build.json`."""
+    """The position of a mutable object in publication order.
+
+    Details, documents, the head of the dump, first pages and other heads, `build.json`. A takedown after a killed run
+    makes every list from the dump that is in place, so no list may be ahead of it.
+    """
     if is_detail(key):
         return 0
     if is_first_page(key):
-        return 2
-    return 3 if key == BUILD else 1
+        return 2 if key == _DUMP_HEAD else 3
+    return 4 if key == BUILD else 1

@@ -1,4 +1,4 @@
-"""From the database to `output/`: read, guard, render, move into place.
+"""From the database to `output/`: read, guard, make, move into place.
 
-Imports every package but `publish` and `cli`. Start with `run`, which lists the stages, then `render`.
+Imports every package but `publish`, `stores` and `cli`. Start with `run`, which lists the stages, then `site`.
 """

@@ -1,9 +1,11 @@
 """What a build changes since the previous one, before it is made and after. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from generator.api import keys
-from generator.cost.sizes import NO_DOWNLOADS, NO_INDEX, Change
+from generator.builder.report_file import DownloadCounts
+from generator.cost.sizes import NO_DOWNLOADS, NO_INDEX, Change, Downloads, Site
 from generator.search.generation import Generation as Index
 from generator.tree import layouts, manifest
 from generator.tree.generation import ItemList, Weight
@@ -61,6 +63,19 @@ def made(previous: Manifest | None, rendered: Rendered) -> Change | None:
     return Change(
         new_generations, new_first_pages, objects, minutes, chunks, index, downloads, _step_bytes(rendered.downloads)
     )
+
+
+def site_of(lists: Sequence[ItemList], rendered: Rendered, counts: DownloadCounts | None) -> Site:
+    """The size of a site with these lists, as it was staged; `counts` are those of its downloads."""
+    objects = sum(not keys.is_first_page(key) for key in rendered.staged.objects)
+    index = rendered.index.weight() if rendered.index else NO_INDEX
+    weight = sum((download.weight() for download in rendered.downloads), NO_DOWNLOADS)
+    first_pages = sum(staged_list.first_pages.size for staged_list in rendered.lists)
+    size = rendered.staged.size - first_pages - index.mutable_bytes - weight.mutable_bytes
+    found = counts or DownloadCounts()
+    daily = Weight(found.history_files, found.history_bytes, 0, 0)
+    downloads = Downloads(weight, found.ndjson_bytes, found.steps, found.steps_bytes, daily)
+    return replace(Site.of(lists, objects, size, index), downloads=downloads)
 
 
 def _step_bytes(staged: Iterable[StagedList]) -> int:

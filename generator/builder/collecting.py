@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from generator.builder.last_details import LastDetails
 from generator.builder.part_staging import DetailCounts, StagedPart
 from generator.findings import Finding
-from generator.markets.catalog import Catalog, Market
 from generator.markets.columns import Columns
+from generator.markets.market import Market
 from generator.markets.quarantine import Quarantine
+from generator.site.catalog import Catalog
 from generator.source.survey import Survey
 from generator.tree.fingerprints import Fingerprints, Made
 from generator.tree.staging import Staged

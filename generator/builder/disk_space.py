@@ -14,13 +14,15 @@ from typing import Final
 
 from generator import filesystem
 from generator.api import keys
-from generator.builder import changes, search_index
+from generator.builder import changes
 from generator.config.settings import Config
 from generator.cost import sizes
 from generator.cost.sizes import NO_DOWNLOADS, NO_INDEX, Change, Site
 from generator.downloads import segments
 from generator.errors import OutputError
-from generator.markets.catalog import Catalog, Market
+from generator.markets.market import Market
+from generator.site import search_index
+from generator.site.catalog import Catalog
 from generator.source.survey import Survey
 from generator.tree import layouts, row_shards
 from generator.tree.generation import ItemList, Weight

@@ -5,17 +5,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from generator import __version__
 from generator.api import cursors, keys, times
 from generator.api.feeds import FEED_NAMES
 from generator.builder import (
-    artifacts,
     changes,
     collecting,
     dry_downloads,
     executors,
     notices,
     part_rendering,
-    search_index,
 )
 from generator.builder.dry_downloads import LastDownloads, Meter
 from generator.config.settings import Config
@@ -24,11 +23,13 @@ from generator.cost.estimate import Cost
 from generator.cost.sizes import Change, Site
 from generator.downloads import partitions
 from generator.findings import Finding, in_order
-from generator.markets.catalog import Catalog, Market
 from generator.markets.detail import Detail
+from generator.markets.market import Market
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress, Stopwatch
 from generator.search.generation import MOST_OBJECTS
+from generator.site import documents, search_index
+from generator.site.catalog import Catalog
 from generator.source.reader import Reader
 from generator.tree import blocklist, files, manifest
 from generator.tree.artifact import Artifact
@@ -103,8 +104,8 @@ class DryBuilder:
         details = _Details(self.config, self.last, count)
         catalog = self._read(reader, as_of, details, stopwatch)
         remarks = [*notices.of(catalog, self.config), *details.remarks]
-        categories = artifacts.offered(catalog, self.config)
-        lists = artifacts.lists(catalog, categories)
+        categories = documents.offered(catalog, self.config)
+        lists = documents.lists(catalog, categories)
         self.progress.expect((len(lists) if previous else 0) + self.config.can_search)
         for artifact in self._documents(catalog, lists, categories):
             count.add(artifact.body, artifact.key)
@@ -154,9 +155,14 @@ class DryBuilder:
         self, catalog: Catalog, lists: Sequence[ItemList], categories: Mapping[str, str]
     ) -> Iterator[Artifact]:
         """Every other object outside lists."""
-        yield from artifacts.documents(catalog, lists, self.config, self.last.feeds.get)
+        yield from documents.derived(catalog, lists, self.config, self.last.feeds.get)
+        yield from documents.fixed(self.config)
         counts = {items.name: len(items.items) for items in lists}
-        yield artifacts.build_json(catalog, self.config, counts, categories)
+        base = Manifest(
+            complete=False, as_of=catalog.as_of, version=__version__, variant=self.config.variant,
+            layout=self.config.layout, lists={}, retired=(), objects={}, markets={},
+        )  # fmt: skip
+        yield documents.build_json(base, len(catalog.markets), counts, categories)
 
     def _advancing(self, lists: Iterable[ItemList]) -> Iterator[ItemList]:
         for items in lists:

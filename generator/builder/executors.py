@@ -8,14 +8,15 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Final
 
-from generator.builder import part_rendering, remote_result, worker_pool
+from generator.builder import part_rendering, remote_result
 from generator.builder.part_staging import PartWork, StagedPart
 from generator.builder.remote_part import RemotePart
-from generator.builder.worker_pool import QuitError
 from generator.cluster import engine
 from generator.errors import ConfigError, SourceError
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
+from generator.site import worker_pool
+from generator.site.worker_pool import QuitError
 from generator.source.reader import Reader, open_reader
 from generator.source.survey import Part, Survey
 from generator.wording import counted

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from generator.errors import GuardError
 from generator.findings import CHECK_NAMES_EACH
-from generator.markets.catalog import Catalog
 from generator.markets.quarantine import Quarantine
+from generator.site.catalog import Catalog
 from generator.tree import shrink
 from generator.tree.manifest import Manifest
 from generator.wording import counted

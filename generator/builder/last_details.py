@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 from generator import program
 from generator.api import contract, keys
 from generator.config.settings import Config, shaping
-from generator.markets.catalog import Market
 from generator.markets.fingerprint import Fingerprint
+from generator.markets.market import Market
 from generator.source import address
 from generator.tree import fingerprints, manifest
 from generator.tree.fingerprints import Made

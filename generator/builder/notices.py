@@ -8,10 +8,11 @@ from typing import Final
 from generator.api import times
 from generator.config.settings import Config
 from generator.findings import Finding, FindingCounts
-from generator.markets.catalog import Catalog, Market
 from generator.markets.categories import slug_of
 from generator.markets.detail import Detail
+from generator.markets.market import Market
 from generator.markets.quarantine import printable
+from generator.site.catalog import Catalog
 from generator.wording import counted, plural
 
 #: How far a time may lie after as-of before it counts as in the future. Clocks of servers differ by seconds, and rows

@@ -15,10 +15,10 @@ from generator.builder.last_details import Fate, InPlace, Sample
 from generator.config.settings import Config
 from generator.findings import Finding
 from generator.markets import detail
-from generator.markets.catalog import Market
 from generator.markets.columns import Columns
 from generator.markets.detail import Detail, MarketRows
 from generator.markets.fills import Window
+from generator.markets.market import Market
 from generator.markets.quarantine import Quarantine
 from generator.source.fill_windows import EarlierCounts
 from generator.source.found import Found

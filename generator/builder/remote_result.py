@@ -16,8 +16,8 @@ from generator.builder.part_rendering import NewMarketObject, ReadDetail, Render
 from generator.errors import ClusterError
 from generator.findings import Finding
 from generator.markets import columns
-from generator.markets.catalog import Market
 from generator.markets.columns import Columns
+from generator.markets.market import Market
 from generator.markets.quarantine import Plain, Quarantine
 from generator.tree import manifest
 

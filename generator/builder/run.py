@@ -7,21 +7,19 @@ from datetime import datetime
 from itertools import islice
 from typing import Final
 
-from generator import garbage
+from generator import __version__, garbage
 from generator.api import keys, times
 from generator.api.downloads import ChangesHead
 from generator.builder import changes, collecting, disk_space, executors, guards, last_details, notices
 from generator.builder.collecting import Collected
-from generator.builder.downloads import StagedDownloads
 from generator.builder.guards import BuildOverrides
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.last_details import EVERY_DETAIL, LastDetails, Sample
 from generator.builder.part_staging import DetailCounts, PartWork, StagedPart
-from generator.builder.render import Renderer
 from generator.builder.report import MarketChanges, Report
-from generator.builder.report_file import DownloadCounts
+from generator.builder.report_file import DownloadCounts, SearchCounts
 from generator.config import demo
 from generator.config.settings import Config
 from generator.cost import estimate, prices
@@ -32,10 +30,13 @@ from generator.edge import deployment
 from generator.errors import FalseVersionsError
 from generator.filesystem import WriteAhead
 from generator.findings import Finding, in_order
-from generator.markets.catalog import Catalog
+from generator.markets import detail
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress, Stopwatch
-from generator.source.address import display_url
+from generator.site import documents, worker_pool
+from generator.site.catalog import Catalog
+from generator.site.make import Details, Made, Maker, Outline
+from generator.source.address import display_url, shape
 from generator.source.reader import Reader, open_reader
 from generator.source.survey import Survey
 from generator.tree import blocklist, files, layouts, manifest, sessions, staging
@@ -92,21 +93,20 @@ def _attempt(run: "_Run") -> Report:
     catalog = found.without(run.blocked)
     run.guard(catalog)
     run.remarks.extend(notices.of(catalog, config))
-    renderer = Renderer(
-        config, run.folder, run.previous, run.clock.is_set, config.source.is_default or is_demo, stopwatch,
-        run.progress,
-    )  # fmt: skip
-    rendering = renderer.render(catalog, collected)
+    outline, made = run.make(catalog, collected, stopwatch, is_demo=config.source.is_default or is_demo)
+    rendered, files = made.rendered, made.downloads
     with stopwatch.stage("render"):
-        excerpts = run.excerpts(catalog, rendering.state)
+        excerpts = run.excerpts(catalog, rendered)
     with stopwatch.stage("place"):
-        placed = run.place(rendering.state)
+        placed = run.place(rendered)
         run.put_edge()
-    run.remarks.extend(rendering.downloads.remarks)
-    report = run.report(found, catalog, rendering.state, placed)
-    report.search = rendering.search
-    report.downloads, report.step_lines = run.downloads(rendering.downloads)
-    report.cost = run.estimate(rendering.site, rendering.state, terms)
+    if files.lost:
+        run.remarks.append(notices.new_session(files.lost))
+    counts = DownloadCounts.of(files.dump, files.feed) if files.dump else None
+    report = run.report(found, catalog, rendered, placed)
+    report.search = SearchCounts.of(made.index) if made.index else None
+    report.downloads, report.step_lines = run.downloads(counts, files.step_lines)
+    report.cost = run.estimate(changes.site_of(outline.lists, rendered, counts), rendered, terms)
     report.stages = stopwatch.spans
     run.save_report(report)
     run.put_inspection(excerpts)
@@ -179,6 +179,34 @@ class _Run:
                 ahead.begin()
             yield part
 
+    def make(
+        self,
+        catalog: Catalog,
+        collected: Collected,
+        stopwatch: Stopwatch,
+        *,
+        is_demo: bool,
+    ) -> tuple[Outline, Made]:
+        """Stage everything but the details, which were `collected`. Raises OutputError without room."""
+        config, folder, staged = self.config, self.folder, collected.staged
+        with stopwatch.stage("render"):
+            outline = Outline.of(catalog, config)
+            plan = disk_space.Plan(config, catalog, outline.lists, outline.categories, self.previous, staged)
+            plan.require(folder.path(""))
+        base = Manifest(
+            complete=False, as_of=catalog.as_of, is_clock_set=self.clock.is_set, is_demo=is_demo, version=__version__,
+            variant=config.variant, layout=config.layout, settings=shape(config), lists={}, retired=(), objects={},
+            markets={},
+        )  # fmt: skip
+        details = Details(
+            staged,
+            [*filter(None, map(keys.market_id, staged.changed))],
+            lambda market_id: detail.market_object(folder.newest_body(keys.detail(market_id))),
+            collected.fingerprints,
+        )
+        maker = Maker(folder, self.previous, config, self.progress, stopwatch, worker_pool.available())
+        return outline, maker.make(outline, details, documents.fixed(config), base)
+
     def excerpts(self, catalog: Catalog, rendered: Rendered) -> Excerpts:
         """Excerpts for the inspection page, of details as they are staged or in place."""
         excerpts = Excerpts(catalog)
@@ -205,10 +233,10 @@ class _Run:
             return placed
         return replace(placed, manifest=sessions.purge(self.folder, placed.manifest, lifetime))
 
-    def downloads(self, made: StagedDownloads) -> tuple[DownloadCounts | None, int]:
+    def downloads(self, counts: DownloadCounts | None, step_lines: int) -> tuple[DownloadCounts | None, int]:
         """What to report of the downloads, and the lines of the step that was made: none is left after a purge."""
         feed = ChangesHead.found_by(self.folder.read) if self.overrides.purge else None
-        return (made.counts.followed_by(feed), 0) if made.counts and feed else (made.counts, made.step_lines)
+        return (counts.followed_by(feed), 0) if counts and feed else (counts, step_lines)
 
     def put_edge(self) -> None:
         """Update the CDN's files. They depend on settings alone, so they fit the old objects and the new ones."""

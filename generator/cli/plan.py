@@ -21,10 +21,10 @@ from generator.cost.prices import Prices
 from generator.cost.readers import Limit, address_cost, egress_cost, reading_cost, refusal_cost
 from generator.errors import GuardError
 from generator.markets import fills
-from generator.markets.catalog import Catalog
 from generator.markets.fills import WINDOW, Window
 from generator.markets.quarantine import Quarantine
 from generator.publish.guards import refuse_costly
+from generator.site.catalog import Catalog
 from generator.source.address import display_url
 from generator.source.reader import open_reader
 from generator.tree import chunks, pages

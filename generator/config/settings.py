@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import reduce
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
 import pydantic
@@ -298,10 +298,25 @@ _NOT_PUBLISHED: Final = (
 SOURCE: Final = "source"
 
 
-def shaping(config: Config) -> dict[str, str]:
-    """The settings that shape what is published, as text by dotted key."""
-    return {key: str(_value(config, key)) for key in KEYS if not key.startswith(_NOT_PUBLISHED)}
+def shaping(config: Config) -> dict[str, Any]:
+    """The settings that shape what is published, as JSON values by dotted key; `shaped` reads them."""
+    return {key: _as_json(_value(config, key)) for key in KEYS if not key.startswith(_NOT_PUBLISHED)}
+
+
+def shaped(settings: Mapping[str, Any]) -> Config:
+    """The settings that `shaping` gave, all others at their defaults; raise ValueError if they are not of this form."""
+    given: dict[str, Any] = {}
+    for key in KEYS.keys() & settings.keys():
+        *sections, name = key.split(".")
+        reduce(lambda within, section: within.setdefault(section, {}), sections, given)[name] = settings[key]
+    return Config.model_validate(given)
 
 
 def _value(config: Config, key: str) -> object:
     return reduce(getattr, key.split("."), config)
+
+
+def _as_json(value: object) -> object:
+    if isinstance(value, timedelta):
+        return int(value.total_seconds())
+    return list(value) if isinstance(value, tuple) else value

@@ -3,7 +3,7 @@
 A line is the `market` object of a detail, byte for byte; lines ascend by id and end with a line feed.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -74,15 +74,6 @@ def make(
         writer.copy(group, whole.compressed, whole.text)
     former.close()
     return Made(writer.close(), former.is_complete)
-
-
-def without(write: Callable[[bytes], object], lines: Iterable[bytes], gone: Collection[str]) -> Written:
-    """Write the dump with these lines, except the markets that are gone."""
-    writer = GzipWriter(write)
-    kept = (line for line in lines if market_lines.id_of(line) not in gone)
-    for group in segments.grouped(kept, market_lines.id_of):
-        writer.add([*map(market_lines.id_of, group)], b"\n".join([*group, b""]))
-    return writer.close()
 
 
 def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -4,7 +4,7 @@ An entry shows only what seldom changes of a market, no price and no volume. The
 its texts were edited, taken over from the published feed: a feed's bytes change only when its entries do.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -53,11 +53,6 @@ def _dated(entry: FeedEntry, before: FeedEntry | None, as_of: str) -> FeedEntry:
         return entry
     is_same = (entry.title, entry.content_text) == (before.title, before.content_text)
     return entry.model_copy(update={"date_modified": before.date_modified if is_same else as_of})
-
-
-def without(feed: Feed, ids: Collection[str]) -> Feed:
-    """The feed without the entries of these markets."""
-    return feed.model_copy(update={"items": [entry for entry in feed.items if entry.market_id not in ids]})
 
 
 def _entry(item: Mapping[str, Any], config: Config) -> FeedEntry:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from generator.markets.catalog import ONE, Market
+from generator.markets.market import ONE, Market
 
 #: The fields that pass. Only the process that made a market needs its fingerprint.
 NAMES: Final = tuple(name for name in Market._fields if name != "fingerprint")

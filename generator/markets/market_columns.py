@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from pydantic import ValidationError
 
 from generator.api import contract
-from generator.markets import batch_validation, catalog, item_columns, row_validation
+from generator.markets import batch_validation, item_columns, market, row_validation
 from generator.markets.batch_validation import SlowPathError
-from generator.markets.catalog import Market, SearchWords
 from generator.markets.fills import Window
 from generator.markets.fingerprint import Fingerprint
+from generator.markets.market import Market, SearchWords
 from generator.markets.row_validation import MAX_FLOAT, ExtendedFields, FxRow
 
 #: Rows per batch: enough to amortise a call per column, few enough to keep memory low.
@@ -111,17 +111,17 @@ def _at_once(batch: Batch, as_of: str, words: SearchWords) -> Iterator[Market]:
         **values,
         "body": bodies,
         # One text for all markets, not one for each.
-        "status": [catalog.ONE[status] for status in values["status"]],
-        "resolution": [catalog.ONE[resolution] for resolution in values["resolution"]],
-        "has_visible_question": map(catalog.is_visible, values["question"]),
+        "status": [market.ONE[status] for status in values["status"]],
+        "resolution": [market.ONE[resolution] for resolution in values["resolution"]],
+        "has_visible_question": map(market.is_visible, values["question"]),
         "has_bidi_override": map(
-            catalog.overrides_direction,
-            zip(*(values[name] for name in catalog.TEXTS), strict=True),
+            market.overrides_direction,
+            zip(*(values[name] for name in market.TEXTS), strict=True),
             values["fx_family_member"],
             values["categories"],
         ),
         "fx": values["fx_family_member"],
-        "categories": map(catalog.slugs_of, values["categories"]),
+        "categories": map(market.slugs_of, values["categories"]),
         "has_early_outcome": is_early,
         "words": map(words.of, values["question"], values["description"]),
         "fingerprint": _fingerprints(batch.versions, values, bodies),
@@ -133,9 +133,9 @@ def _at_once(batch: Batch, as_of: str, words: SearchWords) -> Iterator[Market]:
 def _fingerprints(
     versions: Sequence[str | None], values: Mapping[str, Column], bodies: Sequence[bytes]
 ) -> Iterator[Fingerprint | None]:
-    rest = zip(*(values[name] for name in catalog.REST), strict=True)
+    rest = zip(*(values[name] for name in market.REST), strict=True)
     return (
-        None if version is None else catalog.fingerprint(version, body, shown)
+        None if version is None else market.fingerprint(version, body, shown)
         for version, body, shown in zip(versions, bodies, rest, strict=True)
     )
 

@@ -59,6 +59,11 @@ class Applier:
         details = [step.key for step in plan.withdrawals]
         self._delete(details, sorted({*blocked} - {*details}))
 
+    def delete_details(self, details: Iterable[str]) -> None:
+        """Delete the details of markets that a takedown removes; the plan deletes and counts them again."""
+        self._delete((), details)
+        self.store.flush()
+
     def upload_generations(self, plan: Plan) -> None:
         """Upload every page or chunk of the new generations; nothing leads to them yet."""
         sizes = dict.fromkeys((step.list_name for step in plan.generations), 0)

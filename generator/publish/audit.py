@@ -32,13 +32,12 @@ def audit(store: Store, published: Published | None, built: Manifest, folder: Ou
     due = published.due_generations() if published else {}
     known = {key for pair, entry in (due | recorded | built.current()).items() for key in object_keys(pair[0], entry)}
     doubted = frozenset(altered | (found.keys() - etags.keys() - known))
-    lost = _lost(broken, built, folder)
     # Nobody knows what objects show that are not those of the record.
     is_shown = not doubted.isdisjoint(found)
-    return Doubts(doubted | _heads(lost), frozenset(broken - lost), show_withdrawn=is_shown)
+    return Doubts(doubted, frozenset(broken), show_withdrawn=is_shown)
 
 
-def late(store: Store, published: Published, built: Manifest, folder: Output) -> Doubts:
+def late(store: Store, published: Published, built: Manifest) -> Doubts:
     """Find what requests of earlier publishers have put or deleted since."""
     suspects = {key for entry in published.abandoned for key in entry.touched} - published.unfinished()
     altered = {key for key, etag in etags_of(store, suspects).items() if etag != published.etags.get(key)}
@@ -54,23 +53,7 @@ def late(store: Store, published: Published, built: Manifest, folder: Output) ->
     found = altered | strays | _existing(store, chunks) | _objects_of(store, gone)
     vanished |= _vanished(store, published)
     broken = _broken_by(vanished, published.built)
-    lost = _lost(broken, built, folder)
-    return Doubts(
-        frozenset(found) | _heads(lost), frozenset(broken - lost), frozenset(vanished), show_withdrawn=bool(found)
-    )
-
-
-def _lost(broken: Collection[tuple[str, str]], built: Manifest, folder: Output) -> set[tuple[str, str]]:
-    """The generations to be published that only the folder of a build can put again.
-
-    A takedown's folder lacks them: it derives others, or ends search and downloads.
-    """
-    current = built.current()
-    return {pair for pair in broken if pair in current and not folder.has(keys.generation_prefix(*pair))}
-
-
-def _heads(lost: Iterable[tuple[str, str]]) -> frozenset[str]:
-    return frozenset(keys.head(name) for name, _ in lost if name in keys.INDEXED)
+    return Doubts(frozenset(found), frozenset(broken), frozenset(vanished), show_withdrawn=bool(found))
 
 
 def _unanswered(store: Store, published: Published, built: Manifest) -> tuple[set[str], set[str]]:

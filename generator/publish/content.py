@@ -6,12 +6,13 @@ Contents are immutable; `without` returns the content that the folder has then.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from generator.errors import OutputError
 from generator.publish import blocklist as store_blocklist
-from generator.publish import endings, guards, withdrawal
+from generator.publish import guards, withdrawal
 from generator.publish.lease import Lease
+from generator.publish.plan import NO_DOUBTS, Doubts
 from generator.stores.store import Store
 from generator.tree import blocklist, sessions
 from generator.tree.blocklist import BlockedList
@@ -31,22 +32,14 @@ class Content(Protocol):
         """What is published from it."""
 
     @property
-    def remaining(self) -> frozenset[str]:
-        """Markets that were taken out, but may still be in what could not be read."""
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """What could not be read, as messages."""
-
-    @property
     def warnings(self) -> tuple[str, ...]:
-        """What taking markets out ended."""
+        """What else was left out when markets were taken out."""
 
     def without(self, ids: frozenset[str]) -> "Content":
         """Take markets out."""
 
-    def recovered(self, doubted: frozenset[str]) -> "Content":
-        """Hold these objects, too: the store's are not those of the record."""
+    def recovered(self, doubts: Doubts) -> "Content":
+        """Hold what is in doubt, too: the store's objects are not those of the record."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +48,12 @@ class BuiltFolder:
 
     folder: Output
     built: Manifest
-    shape: Mapping[str, str]
+    shape: Mapping[str, Any]
     lifetime: timedelta
-    remaining: frozenset[str] = frozenset()
-    problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @classmethod
-    def opened(cls, folder: Output, shape: Mapping[str, str], lifetime: timedelta) -> Self:
+    def opened(cls, folder: Output, shape: Mapping[str, Any], lifetime: timedelta) -> Self:
         """Read the folder; raise GuardError if it does not hold a complete build made with these settings."""
         return cls(folder, guards.require_fit(folder, shape), shape, lifetime)
 
@@ -73,8 +64,8 @@ class BuiltFolder:
         ended = withdrawal.from_folder(self.folder, ids, self.lifetime)
         return replace(self.opened(self.folder, self.shape, self.lifetime), warnings=(*self.warnings, *ended))
 
-    def recovered(self, doubted: frozenset[str]) -> Self:  # noqa: ARG002 - the protocol's
-        """Hold these objects, too; the folder of a build holds every one."""
+    def recovered(self, doubts: Doubts) -> Self:  # noqa: ARG002 - the protocol's
+        """Hold what is in doubt; the folder of a build holds everything."""
         return self
 
     def purged(self) -> Self:
@@ -90,8 +81,8 @@ class BuiltFolder:
 class StoredSite:
     """What a store holds itself; `folder` receives what changes when markets are taken out.
 
-    `gone` are the markets taken out so far: the store may show them still. `doubted` are objects that are not those of
-    the record. `problems` says what could not be read, `warnings` what ended.
+    `gone` are the markets taken out so far: the store may show them still. `doubts` say what is not as the record has
+    it.
     """
 
     store: Store
@@ -100,14 +91,8 @@ class StoredSite:
     built: Manifest
     lifetime: timedelta
     gone: frozenset[str] = frozenset()
-    doubted: frozenset[str] = frozenset()
-    problems: tuple[str, ...] = ()
+    doubts: Doubts = NO_DOUBTS
     warnings: tuple[str, ...] = ()
-
-    @property
-    def remaining(self) -> frozenset[str]:
-        """Markets that were taken out, but may still be in what could not be read."""
-        return self.gone if self.problems else frozenset()
 
     def without(self, ids: frozenset[str]) -> Self:
         """Take markets out of what the record says now."""
@@ -115,17 +100,16 @@ class StoredSite:
         if published is None:
             raise OutputError(f"{self.store.name}: nothing is published there")
         gone = self.gone | ids
-        state = withdrawal.StoredState(self.store, published, self.doubted)
-        problems = withdrawal.from_store(state, gone, self.folder, self.lifetime)
+        state = withdrawal.StoredState(self.store, published, self.doubts)
+        warnings = withdrawal.from_store(state, gone, self.folder, self.lifetime, self.lease)
         built = self.folder.manifest()
         if built is None:
             raise OutputError(f"{self.folder.path('')}: another process deletes files there; stop it, then run again")
-        ended = dict.fromkeys([*self.warnings, *endings.found(published.built, built)])
-        return replace(self, built=built, gone=gone, problems=problems, warnings=(*ended,))
+        return replace(self, built=built, gone=gone, warnings=(*dict.fromkeys([*self.warnings, *warnings]),))
 
-    def recovered(self, doubted: frozenset[str]) -> Self:
-        """Hold these objects, too: as they are in the store, lists as readers find them."""
-        return replace(self, doubted=self.doubted | doubted).without(frozenset())
+    def recovered(self, doubts: Doubts) -> Self:
+        """Hold what is in doubt, too: made again, and details as they are in the store."""
+        return replace(self, doubts=self.doubts.merged(doubts)).without(frozenset())
 
 
 def sync_blocked(folder: Output, store: Store) -> BlockedList:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from generator.api import keys
 from generator.config import demo
@@ -30,7 +31,7 @@ class LiftedGuards:
     demo: bool = False
 
 
-def require_fit(folder: Output, shape: Mapping[str, str]) -> Manifest:
+def require_fit(folder: Output, shape: Mapping[str, Any]) -> Manifest:
     """The folder's manifest; raise GuardError unless it is of a complete build made with the settings of now."""
     built = folder.manifest()
     if built is None:
@@ -44,7 +45,7 @@ def require_fit(folder: Output, shape: Mapping[str, str]) -> Manifest:
     return built
 
 
-def _change(key: str, before: str | None, now: str | None) -> str:
+def _change(key: str, before: object, now: object) -> str:
     return "from another database" if key == SOURCE else f"{key} was {before}, is {now}"
 
 
@@ -68,7 +69,7 @@ def refuse_accidents(
 
 def is_other_site(before: Manifest, config: Config) -> bool:
     """Whether what is published belongs to the site of another base_url."""
-    return before.settings.get("base_url", config.base_url) != config.base_url
+    return bool(before.settings.get("base_url", config.base_url) != config.base_url)
 
 
 def refuse_other_site(published: Published | None, config: Config, lifted: LiftedGuards) -> None:

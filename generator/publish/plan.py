@@ -31,7 +31,7 @@ from typing import Final
 
 from generator.api import keys
 from generator.publish.record import Published
-from generator.tree import layouts, manifest, membership
+from generator.tree import layouts, manifest
 from generator.tree.manifest import Current, Manifest, Retired
 from generator.wording import counted
 
@@ -154,6 +154,13 @@ class Doubts:
     missing: frozenset[str] = frozenset()
     show_withdrawn: bool = False
 
+    def merged(self, other: "Doubts") -> "Doubts":
+        """What either says."""
+        return Doubts(
+            self.keys | other.keys, self.generations | other.generations, self.missing | other.missing,
+            self.show_withdrawn or other.show_withdrawn,
+        )  # fmt: skip
+
 
 NO_DOUBTS: Final = Doubts()
 
@@ -162,7 +169,6 @@ NO_DOUBTS: Final = Doubts()
 class Rules:
     """Retired generations are due `lifetime` before `now`, or at once if `purges`; `doubts` are uploaded again.
 
-    `remaining` are markets withdrawn from everything but what could not be read; the manifest still names them.
     `has_cdn` says that the settings name a CDN, which can be invalidated. `unreached` are generations of runs that were
     cut short into which no first page leads.
     """
@@ -171,7 +177,6 @@ class Rules:
     lifetime: timedelta
     purges: bool = False
     doubts: Doubts = NO_DOUBTS
-    remaining: frozenset[str] = frozenset()
     has_cdn: bool = False
     unreached: frozenset[tuple[str, str]] = frozenset()
 
@@ -182,7 +187,7 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
     final = _final(built, before, rules)
     uncertain = record.unfinished() | rules.doubts.keys
     uploads = sorted(_uploads(built, before, uncertain), key=lambda step: (keys.rank(step.key), step.key))
-    withdrawn = before.markets.keys() - (built.markets.keys() - rules.remaining)
+    withdrawn = before.markets.keys() - built.markets.keys()
     details = before.all_details(withdrawn)
     deletions = [*_deletions(built, before, uncertain, details)]
     first = details | {step.key for step in deletions if keys.is_detail(step.key) and step.key not in before.objects}
@@ -192,7 +197,7 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
         generations=tuple(_generations(built, before, rules.doubts)),
         uploads=tuple(uploads),
         deletions=tuple(step for step in deletions if step.key not in first),
-        due=tuple(_due(final, record, rules, withdrawn)),
+        due=tuple(_due(final, record, rules, manifest.withdrawn_lists(before, built, withdrawn))),
         purges=_purges(withdrawn, record, rules),
         leftovers=tuple(_leftovers(final, record, rules)),
     )
@@ -204,12 +209,10 @@ def _purges(withdrawn: Collection[str], record: Published, rules: Rules) -> bool
 
 
 def _final(built: Manifest, before: Manifest, rules: Rules) -> Manifest:
-    shown = {market_id: states for market_id, states in built.markets.items() if market_id not in rules.remaining}
-    settled = manifest.settle(before, built, shown, rules.lifetime, rules.now)
+    settled = manifest.settle(before, built, built.markets, rules.lifetime, rules.now)
     broken = rules.doubts.generations | rules.unreached
     retained = tuple(entry for entry in settled.retired if not rules.purges and entry.pair not in broken)
-    named = {market_id: before.markets[market_id] for market_id in before.markets.keys() & rules.remaining}
-    return settled.model_copy(update={"retired": retained, "markets": {**settled.markets, **named}})
+    return settled.model_copy(update={"retired": retained})
 
 
 def _uploads(built: Manifest, before: Manifest, uncertain: Collection[str]) -> Iterator[Step]:
@@ -245,8 +248,7 @@ def _generations(built: Manifest, before: Manifest, doubts: Doubts) -> Iterator[
             yield _step(pair[0], entry, Reason.UNFINISHED, stored_chunks)
 
 
-def _due(final: Manifest, record: Published, rules: Rules, gone: Collection[str]) -> Iterator[GenerationStep]:
-    withdrawn = membership.lists_of(state for market_id in gone for state in record.built.markets[market_id])
+def _due(final: Manifest, record: Published, rules: Rules, withdrawn: Collection[str]) -> Iterator[GenerationStep]:
     kept = final.generations()
     other_chunks = layouts.chunk_keys(kept)
     known = record.due_generations() | record.built.generations()

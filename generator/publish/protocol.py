@@ -2,7 +2,7 @@
 
     intend    the record names everything about to be written, and who writes until when
     look      the blocked list as it is now: a takedown may have ended since it was read; a later one finds the lease
-    apply     details of withdrawn markets are deleted; generations, details, documents, first pages, `build.json` put
+    apply     details of withdrawn markets are deleted; generations, details, documents, dump, lists, `build.json` put
     commit    the record says what is published now
     check     the blocked list again: a takedown may wait for the lease, or have been killed while it waited
     sweep     generations that are due are deleted, cached copies invalidated
@@ -101,6 +101,21 @@ class Publisher:
         self.tally.warnings += proof.warnings
         self._probed_at = proof.probed_at
 
+    def withdraw(self, ids: frozenset[str]) -> None:
+        """Take markets out: delete their details at once, and then make everything else without them.
+
+        A first intent names only these details, so that they are gone before anything is read or made.
+        """
+        before = self._record()
+        details = sorted(before.built.all_details(ids & before.built.markets.keys()))
+        self._touched = (*details, *sorted(before.unfinished().difference(details)))
+        self._late_requests.take_over(before)
+        update = {"abandoned": self._late_requests.abandoned()}
+        self._lease.hold(before.model_copy(update=update), self._touched)
+        self._has_intended = True
+        self._applier.delete_details(details)
+        self.content = self.content.without(ids)
+
     def plan(self) -> Plan:
         """Compare the content with the record, and with the store itself when verifying."""
         is_anything_late = any(entry.is_anything for entry in self._record().abandoned)
@@ -128,7 +143,6 @@ class Publisher:
             self._config.cursor.lifetime,
             self._extras.purges_retired,
             self._doubts,
-            remaining=self.content.remaining,
             has_cdn=invalidation.is_configured(self._config),
             unreached=self._begun.unreached,
         )
@@ -144,12 +158,12 @@ class Publisher:
         return found
 
     def _late(self) -> Doubts:
-        return late(self._store, self._record(), self.content.built, self.content.folder)
+        return late(self._store, self._record(), self.content.built)
 
     def _doubt(self, doubts: Doubts) -> None:
         self._doubts = doubts
-        if doubts.keys:
-            self.content = self.content.recovered(doubts.keys)
+        if doubts != NO_DOUBTS:
+            self.content = self.content.recovered(doubts)
 
     def _record(self) -> Published:
         return self._lease.published or Published(sequence=0, built=self.content.built.emptied(), etags={})
@@ -173,8 +187,7 @@ class Publisher:
             self._notify()  # what failed came after the commit
             raise
         self._notify()
-        if not self.content.problems:  # which tell what is missing
-            self._late_requests.require_settled()
+        self._late_requests.require_settled()
 
     def _notify(self) -> None:
         if self._is_news and not self._extras.is_dry:
@@ -285,7 +298,7 @@ class Publisher:
         """The markets of the plan that were blocked since it was made."""
         if plan.shows_markets or self._blocked:
             self._blocked = blocklist.read(self._store).ids()
-        return self._blocked & (plan.final.markets.keys() - self.content.remaining)
+        return self._blocked & plan.final.markets.keys()
 
     def _blocked_details(self, plan: Plan) -> frozenset[str]:
         """Every detail of a blocked market: a late request may have put one of which the record knows nothing."""

@@ -165,7 +165,10 @@ class Published(StoredModel):
 
         Of a record that `is_sharded`, it may still put shards.
         """
-        if self.work is None or (self.built.complete and not self.due and not is_sharded):
+        if self.work is None:
+            return None
+        is_committed = self.built.complete and not self.work.touched
+        if is_committed and not self.due and not is_sharded:
             return None
         begun = () if self.built.complete else (entry for entry in self.built.retired if entry.partial)
         kept = layouts.chunk_keys(self.built.generations())

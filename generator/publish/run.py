@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from generator.config.settings import Config
 from generator.cost import estimate, prices
@@ -97,7 +98,7 @@ class Publication:
     folder: Output
     store: Store
     config: Config
-    shape: Mapping[str, str]
+    shape: Mapping[str, Any]
     options: Options
     blocked: frozenset[str] | None = None
 

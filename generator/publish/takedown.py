@@ -137,9 +137,9 @@ class _PublishedSite:
             return Tally()
         lease.refuse_if_busy()
         stored = StoredSite(self._target.store, lease, self._folder, published.built, config.cursor.lifetime)
-        publisher = Publisher(self._target, stored.without(ids), self._progress, blocked=blocked)
+        publisher = Publisher(self._target, stored, self._progress, blocked=blocked)
+        publisher.withdraw(ids)
         publisher.publish(publisher.plan())
-        _require_readable(publisher.content.problems)
         return publisher.tally
 
     def _withdraw_unrecorded(self, blocked: frozenset[str]) -> None:
@@ -168,12 +168,6 @@ class _Sluggish(BaseModel):
     """A detail that has a slug."""
 
     slug: str
-
-
-def _require_readable(problems: tuple[str, ...]) -> None:
-    if problems:
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise OutputError(f"{problems[0]}{more}; everything else was cleared of the markets that had to go")
 
 
 def _hidden(

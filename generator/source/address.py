@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from generator.config import networks
 from generator.config.settings import SOURCE, Config, shaping
@@ -25,7 +25,7 @@ _PORT: Final = re.compile(r"^([^:]*):\d+$")
 _DIGEST_LENGTH: Final = 32
 
 
-def shape(config: Config) -> dict[str, str]:
+def shape(config: Config) -> dict[str, Any]:
     """The settings that shape what is published, and a digest of the database's address, by key.
 
     Equal shapes give equal bytes. Manifest and record have them, and need not name a host, a role or a path.

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from generator.markets import detail_market
-from generator.markets.catalog import Market
 from generator.markets.detail_market import DetailMarket
+from generator.markets.market import Market
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,10 @@ from generator.markets import (
     row_validation,
     slugs,
 )
-from generator.markets.catalog import Market, SearchWords
 from generator.markets.detail import MarketRows
 from generator.markets.fills import NO_FILLS, Window
 from generator.markets.fingerprint import version_digest
+from generator.markets.market import Market, SearchWords
 from generator.markets.market_columns import Batch
 from generator.markets.quarantine import Quarantine
 from generator.source import connection, fill_windows, queries, rights, schema_check, survey

@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from generator.api import contract, keys
 from generator.api.downloads import DownloadFile, Head
 from generator.tree import layouts
-from generator.tree.folder import Output
 from generator.tree.generation import Stage, StagedGeneration
+from generator.tree.workplace import Workplace
 
 Write: TypeAlias = Callable[[bytes], object]
 Content = TypeVar("Content")
@@ -28,7 +28,7 @@ class Draft(Generic[Content]):
 class NewFiles:
     """Stages files of downloads, each of which is named by its content."""
 
-    def __init__(self, folder: Output) -> None:
+    def __init__(self, folder: Workplace) -> None:
         self.folder = folder
         #: The keys of the files that are not in place yet.
         self.staged = set[str]()

@@ -5,15 +5,16 @@ What the manifest does not name does not exist: any other generation on disk is 
 
 import hashlib
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import cache
 from types import MappingProxyType
-from typing import Final, Literal, Self, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
 from generator.api import keys
+from generator.api.contract import Variant
 from generator.tree import membership
 from generator.tree.membership import Memberships
 from generator.tree.stored import Instant, StoredModel
@@ -92,8 +93,9 @@ class RowShards(StoredModel):
 class Manifest(StoredModel):
     """One state of the output folder. `complete` is false while a build replaces files.
 
-    `settings` are those that shape what is published. `is_clock_set`: the operator chose `as_of`; in a state that
-    follows another, ages count by such a clock, as every run so far had one. `is_demo`: its markets are made up.
+    `settings` are those that shape what is published, as JSON values by dotted key. `is_clock_set`: the operator chose
+    `as_of`; in a state that follows another, ages count by such a clock, as every run so far had one. `is_demo`: its
+    markets are made up.
     `search` is the current search index, if there is one, and `downloads` has the current dump and change feed, by
     name. `objects` maps the key of every mutable object to a digest of its bytes and headers. `markets` maps the id of
     every public market to its memberships in all generations that exist, and so to the lists that may hold it.
@@ -108,9 +110,9 @@ class Manifest(StoredModel):
     is_clock_set: bool = False
     is_demo: bool = Field(default=False, exclude_if=operator.not_)
     version: str
-    variant: str
+    variant: Variant
     layout: Literal["pages", "chunks"]
-    settings: Mapping[str, str] = {}
+    settings: Mapping[str, Any] = {}
     lists: Mapping[str, Current]
     search: Current | None = Field(default=None, exclude_if=operator.not_)
     downloads: Mapping[str, Current] = Field(default_factory=dict, exclude_if=operator.not_)
@@ -237,12 +239,21 @@ def retired_at(built: Manifest, planned: str, now: str) -> Manifest:
 
 
 def _retirements(previous: Manifest, built: Manifest, memberships: Memberships, now: str) -> Iterator[Retired]:
-    gone = previous.markets.keys() - memberships.keys()
-    withdrawn = membership.lists_of(state for market_id in gone for state in previous.markets[market_id])
+    withdrawn = withdrawn_lists(previous, built, previous.markets.keys() - memberships.keys())
     current = built.current()
     for retired in (*_earlier(previous, built, now), *_retired(previous.all_lists(), now)):
         if retired.pair not in current:
             yield retired.model_copy(update={"withdrawn": True}) if retired.list in withdrawn else retired
+
+
+def withdrawn_lists(previous: Manifest, built: Manifest, gone: Collection[str]) -> frozenset[str]:
+    """The lists, by name, whose retired generations must not outlive these markets.
+
+    They may show one of them, or are those of a category that ends with it: nothing says its name any more.
+    """
+    showing = membership.lists_of(state for market_id in gone for state in previous.markets[market_id])
+    ended = {name for name, _ in previous.generations()} - built.all_lists().keys() if gone else set[str]()
+    return showing | ended
 
 
 def _earlier(previous: Manifest, built: Manifest, now: str) -> Iterator[Retired]:

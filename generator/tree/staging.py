@@ -9,11 +9,12 @@ from generator.tree import files, fingerprints, layouts, manifest
 from generator.tree.artifact import Artifact
 from generator.tree.fingerprints import Fingerprints
 from generator.tree.folder import Output
-from generator.tree.generation import ItemList, Stageable, StagedGeneration, Weight
+from generator.tree.generation import ItemList, Stage, Stageable, StagedGeneration, Weight
 from generator.tree.layouts import Known
 from generator.tree.manifest import Current, Manifest
 from generator.tree.manifest_saving import Saving
 from generator.tree.membership import Memberships
+from generator.tree.workplace import Workplace
 
 
 @dataclass
@@ -28,7 +29,7 @@ class Staged:
     bytes: int = 0
     size: int = 0
 
-    def put(self, folder: Output, artifact: Artifact, digest: str | None = None) -> None:
+    def put(self, folder: Stage, artifact: Artifact, digest: str | None = None) -> None:
         """Stage an object unless it is in place already; `digest` is its digest, if that is known."""
         self.objects[artifact.key] = digest or manifest.digest(artifact.key, artifact.body)
         self.size += len(artifact.body)
@@ -109,12 +110,12 @@ class Placed:
     deleted: int
 
 
-def stage_list(folder: Output, layout: str, known: Known, items: ItemList) -> StagedList:
+def stage_list(folder: Workplace, layout: str, known: Known, items: ItemList) -> StagedList:
     """Stage one list: its generation unless it is in place, and its first pages. Runs in a worker."""
     return stage_generation(folder, known, layouts.make(layout, items))
 
 
-def stage_generation(folder: Output, known: Known, generation: Stageable) -> StagedList:
+def stage_generation(folder: Workplace, known: Known, generation: Stageable) -> StagedList:
     """Stage one generation, of whatever has generations, unless it is in place, and what leads into it."""
     current = known.get((generation.list_name, generation.name))
     new = None

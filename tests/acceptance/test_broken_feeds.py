@@ -14,9 +14,10 @@ import pytest
 from clients import follow_changes
 from generator.api import downloads, keys
 from generator.api.downloads import ChangesHead, DumpHead
-from generator.builder.change_feed import ChangeFeed
-from generator.downloads import dump, steps
+from generator.downloads import steps
 from generator.downloads.steps import StepWriter
+from generator.site.catalog import Catalog
+from generator.site.change_feed import ChangeFeed
 from generator.tree.manifest import Retired
 from tests.support.followed import Followed, quick, reading
 from tests.support.kills import KilledError
@@ -148,8 +149,7 @@ def has_one_session_for_all_takedowns(patch: Patch) -> None:
 
 
 def keeps_the_market_in_the_dump(patch: Patch) -> None:
-    without = dump.without
-    patch.setattr(dump, "without", lambda write, lines, _: without(write, lines, ()))
+    patch.setattr(Catalog, "without", lambda catalog, _: catalog)
 
 
 def never_raises_the_serial(patch: Patch) -> None:

@@ -12,8 +12,9 @@ import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege
 
-from generator.builder import executors, worker_pool
+from generator.builder import executors
 from generator.markets.row_validation import pause_reason
+from generator.site import worker_pool
 from generator.source.reader import open_reader as real_open_reader
 from generator.source.relations import RELATIONS
 from tests.support.builds import ROOT, build_now, files, make_config

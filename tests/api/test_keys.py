@@ -115,10 +115,11 @@ def test_a_mutable_object_has_its_place_in_publication_order() -> None:
     ranked = [
         {keys.detail(market_id(1)), keys.detail(market_id(99))},
         {keys.SNAPSHOT, keys.OPENAPI, keys.error(400), keys.error(429)},
-        {keys.first_page(LIST, 1), keys.first_page("archive/ended", 100)},
+        {keys.head(keys.DUMPS)},
+        {keys.first_page(LIST, 1), keys.first_page("archive/ended", 100), keys.head(keys.CHANGES)},
         {keys.BUILD},
     ]
-    assert [{keys.rank(key) for key in group} for group in ranked] == [{0}, {1}, {2}, {3}]
+    assert [{keys.rank(key) for key in group} for group in ranked] == [{0}, {1}, {2}, {3}, {4}]
 
 
 def test_a_walk_begins_at_first_pages_only() -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from generator.api.keys import LISTS
-from generator.builder import artifacts
 from generator.config import loader
 from generator.markets.quarantine import Quarantine
+from generator.site import documents
 from generator.source.reader import open_reader
 from generator.tree.pages import Generation
 from tests.bench import databases, parts
@@ -67,7 +67,7 @@ def written_lists(runner: Runner, path: Path) -> Path:
     """A file with every list: its name, its generation, and its encoded items as texts."""
     settings = loader.load(runner.root / "config.yaml", overrides=[f"source.url={databases.url(path)}"], environ={})
     with open_reader(settings, Quarantine()) as reader:
-        item_lists = artifacts.lists(catalog_of(reader, AS_OF), ())
+        item_lists = documents.lists(catalog_of(reader, AS_OF), ())
     lists = [
         {"name": found.name, "generation": Generation(found).name, "items": [item.decode() for item in found.items]}
         for found in item_lists

@@ -18,7 +18,6 @@ from urllib.parse import quote
 from generator.api import cursors, keys
 from generator.api.contract import SORTS
 from generator.search import buckets
-from generator.search.published import Root
 from generator.search.words import OF_CATEGORY
 
 #: The longest `q`, in characters.
@@ -38,11 +37,10 @@ class Index:
 def index_of(output: Path) -> Index:
     """Read the index below an output folder."""
     head = json.loads((output / keys.head(keys.SEARCH)).read_bytes())
-    root = Root.model_validate(head)
     words = dict[str, list[int]]()
-    for key in root.bucket_keys():
-        words |= dict(buckets.read((output / key).read_bytes()))
-    return Index(words, root.count, head["generation"])
+    for name in head["buckets"]:
+        words |= dict(buckets.read((output / keys.chunk(keys.SEARCH, name)).read_bytes()))
+    return Index(words, head["count"], head["generation"])
 
 
 def of_readers(output: Path, number: int) -> list[str]:

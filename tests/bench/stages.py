@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from generator.api import keys
-from generator.builder import artifacts, worker_pool
 from generator.config import loader
 from generator.config.settings import Config
 from generator.markets import detail
 from generator.markets.quarantine import Quarantine
+from generator.site import documents, worker_pool
 from generator.source.queries import EVERYTHING
 from generator.source.reader import open_reader
 from generator.tree import staging
@@ -37,7 +37,7 @@ def lists(settings: Config, as_of: datetime) -> int:
     """Read the catalog, stage every list page in forked workers, move all into place, and return their number."""
     with open_reader(settings, Quarantine()) as reader:
         catalog = catalog_of(reader, as_of)
-    items = artifacts.lists(catalog, ())
+    items = documents.lists(catalog, ())
     pages = 0
     with locked(settings.output) as folder:
         stage_list = partial(staging.stage_list, folder, settings.layout, {})

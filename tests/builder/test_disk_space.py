@@ -14,12 +14,13 @@ import pytest
 from generator import filesystem
 from generator.api import cursors, keys
 from generator.api.contract import SORTS
-from generator.builder import disk_space, search_index
+from generator.builder import disk_space
 from generator.builder.disk_space import Need
 from generator.config.settings import Config
 from generator.cost.sizes import Change, ListSize, Site
 from generator.errors import OutputError
-from generator.markets.catalog import Catalog
+from generator.site import search_index
+from generator.site.catalog import Catalog
 from generator.tree import pages, row_shards
 from generator.tree.generation import ItemList
 from generator.tree.layouts import LAYOUTS

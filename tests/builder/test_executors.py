@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from generator.api import keys
-from generator.builder import executors, worker_pool
+from generator.builder import executors
 from generator.builder.last_details import LastDetails, Sample
 from generator.builder.part_staging import PartWork, StagedPart
 from generator.config.settings import Config
 from generator.errors import SourceError
 from generator.markets.quarantine import Quarantine
+from generator.site import worker_pool
 from generator.source.reader import Reader, open_reader
 from generator.source.survey import Part
 from generator.tree.folder import locked

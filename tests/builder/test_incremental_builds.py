@@ -12,7 +12,8 @@ from typing import Any, Final
 import pytest
 
 from generator.api import keys
-from generator.builder import executors, worker_pool
+from generator.builder import executors
+from generator.site import worker_pool
 from generator.tree import blocklist, files
 from generator.tree.folder import Output, locked
 from tests.builder.test_part_staging import EARLIER, MARKETS, Site, assert_as_fresh, edited_in_disguise

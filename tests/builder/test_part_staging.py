@@ -102,7 +102,7 @@ class Site:
 @pytest.fixture
 def site(database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     # A fork more takes as long as the rest of a build of so few markets.
-    monkeypatch.setattr("generator.builder.worker_pool.available", lambda: 1)
+    monkeypatch.setattr("generator.site.worker_pool.available", lambda: 1)
     monkeypatch.setattr("secrets.randbelow", lambda _: zlib.crc32(b"1"))  # the same samples, always
     return Site(database, tmp_path)
 

@@ -14,9 +14,9 @@ from generator.builder.part_rendering import NewMarketObject, ReadDetail, Render
 from generator.config.settings import Config
 from generator.errors import ClusterError
 from generator.findings import Finding
-from generator.markets.catalog import Market
 from generator.markets.columns import NAMES, Columns
 from generator.markets.fingerprint import Fingerprint
+from generator.markets.market import Market
 from generator.markets.quarantine import Quarantine
 from generator.source.queries import EVERYTHING
 from generator.source.survey import Facts

@@ -108,12 +108,3 @@ def test_it_is_written_group_by_group() -> None:
 
     dump.make(write, Markets(ids, frozenset(), line_of), None, print)
     assert 0 < most <= segments.MOST_LINES
-
-
-@settings(max_examples=rounds(12, 400))
-@given(states.states, st.frozensets(st.sampled_from(IDS)))
-def test_without_some_markets_it_is_the_dump_of_the_others(state: State, gone: frozenset[str]) -> None:
-    kept = {one: text for one, text in state.items() if one not in gone}
-    pieces = list[bytes]()
-    written = dump.without(pieces.append, dump.lines([states.make(state).body]), gone)
-    assert (b"".join(pieces), written) == (states.make(kept).body, states.make(kept).written)

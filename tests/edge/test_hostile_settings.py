@@ -21,7 +21,7 @@ from generator.builder.report import Report
 from generator.config.settings import KEYS, Config
 from generator.edge import deployment
 from generator.edge import nginx as nginx_values
-from generator.markets.catalog import Catalog
+from generator.site.catalog import Catalog
 from generator.tree.layouts import LAYOUTS
 from tests.support.builds import NOW, VARIANTS
 from tests.support.programs import require

@@ -172,13 +172,3 @@ def test_an_entry_that_is_edited_was_modified_by_the_build_that_shows_it(config:
     _, found = dates([item(1), item(3)], same, two)
     assert found == [two, created]
     assert dates([item(1)], None, two)[1] == [created], "nobody knows of edits before"
-
-
-def test_both_forms_without_markets_can_be_made_of_the_published_one(config: Config) -> None:
-    """As a withdrawal does, which has no database."""
-    items = [item(1), resolved(2), item(3, question=ODD[0])]
-    published = Feed.model_validate_json(encode(json_feed.make("new", items, config)))
-    remaining = json_feed.without(published, {market_id(2), market_id(4)})
-    expected = json_feed.make("new", [items[0], items[2]], config)
-    assert (encode(remaining), atom.encode(remaining)) == (encode(expected), atom.encode(expected))
-    assert json_feed.without(published, set()) == published

@@ -2,9 +2,9 @@
 
 import pickle
 
-from generator.markets.catalog import Market
 from generator.markets.columns import Columns
 from generator.markets.fingerprint import Fingerprint
+from generator.markets.market import Market
 from tests.support.rows import public_market
 
 

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from generator.api import contract
 from generator.markets import detail_market, faults, market_columns, row_validation
-from generator.markets.catalog import Market, SearchWords
 from generator.markets.fills import NO_FILLS, Window
+from generator.markets.market import Market, SearchWords
 from generator.markets.market_columns import Batch, Given
 from generator.markets.row_validation import ExtendedFields
 from tests.markets.test_batch_validation import IDS, NUMBERS, PLAIN_TIMES, TIMES

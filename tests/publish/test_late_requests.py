@@ -12,7 +12,7 @@ from tests.support.kills import dying_before
 from tests.support.publishing import CLOSED, PREFIX, Site
 from tests.support.rows import market_id
 from tests.support.s3.behaviour import DENIED, DROPPED, Fault
-from tests.support.s3.wire import Request
+from tests.support.s3.wire import Answer, Request
 
 #: A market that later pages of the list of open ones show, too.
 MARKET = 5
@@ -133,7 +133,8 @@ def test_the_deletion_of_a_blocked_detail_is_announced_so_a_late_one_is_repaired
     assert DETAIL in site.objects()
 
 
-def test_a_takedown_that_cannot_put_again_what_a_late_deletion_removed_ends_and_says_so(site: Site) -> None:
+def lose_a_page(site: Site) -> str:
+    """Take down a market and undo that; then one of the requests deletes a page that was published again."""
     with dropping(site, is_deletion):
         site.done("takedown", market_id(MARKET))
     undo(site)
@@ -141,6 +142,20 @@ def test_a_takedown_that_cannot_put_again_what_a_late_deletion_removed_ends_and_
     (lost, *_) = (key for key in named if "/lists/open/new/" in key and key in site.objects())
     site.remove(lost)
     site.forget_output()
+    return lost
+
+
+def test_a_takedown_puts_again_what_a_late_deletion_removed(site: Site) -> None:
+    lost = lose_a_page(site)
+    site.done("takedown", market_id(CLOSED))
+    assert lost in site.objects()
+    assert site.traces(CLOSED, output=False) == []
+    site.done("rebuild")
+    site.check()
+
+
+def test_a_takedown_that_puts_in_vain_what_late_deletions_remove_ends_and_says_so(site: Site) -> None:
+    lost = lose_a_page(site)
     asked = 0
 
     def before(_: Request) -> Fault | None:
@@ -148,13 +163,17 @@ def test_a_takedown_that_cannot_put_again_what_a_late_deletion_removed_ends_and_
         asked += 1
         return DENIED if asked > MANY else None
 
-    site.server.before = before
+    def after(request: Request, _: Answer) -> None:
+        if request.operation == "PutObject" and request.key.endswith(lost):
+            site.remove(lost)
+
+    site.server.before, site.server.after = before, after
     result = site.run("takedown", market_id(CLOSED))
     assert asked < MANY
     assert result.exit_code == 1
     assert f"{lost}: deleted or altered by a request that took effect late" in result.stderr
     assert site.record().work is None, "the lease is released"
-    site.server.before = None
+    site.server.before = site.server.after = None
     site.done("rebuild")
     assert site.traces(CLOSED) == []
     site.check()

@@ -8,8 +8,10 @@ from typing import Any, Final
 import pytest
 
 from generator.api import keys
+from generator.config.settings import shaped
 from generator.publish import record
-from generator.publish.withdrawn_parquet import WithdrawnParquet
+from generator.site.parquet_files import ParquetFiles
+from generator.site.published import PublishedState
 from tests.support.builds import files
 from tests.support.kills import dying_before
 from tests.support.parquet import owners, rows
@@ -88,14 +90,23 @@ def test_without_the_extra_a_takedown_deletes_all_parquet_files_and_says_so(
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("damage", [lambda _: b"", lambda body: bytes(len(body))], ids=["empty", "zeroes"])
-def test_a_file_that_cannot_be_read_ends_those_of_its_kind(filed: Site, damage: Callable[[bytes], bytes]) -> None:
-    key = next(key for key in sorted(filed.objects()) if folder_of(key).startswith("history/state=archive"))
-    filed.put(key, damage(filed.objects()[key]))
+def test_files_that_cannot_be_read_are_made_again_if_they_held_the_market(
+    filed: Site, damage: Callable[[bytes], bytes]
+) -> None:
+    before = in_files(filed.objects())
+    holding = [key for key, ids in before.items() if market_id(RESOLVED) in ids]
+    assert len(holding) == 3
+    for key in holding:
+        filed.put(key, damage(filed.objects()[key]))
     filed.forget_output()
-    result = filed.done("takedown", market_id(1))
-    assert "Parquet files" in result.stderr
-    assert {*head_of(filed.objects())} == {"asOf", "count", "state", "markets"}
-    assert [*in_files(filed.objects()).values()] == [LISTED - {market_id(1)}]
+    result = filed.done("takedown", market_id(RESOLVED))
+    assert "Parquet" not in result.stderr
+    after = in_files(filed.objects())
+    assert {key for key in before if key not in after} == {*holding}
+    assert {folder_of(key) for key, ids in after.items() if ids} == {
+        folder_of(key) for key, ids in before.items() if ids - {market_id(RESOLVED)}
+    }
+    assert set[str]().union(*after.values()) == LISTED - {market_id(RESOLVED)}
 
 
 @pytest.mark.campaign(short=0)
@@ -112,7 +123,6 @@ def test_verify_puts_a_file_again(filed: Site, damage: bytes | None) -> None:
     filed.check()
 
 
-@pytest.mark.xfail(strict=True, reason="a takedown puts files of the new head that only the killed run's folder has")
 def test_a_takedown_ends_well_after_a_publish_that_was_killed_between_the_head_of_the_dump_and_the_commit(
     filed: Site,
 ) -> None:
@@ -132,20 +142,20 @@ def test_a_takedown_ends_well_after_a_publish_that_was_killed_between_the_head_o
     assert filed.traces(1, output=False) == []
 
 
-#: Rules by what they say, each with a function that does without.
-RULES: Final[dict[str, tuple[str, Any]]] = {
-    "files that hold the market are written again": ("_file", lambda _, file: file),
-    "what nobody can look into goes": ("_without", lambda _, files: [*files]),
+#: Rules by what they say: what keeps each, and does without.
+RULES: Final[dict[str, tuple[type, str, Any]]] = {
+    "files that hold the market are written again": (ParquetFiles, "_without", lambda self, file, _: self._same(file)),
+    "what nobody can look into goes": (PublishedState, "_config", lambda state: (shaped(state.manifest.settings), ())),
 }
 
 
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("rule", RULES)
 def test_without_a_rule_a_test_fails(filed: Site, monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
-    monkeypatch.setattr(WithdrawnParquet, *RULES[rule])
+    monkeypatch.setattr(*RULES[rule])
     tests: dict[str, Callable[[], None]] = {
-        "_file": lambda: test_a_takedown_rewrites_just_the_files_that_hold_the_market(filed, 1),
-        "_without": lambda: test_without_the_extra_a_takedown_deletes_all_parquet_files_and_says_so(filed, monkeypatch),
+        "_without": lambda: test_a_takedown_rewrites_just_the_files_that_hold_the_market(filed, 1),
+        "_config": lambda: test_without_the_extra_a_takedown_deletes_all_parquet_files_and_says_so(filed, monkeypatch),
     }
     with pytest.raises(AssertionError):
-        tests[RULES[rule][0]]()
+        tests[RULES[rule][1]]()

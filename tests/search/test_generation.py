@@ -7,11 +7,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from generator.api import contract, keys
-from generator.search import buckets, generation, published, words
+from generator.search import buckets, generation, words
 from generator.search.words import Postings
 from generator.tree.generation import SEARCH_LETTER
 from tests.support import search
@@ -138,30 +135,3 @@ def test_long_words_count_by_their_first_hundred_letters() -> None:
     for text in ("x" * 150, "x" * 99, "x" * 100 + "y"):
         postings.add(words.of_text(text))
     assert [*postings.in_order()] == [("x" * 99, [1]), ("x" * 100, [0, 2])]
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.sets(st.integers(0, 39), max_size=40), st.sampled_from(["chunks", "pages"]))
-def test_an_index_without_some_markets_is_made_of_the_index(gone: set[int], layout: str) -> None:
-    markets = MANY[:40]
-    whole, kept = of(markets, layout), [market for number, market in enumerate(markets) if number not in gone]
-    objects = bodies(whole)
-    root = published.Root.model_validate_json(whole.root)
-    wanted, lists = search.generation(kept, layout)
-    orders = {
-        sort: generation.Order(
-            one.name, search.order(kept, sort), json.loads(wanted.root)["firsts"].get(sort, "").encode()
-        )
-        for sort, one in zip(contract.SORTS, lists, strict=True)
-    }
-    remaining = published.words_without(root, gone, objects.__getitem__)
-    made = generation.Generation(remaining, [market.status for market in kept], orders)
-    assert bodies(made) == bodies(wanted)
-
-
-def test_no_word_of_a_withdrawn_market_remains() -> None:
-    markets = [*MANY[:40], Market(("canary zzyzx", "Ḉḁṅḁṙÿ2 選挙"))]
-    whole = of(markets)
-    root = published.Root.model_validate_json(whole.root)
-    found = [word for word, _ in published.words_without(root, [40], bodies(whole).__getitem__)]
-    assert {"canary", "zzyzx", "canary2", "選挙", "挙"}.isdisjoint(found)

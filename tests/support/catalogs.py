@@ -4,7 +4,7 @@ from datetime import datetime
 
 from generator.api import times
 from generator.builder import collecting
-from generator.markets.catalog import Catalog
+from generator.site.catalog import Catalog
 from generator.source.queries import EVERYTHING
 from generator.source.reader import Reader
 from tests.support.builds import AS_OF

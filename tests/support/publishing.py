@@ -15,10 +15,10 @@ from click.testing import CliRunner, Result
 
 from generator.api import keys
 from generator.api.contract import SORTS, STATES_OF_FILTER
-from generator.builder import worker_pool
 from generator.cli.main import main
 from generator.publish import record
 from generator.publish.record import Published
+from generator.site import worker_pool
 from generator.stores.s3_uploads import Uploads
 from generator.stores.store import Store
 from generator.tree.layouts import object_keys
@@ -250,6 +250,10 @@ class _NoWorkers:
         return map(self._work, self._units)
 
 
+def build_in_this_process(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(worker_pool, "WorkerPool", _NoWorkers)
+
+
 @dataclass(frozen=True)
 class Original:
     """The first publish, made once."""
@@ -332,7 +336,7 @@ def copied(original: Original, server: S3Server, patch: pytest.MonkeyPatch) -> I
         for key, (body, headers) in original.objects.items():
             server.bucket.put(key, body, headers, Conditions())
         patch.chdir(folder)
-        patch.setattr(worker_pool, "WorkerPool", _NoWorkers)
+        build_in_this_process(patch)
         patch.setattr(Uploads, "parallel", 8)
         with closing(sqlite3.connect(folder / "markets.db", isolation_level=None)) as database:
             yield Site(folder, server, database)

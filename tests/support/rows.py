@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from generator.demo.database import seed
 from generator.markets import row_validation
-from generator.markets.catalog import Market, SearchWords
+from generator.markets.market import Market, SearchWords
 from tests.support.builds import AS_OF, NOW
 
 #: A valid membership of an FX family, as in the database and on the wire.

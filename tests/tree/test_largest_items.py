@@ -9,7 +9,7 @@ import pytest
 from generator.api import contract, slugs
 from generator.edge import cloudfront, nginx
 from generator.markets import row_validation
-from generator.markets.catalog import Market
+from generator.markets.market import Market
 from generator.markets.row_validation import ExtendedFields
 from generator.tree import borders
 from tests.support.builds import NOW

@@ -10,7 +10,8 @@ from typing import Any, Final, TypeAlias
 from pydantic_core import from_json
 
 from generator.api import contract
-from generator.markets.catalog import Catalog, Market
+from generator.markets.market import Market
+from generator.site.catalog import Catalog
 
 #: The most bytes of list items on the page, enough for about ten thousand markets.
 ITEM_BYTES: Final = 5_000_000

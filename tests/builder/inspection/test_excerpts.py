@@ -9,9 +9,10 @@ from generator.api.contract import QUESTION_LENGTH
 from generator.builder.inspection import excerpts
 from generator.builder.inspection.excerpts import DESCRIPTION, FILLS, LEVELS, POINTS, Excerpts
 from generator.markets import row_validation
-from generator.markets.catalog import Catalog, Market
 from generator.markets.detail import Book, Detail, Level
 from generator.markets.fills import Fill
+from generator.markets.market import Market
+from generator.site.catalog import Catalog
 from tests.support.builds import NOW
 from tests.support.rows import FX_MEMBER, fill_id, market_id, market_row, public_market
 

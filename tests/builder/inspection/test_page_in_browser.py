@@ -17,7 +17,7 @@ from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.report import Report
-from generator.markets.catalog import Catalog
+from generator.site.catalog import Catalog
 from generator.tree import files
 from tests.support.browser import DESKTOP, PHONE, Watched, Window, chromium, window
 from tests.support.builds import AS_OF, build_now, make_config

@@ -21,8 +21,8 @@ from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.report import Report
 from generator.builder.report_file import Withdrawal
 from generator.config.settings import Config
-from generator.markets.catalog import Catalog
 from generator.publish import withdrawal
+from generator.site.catalog import Catalog
 from generator.tree import files as names
 from generator.tree.folder import locked
 from tests.support.builds import AS_OF, NOW, ROOT, build_now, files, make_config

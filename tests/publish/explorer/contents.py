@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from generator.api import keys
 from generator.config.settings import Config
-from generator.markets.catalog import Catalog
+from generator.site.catalog import Catalog
 from generator.tree import staging
 from generator.tree.files import MANIFEST, SHARDS
 from generator.tree.folder import locked

@@ -72,7 +72,7 @@ def look(site: Site) -> Look:
 
 
 def walked(objects: Mapping[str, bytes]) -> Iterator[tuple[str, int]]:
-    """The lists and limits, and the searches if there is an index: a takedown between two states may leave none."""
+    """The lists and limits, and the searches if there is an index."""
     yield from product(LISTS, LIMITS)
     if keys.head(keys.SEARCH) in objects:
         yield from product(SEARCHES, LIMITS[:1])
@@ -165,7 +165,7 @@ class Moment(NamedTuple):
 def readers(scenario: Scenario, layout: str, site: Site, held: Held) -> tuple[tuple[str, ...], Held]:
     """What is broken for readers who come now or are in a walk, and the walks they are in then."""
     found = look(site)
-    broken = [*found.faults]
+    broken = [*found.faults, *(f"there is no {key}" for key in sorted(heads(layout).difference(dict(site))))]
     for (name, limit), items in found.walks.items():
         # A first page that is missing from the start is no torn walk.
         if items not in possible(scenario.contents, scenario.hidden, name, layout) and not scenario.damage:
@@ -182,6 +182,12 @@ def readers(scenario: Scenario, layout: str, site: Site, held: Held) -> tuple[tu
     if found.bare - scenario.withdrawn:
         broken.append(f"listed without a detail: {sorted(found.bare)}")
     return tuple(broken), held | frozenset(found.begun.items())
+
+
+@cache
+def heads(layout: str) -> frozenset[str]:
+    """Those of search index and downloads: no run ends what is published."""
+    return frozenset(map(keys.head, keys.INDEXED)) & built(layout, "old").manifest.objects.keys()
 
 
 def lasting(site: Site, held: Held) -> Held:
@@ -256,16 +262,12 @@ class Watch:
 
     def _codes(self, actor: Actor) -> tuple[int, ...]:
         """The exit codes it may have now."""
-        is_damaged = self.scenario.damage is not None or self.is_soiled
         if not actor.name.startswith(("takedown", "undo")):
             return (0, 1, 3, 4) if self.scenario.damage else (0, 3, 4)
-        # It cannot put what only the folder of a killed run has: a strict xfail in test_withdrawn_parquet.py.
-        if ".parquet: missing; run" in actor.error:
-            return (1,)
-        # Whatever else is broken, nobody can read the details of what was taken down.
+        # Without a record, details are all that it can delete.
         blocked_ = blocked(self.world)
         is_private = not any(keys.detail(id_) in self.world.objects for id_ in blocked_)
-        return (0, 1) if is_damaged and (is_private or record.KEY not in self.world.objects) else (0,)
+        return (0, 1) if self.scenario.lacks_record and is_private else (0,)
 
     # Checks
 

@@ -58,6 +58,11 @@ class Scenario:
         """The contents that may be published."""
         return frozenset(role.content for role in self._builders()) | {self.next}
 
+    @property
+    def lacks_record(self) -> bool:
+        """Whether it begins without a record, which a takedown needs to end well."""
+        return self.damage is _lose_record
+
     def _builders(self) -> list[Role]:
         return [FIRST, *(role for role in (*self.before, *self.roles) if role.command in ("publish", "rebuild"))]
 
@@ -104,7 +109,7 @@ def _lose_record(world: World, _: str) -> None:
 
 
 def _lose_first_page(world: World, layout: str) -> None:
-    """Of the last list, which the takedown of a market reads after others."""
+    """Of the last list."""
     name = LISTS[-1]
     del world.objects[keys.first_page(name, 100) if layout == "pages" else keys.head(name)]
 

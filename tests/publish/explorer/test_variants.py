@@ -12,12 +12,14 @@ import pytest
 from generator.api import keys
 from generator.cli import publish as cli_publish
 from generator.cli import rebuild as cli_rebuild
+from generator.config import settings
 from generator.publish import protocol, takedown
 from generator.publish.apply import Applier, Tally
 from generator.publish.plan import NO_DOUBTS
 from generator.publish.protocol import Publisher
 from generator.publish.record import Published
 from generator.publish.record_shards import StoredShards
+from generator.site import published
 from generator.stores.aside import AsideFile
 from generator.tree import membership
 from tests.publish.explorer import stand_ins
@@ -108,6 +110,13 @@ def forgets_that_every_market_is_in_the_index(patch: Patch) -> None:
     patch.setattr(membership, "lists_of", lambda memberships: lists_of(memberships) - {keys.SEARCH})
 
 
+def makes_no_index_again(patch: Patch) -> None:
+    def without_search(recorded: Any) -> Any:
+        return settings.shaped(recorded).model_copy(update={"search": "off"})
+
+    patch.setattr(published, "shaped", without_search)
+
+
 # ── where each shows ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -150,6 +159,13 @@ BROKEN: Final[Mapping[str, Game]] = {
     "retired generations go last": Game(deletes_what_it_replaces_at_once, "takedown1-undo", "pages", 0, "torn"),
     "a takedown ends every earlier index": Game(
         forgets_that_every_market_is_in_the_index, "search-publish-takedown1", "searched", 0, "market 1 is public"
+    ),
+    "a takedown makes the index again": Game(
+        makes_no_index_again,
+        "search-publish-takedown1",
+        "searched",
+        0,
+        "there is no v1/public/markets/lists/all/search",
     ),
     "the record says who puts shards": Game(puts_shards_unannounced, "publish-other", "pages", 0, "shard is left"),
     "files are replaced, never written in place": Game(

@@ -9,9 +9,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
+from io import BytesIO
 from operator import methodcaller
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
@@ -66,7 +67,7 @@ def label(key: str) -> str:
         return "probe" if key.startswith("probe-") else "shard" if key.startswith(SHARDS) else key
     if keys.is_immutable(key):
         return "page" if keys.CHUNKS not in key and not key.endswith(keys.INDEX) else "chunk"
-    return ("detail", "snapshot", "first page", "build.json")[keys.rank(key)]
+    return ("detail", "snapshot", "first page", "first page", "build.json")[keys.rank(key)]
 
 
 #: Carries out a request on the world when it is the actor's turn.
@@ -194,6 +195,13 @@ class BucketStore:
         return False
 
 
+class _Durable:
+    """A disk that needs no flush."""
+
+    def begin(self) -> None:
+        """Nothing is lost."""
+
+
 class Folder(Output):
     """An output folder in memory; nobody but its machine sees it, so its operations are no steps."""
 
@@ -239,6 +247,12 @@ class Folder(Output):
 
     def newest(self, key: str) -> bytes | None:
         return self._staged.get(key, self.files.get(key))
+
+    def open_newest(self, key: str) -> BinaryIO:
+        return BytesIO(self.newest_body(key))
+
+    def written_ahead(self) -> Any:
+        return nullcontext(_Durable())
 
     def scratch(self, name: str = "scratch") -> Path:
         return _place_of_drafts() / name

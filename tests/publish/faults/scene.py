@@ -15,7 +15,6 @@ import pytest
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
-from generator.errors import OutputError
 from generator.publish import takedown
 from generator.publish.apply import Tally
 from generator.publish.guards import LiftedGuards
@@ -203,21 +202,6 @@ def take_down(
     blocked = BlockedList().decided(map(market_id, numbers), is_blocked=True, now=NOW)
     config = scene.config("elsewhere")
     return takedown.from_store(store or scene.store(config), config, blocked, Silent(), notify)
-
-
-def can_take_down(scene: Scene, *numbers: int, notify: takedown.Notify = lambda _: None) -> bool:
-    """Take markets down after a run that was killed; returns whether that ended well.
-
-    It cannot put what only the folder of a killed run has: a strict xfail in test_withdrawn_parquet.py.
-    """
-    try:
-        take_down(scene, *numbers, notify=notify)
-    except OutputError as error:
-        if not (scene.has_downloads and ".parquet: missing; run" in str(error)):
-            raise
-        assert not [number for number in numbers if keys.detail(market_id(number)) in scene.objects()]
-        return False
-    return True
 
 
 # ── invariants ───────────────────────────────────────────────────────────────────────────────────────────────────

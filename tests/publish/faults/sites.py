@@ -12,17 +12,19 @@ from typing import Any, Final
 from generator import __version__
 from generator.api import keys
 from generator.api.contract import SORTS
-from generator.builder import artifacts, downloads, search_index
-from generator.builder.downloads import StagedDownloads
-from generator.builder.listed import Listed
 from generator.config.settings import Config
-from generator.markets.catalog import Catalog, Market
+from generator.markets import detail
+from generator.markets.market import Market
+from generator.progress import SILENT
+from generator.site import documents
+from generator.site.catalog import Catalog
+from generator.site.make import Details, Maker, Outline
 from generator.source.address import shape
 from generator.tree import staging
 from generator.tree.artifact import Artifact
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Manifest
-from generator.tree.staging import Rendered, Staged, StagedList
+from generator.tree.staging import Rendered, Staged
 from tests.support.builds import AS_OF, files
 from tests.support.faults import LIMITS_WALKED, Seen, State
 from tests.support.rows import market_id, public_market
@@ -131,32 +133,15 @@ def without(state: State, *numbers: int) -> State:
 
 
 def rendered(folder: Output, catalog: Catalog, config: Config, names: tuple[str, ...] = LISTS) -> Rendered:
-    """Stage the details, the documents, the named lists, and where the settings want them, index and downloads."""
-    before = folder.manifest()
-    known = before.generations() if before else {}
-    every = artifacts.lists(catalog, ())
-    chosen = [items for items in every if items.name in names]
-    lists = [_with_few_limits(staging.stage_list(folder, config.layout, known, items)) for items in chosen]
-    index = None
-    if config.can_search:
-        generations = {staged_list.name: staged_list.current.generation for staged_list in lists}
-        made = search_index.make(catalog, (), config.layout, generations)
-        index = staging.stage_generation(folder, known, made)
+    """Stage the details, the named lists, and everything else that a build makes with these settings."""
     staged = Staged()
     for market in catalog.markets:
         staged.put(folder, Artifact(keys.detail(market.id), _detail(market)))
-    found = _downloads(folder, catalog, config, staged)
-    for artifact in artifacts.documents(catalog, every, config):
-        staged.put(folder, artifact)
-    for staged_list in (*lists, *([index] if index else []), *found.lists):
-        staged.add(staged_list.first_pages)
-    counts = {staged_list.name: staged_list.current.count for staged_list in lists}
-    staged.put(folder, artifacts.build_json(catalog, config, counts, {}))
-    states = {market.item.id: (market.item.status,) for market in catalog.markets}
-    record = _record(catalog, config, lists, staged)
-    downloaded = {download.name: download.current for download in found.lists}
-    record = record.model_copy(update={"search": index.current if index else None, "downloads": downloaded})
-    return Rendered(lists, index, staged, record, states, downloads=found.lists, dump_parts=found.side_file)
+    changed = [*filter(None, map(keys.market_id, staged.changed))]
+    lines = {market.id: detail.market_object(_detail(market)) for market in catalog.markets}
+    maker = Maker(folder, folder.manifest(), config, SILENT, names=names)
+    outline, base = Outline.of(catalog, config), _base(catalog, config)
+    return maker.make(outline, Details(staged, changed, lines.__getitem__), documents.fixed(config), base).rendered
 
 
 def _detail(market: Market) -> bytes:
@@ -165,40 +150,11 @@ def _detail(market: Market) -> bytes:
     return b'{"market":%b%b%b' % (market.body[:-1], more.encode(), _BESIDE)
 
 
-def _downloads(folder: Output, catalog: Catalog, config: Config, staged: Staged) -> StagedDownloads:
-    """Stage the downloads, once the details are staged."""
-    if not config.dumps.ndjson:
-        return downloads.NONE
-    before = folder.manifest()
-    ids = [market.id for market in catalog.listed()]
-    changed = frozenset(filter(None, map(keys.market_id, staged.changed)))
-    return downloads.stage(
-        folder, config, Listed(catalog, ids, changed, staged.objects), before.generations() if before else {}
-    )
-
-
-def _with_few_limits(staged_list: StagedList) -> StagedList:
-    kept = {keys.head(staged_list.name), *(keys.first_page(staged_list.name, limit) for limit in LIMITS)}
-    few = Staged(
-        objects={key: digest for key, digest in staged_list.first_pages.objects.items() if key in kept},
-        changed=[key for key in staged_list.first_pages.changed if key in kept],
-    )
-    return replace(staged_list, first_pages=few)
-
-
-def _record(catalog: Catalog, config: Config, lists: list[StagedList], staged: Staged) -> Manifest:
+def _base(catalog: Catalog, config: Config) -> Manifest:
     return Manifest(
-        complete=True,
-        as_of=catalog.as_of,
-        version=__version__,
-        variant=config.variant,
-        layout=config.layout,
-        settings=shape(config),
-        lists={staged_list.name: staged_list.current for staged_list in lists},
-        retired=(),
-        objects=dict(sorted(staged.objects.items())),
-        markets={},
-    )
+        complete=False, as_of=catalog.as_of, version=__version__, variant=config.variant, layout=config.layout,
+        settings=shape(config), lists={}, retired=(), objects={}, markets={},
+    )  # fmt: skip
 
 
 def state_of(catalog: Catalog, names: tuple[str, ...] = LISTS) -> State:

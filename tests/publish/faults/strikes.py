@@ -38,7 +38,7 @@ def label(request: Request) -> str:
     key = request.key.removeprefix(PREFIX)
     operation = request.operation.removesuffix("Object")
     if key.startswith(f"{API_VERSION}/"):
-        ranks = ("detail", "document", "first", "build")
+        ranks = ("detail", "document", "first", "first", "build")
         return f"{operation} {'page' if keys.is_immutable(key) else ranks[keys.rank(key)]}"
     if key.startswith(SHARDS):
         return f"{operation} shard"

@@ -10,11 +10,11 @@ from generator.tree import chunks
 from tests.publish.faults.scene import (
     LIFETIME_S,
     Scene,
-    can_take_down,
     check_hidden,
     check_known,
     check_lists,
     check_whole,
+    take_down,
 )
 from tests.publish.faults.sites import Site, without
 from tests.publish.faults.strikes import Victims, places
@@ -148,8 +148,7 @@ def finish(scene: Scene, case: Case, later: Site | None) -> None:
         check_whole(scene.objects(), site)
         check_lists(scene, site.state)
     else:
-        if not can_take_down(scene, *case.hidden):
-            return
+        take_down(scene, *case.hidden)
         check_known(scene.objects())
         check_lists(scene, *case.seen[-1:])
     check_hidden(scene.objects(), *case.hidden)

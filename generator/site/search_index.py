@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from generator.api.contract import SORTS
-from generator.markets.catalog import Catalog
 from generator.search import folding
 from generator.search.generation import LISTS, NUMBERED_BY, Generation, Order, low_width
 from generator.search.words import Postings
+from generator.site.catalog import Catalog
 from generator.tree.generation import Weight
 
 #: More objects than an index of ten million markets has.

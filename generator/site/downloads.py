@@ -1,6 +1,7 @@
-"""Makes the downloads of a build: the dump of all listed markets, and the step of the change feed that leads to it.
+"""Makes the downloads of a site: the dump of all listed markets, and the change feed, with the step that leads to it.
 
-Both are made from what readers found so far, as the heads in place say: a killed build may have replaced one of them.
+Both are made from what readers found so far, as the heads in place say: a killed run may have replaced one of them. A
+takedown keeps no step, as each might show the markets: followers see a new session, and start from the dump.
 """
 
 import os
@@ -10,43 +11,41 @@ from typing import Final, NamedTuple
 
 from generator.api import downloads, keys
 from generator.api.downloads import ChangesHead, DumpHead, MarketsFile
-from generator.builder import notices
-from generator.builder.change_feed import ChangeFeed, NewState
-from generator.builder.listed import Listed
-from generator.builder.parquet_files import ParquetFiles
-from generator.builder.report_file import DownloadCounts
 from generator.config.settings import Config
 from generator.downloads import dump, side_file
 from generator.downloads.dump import Changed, Markets, Previous
 from generator.downloads.side_file import SideFile
 from generator.downloads.steps import StepWriter, WrittenStep
-from generator.findings import Finding
-from generator.markets import detail
+from generator.site.change_feed import ChangeFeed, NewState
+from generator.site.listed import Listed
+from generator.site.parquet_files import ParquetFiles
 from generator.tree import files, staging
 from generator.tree.download import Download, NewFiles, Write
-from generator.tree.folder import Output
 from generator.tree.layouts import Known
 from generator.tree.staging import StagedList
+from generator.tree.workplace import Workplace
 
 
 class StagedDownloads(NamedTuple):
-    """The downloads as they were staged, the file to save beside `v1/`, and what there is to report.
+    """The downloads as they were staged, the file to save beside `v1/`, and the heads of dump and change feed.
 
-    `step_lines` are those of the step that was made. `remarks` are about files that were lost.
+    `step_lines` are those of the step that was made. `lost` is the file of the output folder (by name) without which
+    the feed could not go on; empty if there is none.
     """
 
     lists: tuple[StagedList, ...]
     side_file: bytes | None
-    counts: DownloadCounts | None = None
+    dump: DumpHead | None = None
+    feed: ChangesHead | None = None
     step_lines: int = 0
-    remarks: tuple[Finding, ...] = ()
+    lost: str = ""
 
 
 #: Those of a site that has none.
 NONE: Final = StagedDownloads((), None)
 
 
-def stage(folder: Output, config: Config, listed: Listed, known: Known) -> StagedDownloads:
+def stage(folder: Workplace, config: Config, listed: Listed, known: Known) -> StagedDownloads:
     """Stage what is new of the downloads, whose details are staged or in place; `known` are generations in place."""
     return _Downloads(folder, config, listed).staged(known)
 
@@ -68,11 +67,11 @@ class _Changes:
 class _Downloads:
     """The downloads of one build."""
 
-    def __init__(self, folder: Output, config: Config, listed: Listed) -> None:
+    def __init__(self, folder: Workplace, config: Config, listed: Listed) -> None:
         self._folder = folder
         self._config = config
         self._listed = listed
-        self._before = DumpHead.found_by(folder.read)
+        self._before = listed.takedown.dump if listed.takedown else DumpHead.found_by(folder.read)
         self._side_file = side_file.decoded(folder.read(files.DUMP_PARTS))
         self._files = NewFiles(folder)
 
@@ -83,22 +82,30 @@ class _Downloads:
         made, step = dumped.content, self._files.draft(changes.step.close)
         ndjson = self._files.stage(dumped, MarketsFile.of(made.written, self._config.files_url))
         head = DumpHead.of(made.written, ndjson, self._listed.as_of, self._before)
-        head, partitions = self._with_parquet(head, changes.gone if made.is_compared else None)
+        takedown = self._listed.takedown
+        gone = takedown.gone if takedown else changes.gone if made.is_compared else None
+        head, partitions = self._with_parquet(head, gone)
         kept = {name: parts for name, parts in self._side_file.dumps.items() if name == self._name_before()}
-        side = SideFile(dumps={**kept, head.ndjson.name: made.written.segments}, partitions=partitions)
-        feed, step_lines, remarks = None, 0, tuple[Finding, ...]()
-        if self._config.has_changes:
+        side = SideFile(
+            dumps={**kept, head.ndjson.name: made.written.segments},
+            partitions=partitions,
+            is_doubted=takedown is not None and (takedown.is_doubted or self._side_file.is_doubted),
+        )
+        feed, lost = None, ""
+        if self._config.has_changes and takedown:
+            feed = _begun(head, ChangesHead.found_by(self._folder.read))
+        elif self._config.has_changes:
             before = self._name_before() if made.is_compared else ""
             state = NewState(self._listed.as_of, frozenset(self._listed.ids), head, before, step, bool(changes.gone))
             last = ChangesHead.found_by(self._folder.read)
             feed = ChangeFeed(self._files, state).head(last)
-            remarks = () if made.is_compared or last is None else (notices.new_session(self._lost()),)
-            step_lines = _lines_of_newest(feed, step.content)
+            lost = "" if made.is_compared or last is None else self._lost()
+        step_lines = _lines_of_newest(feed, step.content) if feed else 0
         self._files.discard(step)
         heads = [head, *([feed] if feed else [])]
         found = (Download(head, self._files.staged) for head in heads)
         lists = tuple(staging.stage_generation(self._folder, known, download) for download in found)
-        return StagedDownloads(lists, side.encoded(), DownloadCounts.of(head, feed), step_lines, remarks)
+        return StagedDownloads(lists, side.encoded(), head, feed, step_lines, lost)
 
     def _with_parquet(self, head: DumpHead, gone: Collection[str] | None) -> tuple[DumpHead, Mapping[str, str]]:
         """The head with Parquet files, if they are wanted, and what stands for their content."""
@@ -114,7 +121,7 @@ class _Downloads:
         """Write the dump, and what changed since the last one."""
         changed = frozenset(self._listed.ids) if self._side_file.is_doubted else self._listed.changed
         with self._previous() as previous:
-            return dump.make(write, Markets(self._listed.ids, changed, self._line_of), previous, changes.add)
+            return dump.make(write, Markets(self._listed.ids, changed, self._listed.line_of), previous, changes.add)
 
     def _name_before(self) -> str:
         return self._before.ndjson.name if self._before else ""
@@ -135,8 +142,17 @@ class _Downloads:
         with path.open("rb") as file:
             yield Previous(lambda start, size: os.pread(file.fileno(), size, start), self._side_file.dumps[name])
 
-    def _line_of(self, market_id: str) -> bytes:
-        return detail.market_object(self._folder.newest_body(keys.detail(market_id)))
+
+def _begun(dumped: DumpHead, found: ChangesHead | None) -> ChangesHead:
+    """The head of a session that begins with this dump, and that followers have not seen in another state.
+
+    A killed run may have put the head of the next state's feed, but not of its dump. Without the markets that are new
+    in that state, the dump in place is the one that the session began with.
+    """
+    begun = downloads.begun(dumped)
+    if found is None or found.session != begun.session or found.state == begun.state:
+        return begun
+    return begun.model_copy(update={"session": downloads.session_after(found)})
 
 
 def _lines_of_newest(feed: ChangesHead, written: WrittenStep | None) -> int:

@@ -6,7 +6,7 @@ Threads would not help: writing files is system calls and small byte strings, wh
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any, Final, Generic, TypeVar, cast
@@ -93,6 +93,18 @@ class WorkerPool(Generic[Unit, Result]):
                     raise message
                 else:
                     yield message
+
+
+@contextmanager
+def results(
+    work: Callable[[Unit], Result], units: Sequence[Unit], cost: Callable[[Unit], float], count: int
+) -> Iterator[Iterator[Result]]:
+    """The result of every unit as it arrives, by a pool of `count` workers; by this process if there is one only."""
+    if count == 1:
+        yield map(work, units)
+        return
+    with WorkerPool(work, units, cost, count) as pool:
+        yield pool.results()
 
 
 def _filled_pipe(count: int) -> int:

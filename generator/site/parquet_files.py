@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from generator.api import keys
 from generator.api.downloads import TABLES, DumpFile, DumpHead, MarketsFile, PartitionFile
-from generator.builder.listed import Listed
 from generator.config.settings import Config
 from generator.downloads import dump, parquet, partitions
 from generator.downloads.partitions import Member
+from generator.site.listed import Listed
 from generator.tree.download import NewFiles
 
 _PIECE: Final = 1 << 18
@@ -39,8 +39,11 @@ class ParquetFiles:
 
         If nobody knows them, it is None: then every partition is looked at, as once a day.
         """
-        is_due = partitions.is_due(self.before.history_as_of if self.before else None, self.listed.as_of)
-        kept = None if is_due or gone is None else self._kept(gone)
+        last = self.before.history_as_of if self.before else None
+        is_due = partitions.is_due(last, self.listed.as_of)
+        # A takedown reads only the partitions of its markets: details did not change, so the others would stay.
+        looks_at_all = gone is None or (is_due and self.listed.takedown is None)
+        kept = None if looks_at_all or last is None else self._kept(gone or (), last)
         return head.model_copy(update={**(kept or self._of_today()), "markets": [head.ndjson, self._markets(head)]})
 
     def _markets(self, head: DumpHead) -> MarketsFile:
@@ -76,14 +79,15 @@ class ParquetFiles:
         self.digests[made.name] = digest
         return made
 
-    def _kept(self, gone: Collection[str]) -> dict[str, Any] | None:
-        """The files in place, without markets that are gone; None if one of them is missing or damaged."""
-        found: dict[str, Any] = {"history_as_of": self.before and self.before.history_as_of}
-        for table in TABLES:
-            found[table] = [self._without(file, gone) for file in self._before(table)]
-            if None in found[table]:
-                return None
-        return found
+    def _kept(self, gone: Collection[str], last: str) -> dict[str, Any] | None:
+        """The files of `last`, without markets that are gone; None if one of them is missing or damaged."""
+        found = {table: [self._without(file, gone) for file in self._before(table)] for table in TABLES}
+        whole = {table: [file for file in files if file] for table, files in found.items()}
+        if whole != found:
+            return None
+        is_same = all(_names(whole[table]) == _names(self._before(table)) for table in TABLES)
+        is_due = partitions.is_due(last, self.listed.as_of)
+        return {**whole, "history_as_of": self.listed.as_of if is_due and not is_same else last}
 
     def _without(self, file: PartitionFile, gone: Collection[str]) -> PartitionFile | None:
         if not self._is_in_place(file):

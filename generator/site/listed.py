@@ -1,27 +1,42 @@
 """The markets of all lists, from which downloads are made. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from generator.api import keys
+from generator.api.downloads import DumpHead
 from generator.downloads import partitions
 from generator.downloads.partitions import Member
-from generator.markets.catalog import Catalog
+from generator.site.catalog import Catalog
+
+
+@dataclass(frozen=True)
+class Takedown:
+    """What a takedown does to downloads: the markets (ids) that are `gone` from the `dump` that it begins with.
+
+    `is_doubted`: details in place may be newer than that dump.
+    """
+
+    dump: DumpHead | None
+    gone: frozenset[str]
+    is_doubted: bool
 
 
 @dataclass(frozen=True)
 class Listed:
     """The listed markets of a catalog: their ids, which ascend, and those whose details `changed`.
 
-    `digests` are those of all details, by key. The ids are taken before the workers are forked: these had better not
-    touch the markets themselves.
+    `digests` are those of all details, by key; `line_of` returns the line of a market, for ids that ascend. The ids are
+    taken before the workers are forked: these had better not touch the markets themselves.
     """
 
     catalog: Catalog
     ids: Sequence[str]
     changed: AbstractSet[str]
     digests: Mapping[str, str]
+    line_of: Callable[[str], bytes]
+    takedown: Takedown | None = None
 
     @property
     def as_of(self) -> str:

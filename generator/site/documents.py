@@ -1,28 +1,18 @@
-"""Everything a build makes, in publication order.
+"""The lists of a catalog, and the documents outside lists. It knows neither the database nor the disk."""
 
-    1  generations      immutable pages or chunks; nothing leads to them yet
-    2  details          one per public market, under its id and its slug, if any: see `part_rendering`
-    3  documents        snapshot, feeds, error bodies, OpenAPI document, index of the site
-    4  first pages      lead readers into the generations
-    5  build.json       announces the build
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-It turns a catalog into the other artifacts, and knows neither the database nor the disk.
-"""
-
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-from generator import __version__
 from generator.api import contract, keys, llms, site_index
 from generator.api.feeds import FEED_NAMES, Feed
 from generator.api.openapi import document as openapi
 from generator.api.openapi.schemas import BuildRecord, Category
 from generator.config.settings import Config
 from generator.feeds import atom, json_feed
-from generator.markets.catalog import Catalog
 from generator.markets.categories import slug_of
+from generator.site.catalog import Catalog
 from generator.tree.artifact import Artifact
 from generator.tree.generation import ItemList
-from generator.tree.list_reader import Read
+from generator.tree.manifest import Manifest
 
 
 def offered(catalog: Catalog, config: Config) -> dict[str, str]:
@@ -42,13 +32,17 @@ def lists(catalog: Catalog, categories: Iterable[str]) -> list[ItemList]:
     ]
 
 
-def documents(
-    catalog: Catalog, lists: Sequence[ItemList], config: Config, read: Read = lambda _: None
+def derived(
+    catalog: Catalog, lists: Sequence[ItemList], config: Config, read: Callable[[str], bytes | None]
 ) -> Iterator[Artifact]:
-    """The objects outside markets and `lists`, which feeds show the beginning of; `read` reads those in place."""
+    """The documents made of markets, and of `lists`, whose beginning feeds show; `read` reads those in place."""
     yield Artifact(keys.SNAPSHOT, contract.encode(catalog.snapshot(config.snapshot.size)))
     if config.feeds.enabled:
         yield from _feeds(catalog.as_of, lists, config, read)
+
+
+def fixed(config: Config) -> Iterator[Artifact]:
+    """The documents that depend on settings alone."""
     for status, body in contract.FIXED_ERRORS.items():
         yield Artifact(keys.error(status), contract.encode(body))
     yield Artifact(keys.OPENAPI, contract.encode(openapi.document(config)))
@@ -56,7 +50,9 @@ def documents(
     yield Artifact(keys.LLMS, llms.text(config).encode())
 
 
-def _feeds(as_of: str, lists: Sequence[ItemList], config: Config, read: Read) -> Iterator[Artifact]:
+def _feeds(
+    as_of: str, lists: Sequence[ItemList], config: Config, read: Callable[[str], bytes | None]
+) -> Iterator[Artifact]:
     items = {one.name: one.items for one in lists}
     for name in FEED_NAMES:
         made = json_feed.make(name, items[json_feed.SOURCES[name]], config)
@@ -65,16 +61,16 @@ def _feeds(as_of: str, lists: Sequence[ItemList], config: Config, read: Read) ->
         yield Artifact(keys.feed(name, "atom"), atom.encode(feed))
 
 
-def build_json(catalog: Catalog, config: Config, counts: Mapping[str, int], categories: Mapping[str, str]) -> Artifact:
+def build_json(base: Manifest, markets: int, counts: Mapping[str, int], categories: Mapping[str, str]) -> Artifact:
     """build.json, for readers and monitors: `counts` of items by list, names of `categories` by slug."""
     index = [Category(slug=slug, name=name) for slug, name in categories.items()]
     content = BuildRecord(
-        as_of=catalog.as_of,
-        generator=__version__,
-        variant=config.variant,
-        layout=config.layout,
-        markets=len(catalog.markets),
+        as_of=base.as_of,
+        generator=base.version,
+        variant=base.variant,
+        layout=base.layout,
+        markets=markets,
         lists=dict(sorted(counts.items())),
-        categories=index if config.variant == "extended" else None,
+        categories=index if base.variant == "extended" else None,
     )
     return Artifact(keys.BUILD, contract.encode(content))

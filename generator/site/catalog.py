@@ -1,0 +1,131 @@
+"""All public markets of one instant, and what is derived from them: lists in total order, snapshot groups. Pure.
+
+Everything here is public: the queries exclude hidden rows, so a bug in this module cannot leak them.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import compress
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any, Final
+
+from generator.api import contract
+from generator.api.contract import PublicMarketSignal, PublicMarketSnapshot, Sort, StatusFilter
+from generator.findings import Finding
+from generator.markets.categories import AS_GIVEN, Spellings
+from generator.markets.market import Market, SearchWords
+
+#: The sort keys, descending; ties are broken by `id`, ascending.
+_RANK: Final[dict[Sort, Callable[[Market], Any]]] = {
+    "popular": attrgetter("trader_count", "volume"),
+    "activity": attrgetter("last_activity_at"),
+    "volume": attrgetter("volume"),
+    "new": attrgetter("created_at"),
+    "ended": attrgetter("ended_at"),
+}
+
+
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+class Catalog:
+    """All public markets at one instant. `as_of` is an RFC 3339 UTC time, `hidden` the number of hidden markets.
+
+    `refused_slugs` maps market ids to the fault for which the market's slug cannot be used in a path; `spellings` tells
+    what is shown in place of some names of categories.
+    """
+
+    def __init__(
+        self,
+        markets: Iterable[Market],
+        *,
+        as_of: str,
+        hidden: int,
+        refused_slugs: Mapping[str, Finding] = _NONE,
+        spellings: Spellings = AS_GIVEN,
+    ) -> None:
+        # Sorted by id once: later sorts are stable, so ties stay in this order.
+        self.markets = sorted(markets, key=lambda market: market.id)
+        self.as_of = as_of
+        self.hidden = hidden
+        self.refused_slugs = refused_slugs
+        self.spellings = spellings
+
+    @classmethod
+    def published(cls, lines: Iterable[bytes], texts: Iterable[str], as_of: str) -> "Catalog":
+        """The catalog of a dump's lines, without line feeds; searches find markets by the `texts` of these names.
+
+        Whatever was decided over all rows, such as the spelling of categories, the lines say as it was decided. Raises
+        ValueError for a line that keeps no contract.
+        """
+        words = SearchWords(texts)
+        detailed = map(contract.PublicMarketDetailMarket.model_validate_json, lines)
+        markets = [Market.of(market, words=words.of(market.question, market.description)) for market in detailed]
+        return cls(markets, as_of=as_of, hidden=0)
+
+    def ids(self) -> set[str]:
+        """The ids of all markets."""
+        return {market.id for market in self.markets}
+
+    def without(self, ids: Collection[str]) -> "Catalog":
+        """A copy without the given markets."""
+        kept = (market for market in self.markets if market.id not in ids)
+        return Catalog(
+            kept,
+            as_of=self.as_of,
+            hidden=self.hidden,
+            refused_slugs=self.refused_slugs,
+            spellings=self.spellings,
+        )
+
+    def by_id(self) -> dict[str, Market]:
+        """All markets, by id."""
+        return {market.id: market for market in self.markets}
+
+    def listed(self) -> list[Market]:
+        """The markets shown in lists and snapshot, by id: all except members of public FX families."""
+        return [market for market in self.markets if market.fx is None]
+
+    def categories(self) -> dict[str, str]:
+        """The names of all categories of public markets by slug, sorted."""
+        holders = {slug: market for market in self.markets for slug in market.categories}
+        return dict(sorted((slug, holder.category_names()[slug]) for slug, holder in holders.items()))
+
+    def lists(self, offered: Iterable[str] = ()) -> Iterator[tuple[str | None, StatusFilter, Sort, list[bytes]]]:
+        """Yield category, status, sort and the encoded items: for all categories (None), then each one `offered`."""
+        for sort, ranked in self.ranked():
+            for category, chosen in [(None, ranked), *_by_category(ranked, offered).items()]:
+                # Markets are scattered in memory, so look at each only once.
+                bodies, held = [market.body for market in chosen], [market.status for market in chosen]
+                for status in contract.STATUS_FILTERS:
+                    is_in = frozenset(contract.STATES_OF_FILTER[status]).__contains__
+                    yield category, status, sort, [*compress(bodies, map(is_in, held))]
+
+    def ranked(self) -> Iterator[tuple[Sort, list[Market]]]:
+        """All listed markets in the order of each sort."""
+        listed = self.listed()
+        for sort in contract.SORTS:
+            yield sort, sorted(listed, key=_RANK[sort], reverse=True)
+
+    def snapshot(self, size: int) -> PublicMarketSnapshot:
+        """The landing page's groups of at most `size` open markets.
+
+        Fresh are those that accept bets, newest first; closing soon those that close after as-of, soonest first.
+        """
+        opened = [market for market in self.listed() if market.status == "open"]
+        accepting = (market for market in opened if market.accepting_bets)
+        fresh = sorted(accepting, key=attrgetter("created_at"), reverse=True)
+        closing = sorted((market for market in opened if market.close_time > self.as_of), key=attrgetter("close_time"))
+        return PublicMarketSnapshot(
+            fresh_markets=[PublicMarketSignal.model_validate(market.item) for market in fresh[:size]],
+            closing_soon_markets=[PublicMarketSignal.model_validate(market.item) for market in closing[:size]],
+        )
+
+
+def _by_category(ranked: Iterable[Market], offered: Iterable[str]) -> dict[str, list[Market]]:
+    chosen: dict[str, list[Market]] = {category: [] for category in offered}
+    for market in ranked:
+        for category in market.categories:
+            if category in chosen:
+                chosen[category].append(market)
+    return chosen

@@ -1,0 +1,185 @@
+"""Makes everything that is derived from a catalog, and stages what is not in place yet: see `generator.site`."""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from generator.config.settings import Config
+from generator.markets.market import Market
+from generator.progress import Progress, Stopwatch
+from generator.search.generation import Generation as SearchIndex
+from generator.site import documents, downloads, search_index, worker_pool
+from generator.site.catalog import Catalog
+from generator.site.downloads import StagedDownloads
+from generator.site.listed import Listed, Takedown
+from generator.tree import membership, staging
+from generator.tree.artifact import Artifact
+from generator.tree.fingerprints import Fingerprints
+from generator.tree.generation import ItemList
+from generator.tree.manifest import Manifest
+from generator.tree.membership import Membership, Memberships
+from generator.tree.staging import Rendered, Staged, StagedList
+from generator.tree.workplace import Workplace
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A catalog, the categories that get lists (names by slug), and every list."""
+
+    catalog: Catalog
+    categories: Mapping[str, str]
+    lists: Sequence[ItemList]
+
+    @classmethod
+    def of(cls, catalog: Catalog, config: Config) -> "Outline":
+        """The outline of a site with these settings."""
+        categories = documents.offered(catalog, config)
+        return cls(catalog, categories, documents.lists(catalog, categories))
+
+
+@dataclass(frozen=True)
+class Details:
+    """The details of a catalog's markets, which exist before the rest is made.
+
+    `staged` has the digests of all, and of other objects that stay; `changed` are the markets (ids) whose details may
+    differ from the dump in place. `line_of` returns the line of a market in a dump, for ids that ascend.
+    `takedown` is what a takedown does to downloads; a build has `fingerprints`.
+    """
+
+    staged: Staged
+    changed: Collection[str]
+    line_of: Callable[[str], bytes]
+    fingerprints: Fingerprints | None = None
+    takedown: Takedown | None = None
+
+
+@dataclass(frozen=True)
+class Made:
+    """What was made: the staged state, its downloads, and its search index, if it has one."""
+
+    rendered: Rendered
+    downloads: StagedDownloads
+    index: SearchIndex | None
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes a site with the settings `config` in a locked folder, which holds the state `before`.
+
+    `workers` processes stage lists at the same time; with one, this process does. Only lists of these `names` are
+    staged, if they are given. `stopwatch` measures `render`,
+    `index` if there is one for searches, and the beginning of `place`.
+    """
+
+    folder: Workplace
+    before: Manifest | None
+    config: Config
+    progress: Progress
+    stopwatch: Stopwatch = field(default_factory=Stopwatch)
+    workers: int = 1
+    names: Collection[str] | None = None
+
+    def make(self, outline: Outline, details: Details, fixed: Iterable[Artifact], base: Manifest) -> Made:
+        """Stage everything but the details, in publication order.
+
+        `fixed` are the documents that do not depend on markets. `base` says whose state this will be: its as-of,
+        version and settings; all else in it is replaced.
+        """
+        catalog, staged = outline.catalog, details.staged
+        with self.stopwatch.stage("render"):
+            # Before the workers are forked: from then on, touching an object of the catalog copies its memory page.
+            made = [*documents.derived(catalog, outline.lists, self.config, self.folder.read), *fixed]
+            chosen = [items for items in outline.lists if self.names is None or items.name in self.names]
+            self.progress.expect(len(chosen) + self.config.can_search + self.config.dumps.ndjson)
+            self.progress.describe("lists")
+            lists, files = self._stage(chosen, self._listed(catalog, details))
+            for artifact in made:
+                staged.put(self.folder, artifact)
+        index, staged_index = None, None
+        if self.config.can_search:
+            with self.stopwatch.stage("index"):
+                index, staged_index = self._advanced(self._index(outline, lists))
+        with self.stopwatch.stage("place"):
+            # The dump's head moves before those of lists: see `keys.rank`.
+            for part in (*files.lists, *lists, *([staged_index] if staged_index else [])):
+                staged.add(part.first_pages)
+            counts = {staged_list.name: staged_list.current.count for staged_list in lists}
+            staged.put(self.folder, documents.build_json(base, len(catalog.markets), counts, outline.categories))
+            staged.objects = {key: staged.objects[key] for key in sorted(staged.objects)}
+            # Large mappings are set unvalidated: validation would copy them.
+            built = base.model_copy(
+                update={
+                    "complete": True,
+                    "lists": {staged_list.name: staged_list.current for staged_list in lists},
+                    "search": staged_index.current if staged_index else None,
+                    "downloads": {download.name: download.current for download in files.lists},
+                    "retired": (),
+                    "objects": staged.objects,
+                    "markets": {},
+                    "slugs": {market.id: (market.slug,) for market in catalog.markets if market.slug is not None},
+                }
+            )
+            rendered = Rendered(
+                lists, staged_index, staged, built, _memberships(catalog, outline.categories), details.fingerprints,
+                files.lists, files.side_file,
+            )  # fmt: skip
+            return Made(rendered, files, index)
+
+    def _listed(self, catalog: Catalog, details: Details) -> Listed | None:
+        """What downloads are made from; None if there are none."""
+        if not self.config.dumps.ndjson:
+            return None
+        ids = [market.id for market in catalog.listed()]
+        is_known = self.before is not None and self.before.complete
+        changed = frozenset(details.changed) if is_known else frozenset(ids)
+        return Listed(catalog, ids, changed, details.staged.objects, details.line_of, details.takedown)
+
+    def _stage(self, lists: Sequence[ItemList], listed: Listed | None) -> tuple[list[StagedList], StagedDownloads]:
+        """Stage lists and downloads, the longest first."""
+        known = self.before.generations() if self.before else {}
+
+        def stage(unit: ItemList | Listed) -> StagedList | StagedDownloads:
+            if isinstance(unit, Listed):
+                return downloads.stage(self.folder, self.config, unit, known)
+            return staging.stage_list(self.folder, self.config.layout, known, unit)
+
+        units: list[ItemList | Listed] = [*lists, *([listed] if listed else [])]
+        staged_lists, made = list[StagedList](), downloads.NONE
+        with worker_pool.results(stage, units, _work_of, self.workers) as results, self.folder.written_ahead() as ahead:
+            for staged in map(self._advanced, results):
+                if isinstance(staged, StagedDownloads):
+                    made = staged
+                    continue
+                staged_lists.append(staged)
+                if staged.first_pages.changed:
+                    ahead.begin()
+        return sorted(staged_lists, key=lambda staged: staged.name), made
+
+    def _advanced(self, result: Result) -> Result:
+        self.progress.advance()
+        return result
+
+    def _index(self, outline: Outline, lists: Sequence[StagedList]) -> tuple[SearchIndex, StagedList]:
+        """Stage the search index, which leads into the lists."""
+        generations = {staged_list.name: staged_list.current.generation for staged_list in lists}
+        index = search_index.make(outline.catalog, outline.categories, self.config.layout, generations)
+        known = self.before.generations() if self.before else {}
+        return index, staging.stage_generation(self.folder, known, index)
+
+
+def _work_of(unit: ItemList | Listed) -> float:
+    """A rough measure of how long a unit takes to stage: downloads take longer than any list."""
+    return math.inf if isinstance(unit, Listed) else len(unit.items)
+
+
+def _memberships(catalog: Catalog, offered: Collection[str]) -> Memberships:
+    return {market.id: _of_market(market, offered) for market in catalog.markets}
+
+
+def _of_market(market: Market, offered: Collection[str]) -> tuple[Membership, ...]:
+    if market.fx:
+        return ()
+    return membership.memberships_of(market.status, (slug for slug in market.categories if slug in offered))

@@ -1,0 +1,245 @@
+"""What is published already, as the source of a site: the catalog of its dump, and the details that stay.
+
+A takedown has no database, and none of the operator's settings: those that are recorded with the published state count,
+as the edges that serve it were deployed with them.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from generator.api import contract, downloads, keys
+from generator.api.downloads import DumpHead
+from generator.config.settings import Config, shaped
+from generator.downloads import dump, market_lines, parquet
+from generator.errors import ConfigError, OutputError
+from generator.markets import detail
+from generator.progress import Progress
+from generator.site.catalog import Catalog
+from generator.site.listed import Takedown
+from generator.site.make import Details, Maker, Outline
+from generator.tree import layouts, list_reader
+from generator.tree.artifact import Artifact
+from generator.tree.manifest import Manifest
+from generator.tree.staging import Rendered, Staged
+from generator.tree.workplace import Workplace
+from generator.wording import counted
+
+#: Reads objects by their keys, several at a time.
+ReadAll = Callable[[Iterable[str]], Iterable[bytes | None]]
+
+#: The documents that depend on settings alone.
+_FIXED: Final = frozenset(
+    {*map(keys.error, contract.FIXED_ERRORS), keys.OPENAPI, keys.SITE_INDEX, keys.LLMS}
+)  # fmt: skip
+#: The lists that have every listed market.
+_OF_ALL: Final = tuple(keys.list_name("all", sort) for sort in contract.SORTS)
+#: What an item of a list shows, by its names on the wire.
+_OF_ITEMS: Final = frozenset(field.alias or name for name, field in contract.PublicMarketListItem.model_fields.items())
+_LEFT_OUT: Final = (
+    "left out {}, whose details are missing or damaged; run `public-markets rebuild --verify` to publish them again"
+)
+_OTHER_VERSION: Final = (
+    "what is published was built by another version of this program; run `public-markets rebuild`, which leaves out "
+    "what is blocked"
+)
+_NO_PARQUET: Final = (
+    "deleted the Parquet files of the dump: the extra to read them is not installed; run pip install "
+    "'public-markets[parquet]', then `public-markets rebuild` to make them again"
+)
+
+
+@dataclass(frozen=True)
+class PublishedState:
+    """What a manifest says is published, in a locked folder, or in a store that is read like one.
+
+    `doubted` are mutable objects that may not be those of the manifest: a run was killed, or somebody altered them.
+    """
+
+    manifest: Manifest
+    folder: Workplace
+    read_all: ReadAll
+    doubted: frozenset[str] = frozenset()
+
+    def without(self, ids: frozenset[str], progress: Progress) -> "Withdrawn":
+        """Stage the site without these markets.
+
+        Raises OutputError if another version of this program built the site so that this one cannot make it.
+        """
+        config, warnings = self._config()
+        lines = _Lines.of_dump(self) or _Lines.of_list(self) or _Lines.of_details(self, self.manifest.markets.keys())
+        in_lines = {*map(market_lines.id_of, lines.read())}
+        # Those that no list holds.
+        members = _Lines.of_details(self, self._unlisted() - in_lines - ids)
+        read = _counted(chain(lines.read(), members.read()), progress)
+        try:
+            found = Catalog.published(read, config.search_texts, self.manifest.as_of)
+        except ValidationError:
+            raise OutputError(_OTHER_VERSION) from None
+        catalog = found.without(ids)
+        gone = frozenset(market.id for market in found.listed()) & ids
+        takedown = Takedown(lines.head, gone, is_doubted=not self.manifest.complete)
+        details = Details(self._staged(catalog), (), lines.in_order().line_of, takedown=takedown)
+        # It adds no list that an earlier version did not have.
+        maker = Maker(self.folder, self.manifest, config, progress, names=self.manifest.lists.keys())
+        made = maker.make(Outline.of(catalog, config), details, self._fixed(details.staged), self.manifest)
+        left_out = len(self.manifest.markets.keys() - ids - catalog.ids()) if self.manifest.complete else 0
+        if left_out:
+            warnings = (*warnings, _LEFT_OUT.format(counted(left_out, "market")))
+        return Withdrawn(made.rendered, warnings)
+
+    def _config(self) -> tuple[Config, tuple[str, ...]]:
+        """The settings that are recorded, and a warning if they ask for what cannot be made here."""
+        try:
+            config = shaped(self.manifest.settings)
+        except ValidationError:
+            raise OutputError(_OTHER_VERSION) from None
+        try:
+            if config.has_parquet:
+                parquet.require()
+        except ConfigError:
+            dumps = config.dumps.model_copy(update={"parquet": False})
+            return config.model_copy(update={"dumps": dumps}), (_NO_PARQUET,)
+        return config, ()
+
+    def _unlisted(self) -> set[str]:
+        return {market_id for market_id, lists in self.manifest.markets.items() if not lists}
+
+    def _staged(self, catalog: Catalog) -> Staged:
+        """The details that stay, by their digests; those in doubt are staged as they are found."""
+        staged, unknown = Staged(), list[str]()
+        for market in catalog.markets:
+            for key in keys.details(market.id, market.slug):
+                digest = self._digest(key)
+                if digest is None:
+                    unknown.append(key)
+                else:
+                    staged.objects[key] = digest
+        self._put_found(staged, unknown)
+        return staged
+
+    def _fixed(self, staged: Staged) -> Iterator[Artifact]:
+        """The documents that depend on settings alone: carried over."""
+        for key in sorted(_FIXED):
+            digest = self._digest(key)
+            if digest is not None:
+                staged.objects[key] = digest
+            elif key in self.doubted and (body := self.folder.read(key)) is not None:
+                yield Artifact(key, body)
+
+    def _digest(self, key: str) -> str | None:
+        """The digest of an object that is surely that of the manifest."""
+        return None if key in self.doubted else self.manifest.objects.get(key)
+
+    def _put_found(self, staged: Staged, unknown: Sequence[str]) -> None:
+        for key, body in zip(unknown, self.read_all(unknown), strict=True):
+            if body is not None:
+                staged.put(self.folder, Artifact(key, body))
+
+
+class Withdrawn(NamedTuple):
+    """A site without some markets, as it was staged, and warnings of what else had to be left out."""
+
+    rendered: Rendered
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The lines of published markets, ascending by id; `read` begins anew. `head` is that of their dump, if any."""
+
+    read: Callable[[], Iterator[bytes]]
+    head: DumpHead | None = None
+
+    @classmethod
+    def of_dump(cls, state: PublishedState) -> "_Lines | None":
+        """The lines of the dump; None if there is none, or none that is whole."""
+        for head in _heads(state):
+            body = state.folder.read(head.ndjson.key)
+            if body is not None and downloads.is_named_by(head.ndjson.name, body):
+                return cls(partial(dump.lines, [body]), head)
+        return None
+
+    @classmethod
+    def of_list(cls, state: PublishedState) -> "_Lines | None":
+        """The lines of the markets that a list of all shows; None if it cannot be read.
+
+        Their items are those of the list: a killed run may have replaced some details, and not yet the list.
+        """
+        try:
+            name = next(filter(state.manifest.lists.__contains__, _OF_ALL))
+            items = [from_json(item) for item in list_reader.items(state.folder.read, name)]
+        except (StopIteration, OutputError):
+            return None
+        items.sort(key=itemgetter("id"))
+        bodies = zip(items, state.read_all([keys.detail(item["id"]) for item in items]), strict=True)
+        lines = [line for item, body in bodies if body and (line := _line(item["id"], body, item))]
+        return cls(lambda: iter(lines))
+
+    @classmethod
+    def of_details(cls, state: PublishedState, ids: Collection[str]) -> "_Lines":
+        """The lines as the details of these markets have them, of those that can be read."""
+        bodies = zip(sorted(ids), state.read_all(map(keys.detail, sorted(ids))), strict=True)
+        lines = [line for market_id, body in bodies if body and (line := _line(market_id, body))]
+        return cls(lambda: iter(lines))
+
+    def in_order(self) -> "_InOrder":
+        """Looks lines up, for ids that ascend."""
+        return _InOrder(self.read())
+
+
+class _InOrder:
+    def __init__(self, lines: Iterator[bytes]) -> None:
+        self._lines = lines
+
+    def line_of(self, market_id: str) -> bytes:
+        """The line of a market; later calls find only those behind it."""
+        return next(line for line in self._lines if market_lines.id_of(line) == market_id)
+
+
+def _counted(lines: Iterable[bytes], progress: Progress) -> Iterator[bytes]:
+    """The lines; each thousand is a step, as reading a million of them takes a minute."""
+    for number, line in enumerate(lines):
+        if number % 1_000 == 0:
+            progress.advance()
+        yield line
+
+
+def _heads(state: PublishedState) -> Iterator[DumpHead]:
+    """The heads of the dump that may be published, the likeliest first.
+
+    A generation's index says what its head said. A killed run may have replaced the head, and with it the state that
+    details are of; otherwise, who put another head was not a publisher.
+    """
+    manifest = state.manifest
+    current = manifest.downloads.get(keys.DUMPS)
+    in_place = state.folder.read(keys.head(keys.DUMPS)) or b""
+    name = layouts.name_of_index(in_place, keys.DOWNLOAD_LETTER)
+    replaced = [in_place] if (keys.DUMPS, name) in manifest.generations() and not manifest.complete else []
+    recorded = state.folder.read(keys.index(keys.DUMPS, current.generation)) if current else None
+    for body in (*replaced, recorded or b""):
+        with suppress(ValidationError):
+            yield DumpHead.model_validate_json(body)
+
+
+def _line(market_id: str, body: bytes, item: Mapping[str, Any] | None = None) -> bytes | None:
+    """The line in the body of a detail; None if it is damaged, or the detail of another market.
+
+    What lists show of the market is taken from the `item`, if it is given.
+    """
+    try:
+        found = from_json(detail.market_object(body))
+        is_its_own = found.get("id") == market_id
+        if item is not None:
+            found = {**{name: value for name, value in found.items() if name not in _OF_ITEMS}, **item}
+        market = contract.PublicMarketDetailMarket.model_validate_json(contract.encode(found))
+    except (ValueError, AttributeError):
+        return None
+    return contract.encode(market) if is_its_own else None
