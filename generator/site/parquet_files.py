@@ -85,9 +85,13 @@ class ParquetFiles:
         whole = {table: [file for file in files if file] for table, files in found.items()}
         if whole != found:
             return None
-        is_same = all(_names(whole[table]) == _names(self._before(table)) for table in TABLES)
-        is_due = partitions.is_due(last, self.listed.as_of)
-        return {**whole, "history_as_of": self.listed.as_of if is_due and not is_same else last}
+        if not partitions.is_due(last, self.listed.as_of):
+            return {**whole, "history_as_of": last}
+        # As on any other day, a file of no market is left out.
+        folders = {f"{table}/{partition}" for table in TABLES for partition, _ in self.listed.members()}
+        present = {table: [file for file in files if file.folder in folders] for table, files in whole.items()}
+        is_same = all(_names(present[table]) == _names(self._before(table)) for table in TABLES)
+        return {**present, "history_as_of": last if is_same else self.listed.as_of}
 
     def _without(self, file: PartitionFile, gone: Collection[str]) -> PartitionFile | None:
         if not self._is_in_place(file):

@@ -76,14 +76,16 @@ class PublishedState:
         config, warnings = self._config()
         lines = _Lines.of_dump(self) or _Lines.of_list(self) or _Lines.of_details(self, self.manifest.markets.keys())
         in_lines = {*map(market_lines.id_of, lines.read())}
-        # Those that no list holds.
-        members = _Lines.of_details(self, self._unlisted() - in_lines - ids)
+        # Members of FX families, whatever lists still hold of them from before, are in no dump.
+        members = _Lines.of_details(self, self.manifest.markets.keys() - in_lines - ids)
         read = _counted(chain(lines.read(), members.read()), progress)
         try:
             found = Catalog.published(read, config.search_texts, self.manifest.as_of)
         except ValidationError:
             raise OutputError(_OTHER_VERSION) from None
-        catalog = found.without(ids)
+        # A killed run may have put details of others, too.
+        strays = {market.id for market in found.listed()} - in_lines
+        catalog = found.without(ids | strays)
         gone = frozenset(market.id for market in found.listed()) & ids
         takedown = Takedown(lines.head, gone, is_doubted=not self.manifest.complete)
         details = Details(self._staged(catalog), (), lines.in_order().line_of, takedown=takedown)
@@ -108,9 +110,6 @@ class PublishedState:
             dumps = config.dumps.model_copy(update={"parquet": False})
             return config.model_copy(update={"dumps": dumps}), (_NO_PARQUET,)
         return config, ()
-
-    def _unlisted(self) -> set[str]:
-        return {market_id for market_id, lists in self.manifest.markets.items() if not lists}
 
     def _staged(self, catalog: Catalog) -> Staged:
         """The details that stay, by their digests; those in doubt are staged as they are found."""

@@ -81,11 +81,14 @@ class RandomSite:
         return {number: rows for number, rows in self.second.items() if number in self.gone and rows.is_public}
 
     def texts(self) -> frozenset[str]:
-        """What no file may say after the takedown: ids, words, slugs, and categories that no market is left in."""
+        """What no file may say after the takedown: ids, words, slugs, and categories that no other market was ever in.
+
+        What was shown of others before stays in lists that replaced ones retain.
+        """
         found = {text for number in self.gone for text in texts_of(number)}
         left = {
-            categories.folded(name) for number, rows in self.second.items() if number not in self.gone
-            for name in rows.categories if rows.is_public
+            categories.folded(name) for state in (self.first, self.second) for number, rows in state.items()
+            if number not in self.gone for name in rows.categories if rows.is_public
         }  # fmt: skip
         named = {categories.folded(name) for name in self.settings.get("categories") or ()}
         ended = {
