@@ -74,10 +74,6 @@ class StoredState:
         indexes = {keys.index(*pair) for pair, entry in whole.items() if layouts.has_chunks(entry)}
         return frozenset(folders | ((indexes | layouts.chunk_keys(whole)) - self.doubts.missing))
 
-    def read_all(self, object_keys: Iterable[str]) -> Iterable[bytes | None]:
-        """Several objects, by their keys."""
-        return parallel_map(partial(body_of, self.store), object_keys, self.store.parallel)
-
 
 class _Mirror:
     """A store seen as a folder: objects are read from it, and what it holds of whole generations is in place.
@@ -147,8 +143,18 @@ def from_store(
 
     The lease is held already.
     """
-    built = state.published.built
-    mirrored = PublishedState(built, _Mirror(folder, state), state.read_all, state.unknown())
+
+    def body(key: str) -> bytes | None:
+        # Without a dump, details are read one by one, which may take longer than the lease.
+        lease.renew_if_needed()
+        return body_of(state.store, key)
+
+    mirrored = PublishedState(
+        state.published.built,
+        _Mirror(folder, state),
+        lambda object_keys: parallel_map(body, object_keys, state.store.parallel),
+        state.unknown(),
+    )
     rendered, warnings = mirrored.without(state.half_withdrawn() | ids, _Renewing(lease))
     staging.place(folder, folder.manifest(), rendered, lifetime)
     return warnings

@@ -16,6 +16,7 @@ from generator.api import keys
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.publish import takedown
 from generator.publish.lease import Lease
+from generator.stores import clock
 from generator.tree import layouts
 from generator.tree.blocklist import BlockedList
 from tests.publish.faults.rounds import AT_ONCE, code_of, run_all
@@ -543,25 +544,27 @@ def test_reading_the_record_does_not_extend_a_lease(scene: Scene) -> None:
         lease.require_valid()
 
 
-@pytest.mark.campaign(short=0)
-def test_a_takedown_that_prepares_for_longer_than_its_lease_succeeds(scene: Scene) -> None:
-    site = scene.site("a", 0)
-    scene.publish(site)
-    scene.server.behaviour.change({"latency_s": 1})  # several requests before the first put
+def test_a_takedown_that_prepares_for_longer_than_its_lease_succeeds(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.publish(scene.site("a", 0))  # without a dump, all details are read
     config = scene.config("elsewhere")
-    config = config.model_copy(update={"publish": config.publish.model_copy(update={"lease": timedelta(seconds=6)})})
     blocked = BlockedList().decided([market_id(7)], is_blocked=True, now=NOW)
     messages: list[str] = []
+    passed = 0.0
     prepared: list[float] = []
-    begun = time.monotonic()
 
-    def before(request: Request) -> None:
-        if label(request) == "Put record":
-            prepared.append(time.monotonic() - begun)
-            scene.server.behaviour.change({"latency_s": 0})
+    def wait(request: Request) -> None:
+        nonlocal passed
+        if request.operation == "GetObject" and passed < 10 * LEASE_S:
+            passed += 0.1 * LEASE_S
+            scene.pass_time(0.1 * LEASE_S)
+        elif request.operation == "PutObject" and "v1/" in request.key:
+            prepared.append(passed)
 
-    scene.server.before = before
+    scene.server.before = wait
+    monkeypatch.setattr(clock, "elapsed", lambda: time.monotonic() + passed)
     takedown.from_store(scene.store(config), config, blocked, Silent(), messages.append)
-    assert prepared[0] > 6
+    assert prepared[0] > LEASE_S
     assert messages == []
     check_hidden(scene.objects(), 7)

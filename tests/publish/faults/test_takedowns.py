@@ -174,10 +174,11 @@ def test_a_takedown_that_completes_during_a_build_is_never_undone_not_even_for_a
     check_lists(scene, without(new.state, HIDDEN))
 
 
-@pytest.mark.parametrize("writes", [2, 14, 16])
+@pytest.mark.parametrize("writes", [2, 14, 22])
 def test_after_a_killed_move_between_layouts_a_takedown_brings_no_withdrawn_market_back(
     scene: Scene, writes: int
 ) -> None:
+    scene.publish_everything()
     scene.publish(scene.site("a", 0))
     scene.layouts["b"] = chunks.LAYOUT
     moved = scene.site("b", 1, m1={"question": "Edited?"}, m6=None)
