@@ -31,6 +31,11 @@ COMMANDS: Final = all_commands()
 README: Final = PAGES["README.md"]
 SETTINGS: Final = ROOT / "docs" / "settings.md"
 MAKEFILE: Final = (ROOT / "Makefile").read_text("utf-8")
+#: The pages that give reasons: the whole's, and each package's.
+REASONS: Final = {
+    path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
+    for path in (ROOT / "RATIONALE.md", *sorted((ROOT / "generator").rglob("README.md")))
+}
 #: Pages whose commands have tests of their own, with what they need.
 OPERATED: Final = {"docs/operations.md"}
 #: A build in this layout makes few files, and takes a moment.
@@ -194,9 +199,9 @@ def test_relations_are_shown_as_they_are_read() -> None:
 # ── links, paths, terms ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [*PAGES, *REASONS])
 def test_every_link_leads_somewhere(page: str) -> None:
-    for target in re.findall(r"\]\(([^)]+)\)", prose(PAGES[page])):
+    for target in re.findall(r"\]\(([^)]+)\)", prose((PAGES | REASONS)[page])):
         name, _, anchor = target.partition("#")
         found = (ROOT / page).parent / name if name else ROOT / page
         assert found.exists(), target
@@ -207,11 +212,16 @@ def test_readme_links_every_page() -> None:
     assert {name for name in PAGES if f"({name})" not in README} == {"README.md"}
 
 
+def test_the_rationale_links_the_reasons_of_every_package() -> None:
+    packages = {name for name in REASONS if name.startswith("generator/")}
+    assert {name for name in packages if f"({name})" not in REASONS["RATIONALE.md"]} == set()
+
+
 def test_every_path_named_exists() -> None:
     folders = r"(?:\.ci|\.github|docs|generator|requirements|templates|tests)/"
     named = {
         span
-        for name in [*PAGES, "RATIONALE.md", "CHANGELOG.md"]
+        for name in [*PAGES, *REASONS, "CHANGELOG.md"]
         for span in spans((ROOT / name).read_text("utf-8"))
         if re.fullmatch(rf"{folders}[\w./-]*", span)
     }

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 from generator.api.contract import MarketStatus
 
-#: Files for open markets, whose histories grow. RATIONALE.md says why so many; another number gives all new names.
+#: Files for open markets, whose histories grow. The README says why so many; another number gives all new names.
 PARTS: Final = 16
 _MONTH: Final = len("2026-10")
 _DAY: Final = len("2026-10-31")

@@ -24,7 +24,7 @@ HEADER: Final = bytes.fromhex("1f8b08000000000000ff")
 END: Final = b"\x03\x00"
 #: The bytes of a file that are in no segment.
 FRAME_SIZE: Final = len(HEADER) + len(END) + 8
-#: RATIONALE.md has what other levels cost.
+#: The package's README has what other levels cost.
 LEVEL: Final = 6
 #: Markets per group on average, and at most: what has to be made again for one that changed, and held in memory.
 GROUP_SIZE: Final = 256
