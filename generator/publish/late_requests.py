@@ -19,16 +19,18 @@ class LateRequests:
         self._store = store
         self._lease = lease
         self._searched_at = lease.now
-        self._inherited: tuple[Abandoned, ...] = ()
+        self._inherited: tuple[Abandoned, ...] | None = None
         self._planned = set[Doubts]()
         self._unsettled = NO_DOUBTS
 
     def take_over(self, before: Published) -> None:
-        """Add what the record says, and the publisher that it names, which was cut short.
+        """Add what the record says, and the publisher that it names, which was cut short; only the first time.
 
         What that one may do is not said again of those before it, or each killed run would add all keys that it
         touched.
         """
+        if self._inherited is not None:
+            return  # by now, the record names this publisher
         left = before.abandoned_at(self._lease.now, is_sharded=self._lease.is_sharded)
         known = [entry.beside(left) if left else entry for entry in before.abandoned]
         self._inherited = tuple(entry for entry in (*known, left) if entry)
@@ -36,9 +38,14 @@ class LateRequests:
     def abandoned(self) -> tuple[Abandoned, ...]:
         """What the record is to say; nothing is forgotten while something is missing."""
         is_settled = self._unsettled == NO_DOUBTS
-        known = [entry for entry in self._inherited if self._searched_at <= entry.until or not is_settled]
+        known = [entry for entry in self._inherited or () if self._searched_at <= entry.until or not is_settled]
         own = record.unanswered(self._store.unanswered | self._lease.unanswered, self._lease.now)
         return (*known, own) if own else (*known,)
+
+    @property
+    def may_have_put_shards(self) -> bool:
+        """Whether one may have put a shard that no record names, be it so long ago that the record forgets it."""
+        return bool(self._inherited) or bool(self.abandoned())
 
     def plan_for(self, doubts: Doubts) -> None:
         """Note that a plan is to settle what was found."""

@@ -77,13 +77,8 @@ class Publisher:
         self._probed_at = self._planned_at = ""
         self._blocked = blocked  # as last read
         self._late_requests = LateRequests(self._store, self._lease)
-        #: Late requests may have put shards, also if it is too late for more of them by now.
-        self._may_find_shards = bool(self._lease.published and self._lease.published.abandoned)
-        #: The mutable objects that the plan at work puts or deletes.
-        self._touched: tuple[str, ...] = ()
         #: The generations of killed runs, as they were when this run began.
         self._begun = Begun()
-        self._has_intended = False
         self._is_audited = False
         #: Whether readers see something new, of which nobody was told.
         self._is_news = False
@@ -108,11 +103,10 @@ class Publisher:
         """
         before = self._record()
         details = sorted(before.built.all_details(ids & before.built.markets.keys()))
-        self._touched = (*details, *sorted(before.unfinished().difference(details)))
         self._late_requests.take_over(before)
         update = {"abandoned": self._late_requests.abandoned()}
-        self._lease.hold(before.model_copy(update=update), self._touched)
-        self._has_intended = True
+        touched = (*details, *sorted(before.unfinished().difference(details)))
+        self._lease.hold(before.model_copy(update=update), touched)
         self._applier.delete_details(details)
         self.content = self.content.without(ids)
 
@@ -177,9 +171,14 @@ class Publisher:
         # A run that was cut short after its commit told nobody.
         self._is_news = self._record().work is not None
         self._progress.start(plan.steps)
-        plan = self._carry_out(plan)
-        while (amended := self._amended(plan)) is not None:
-            plan = self._carry_out(amended)
+        pending: Plan | None = plan
+        while pending is not None:
+            plan, before = pending, self._record()
+            self._intend(plan, before)
+            pending = self._plan_without_blocked(plan)
+            if pending is None:
+                self._commit(plan, before, self._apply(plan))
+                pending = self._amended(plan)
         self.tally.warnings += self.content.warnings
         try:
             self._finish(plan)
@@ -199,25 +198,26 @@ class Publisher:
         is_settled = published is not None and published.is_settled() and not self._probed_at
         return is_settled and plan.is_empty(self._record())
 
-    def _carry_out(self, plan: Plan) -> Plan:
-        """Carry out the plan, or another if markets were blocked since it was made; returns which."""
-        before = self._record()
-        self._touched = self._all_touched(plan)
-        self._intend(plan, before)
-        # Whoever blocks a market from now on finds the lease held, and waits.
+    def _plan_without_blocked(self, plan: Plan) -> Plan | None:
+        """Another plan if markets of this one were blocked since it was made, for which nothing may be put.
+
+        Whoever blocks a market from now on finds the lease held, and waits.
+        """
         if blocked := self._blocked_since(plan):
             self.content = self.content.without(blocked)
-            return self._carry_out(self._plan())
-        if self._touched != (touched := self._all_touched(plan)):
-            self._touched = touched
+            return self._plan()
+        return None
+
+    def _apply(self, plan: Plan) -> Mapping[str, str]:
+        """Carry out the plan; returns the ETags of the mutable objects that were put."""
+        touched = self._touched(plan)
+        work = self._record().work
+        if work is None or work.touched != touched:
             self._lease.hold(self._record(), touched)
         self._applier.withdraw(plan, self._blocked_details(plan))
         self._sweep_leftovers(plan)
         self._applier.upload_generations(plan)
-        put = self._applier.replace(plan)
-        self._commit(plan, before, put)
-        self._begun = Begun()
-        return plan
+        return self._applier.replace(plan)
 
     def _sweep_leftovers(self, plan: Plan) -> None:
         if plan.leftovers:
@@ -225,7 +225,7 @@ class Publisher:
             swept = {step.pair for step in plan.leftovers}
             published = self._record()
             due = tuple(entry for entry in published.due if entry.pair not in swept)
-            self._lease.hold(published.model_copy(update={"due": due}), self._touched)
+            self._lease.hold(published.model_copy(update={"due": due}), self._touched(plan))
 
     def _intend(self, plan: Plan, before: Published) -> None:
         final = plan.final
@@ -237,8 +237,7 @@ class Publisher:
         intended = intended.model_copy(update={"retired": retired})
         due = tuple(entry for entry in (*before.due, *moved) if entry.pair not in uploading)
         probed_at = self._probed_at or before.probed_at
-        if not self._has_intended:
-            self._late_requests.take_over(before)
+        self._late_requests.take_over(before)
         is_long = bool(plan.generations) and invalidation.is_configured(self._config)
         update = {
             "built": intended,
@@ -247,8 +246,7 @@ class Publisher:
             "abandoned": self._late_requests.abandoned(),
             "are_copies_long": before.are_copies_long or is_long,
         }
-        self._lease.hold(before.model_copy(update=update), self._touched)
-        self._has_intended = True
+        self._lease.hold(before.model_copy(update=update), self._touched(plan))
 
     def _commit(self, plan: Plan, before: Published, put: Mapping[str, str]) -> None:
         published = self._record()
@@ -269,7 +267,8 @@ class Publisher:
             }
         )
         self._is_news |= plan.is_news
-        has_shards = self._lease.is_sharded or self._may_find_shards or published.abandoned
+        self._begun = Begun()
+        has_shards = self._lease.is_sharded or self._late_requests.may_have_put_shards
         has_more = plan.due or plan.purges or has_shards
         if plan.shows_markets or has_more:
             self._lease.hold(committed, ())
@@ -304,7 +303,7 @@ class Publisher:
         """Every detail of a blocked market: a late request may have put one of which the record knows nothing."""
         return frozenset(self._record().built.all_details(self._blocked) - plan.final.objects.keys())
 
-    def _all_touched(self, plan: Plan) -> tuple[str, ...]:
+    def _touched(self, plan: Plan) -> tuple[str, ...]:
         """Every mutable object that the plan puts or deletes, and those details."""
         return (*plan.touched(), *sorted(self._blocked_details(plan).difference(plan.touched())))
 
@@ -313,8 +312,8 @@ class Publisher:
         if published.work is None:
             return
         self._applier.sweep(plan)
-        may_find_shards = plan.purges or self._may_find_shards or published.abandoned
-        self._lease.sweep_shards(is_thorough=self._extras.is_verifying or bool(may_find_shards))
+        may_find_shards = plan.purges or self._late_requests.may_have_put_shards
+        self._lease.sweep_shards(is_thorough=self._extras.is_verifying or may_find_shards)
         self._store.flush()  # or what was deleted might come back after a power failure, unknown to the record
         swept = published.model_copy(update={"due": (), "abandoned": self._late_requests.abandoned()})
         copies = Copies(self._store, self._lease, self._config, has_readers=not self._extras.is_dry)
