@@ -37,7 +37,7 @@ def reads_the_blocked_list_only_at_the_end(patch: Patch) -> None:
 
     def only_when_done(self: Publisher, plan: Any) -> frozenset[str]:
         caller = inspect.stack(0)[1].function
-        return frozenset() if caller == "_carry_out" else blocked_since(self, plan)
+        return frozenset() if caller == "_plan_without_blocked" else blocked_since(self, plan)
 
     patch.setattr(Publisher, "_blocked_since", only_when_done)
 

@@ -4,7 +4,7 @@ The real publisher passes the same rounds.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -230,11 +230,11 @@ class CleansUpWhenUnsure(Around):
 class SweepsFirst(Publisher):
     """Deletes the old pages before first pages refer to the new ones."""
 
-    def _carry_out(self, plan: Plan) -> Plan:
+    def _apply(self, plan: Plan) -> Mapping[str, str]:
         old = self._record().built.lists
         for name, current in old.items():
             self._store.delete([*object_keys(name, current)])
-        return super()._carry_out(plan)
+        return super()._apply(plan)
 
 
 class InvalidatesLast(Publisher):
