@@ -121,7 +121,7 @@ CASES: Final[dict[str, tuple[Callable[[Site], None], tuple[str, ...], str]]] = {
 }
 
 
-@pytest.mark.campaign(short=12)
+@pytest.mark.campaign(short=9)
 @pytest.mark.parametrize("layout", ["pages", "chunks"])
 @pytest.mark.parametrize("command", ["publish", "rebuild"])
 @pytest.mark.parametrize("case", CASES)

@@ -324,6 +324,7 @@ def test_the_default_source_is_built_but_not_published(empty: Site) -> None:
     empty.check()
 
 
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("lose", [mark_as_demo, use_the_default_source])
 @pytest.mark.parametrize("options", [(), ("--dry-run",)])
 def test_a_lost_source_replaces_nothing(site: Site, lose: Callable[[Site], None], options: tuple[str, ...]) -> None:

@@ -14,6 +14,9 @@ from tests.support.rows import market_id
 from tests.support.s3.behaviour import DENIED, DROPPED, Fault
 from tests.support.s3.wire import Answer, Request
 
+# Many requests are sent twice here.
+pytestmark = pytest.mark.usefixtures("impatient")
+
 #: A market that later pages of the list of open ones show, too.
 MARKET = 5
 DETAIL = keys.detail(market_id(MARKET))

@@ -62,7 +62,7 @@ def test_a_takedown_ends_walks_in_earlier_indexes(searched: Site) -> None:
     assert json.loads(answer["body"])["details"][0]["path"] == ["cursor"]
 
 
-@pytest.mark.campaign(short=3)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("damage", [None, b"[\n]", b"<Error/>"])
 def test_an_index_that_cannot_be_read_is_made_again(searched: Site, damage: bytes | None) -> None:
     spoilt = [key for key, body in searched.objects().items() if keys.SEARCH in key and b"zyva" in body]

@@ -14,8 +14,9 @@ from generator.tree import pages
 EVERY: Final = pages.LIMITS
 #: Those that tests read by, and those that the product itself does: the greatest, and the ones the index page links.
 FEW: Final = (1, 2, 3, 5, 7, 10, 20, 50, 100)
-#: Enough for a site without a search index, which takes items from pages of the other limits.
-FEWEST: Final = (1, 2, 3, 7, 20, 100)
+#: Enough for a site without a search index, which takes items from pages of the other limits. Pages of one item each
+#: are left out: they would be the most.
+FEWEST: Final = (2, 7, 100)
 
 
 def prepare(limits: Sequence[int] = FEW) -> None:

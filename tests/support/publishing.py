@@ -310,6 +310,12 @@ def write_config(folder: Path) -> None:
 
 
 @pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries without waits."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+
+
+@pytest.fixture
 def site_server() -> Iterator[S3Server]:
     with S3Server() as server:
         yield server

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from generator.publish import takedown
 from tests.support.records import sharded
 
 
@@ -15,3 +16,9 @@ def has_shards(request: pytest.FixtureRequest) -> Iterator[bool]:
         return
     with sharded():
         yield True
+
+
+@pytest.fixture(autouse=True)
+def _soon_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A takedown that waits for a publisher looks for its end more often."""
+    monkeypatch.setattr(takedown, "_RETRY_S", 0.02)

@@ -81,7 +81,7 @@ def test_of_two_publishers_one_wins_every_time(scene: Scene) -> None:
     outcomes: list[tuple[int, int]] = []
     with Walkers(scene, old.state, *(site.state for site in new)) as walkers:
         walkers.withdraw(is_withdrawing=True)
-        for number in range(rounds(8, 40)):
+        for number in range(rounds(4, 40)):
             scene.reset(before)
             codes = race(scene, new, random.Random(number), is_close=number % 2 == 0)
             outcomes.append(codes)
@@ -94,7 +94,7 @@ def test_of_two_publishers_one_wins_every_time(scene: Scene) -> None:
             loser = new[1 - new.index(winner)]
             scene.publish(loser)
             check_whole(scene.objects(), loser)
-        walkers.await_exact(rounds(8, 40))
+        walkers.await_exact(rounds(4, 40))
     assert {*outcomes} <= {(0, 4), (4, 0), (0, 0)}
     assert min(outcomes[::2].count((0, 4)), outcomes[::2].count((4, 0))) >= rounds(0, 1)
     assert (0, 0) not in outcomes[::2], "both read the same record, and both won"
@@ -226,6 +226,7 @@ def test_a_page_that_arrives_after_its_market_was_withdrawn_is_gone_after_the_ne
     check_hidden(scene.objects(), 6)
 
 
+@pytest.mark.campaign(short=3)
 @pytest.mark.parametrize("layout", layouts.LAYOUTS)
 @pytest.mark.parametrize("request_", ["Put detail", "Put page", "Put first"])
 def test_whatever_of_a_new_market_arrives_after_its_takedown_is_gone_after_the_next_run(
@@ -325,6 +326,7 @@ def test_a_long_publish_does_not_shorten_the_lifetime_of_cursors(scene: Scene) -
         scene.reader.finish(begun[0])
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("layout", layouts.LAYOUTS)
 def test_runs_that_are_always_killed_do_not_fill_the_bucket(scene: Scene, layout: str) -> None:
     has_everything(scene, layout)
@@ -373,7 +375,7 @@ def test_a_site_whose_every_second_run_is_cut_short_keeps_what_walks_are_in_and_
     has_everything(scene, layout)
     scene.publish(scene.site("a", 0))
     sizes, walks = [], list[Walk]()
-    for number in range(1, rounds(14, 40)):
+    for number in range(1, rounds(11, 40)):
         site = scene.site("b", number, m1={"question": f"Edition {number}?"}, m4=None)
         if number % 2:
             scene.publish(site)
@@ -385,7 +387,7 @@ def test_a_site_whose_every_second_run_is_cut_short_keeps_what_walks_are_in_and_
         scene.pass_time(LIFETIME_S / 4)
         if len(walks) > 3:  # less than the lifetime of a cursor
             scene.reader.finish(walks.pop(0))
-    assert max(sizes[10:]) <= max(sizes[8:10]), sizes
+    assert max(sizes[rounds(8, 10) :]) <= max(sizes[rounds(6, 8) : rounds(8, 10)]), sizes
 
 
 def has_everything(scene: Scene, layout: str) -> None:
@@ -412,7 +414,7 @@ def test_the_record_does_not_repeat_what_each_killed_run_touched(scene: Scene, l
     has_everything(scene, layout)
     scene.publish(scene.site("a", 0))
     touched = []
-    for number in range(rounds(6, 30)):
+    for number in range(rounds(4, 30)):
         site = scene.site("b", number, m1={"question": f"Edition {number % 3}?"}, m4=None)
         with pytest.raises(DiedError):
             publish_site(site, DiesAfter(scene.store(site.config), 8))
@@ -433,6 +435,7 @@ LOST = (APPLIED_BUT_FAILED, APPLIED_BUT_DROPPED, CUT_SHORT, DROPPED, SLOW_DOWN, 
 
 
 @pytest.mark.campaign
+@pytest.mark.usefixtures("impatient")
 def test_commits_with_lost_responses_are_neither_lost_nor_repeated(tmp_path: Path) -> None:
     codes: list[int] = []
 
@@ -450,7 +453,7 @@ def test_commits_with_lost_responses_are_neither_lost_nor_repeated(tmp_path: Pat
         assert sequence_of(scene) == sequence + 3, "a record was put twice"
         scene.reset({})
 
-    number = rounds(8, 3 * 5 * len(LOST))  # each with each
+    number = rounds(len(LOST), 3 * 5 * len(LOST))  # each with each
     assert run_all(tmp_path, range(number), play) == number
     assert codes == [0] * number
 
@@ -509,7 +512,8 @@ def silence(scene: Scene, nth: int, *, is_applied: bool) -> None:
     scene.server.before = before
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=1)
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("fault", ["slow_down", "dropped", "applied_but_failed", "applied_but_dropped", "cut_short"])
 def test_when_three_of_ten_requests_fail_everything_is_published(scene: Scene, fault: str) -> None:
     scene.publish_everything()

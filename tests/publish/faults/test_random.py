@@ -40,7 +40,7 @@ from tests.support.rows import market_id
 )
 def test_random_kills_leave_nothing_behind(scene: Scene, victims: Victims, *, kills: int, has_all: bool) -> None:
     """Of a site with lists only, and of one with all kinds of objects."""
-    rng, most = random.Random(5), rounds(5, kills)
+    rng, most = random.Random(5), rounds(3, kills)
     scene.searches = scene.has_downloads = has_all
     site = scene.site("m0", 0)
     with Walkers(scene, site.state) as walkers:
@@ -126,7 +126,7 @@ def test_a_publish_into_a_directory_killed_at_any_file_call_loses_nothing(scene:
     victims.finish(publish("a"))
     pristine = scene.folder / "pristine"
     shutil.copytree(target, pristine)
-    faults = sample(calls_of(victims.finish(publish("b"))), 8)
+    faults = sample(calls_of(victims.finish(publish("b"))), 5)
     for number, fault in enumerate(faults):
         shutil.rmtree(target)
         shutil.copytree(pristine, target)
@@ -138,14 +138,14 @@ def test_a_publish_into_a_directory_killed_at_any_file_call_loses_nothing(scene:
         check_whole(objects_in(target), later)
         check_hidden(objects_in(target), 3)
         reader.check(later.state, lists=LISTS)
-    assert victims.kills > rounds(3, 40)
+    assert victims.kills > rounds(2, 40)
 
 
 @pytest.mark.campaign
 def test_a_directory_that_is_rewritten_after_two_kills_never_loses_a_live_page(scene: Scene, victims: Victims) -> None:
     target = scene.folder / "site"
     reader = Reader.of_folder(target)
-    rng, most = random.Random(1), rounds(4, 30)
+    rng, most = random.Random(1), rounds(2, 30)
 
     def publish(name: str) -> list[str]:
         return [*scene.arguments("publish", name, "--allow-shrink"), "--set", f"publish.target={target}"]
