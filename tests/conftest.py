@@ -14,7 +14,7 @@ import pytest
 from generator.api.contract import Variant
 from generator.demo.database import seed
 from generator.markets.quarantine import Quarantine
-from tests.support import limits, loaded
+from tests.support import limits, loaded, one_process
 from tests.support.builds import AS_OF, VARIANTS, Outputs, build_now, make_config
 from tests.support.rows import create_database
 
@@ -73,6 +73,18 @@ def _few_limits() -> None:
 def _every_limit(request: pytest.FixtureRequest) -> Iterator[None]:
     is_marked = request.node.get_closest_marker("every_limit") is not None
     with limits.every() if is_marked else nullcontext():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_workers() -> None:
+    one_process.prepare()
+
+
+@pytest.fixture(autouse=True)
+def _workers(request: pytest.FixtureRequest) -> Iterator[None]:
+    is_marked = request.node.get_closest_marker("workers") is not None
+    with one_process.workers() if is_marked else nullcontext():
         yield
 
 

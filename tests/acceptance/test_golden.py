@@ -29,7 +29,7 @@ from tests.support.rows import (
     market_id,
 )
 
-pytestmark = pytest.mark.every_limit
+pytestmark = [pytest.mark.every_limit, pytest.mark.workers]
 
 GOLDEN = {"core": ROOT / "tests" / "golden", "extended": ROOT / "tests" / "golden_extended"}
 KEYS = "keys.txt"

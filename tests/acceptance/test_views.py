@@ -437,6 +437,7 @@ def test_a_condition_that_fails_on_purpose_sees_no_hidden_row(reader: Any, site:
     assert seen == (8,)
 
 
+@pytest.mark.workers
 def test_fewer_connections_than_a_build_wants_make_the_same_build(
     site: Site, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,8 @@ from tests.support.rows import (
     market_id,  # fmt: skip
 )
 
+pytestmark = pytest.mark.workers
+
 MARKETS = 130
 
 

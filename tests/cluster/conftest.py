@@ -13,6 +13,7 @@ import pytest
 from generator.demo.database import seed
 from generator.progress import Span, Stopwatch
 from tests.cluster.sites import Site
+from tests.support import one_process
 from tests.support.builds import AS_OF
 from tests.support.cluster import Cluster, running
 from tests.support.postgres import Server
@@ -25,14 +26,14 @@ FEW: Final = 8
 
 @contextmanager
 def _comparable() -> Iterator[None]:
-    """Have builds divide few markets into many ranges, and take no time, so that reports can be compared."""
+    """Have builds fork workers, divide few markets into many ranges, and take no time, so that reports are equal."""
 
     @contextmanager
     def stage(stopwatch: Stopwatch, name: str) -> Iterator[None]:
         yield
         stopwatch.spans[name] = Span(0.0, 0.0)
 
-    with pytest.MonkeyPatch.context() as patch:
+    with one_process.workers(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stopwatch, "stage", stage)
         patch.setattr("generator.builder.executors.LEAST", FEW)
         yield

@@ -3,7 +3,7 @@
 So of every kind of object, in the output folder and in the store; only the change feed begins a new session.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -16,7 +16,6 @@ from tests.site.random_sites import NEXT_DAY, RandomSite, random_sites, rich_sit
 from tests.site.taken_down import Workplace, changes, check, differences, family, faults_of_feed, traces, workplace
 from tests.support.builds import VARIANTS
 from tests.support.campaigns import rounds, sample
-from tests.support.publishing import build_in_this_process
 
 #: Shrinking runs all commands again for each try; sites are small as they are.
 _PHASES: Final = (Phase.explicit, Phase.reuse, Phase.generate)
@@ -27,13 +26,7 @@ _FIRST_KILL: Final = 5
 of_every_sort: Final = pytest.mark.parametrize(("layout", "variant"), SORTS_OF_SITES)
 
 
-@pytest.fixture(autouse=True)
-def _in_this_process() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        build_in_this_process(patch)
-        yield
-
-
+@pytest.mark.campaign(short=2)
 @of_every_sort
 def test_a_takedown_leaves_what_a_build_without_the_markets_makes(layout: str, variant: str) -> None:
     compare(rich_site(layout, variant))

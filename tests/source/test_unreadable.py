@@ -96,6 +96,7 @@ def test_check_names_markets_alone_where_what_is_joined_with_them_cannot_be_know
     ]
 
 
+@pytest.mark.workers
 def test_a_build_names_the_relation(
     site: str, database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,11 +4,11 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import pytest
 from click.testing import CliRunner, Result
@@ -18,7 +18,6 @@ from generator.api.contract import SORTS, STATES_OF_FILTER
 from generator.cli.main import main
 from generator.publish import record
 from generator.publish.record import Published
-from generator.site import worker_pool
 from generator.stores.s3_uploads import Uploads
 from generator.stores.store import Store
 from generator.tree.layouts import object_keys
@@ -226,34 +225,6 @@ def _within(folder: Path) -> Iterator[None]:
         os.chdir(before)
 
 
-class _NoWorkers:
-    """Builds in this process: few markets take longer to share among several than to build."""
-
-    def __init__(
-        self,
-        work: Callable[[Any], Any],
-        units: Sequence[Any],
-        cost: Callable[[Any], float],
-        count: int,
-        at_end: Callable[[], None] = lambda: None,
-    ) -> None:
-        del cost, count
-        self._work, self._units, self._at_end = work, units, at_end
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._at_end()
-
-    def results(self) -> Iterator[Any]:
-        return map(self._work, self._units)
-
-
-def build_in_this_process(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(worker_pool, "WorkerPool", _NoWorkers)
-
-
 @dataclass(frozen=True)
 class Original:
     """The first publish, made once."""
@@ -342,7 +313,6 @@ def copied(original: Original, server: S3Server, patch: pytest.MonkeyPatch) -> I
         for key, (body, headers) in original.objects.items():
             server.bucket.put(key, body, headers, Conditions())
         patch.chdir(folder)
-        build_in_this_process(patch)
         patch.setattr(Uploads, "parallel", 8)
         with closing(sqlite3.connect(folder / "markets.db", isolation_level=None)) as database:
             yield Site(folder, server, database)

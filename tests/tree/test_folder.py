@@ -90,7 +90,6 @@ def check_untouched(before: dict[str, bytes], output: Path) -> None:
 # ── disks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.every_limit
 def test_a_full_disk_changes_nothing(world: World, disk: Disk) -> None:
     disk.mount("size=128m")
     output = built(world, disk.path / "output")
@@ -111,7 +110,6 @@ def test_a_full_disk_changes_nothing(world: World, disk: Disk) -> None:
     Reader.of_folder(output).check(world.state())
 
 
-@pytest.mark.every_limit
 def test_leftovers_of_a_killed_build_are_deleted_to_free_a_full_disk(world: World, disk: Disk) -> None:
     disk.mount("size=128m")
     output = built(world, disk.path / "output")
@@ -123,12 +121,11 @@ def test_leftovers_of_a_killed_build_are_deleted_to_free_a_full_disk(world: Worl
     check_whole(output)
 
 
-@pytest.mark.every_limit
 def test_a_disk_without_inodes_changes_nothing(world: World, disk: Disk) -> None:
-    disk.mount("size=128m,nr_inodes=9000")
+    disk.mount("size=128m,nr_inodes=3000")
     output = built(world, disk.path / "output")
     before = files(output, "")
-    assert 4500 < len(before) < 9000
+    assert 1500 < len(before) < 3000
     world.advance()
     check_refused(command(world, output), output, NO_ROOM, "files (df -i); free some space")
     check_untouched(before, output)
@@ -377,6 +374,7 @@ def test_a_link_in_place_of_the_lock_file_is_refused(tmp_path: Path) -> None:
     assert [path.name for path in output.iterdir()] == [".lock"]
 
 
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("place", ["v1", keys.DETAILS, f"{keys.LISTS}/open/new/first", "edge/nginx"])
 def test_a_link_in_place_of_a_folder_is_refused_before_anything_is_written(
     world: World, output: Path, place: str
