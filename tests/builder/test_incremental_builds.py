@@ -224,5 +224,5 @@ def test_any_sequence_of_changes_gives_the_bytes_of_a_full_build(
     history = History(Site(database, tmp_path), seed * len(SITES) + [*SITES].index(kind), monkeypatch)
     history.settings |= {**SITES[kind], "guards.max_invalid": 1, "guards.max_shrink": 1}
     history.build()
-    for _ in range(rounds(2, 25)):
+    for _ in range(rounds(2, 15)):
         history.step()

@@ -165,15 +165,19 @@ class Scene:
     def check_followers(self) -> None:
         """The steps of the change feed lead everybody who has read it to what it says now."""
         bodies = {key: found.body for key, found in self.objects().items()}
-        for serial, session, had in self._followers:
+        with self.lock:
+            followers = [*self._followers]
+        for serial, session, had in followers:
             if downloads.is_in_session(bodies, session):
                 assert not downloads.leads_astray(bodies, serial, had), "the change feed leads to another state"
         self._follow(bodies)
 
     def _follow(self, bodies: Mapping[str, bytes]) -> None:
-        for (name, serial, session), had in downloads.begun(bodies):
-            if name == keys.CHANGES:
-                self._followers.add((serial, session, had))
+        begun = {
+            (serial, session, had) for (name, serial, session), had in downloads.begun(bodies) if name == keys.CHANGES
+        }
+        with self.lock:
+            self._followers |= begun
 
     def pass_time(self, seconds: float) -> None:
         """Move the store's clock."""
