@@ -45,7 +45,7 @@ MAY_IMPORT: Final[Mapping[str, set[str]]] = {
     "cluster": set(),
     "site": {"downloads", "feeds", "search", "markets", "tree", "api", "config"},
     "builder": {"site", "downloads", "cluster", "search", "source", "markets", "edge", "cost", "tree", "api", "config"},
-    "publish": {"site", "stores", "search", "cost", "tree", "api", "config"},
+    "publish": {"site", "stores", "cost", "tree", "api", "config"},
     "stores": {"api", "config"},
     "cli": {
         "builder",

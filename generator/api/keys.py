@@ -100,6 +100,8 @@ CATEGORY_SEPARATOR: Final = "."
 SLUG_DIGEST_LENGTH: Final = 32
 #: Under which the search index has its keys; no sort has this name.
 SEARCH: Final = "all/search"
+#: The first letter of its generations, which have chunks in either layout.
+SEARCH_LETTER: Final = "s"
 _BELOW_DETAILS: Final = f"{DETAILS}/"
 _EXTENSION_LENGTH: Final = len(".json")
 #: The characters of a detail's key from the market's id on.
@@ -252,19 +254,3 @@ def is_first_page(key: str) -> bool:
         return key in _DOWNLOAD_HEADS
     below = key.removeprefix(f"{LISTS}/").split("/")[_LIST_PARTS:]
     return key.startswith(f"{LISTS}/") and below[:1] in ([FIRST], [HEAD])
-
-
-_DUMP_HEAD: Final = head(DUMPS)
-
-
-def rank(key: str) -> int:
-    """The position of a mutable object in publication order.
-
-    Details, documents, the head of the dump, first pages and other heads, `build.json`. A takedown after a killed run
-    makes every list from the dump that is in place, so no list may be ahead of it.
-    """
-    if is_detail(key):
-        return 0
-    if is_first_page(key):
-        return 2 if key == _DUMP_HEAD else 3
-    return 4 if key == BUILD else 1

@@ -107,7 +107,8 @@ class Plan:
         """More than the build makes of downloads: what changed, uncompressed, is both in the dump and in a step."""
         if not self.config.dumps.ndjson:
             return NO_DOWNLOADS
-        before = sum(current.bytes for current in self.before.downloads.values()) if self.before else 0
+        current = self.before.current if self.before else {}
+        before = sum(current[name].bytes for name in keys.DOWNLOADS if name in current)
         return Weight(4, before + 2 * self.details.bytes, 2, 0)
 
     def _new(self) -> Change:
@@ -124,7 +125,7 @@ class Plan:
         before = self.before
         is_kept = (
             before
-            and before.downloads
+            and keys.DUMPS in before.current
             and (before.layout != self.config.layout or _OF_ALL not in change.new_generations)
         )
         if is_kept or not self.config.dumps.ndjson:

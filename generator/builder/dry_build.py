@@ -160,7 +160,7 @@ class DryBuilder:
         counts = {items.name: len(items.items) for items in lists}
         base = Manifest(
             complete=False, as_of=catalog.as_of, version=__version__, variant=self.config.variant,
-            layout=self.config.layout, lists={}, retired=(), objects={}, markets={},
+            layout=self.config.layout, current={}, retired=(), objects={}, markets={},
         )  # fmt: skip
         yield documents.build_json(base, len(catalog.markets), counts, categories)
 

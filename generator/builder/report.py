@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
@@ -28,7 +29,7 @@ from generator.metrics import Samples, sample
 from generator.progress import Span
 from generator.source.relations import RELATIONS
 from generator.tree import layouts
-from generator.tree.manifest import Lists
+from generator.tree.manifest import Current
 from generator.wording import counted
 
 #: How many withdrawn markets a report lists by id.
@@ -69,7 +70,7 @@ class Report:
     built: int = 0
     hidden: int = 0
     taken_down: list[str] = field(default_factory=list)
-    lists: Lists = field(default_factory=dict)
+    lists: Mapping[str, Current] = field(default_factory=dict)
     search: SearchCounts | None = None
     downloads: DownloadCounts | None = None
     step_lines: int = 0
@@ -96,7 +97,7 @@ class Report:
                 published=self.built, hidden=self.hidden, quarantined=self.quarantine.total("markets")
             ),
             taken_down=self.taken_down,
-            lists={name: ListCounts.of(current) for name, current in self.lists.items()},
+            lists={name: ListCounts.of(name, current) for name, current in self.lists.items()},
             search=self.search,
             downloads=self.downloads,
             retained_generations=self.retained,

@@ -9,7 +9,7 @@ from generator.api.downloads import ChangesHead, DumpHead
 from generator.cost.estimate import Cost
 from generator.markets.quarantine import QuarantinedRow
 from generator.search.generation import Generation
-from generator.tree import layouts
+from generator.tree import families
 from generator.tree.manifest import Current
 from generator.tree.stored import StoredModel
 
@@ -38,9 +38,9 @@ class ListCounts(StoredModel):
     generation_bytes: int
 
     @classmethod
-    def of(cls, current: Current) -> "ListCounts":
-        """Count a current generation."""
-        objects = layouts.object_count(current) + layouts.first_page_count(current)
+    def of(cls, name: str, current: Current) -> "ListCounts":
+        """Count the current generation of the list with this name."""
+        objects = families.object_count(name, current) + len(families.first_pages(name, current.generation))
         return cls(count=current.count, generation=current.generation, objects=objects, generation_bytes=current.bytes)
 
 

@@ -39,7 +39,7 @@ from generator.site.make import Details, Made, Maker, Outline
 from generator.source.address import display_url, shape
 from generator.source.reader import Reader, open_reader
 from generator.source.survey import Survey
-from generator.tree import blocklist, files, layouts, manifest, sessions, staging
+from generator.tree import blocklist, families, files, manifest, sessions, staging
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Placed, Rendered
@@ -195,7 +195,7 @@ class _Run:
             plan.require(folder.path(""))
         base = Manifest(
             complete=False, as_of=catalog.as_of, is_clock_set=self.clock.is_set, is_demo=is_demo, version=__version__,
-            variant=config.variant, layout=config.layout, settings=shape(config), lists={}, retired=(), objects={},
+            variant=config.variant, layout=config.layout, settings=shape(config), current={}, retired=(), objects={},
             markets={},
         )  # fmt: skip
         details = Details(
@@ -258,17 +258,17 @@ class _Run:
             built=len(catalog.markets),
             hidden=catalog.hidden,
             taken_down=sorted(self.blocked & found.ids()),
-            lists=built.lists,
+            lists=built.lists(),
             retained=len(built.retired),
             quarantine=self.quarantine,
             written=written,
             written_bytes=written_bytes,
-            unchanged=len(built.objects) + layouts.total(built.current()) - written,
+            unchanged=len(built.objects) + families.total(built.current_generations()) - written,
             deleted=placed.deleted,
             remarks=in_order(self.remarks),
             details=self.details,
             markets=self._market_changes(rendered),
-            new_lists=[staged.name for staged in rendered.new_lists()],
+            new_lists=[staged.name for staged in rendered.lists() if staged.new],
         )
 
     def _market_changes(self, rendered: Rendered) -> MarketChanges:

@@ -14,7 +14,6 @@ from generator.edge import paths, responses, templates
 from generator.search import buckets, folding, numbers, words
 from generator.search import generation as index
 from generator.tree import chunks, layouts, pages
-from generator.tree.generation import SEARCH_LETTER
 
 #: What `encodeURIComponent` leaves alone besides letters, digits, `-` and `_` (ECMA-262).
 _UNRESERVED: Final = ".!~*'()"
@@ -106,8 +105,8 @@ def search_values() -> dict[str, Any]:
         "search_list": keys.SEARCH,
         "search_folder": _SEARCH_FOLDER,
         "all": keys.SEARCH.partition("/")[0],
-        "search_letter": SEARCH_LETTER,
-        "letters": layouts.LETTERS + SEARCH_LETTER,
+        "search_letter": keys.SEARCH_LETTER,
+        "letters": layouts.LETTERS + keys.SEARCH_LETTER,
         "longest_q": contract.Q_LENGTH,
         "most_objects": index.MOST_OBJECTS,
         "most_buckets": index.MOST_BUCKETS,

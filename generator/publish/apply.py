@@ -16,7 +16,7 @@ from generator.publish.lease import Lease
 from generator.publish.plan import GenerationStep, Plan, Reason, Step
 from generator.stores.requests import parallel_puts, put_until_answered, with_retries
 from generator.stores.store import MOST_DELETED, Condition, ConditionFailedError, If, Store
-from generator.tree import layouts, manifest
+from generator.tree import families, manifest
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 
@@ -80,7 +80,7 @@ class Applier:
     def replace(self, plan: Plan) -> dict[str, str]:
         """Upload the mutable objects in publication order and delete what is gone; returns the new ETags."""
         etags: dict[str, str] = {}
-        for _, group in groupby(plan.uploads, key=lambda step: keys.rank(step.key)):
+        for _, group in groupby(plan.uploads, key=lambda step: families.rank(step.key)):
             # The next group links to what was uploaded so far.
             self.store.flush()
             for key, etag, size in self._each(partial(self._put, plan.final), group):
@@ -114,7 +114,7 @@ class Applier:
         step, key = of
         with self._turn(step, key):
             body = self.folder.body(key)
-            if not layouts.is_intact(step.list_name, step.entry, key, body):
+            if not families.is_intact(step.list_name, step.entry, key, body):
                 raise self._altered(key)
             put_until_answered(self.store, key, body, If.ALWAYS, self.lease.require_valid)
             return step.list_name, len(body)
@@ -122,7 +122,7 @@ class Applier:
     @contextmanager
     def _turn(self, step: GenerationStep, key: str) -> Iterator[None]:
         """Wait for other large files, if this is one."""
-        if step.list_name not in keys.DOWNLOADS or self.folder.weight([key])[1] < _LARGE:
+        if not families.of(*step.pair).has_large_files or self.folder.weight([key])[1] < _LARGE:
             yield
             return
         with self._alone:

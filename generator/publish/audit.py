@@ -14,9 +14,9 @@ from generator.publish.plan import Doubts
 from generator.publish.record import Published
 from generator.stores.requests import body_of, etags_of, parallel_map, with_retries
 from generator.stores.store import Listed, Store
-from generator.tree import layouts
+from generator.tree import families
+from generator.tree.families import object_keys
 from generator.tree.folder import Output
-from generator.tree.layouts import object_keys
 from generator.tree.manifest import Current, Manifest, Retired
 
 
@@ -30,7 +30,11 @@ def audit(store: Store, published: Published | None, built: Manifest, folder: Ou
     # What was built but is not recorded will be uploaded in full, so what is stored of it is not unknown. Generations
     # that only the folder retains are unknown: no takedown would find them.
     due = published.due_generations() if published else {}
-    known = {key for pair, entry in (due | recorded | built.current()).items() for key in object_keys(pair[0], entry)}
+    known = {
+        key
+        for pair, entry in (due | recorded | built.current_generations()).items()
+        for key in object_keys(pair[0], entry)
+    }
     doubted = frozenset(altered | (found.keys() - etags.keys() - known))
     # Nobody knows what objects show that are not those of the record.
     is_shown = not doubted.isdisjoint(found)
@@ -41,14 +45,14 @@ def late(store: Store, published: Published, built: Manifest) -> Doubts:
     """Find what requests of earlier publishers have put or deleted since."""
     suspects = {key for entry in published.abandoned for key in entry.touched} - published.unfinished()
     altered = {key for key, etag in etags_of(store, suspects).items() if etag != published.etags.get(key)}
-    known = published.due_generations() | published.built.generations() | built.current()
+    known = published.due_generations() | published.built.generations() | built.current_generations()
     gone = {
         entry.pair: entry.as_current()
         for abandoned in published.abandoned
         for entry in abandoned.generations
         if entry.pair not in known
     }
-    chunks = layouts.chunk_keys(gone) - layouts.chunk_keys(known)
+    chunks = families.chunk_keys(gone) - families.chunk_keys(known)
     strays, vanished = _unanswered(store, published, built)
     found = altered | strays | _existing(store, chunks) | _objects_of(store, gone)
     vanished |= _vanished(store, published)
@@ -62,7 +66,7 @@ def _unanswered(store: Store, published: Published, built: Manifest) -> tuple[se
     if not etags:
         return set(), set()
     live = {pair: entry for pair, entry in published.built.generations().items() if not _is_partial(entry)}
-    is_known = _belonging(published.due_generations() | published.built.generations() | built.current())
+    is_known = _belonging(published.due_generations() | published.built.generations() | built.current_generations())
     is_live = _belonging(live)
     strays = {key for key, etag in etags.items() if etag is not None and not is_known(key)}
     return strays, {key for key, etag in etags.items() if etag is None and is_live(key)}
@@ -70,7 +74,7 @@ def _unanswered(store: Store, published: Published, built: Manifest) -> tuple[se
 
 def _belonging(known: Mapping[tuple[str, str], Current]) -> Callable[[str], bool]:
     """Whether the object of a key belongs to one of these generations."""
-    folders, chunks = {keys.generation_prefix(*pair) for pair in known}, layouts.chunk_keys(known)
+    folders, chunks = {keys.generation_prefix(*pair) for pair in known}, families.chunk_keys(known)
     # A page is two folders below its generation, an index one.
     return lambda key: key in chunks or not folders.isdisjoint((key.rsplit("/", 2)[0], key.rsplit("/", 1)[0]))
 
@@ -99,7 +103,7 @@ def _broken_by(missing: AbstractSet[str], built: Manifest) -> set[tuple[str, str
     def having(known: Mapping[tuple[str, str], Current], lost: AbstractSet[str]) -> set[tuple[str, str]]:
         return {pair for pair, entry in known.items() if not lost.isdisjoint(object_keys(pair[0], entry))}
 
-    current = built.current()
+    current = built.current_generations()
     put_again = {key for pair, entry in current.items() for key in object_keys(pair[0], entry)}
     retired = {entry.pair: entry for entry in built.retired if not entry.partial and entry.pair not in current}
     return having(current, missing) | having(retired, missing - put_again)
@@ -130,7 +134,7 @@ def _is_whole(store: Store, folder: Output, pair: tuple[str, str], entry: Curren
     stored = [found[key] for key in wanted if key in found]
     if len(stored) != len(wanted) or sum(listed.size for listed in stored) != entry.bytes:
         return False
-    threads = 1 if pair[0] in keys.DOWNLOADS else store.parallel  # large files are not in memory together
+    threads = 1 if families.of(*pair).has_large_files else store.parallel
     return all(parallel_map(partial(_is_as_built, store, folder), stored, threads))
 
 

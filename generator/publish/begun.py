@@ -12,7 +12,7 @@ from generator.api import keys
 from generator.publish.record import Published
 from generator.stores.requests import body_of, etags_of, parallel_map
 from generator.stores.store import Store
-from generator.tree import layouts
+from generator.tree import families
 from generator.tree.manifest import Retired
 
 #: A generation is looked for once in as long, so it may have been reached until then; and so long may a run take.
@@ -63,8 +63,7 @@ def find(store: Store, published: Published, now: str, lifetime: timedelta) -> B
 def _led_to(store: Store, pages: Sequence[str], entries: Sequence[Retired]) -> Iterator[Retired]:
     """Those of a list's generations that some first page leads into."""
     bodies = [*filter(None, parallel_map(partial(body_of, store), pages, store.parallel))]
-    indexes = {layouts.name_of_index(body, keys.DOWNLOAD_LETTER) for body in bodies}
     for entry in entries:
-        # A head has the name in it, a page has it in its cursor, and the head of a download gives it.
-        if entry.generation in indexes or any(entry.generation.encode() in body for body in bodies):
+        # A head has the name in it, a page has it in its cursor, and the head of a download is its index.
+        if any(entry.generation.encode() in body or families.is_index(*entry.pair, body) for body in bodies):
             yield entry

@@ -8,14 +8,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from pydantic_core import from_json
-
-from generator.api import downloads, keys
+from generator.api import keys
 from generator.publish.record import DamagedShardError, Published
-from generator.search import published as search_index
 from generator.stores.requests import body_of
 from generator.stores.store import Store
-from generator.tree import chunks, layouts
+from generator.tree import families
 from generator.tree.manifest import Current, Manifest, Retired
 
 Pair = tuple[str, str]
@@ -25,12 +22,6 @@ Names = Mapping[Pair, tuple[str, ...]]
 #: second ones, whose index may be.
 Read = Callable[[Sequence[Pair], Collection[Pair]], Iterable[tuple[str, ...] | None]]
 
-#: How the names are read in an index, except for those of lists.
-_READERS: Final[Mapping[str, Callable[[bytes], Sequence[str]]]] = {
-    keys.SEARCH: search_index.object_names,
-    **dict.fromkeys(keys.DOWNLOADS, downloads.names),
-}
-
 #: The first and the last position of chunks that the current generation has, too. No name is like this: each has a
 #: digest of 32 hexadecimal digits in it.
 _RANGE: Final = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
@@ -38,7 +29,7 @@ _RANGE: Final = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 
 def packed(record: Published) -> Published:
     """The record with as few chunk names as it can have."""
-    bases = {name: current.chunks for name, current in record.built.all_lists().items()}
+    bases = {name: current.chunks for name, current in record.built.current.items()}
 
     def pack(list_name: str, entry: Current) -> tuple[str, ...]:
         return _pack(entry.chunks, bases.get(list_name, ()))
@@ -50,7 +41,7 @@ def packed(record: Published) -> Published:
 def unpacked(record: Published, read: Read, known: Names) -> Published:
     """The record with all chunk names: the `known` ones, and others that are `read` from indexes."""
     names = _left_out(record, read, known)
-    current = record.built.all_lists().items()
+    current = record.built.current.items()
     bases = {name: names.get((name, entry.generation), ()) for name, entry in current}
 
     def unpack(list_name: str, entry: Current) -> tuple[str, ...]:
@@ -69,8 +60,8 @@ def _is_partial(entry: Current) -> bool:
 def _left_out(record: Published, read: Read, known: Names) -> Names:
     """The names that the record leaves out: the `known` ones, and others that are `read` from indexes."""
     built = record.built
-    current = {pair for pair, entry in built.current().items() if layouts.has_chunks(entry)}
-    retired = {entry.pair for entry in built.retired if not entry.partial and layouts.has_chunks(entry)}
+    current = {pair for pair, entry in built.current_generations().items() if families.has_index(*pair)}
+    retired = {entry.pair for entry in built.retired if not entry.partial and families.has_index(*entry.pair)}
     # A late request of a publisher that was cut short may have deleted an index. It meant to delete these chunks, too.
     due = {entry.pair: entry for abandoned in record.abandoned for entry in abandoned.due}
     deleted = {pair: entry for pair, entry in due.items() if pair not in current}
@@ -78,7 +69,7 @@ def _left_out(record: Published, read: Read, known: Names) -> Names:
     found = dict(zip(missing, read(missing, deleted.keys()), strict=True))
     names = {**known, **{pair: names for pair, names in found.items() if names is not None}}
     for pair in found.keys() - names.keys():
-        base = built.all_lists().get(pair[0])
+        base = built.current.get(pair[0])
         names[pair] = _unpack(deleted[pair].chunks, names.get((pair[0], base.generation), ()) if base else ())
     return names
 
@@ -99,18 +90,9 @@ def of_index(store: Store, pair: Pair, *, may_be_gone: bool = False) -> tuple[st
     if body is None and may_be_gone:
         return None
     try:
-        return _names_in(body or b"", pair)
+        return families.chunks_in(*pair, body or b"")
     except ValueError:
         raise DamagedShardError(store.name, key, is_missing=body is None) from None
-
-
-def _names_in(index: bytes, pair: Pair) -> tuple[str, ...]:
-    """The chunk names in the index of this generation; raise ValueError if it is another's, or none."""
-    names = tuple(_READERS.get(pair[0], chunks.names)(index))
-    entry = Current(generation=pair[1], count=from_json(index).get("count", 0), bytes=0, chunks=names)
-    if not layouts.is_intact(pair[0], entry, keys.index(*pair), index):
-        raise ValueError("another generation's")
-    return names
 
 
 def _of_work(record: Published, names: Callable[[str, Current], tuple[str, ...]]) -> Published:

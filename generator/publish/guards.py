@@ -13,7 +13,7 @@ from generator.cost.prices import Place, Prices
 from generator.errors import CostError, GuardError, OtherSiteError
 from generator.publish.plan import Plan
 from generator.publish.record import Published
-from generator.tree import layouts, manifest, shrink
+from generator.tree import families, manifest, shrink
 from generator.tree.files import REPORT
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
@@ -140,8 +140,8 @@ def refuse_altered(plan: Plan, built: Manifest, folder: Output) -> None:
 
 def _altered(plan: Plan, built: Manifest, folder: Output) -> Iterator[str]:
     for step in plan.generations:
-        expected = layouts.object_count(step.entry), step.entry.bytes
-        if folder.weight(layouts.object_keys(step.list_name, step.entry)) != expected:
+        expected = families.object_count(step.list_name, step.entry), step.entry.bytes
+        if folder.weight(families.object_keys(step.list_name, step.entry)) != expected:
             yield keys.generation_prefix(step.list_name, step.entry.generation)
     for upload in plan.uploads:
         if folder.size_if_unchanged(upload.key) is not None:

@@ -23,7 +23,7 @@ def send(config: Config, published: Manifest) -> list[str]:
     command = config.publish.notify_command
     if command is None:
         return []
-    feed = published.downloads.get(keys.CHANGES)
+    feed = published.current.get(keys.CHANGES)
     step = feed.chunks[-1] if feed and feed.chunks else ""
     address = f"{config.base_url}/{keys.head(keys.CHANGES)}" if feed else ""
     try:

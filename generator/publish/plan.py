@@ -31,7 +31,7 @@ from typing import Final
 
 from generator.api import keys
 from generator.publish.record import Published
-from generator.tree import layouts, manifest
+from generator.tree import families, manifest
 from generator.tree.manifest import Current, Manifest, Retired
 from generator.wording import counted
 
@@ -72,12 +72,12 @@ class GenerationStep:
 
     def object_keys(self) -> Iterator[str]:
         """The objects to upload or delete."""
-        return (key for key in layouts.object_keys(self.list_name, self.entry) if key not in self.shared)
+        return (key for key in families.object_keys(self.list_name, self.entry) if key not in self.shared)
 
     @property
     def objects(self) -> int:
         """The number of objects to upload or delete."""
-        return layouts.object_count(self.entry) - len(self.shared)
+        return families.object_count(self.list_name, self.entry) - len(self.shared)
 
     @property
     def place(self) -> str:
@@ -114,7 +114,7 @@ class Plan:
     @property
     def puts_all_generations(self) -> bool:
         """Whether every immutable object that remains is put, also if the store has it already."""
-        is_all = len(self.generations) == len(self.final.current()) and not self.final.retired
+        is_all = len(self.generations) == len(self.final.current) and not self.final.retired
         return is_all and not any(step.shared for step in self.generations)
 
     @property
@@ -186,7 +186,7 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
     before = record.built
     final = _final(built, before, rules)
     uncertain = record.unfinished() | rules.doubts.keys
-    uploads = sorted(_uploads(built, before, uncertain), key=lambda step: (keys.rank(step.key), step.key))
+    uploads = sorted(_uploads(built, before, uncertain), key=lambda step: (families.rank(step.key), step.key))
     withdrawn = before.markets.keys() - built.markets.keys()
     details = before.all_details(withdrawn)
     deletions = [*_deletions(built, before, uncertain, details)]
@@ -240,8 +240,8 @@ def _generations(built: Manifest, before: Manifest, doubts: Doubts) -> Iterator[
     known = before.generations()
     partial = {entry.pair for entry in before.retired if entry.partial}
     whole = {pair: entry for pair, entry in known.items() if pair not in partial and pair not in doubts.generations}
-    stored_chunks = layouts.chunk_keys(whole) - doubts.missing
-    for pair, entry in built.current().items():
+    stored_chunks = families.chunk_keys(whole) - doubts.missing
+    for pair, entry in built.current_generations().items():
         if pair not in known:
             yield _step(pair[0], entry, Reason.NEW, stored_chunks)
         elif pair not in whole:
@@ -250,13 +250,13 @@ def _generations(built: Manifest, before: Manifest, doubts: Doubts) -> Iterator[
 
 def _due(final: Manifest, record: Published, rules: Rules, withdrawn: Collection[str]) -> Iterator[GenerationStep]:
     kept = final.generations()
-    other_chunks = layouts.chunk_keys(kept)
+    other_chunks = families.chunk_keys(kept)
     known = record.due_generations() | record.built.generations()
     for pair, entry in known.items():
         if pair not in kept:
             reason = Reason.WITHDRAWN if pair[0] in withdrawn else _reason(entry, rules)
             yield _step(pair[0], entry, reason, other_chunks)
-            other_chunks |= layouts.chunk_keys({pair: entry})  # deleted once, by the first generation that has them
+            other_chunks |= families.chunk_keys({pair: entry})  # deleted once, by the first generation that has them
 
 
 def _leftovers(final: Manifest, record: Published, rules: Rules) -> Iterator[GenerationStep]:
@@ -265,10 +265,10 @@ def _leftovers(final: Manifest, record: Published, rules: Rules) -> Iterator[Gen
     known = record.due_generations() | record.built.generations()
     unlinked = record.due_generations().keys() | rules.unreached
     early = {pair: entry for pair, entry in known.items() if pair in unlinked and pair not in kept}
-    other_chunks = layouts.chunk_keys({**{pair: known[pair] for pair in known.keys() - early.keys()}, **kept})
+    other_chunks = families.chunk_keys({**{pair: known[pair] for pair in known.keys() - early.keys()}, **kept})
     for (list_name, generation), entry in early.items():
         yield _step(list_name, entry, Reason.UNFINISHED, other_chunks)
-        other_chunks |= layouts.chunk_keys({(list_name, generation): entry})
+        other_chunks |= families.chunk_keys({(list_name, generation): entry})
 
 
 def _reason(entry: Current, rules: Rules) -> Reason:
@@ -281,5 +281,5 @@ def _reason(entry: Current, rules: Rules) -> Reason:
 
 def _step(list_name: str, entry: Current, reason: Reason, others: set[str]) -> GenerationStep:
     """A step for a generation; the chunks of `others`, by key, are left alone."""
-    shared = others & layouts.chunk_keys({(list_name, entry.generation): entry})
+    shared = others & families.chunk_keys({(list_name, entry.generation): entry})
     return GenerationStep(list_name, entry.as_current(), reason, frozenset(shared))

@@ -33,7 +33,7 @@ from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Rules
 from generator.publish.record import Published
 from generator.stores.store import Remembering, Store
-from generator.tree import layouts, manifest
+from generator.tree import families, manifest
 from generator.tree.manifest import Retired
 
 
@@ -124,7 +124,9 @@ class Publisher:
             if stray != self._doubts:
                 self._doubt(stray)
                 plan = self._plan()
-        self.tally.retained = layouts.total(plan.final.generations()) - layouts.total(plan.final.current())
+        self.tally.retained = families.total(plan.final.generations()) - families.total(
+            plan.final.current_generations()
+        )
         return plan
 
     def _plan(self) -> Plan:
@@ -229,7 +231,7 @@ class Publisher:
 
     def _intend(self, plan: Plan, before: Published) -> None:
         final = plan.final
-        intended = manifest.intend(before.built, final.all_lists(), final.markets, self._lease.now, final.slugs)
+        intended = manifest.intend(before.built, final.current, final.markets, self._lease.now, final.slugs)
         uploading = {step.pair for step in plan.generations}
         leftovers = {step.pair for step in plan.leftovers}
         moved = [entry for entry in intended.retired if entry.pair in leftovers]

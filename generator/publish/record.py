@@ -15,7 +15,7 @@ from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.api.times import instant
 from generator.errors import StoreError
-from generator.tree import layouts, stored
+from generator.tree import families, stored
 from generator.tree.manifest import Current, Manifest, Retired
 from generator.tree.stored import Instant, StoredModel
 
@@ -171,12 +171,12 @@ class Published(StoredModel):
         if is_committed and not self.due and not is_sharded:
             return None
         begun = () if self.built.complete else (entry for entry in self.built.retired if entry.partial)
-        kept = layouts.chunk_keys(self.built.generations())
+        kept = families.chunk_keys(self.built.generations())
         return Abandoned(
             until=instant(datetime.fromisoformat(now) + _IN_FLIGHT),
             touched=self.work.touched,
             generations=tuple(begun),
-            due=tuple(layouts.without_chunks(entry.list, entry, kept) for entry in self.due),
+            due=tuple(families.without_chunks(entry.list, entry, kept) for entry in self.due),
         )
 
 

@@ -20,7 +20,7 @@ from generator.publish.protocol import Extras, Publisher, Target
 from generator.publish.record import Published
 from generator.stores.requests import body_of, explaining_outage
 from generator.stores.store import Store
-from generator.tree import files, layouts, sessions
+from generator.tree import families, files, sessions
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 from generator.wording import counted
@@ -169,5 +169,5 @@ class PlannedPublication:
         with explaining_outage(self.store, is_published=self.was_published):
             self.publisher.publish(self.plan)
         built, tally = self.publisher.content.built, self.publisher.tally
-        objects = len(built.objects) + layouts.total(built.current())
+        objects = len(built.objects) + families.total(built.current_generations())
         return Outcome(self.store.name, built.as_of, len(built.markets), objects, self.store.requests, tally)

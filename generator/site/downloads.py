@@ -21,8 +21,8 @@ from generator.site.listed import Listed
 from generator.site.parquet_files import ParquetFiles
 from generator.tree import files, staging
 from generator.tree.download import Download, NewFiles, Write
-from generator.tree.layouts import Known
-from generator.tree.staging import StagedList
+from generator.tree.families import Known
+from generator.tree.staging import StagedFamily
 from generator.tree.workplace import Workplace
 
 
@@ -33,7 +33,7 @@ class StagedDownloads(NamedTuple):
     the feed could not go on; empty if there is none.
     """
 
-    lists: tuple[StagedList, ...]
+    families: tuple[StagedFamily, ...]
     side_file: bytes | None
     dump: DumpHead | None = None
     feed: ChangesHead | None = None

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from generator.api import keys
 from generator.config.settings import Config
 from generator.markets.market import Market
 from generator.progress import Progress, Stopwatch
@@ -13,13 +14,13 @@ from generator.site import documents, downloads, search_index, worker_pool
 from generator.site.catalog import Catalog
 from generator.site.downloads import StagedDownloads
 from generator.site.listed import Listed, Takedown
-from generator.tree import membership, staging
+from generator.tree import families, membership, staging
 from generator.tree.artifact import Artifact
 from generator.tree.fingerprints import Fingerprints
 from generator.tree.generation import ItemList
 from generator.tree.manifest import Manifest
 from generator.tree.membership import Membership, Memberships
-from generator.tree.staging import Rendered, Staged, StagedList
+from generator.tree.staging import Rendered, Staged, StagedFamily
 from generator.tree.workplace import Workplace
 
 Result = TypeVar("Result")
@@ -103,9 +104,9 @@ class Maker:
             with self.stopwatch.stage("index"):
                 index, staged_index = self._advanced(self._index(outline, lists))
         with self.stopwatch.stage("place"):
-            # The dump's head moves before those of lists: see `keys.rank`.
-            for part in (*files.lists, *lists, *([staged_index] if staged_index else [])):
-                staged.add(part.first_pages)
+            found = {one.name: one for one in (*lists, *([staged_index] if staged_index else []), *files.families)}
+            for one in sorted(found.values(), key=_place):
+                staged.add(one.first_pages)
             counts = {staged_list.name: staged_list.current.count for staged_list in lists}
             staged.put(self.folder, documents.build_json(base, len(catalog.markets), counts, outline.categories))
             staged.objects = {key: staged.objects[key] for key in sorted(staged.objects)}
@@ -113,19 +114,15 @@ class Maker:
             built = base.model_copy(
                 update={
                     "complete": True,
-                    "lists": {staged_list.name: staged_list.current for staged_list in lists},
-                    "search": staged_index.current if staged_index else None,
-                    "downloads": {download.name: download.current for download in files.lists},
+                    "current": {name: one.current for name, one in found.items()},
                     "retired": (),
                     "objects": staged.objects,
                     "markets": {},
                     "slugs": {market.id: (market.slug,) for market in catalog.markets if market.slug is not None},
                 }
             )
-            rendered = Rendered(
-                lists, staged_index, staged, built, _memberships(catalog, outline.categories), details.fingerprints,
-                files.lists, files.side_file,
-            )  # fmt: skip
+            memberships = _memberships(catalog, outline.categories)
+            rendered = Rendered(found, staged, built, memberships, details.fingerprints, files.side_file)
             return Made(rendered, files, index)
 
     def _listed(self, catalog: Catalog, details: Details) -> Listed | None:
@@ -137,17 +134,17 @@ class Maker:
         changed = frozenset(details.changed) if is_known else frozenset(ids)
         return Listed(catalog, ids, changed, details.staged.objects, details.line_of, details.takedown)
 
-    def _stage(self, lists: Sequence[ItemList], listed: Listed | None) -> tuple[list[StagedList], StagedDownloads]:
+    def _stage(self, lists: Sequence[ItemList], listed: Listed | None) -> tuple[list[StagedFamily], StagedDownloads]:
         """Stage lists and downloads, the longest first."""
         known = self.before.generations() if self.before else {}
 
-        def stage(unit: ItemList | Listed) -> StagedList | StagedDownloads:
+        def stage(unit: ItemList | Listed) -> StagedFamily | StagedDownloads:
             if isinstance(unit, Listed):
                 return downloads.stage(self.folder, self.config, unit, known)
             return staging.stage_list(self.folder, self.config.layout, known, unit)
 
         units: list[ItemList | Listed] = [*lists, *([listed] if listed else [])]
-        staged_lists, made = list[StagedList](), downloads.NONE
+        staged_lists, made = list[StagedFamily](), downloads.NONE
         with worker_pool.results(stage, units, _work_of, self.workers) as results, self.folder.written_ahead() as ahead:
             for staged in map(self._advanced, results):
                 if isinstance(staged, StagedDownloads):
@@ -162,7 +159,7 @@ class Maker:
         self.progress.advance()
         return result
 
-    def _index(self, outline: Outline, lists: Sequence[StagedList]) -> tuple[SearchIndex, StagedList]:
+    def _index(self, outline: Outline, lists: Sequence[StagedFamily]) -> tuple[SearchIndex, StagedFamily]:
         """Stage the search index, which leads into the lists."""
         generations = {staged_list.name: staged_list.current.generation for staged_list in lists}
         index = search_index.make(outline.catalog, outline.categories, self.config.layout, generations)
@@ -173,6 +170,12 @@ class Maker:
 def _work_of(unit: ItemList | Listed) -> float:
     """A rough measure of how long a unit takes to stage: downloads take longer than any list."""
     return math.inf if isinstance(unit, Listed) else len(unit.items)
+
+
+def _place(staged: StagedFamily) -> tuple[int, str]:
+    """Where in publication order what leads into the family is."""
+    head = keys.head(staged.name)
+    return families.rank(head), head
 
 
 def _memberships(catalog: Catalog, offered: Collection[str]) -> Memberships:

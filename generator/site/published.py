@@ -25,7 +25,7 @@ from generator.progress import Progress
 from generator.site.catalog import Catalog
 from generator.site.listed import Takedown
 from generator.site.make import Details, Maker, Outline
-from generator.tree import layouts, list_reader
+from generator.tree import families, list_reader
 from generator.tree.artifact import Artifact
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Rendered, Staged
@@ -90,7 +90,7 @@ class PublishedState:
         takedown = Takedown(lines.head, gone, is_doubted=not self.manifest.complete)
         details = Details(self._staged(catalog), (), lines.in_order().line_of, takedown=takedown)
         # It adds no list that an earlier version did not have.
-        maker = Maker(self.folder, self.manifest, config, progress, names=self.manifest.lists.keys())
+        maker = Maker(self.folder, self.manifest, config, progress, names=self.manifest.current.keys())
         made = maker.make(Outline.of(catalog, config), details, self._fixed(details.staged), self.manifest)
         left_out = len(self.manifest.markets.keys() - ids - catalog.ids()) if self.manifest.complete else 0
         if left_out:
@@ -173,7 +173,7 @@ class _Lines:
         Their items are those of the list: a killed run may have replaced some details, and not yet the list.
         """
         try:
-            name = next(filter(state.manifest.lists.__contains__, _OF_ALL))
+            name = next(filter(state.manifest.current.__contains__, _OF_ALL))
             items = [from_json(item) for item in list_reader.items(state.folder.read, name)]
         except (StopIteration, OutputError):
             return None
@@ -218,9 +218,9 @@ def _heads(state: PublishedState) -> Iterator[DumpHead]:
     details are of; otherwise, who put another head was not a publisher.
     """
     manifest = state.manifest
-    current = manifest.downloads.get(keys.DUMPS)
+    current = manifest.current.get(keys.DUMPS)
     in_place = state.folder.read(keys.head(keys.DUMPS)) or b""
-    name = layouts.name_of_index(in_place, keys.DOWNLOAD_LETTER)
+    name = families.name_of_index(keys.DOWNLOAD_LETTER, in_place)
     replaced = [in_place] if (keys.DUMPS, name) in manifest.generations() and not manifest.complete else []
     recorded = state.folder.read(keys.index(keys.DUMPS, current.generation)) if current else None
     for body in (*replaced, recorded or b""):

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from generator.api import contract, keys
 from generator.api.downloads import DownloadFile, Head
-from generator.tree import layouts
+from generator.tree import families
 from generator.tree.generation import Stage, StagedGeneration
 from generator.tree.workplace import Workplace
 
@@ -64,7 +64,7 @@ class Download:
         self.list_name = head.DOWNLOAD
         self.count = head.items()
         self._head = contract.encode(head)
-        self.name = layouts.name_of_index(self._head, keys.DOWNLOAD_LETTER)
+        self.name = families.name_of_index(keys.DOWNLOAD_LETTER, self._head)
         # Two steps may have the same bytes.
         self._files = {file.name: file for file in head.files()}
         self.chunks = tuple(self._files)

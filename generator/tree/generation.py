@@ -2,10 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
-
-#: The first letter of generations of the search index, which have chunks in either layout; `search` makes them.
-SEARCH_LETTER: Final = "s"
+from typing import Protocol
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Final, Literal, Self, TypeAlias
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, model_validator
 
 from generator.api import keys
 from generator.api.contract import Variant
@@ -25,7 +25,6 @@ _DIGEST_LENGTH: Final = 32
 _NONE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
 
 
-Lists: TypeAlias = Mapping[str, "Current"]
 #: The slugs under which a market's detail may be found besides its id, by the market's id.
 Slugs: TypeAlias = Mapping[str, tuple[str, ...]]
 
@@ -96,9 +95,10 @@ class Manifest(StoredModel):
     `settings` are those that shape what is published, as JSON values by dotted key. `is_clock_set`: the operator chose
     `as_of`; in a state that follows another, ages count by such a clock, as every run so far had one. `is_demo`: its
     markets are made up.
-    `search` is the current search index, if there is one, and `downloads` has the current dump and change feed, by
-    name. `objects` maps the key of every mutable object to a digest of its bytes and headers. `markets` maps the id of
-    every public market to its memberships in all generations that exist, and so to the lists that may hold it.
+    `current` maps every family (see `tree.families`) to its current generation: each list by name, the search index,
+    the dump and the change feed. `objects` maps the key of every mutable object to a digest of its bytes and headers.
+    `markets` maps the id of every public market to its memberships in all generations that exist, and so to the lists
+    that may hold it.
 
     A large manifest is stored without `objects`, `markets` and `slugs`. In a store they are in the shards named by
     `shard_names` (see `shards`), and `market_count` counts them; in a folder, in those of `row_shards`.
@@ -113,9 +113,7 @@ class Manifest(StoredModel):
     variant: Variant
     layout: Literal["pages", "chunks"]
     settings: Mapping[str, Any] = {}
-    lists: Mapping[str, Current]
-    search: Current | None = Field(default=None, exclude_if=operator.not_)
-    downloads: Mapping[str, Current] = Field(default_factory=dict, exclude_if=operator.not_)
+    current: Mapping[str, Current]
     retired: tuple[Retired, ...]
     objects: Mapping[str, str]
     markets: Memberships
@@ -124,10 +122,23 @@ class Manifest(StoredModel):
     market_count: int = Field(default=0, exclude_if=operator.not_)
     row_shards: RowShards | None = Field(default=None, exclude_if=operator.not_)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _with_current(cls, content: object) -> object:
+        """Joins the three fields that earlier versions wrote instead of `current`, in manifests and records."""
+        if not isinstance(content, dict) or "current" in content:
+            return content
+        lists, downloads = content.get("lists"), content.get("downloads", {})
+        if not isinstance(lists, dict) or not isinstance(downloads, dict):
+            return content  # refused as damaged
+        search = {keys.SEARCH: content["search"]} if "search" in content else {}
+        rest = {name: value for name, value in content.items() if name not in {"lists", "search", "downloads"}}
+        return {**rest, "current": {**lists, **search, **downloads}}
+
     def emptied(self) -> "Manifest":
         """The manifest of a folder without a build, otherwise like this one."""
-        nothing = {"complete": False, "lists": {}, "search": None, "downloads": {}, "retired": ()}
-        return self.model_copy(update={**nothing, "objects": {}, "markets": {}, "slugs": {}})
+        nothing = {"complete": False, "current": {}, "retired": (), "objects": {}, "markets": {}, "slugs": {}}
+        return self.model_copy(update=nothing)
 
     def details(self, market_id: str) -> Iterator[str]:
         """Every key of the market's detail."""
@@ -138,25 +149,23 @@ class Manifest(StoredModel):
         """Every key of the details of these markets."""
         return {key for market_id in ids for key in self.details(market_id)}
 
-    def current(self) -> dict[tuple[str, str], Current]:
-        """Every current generation, by list and name."""
-        return {(name, current.generation): current for name, current in self.all_lists().items()}
+    def lists(self) -> dict[str, Current]:
+        """The current generations of lists alone."""
+        return {name: current for name, current in self.current.items() if name not in keys.INDEXED}
 
-    def all_lists(self) -> Lists:
-        """The current generation of every list, and of what has generations like a list: search index, downloads."""
-        return {**self.lists, **({keys.SEARCH: self.search} if self.search else {}), **self.downloads}
+    def current_generations(self) -> dict[tuple[str, str], Current]:
+        """Every current generation, by family and name."""
+        return {(name, current.generation): current for name, current in self.current.items()}
 
     def generations(self) -> dict[tuple[str, str], Current]:
-        """Every generation that exists, by list and name."""
+        """Every generation that exists, by family and name."""
         retired: dict[tuple[str, str], Current] = {generation.pair: generation for generation in self.retired}
-        return retired | self.current()
+        return retired | self.current_generations()
 
     def with_chunks(self, names: Callable[[str, Current], tuple[str, ...]]) -> "Manifest":
         """The manifest with other chunk names: for each generation, what `names` returns for its list and itself."""
         update = {
-            "lists": {name: current.with_chunks(names(name, current)) for name, current in self.lists.items()},
-            "search": self.search and self.search.with_chunks(names(keys.SEARCH, self.search)),
-            "downloads": {name: current.with_chunks(names(name, current)) for name, current in self.downloads.items()},
+            "current": {name: current.with_chunks(names(name, current)) for name, current in self.current.items()},
             "retired": tuple(entry.with_chunks(names(entry.list, entry)) for entry in self.retired),
         }
         return self.model_copy(update=update)
@@ -181,21 +190,23 @@ def _head(headers: tuple[tuple[str, str], ...]) -> bytes:
     return "".join(f"{name}: {value}\n" for name, value in sorted(headers)).encode() + b"\n"
 
 
-def intend(previous: Manifest, lists: Lists, memberships: Memberships, now: str, slugs: Slugs = _NONE) -> Manifest:
-    """The manifest to save before first pages lead to the generations of `lists`.
+def intend(
+    previous: Manifest, current: Mapping[str, Current], memberships: Memberships, now: str, slugs: Slugs = _NONE
+) -> Manifest:
+    """The manifest to save before first pages lead to the `current` generations.
 
     If the build is killed after this, first pages may lead to some of them. As retired generations they are kept for
     the walks in them, and deleted when due.
     """
     markets, found_by = membership.union(previous.markets, memberships), membership.union(previous.slugs, slugs)
-    return begun(previous, lists, now).model_copy(update={"markets": markets, "slugs": found_by})
+    return begun(previous, current, now).model_copy(update={"markets": markets, "slugs": found_by})
 
 
-def begun(previous: Manifest, lists: Lists, now: str) -> Manifest:
+def begun(previous: Manifest, current: Mapping[str, Current], now: str) -> Manifest:
     """The same without the memberships and slugs of the state that is built."""
     known = previous.generations()
-    new = {name: current for name, current in lists.items() if (name, current.generation) not in known}
-    led_to = {(name, current.generation) for name, current in lists.items()}
+    new = {name: entry for name, entry in current.items() if (name, entry.generation) not in known}
+    led_to = {(name, entry.generation) for name, entry in current.items()}
     retired = tuple(
         entry.model_copy(update={"may_be_current": True}) if entry.pair in led_to else entry
         for entry in (*previous.retired, *_retired(new, now, partial=True))
@@ -240,8 +251,8 @@ def retired_at(built: Manifest, planned: str, now: str) -> Manifest:
 
 def _retirements(previous: Manifest, built: Manifest, memberships: Memberships, now: str) -> Iterator[Retired]:
     withdrawn = withdrawn_lists(previous, built, previous.markets.keys() - memberships.keys())
-    current = built.current()
-    for retired in (*_earlier(previous, built, now), *_retired(previous.all_lists(), now)):
+    current = built.current_generations()
+    for retired in (*_earlier(previous, built, now), *_retired(previous.current, now)):
         if retired.pair not in current:
             yield retired.model_copy(update={"withdrawn": True}) if retired.list in withdrawn else retired
 
@@ -252,7 +263,7 @@ def withdrawn_lists(previous: Manifest, built: Manifest, gone: Collection[str]) 
     They may show one of them, or are those of a category that ends with it: nothing says its name any more.
     """
     showing = membership.lists_of(state for market_id in gone for state in previous.markets[market_id])
-    ended = {name for name, _ in previous.generations()} - built.all_lists().keys() if gone else set[str]()
+    ended = {name for name, _ in previous.generations()} - built.current.keys() if gone else set[str]()
     return showing | ended
 
 
@@ -268,8 +279,8 @@ def _earlier(previous: Manifest, built: Manifest, now: str) -> Iterator[Retired]
             yield retired
 
 
-def _retired(lists: Lists, now: str, *, partial: bool = False) -> list[Retired]:
-    return [Retired(list=name, retired_at=now, partial=partial, **dict(current)) for name, current in lists.items()]
+def _retired(current: Mapping[str, Current], now: str, *, partial: bool = False) -> list[Retired]:
+    return [Retired(list=name, retired_at=now, partial=partial, **dict(entry)) for name, entry in current.items()]
 
 
 def minutes_between(earlier: str, later: str) -> float:

@@ -43,10 +43,10 @@ class Saving:
 
         It names the shards of both states, so that hardly any are written for it.
         """
-        previous, lists = self._before or built.emptied(), built.all_lists()
+        previous, current = self._before or built.emptied(), built.current
         if self._stored == self._final == _WHOLE:
-            return manifest.intend(previous, lists, memberships, built.as_of, built.slugs).encoded()
-        begun = manifest.begun(previous, lists, built.as_of)
+            return manifest.intend(previous, current, memberships, built.as_of, built.slugs).encoded()
+        begun = manifest.begun(previous, current, built.as_of)
         is_known = previous.complete and self._stored != _WHOLE
         names = self._stored.names if is_known else self._rows(previous)
         intended = self._final.names if self._final != _WHOLE else self._rows(_without_objects(built, memberships))

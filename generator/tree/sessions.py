@@ -25,7 +25,7 @@ def begin(folder: Output, before: Manifest, lifetime: timedelta) -> Manifest:
 
 def has_steps(folder: Output, built: Manifest) -> bool:
     """Whether the change feed retains steps, or may do so."""
-    if keys.CHANGES not in built.downloads:
+    if keys.CHANGES not in built.current:
         return False
     head = ChangesHead.found_by(folder.read)
     return head is None or bool(head.steps)
@@ -36,7 +36,7 @@ def forks(folder: Output, built: Manifest, published: Manifest, read: Callable[[
 
     So it is if the build is older, or if the folder was restored from a copy and built again. `read` reads the store.
     """
-    now, before = (manifest.downloads.get(keys.CHANGES) for manifest in (built, published))
+    now, before = (manifest.current.get(keys.CHANGES) for manifest in (built, published))
     if now is None or before is None or now.generation == before.generation:
         return False
     if built.as_of < published.as_of:
@@ -64,7 +64,7 @@ def _staged(folder: Output, before: Manifest) -> Rendered:
     changes = staging.stage_generation(folder, before.generations(), Download(head, ()))
     staged = Staged(objects=dict(before.objects))
     staged.add(changes.first_pages)
-    update = {"downloads": {**before.downloads, changes.name: changes.current}, "objects": staged.objects}
+    update = {"current": {**before.current, changes.name: changes.current}, "objects": staged.objects}
     built = before.model_copy(update={**update, "retired": (), "markets": {}})
     beside = folder.read(files.DUMP_PARTS)
-    return Rendered([], None, staged, built, before.markets, downloads=(changes,), dump_parts=beside)
+    return Rendered({changes.name: changes}, staged, built, before.markets, dump_parts=beside)

@@ -1,16 +1,17 @@
 """What a build has staged, list by list and object by object, and the move into place in publication order."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
 from generator.api import keys
-from generator.tree import files, fingerprints, layouts, manifest
+from generator.tree import families, files, fingerprints, layouts, manifest
 from generator.tree.artifact import Artifact
+from generator.tree.families import Known
 from generator.tree.fingerprints import Fingerprints
 from generator.tree.folder import Output
 from generator.tree.generation import ItemList, Stage, Stageable, StagedGeneration, Weight
-from generator.tree.layouts import Known
 from generator.tree.manifest import Current, Manifest
 from generator.tree.manifest_saving import Saving
 from generator.tree.membership import Memberships
@@ -46,8 +47,8 @@ class Staged:
 
 
 @dataclass(frozen=True)
-class StagedList:
-    """One list, search index or download, as it was staged; `new` is None when the generation is in place already."""
+class StagedFamily:
+    """The current generation of one family, as it was staged; `new` is None when the generation is in place already."""
 
     name: str
     current: Current
@@ -56,7 +57,7 @@ class StagedList:
 
     def weight(self) -> Weight:
         """All its objects, and their bytes."""
-        objects, pages = layouts.object_count(self.current), self.first_pages
+        objects, pages = families.object_count(self.name, self.current), self.first_pages
         return Weight(objects, self.current.bytes, len(pages.objects), pages.size)
 
     def written(self) -> Weight:
@@ -69,31 +70,24 @@ class StagedList:
 class Rendered:
     """A rendered state: everything that was staged, and the manifest that will describe it.
 
-    `index` is the search index, if there is one; `lists` contains neither it nor the `downloads`. `fingerprints` is
-    None if no detail was made. `dump_parts` is the file to save beside the dump, if there is one.
+    `families` are those that were staged, by name. `fingerprints` is None if no detail was made. `dump_parts` is the
+    file to save beside the dump, if there is one.
     """
 
-    lists: list[StagedList]
-    index: StagedList | None
+    families: Mapping[str, StagedFamily]
     staged: Staged
     manifest: Manifest
     memberships: Memberships
     fingerprints: Fingerprints | None = None
-    downloads: tuple[StagedList, ...] = ()
     dump_parts: bytes | None = None
 
-    def new_lists(self) -> list[StagedList]:
-        """The lists that get a new generation."""
-        return [staged for staged in self.lists if staged.new]
-
-    def new_parts(self) -> list[StagedList]:
-        """The same, and search index and downloads if they get one."""
-        others = [*([self.index] if self.index else []), *self.downloads]
-        return [*self.new_lists(), *(staged for staged in others if staged.new)]
+    def lists(self) -> list[StagedFamily]:
+        """The lists alone."""
+        return [staged for name, staged in self.families.items() if name not in keys.INDEXED]
 
     def new_generations(self) -> list[StagedGeneration]:
         """The generations that were staged."""
-        return [staged.new for staged in self.new_parts() if staged.new]
+        return [staged.new for staged in self.families.values() if staged.new]
 
     def written(self) -> tuple[int, int]:
         """The objects that were staged, and their bytes."""
@@ -110,12 +104,12 @@ class Placed:
     deleted: int
 
 
-def stage_list(folder: Workplace, layout: str, known: Known, items: ItemList) -> StagedList:
+def stage_list(folder: Workplace, layout: str, known: Known, items: ItemList) -> StagedFamily:
     """Stage one list: its generation unless it is in place, and its first pages. Runs in a worker."""
     return stage_generation(folder, known, layouts.make(layout, items))
 
 
-def stage_generation(folder: Workplace, known: Known, generation: Stageable) -> StagedList:
+def stage_generation(folder: Workplace, known: Known, generation: Stageable) -> StagedFamily:
     """Stage one generation, of whatever has generations, unless it is in place, and what leads into it."""
     current = known.get((generation.list_name, generation.name))
     new = None
@@ -126,7 +120,7 @@ def stage_generation(folder: Workplace, known: Known, generation: Stageable) -> 
     staged = Staged()
     for key, body in generation.first_pages():
         staged.put(folder, Artifact(key, body))
-    return StagedList(generation.list_name, current.as_current(), new, staged)
+    return StagedFamily(generation.list_name, current.as_current(), new, staged)
 
 
 def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime: timedelta) -> Placed:
@@ -138,7 +132,7 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
     final = manifest.settle(previous, rendered.manifest, rendered.memberships, lifetime, begun)
     saving = Saving(folder, before)
     content = saving.final(final)
-    is_new = bool(content != saving.content or rendered.staged.changed or rendered.new_parts())
+    is_new = bool(content != saving.content or rendered.staged.changed or rendered.new_generations())
     if is_new:
         intent = saving.intent(rendered.manifest, rendered.memberships)
         folder.sync()

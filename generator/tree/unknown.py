@@ -6,13 +6,13 @@ from pathlib import Path
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
-from generator.tree import layouts
+from generator.tree import families
 from generator.tree.manifest import Manifest
 
 
 def paths(root: Path, known: Manifest) -> Iterator[Path]:
     """Every path under `v1/` that the manifest does not name; symbolic links to folders are never ours."""
-    chunks = layouts.chunk_keys(known.generations())
+    chunks = families.chunk_keys(known.generations())
     prefixes = {keys.generation_prefix(*pair) for pair in known.generations()}
     for folder, folders, names in os.walk(root / API_VERSION):
         place = Path(folder).relative_to(root).as_posix()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
-from generator.tree import chunks, layouts
+from generator.tree import chunks, families
 from generator.tree.manifest import Current, Manifest
 from tests.support.builds import files
 from tests.support.faults import GoneError
@@ -66,9 +66,9 @@ def immutable(site: Site) -> set[str]:
 
 def chunk_of(site: Site, number: int, list_name: str) -> str:
     """The chunk of the list's current generation that shows the market."""
-    one = site.record().built.lists[list_name]
+    one = site.record().built.current[list_name]
     found = [
-        key for key in layouts.chunk_keys({(list_name, ""): one}) if market_id(number).encode() in site.objects()[key]
+        key for key in families.chunk_keys({(list_name, ""): one}) if market_id(number).encode() in site.objects()[key]
     ]
     assert len(found) == 1
     return found[0]
@@ -90,8 +90,8 @@ def test_a_site_has_one_pointer_for_each_list_and_a_hundredth_of_the_objects(chu
     chunked.check()
     pointers = {key for key in chunked.objects() if keys.is_first_page(key)}
     assert pointers == {keys.head(name) for name in (*LISTS, *keys.DOWNLOADS)}
-    one = chunked.record().built.lists[LIST]
-    assert layouts.object_count(one) == len(one.chunks) + 1 == 3
+    one = chunked.record().built.current[LIST]
+    assert families.object_count(LIST, one) == len(one.chunks) + 1 == 3
     assert not [key for key in chunked.objects() if "/first/" in key]
 
 
@@ -148,11 +148,11 @@ def shared_chunk(site: Site) -> str:
     site.done("rebuild", "--as-of", hour(2))
     built = site.record().built
     retired = next(generation for generation in built.retired if generation.list == LIST)
-    return keys.chunk(LIST, next(chunk for chunk in built.lists[LIST].chunks if chunk in retired.chunks))
+    return keys.chunk(LIST, next(chunk for chunk in built.current[LIST].chunks if chunk in retired.chunks))
 
 
 def index_of(site: Site) -> str:
-    return keys.index(LIST, site.record().built.lists[LIST].generation)
+    return keys.index(LIST, site.record().built.current[LIST].generation)
 
 
 def head_of(_site: Site) -> str:
@@ -282,10 +282,10 @@ def test_a_takedown_between_two_layouts_reaches_both(chunked: Site) -> None:
 
 
 def test_a_manifest_names_chunks_where_there_are_any(chunked: Site) -> None:
-    one = manifest().lists[LIST]
+    one = manifest().current[LIST]
     assert one.generation.startswith(chunks.LETTER)
     content = json.loads(Path("output/manifest.json").read_bytes())
-    assert content["lists"][LIST]["chunks"] == [*one.chunks]
+    assert content["current"][LIST]["chunks"] == [*one.chunks]
     chunked.done("build", "--as-of", hour(2), layout="pages")
-    assert "chunks" not in json.loads(Path("output/manifest.json").read_bytes())["lists"][LIST]
-    assert Current.model_validate(content["lists"][LIST]) == one
+    assert "chunks" not in json.loads(Path("output/manifest.json").read_bytes())["current"][LIST]
+    assert Current.model_validate(content["current"][LIST]) == one

@@ -127,7 +127,7 @@ def test_what_the_contract_leaves_open_holds_no_other_properties_either(publishe
 @pytest.mark.every_limit
 def test_the_manifest_names_every_file_and_no_other(demo_output: Path, published: dict[str, bytes]) -> None:
     recorded = Manifest.model_validate_json((demo_output / "manifest.json").read_bytes())
-    generations = {keys.generation_prefix(name, made.generation): made for name, made in recorded.lists.items()}
+    generations = {keys.generation_prefix(name, made.generation): made for name, made in recorded.lists().items()}
     assert recorded.complete
     assert recorded.retired == ()
     of_generation: dict[str, list[bytes]] = {prefix: [] for prefix in generations}
@@ -433,7 +433,7 @@ def test_the_layout_changes_how_lists_lie_there_and_nothing_else(published: dict
 
 
 def test_a_list_has_the_same_items_in_either_layout(demo_output: Path, chunked: Path) -> None:
-    names = Manifest.model_validate_json((chunked / "manifest.json").read_bytes()).lists
+    names = Manifest.model_validate_json((chunked / "manifest.json").read_bytes()).lists()
     assert len(names) == len(STATUS_FILTERS) * len(SORTS)
     for name in names:
         assert lists.source(chunked, name) == lists.source(demo_output, name)

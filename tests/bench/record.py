@@ -156,7 +156,7 @@ def first(markets: int, rng: random.Random) -> Manifest:
     objects |= {key: _hex(rng, 32) for key in (keys.SNAPSHOT, keys.BUILD, *map(keys.head, counts))}
     return Manifest(
         complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="chunks",
-        lists={name: _generation(rng, count, [_hex(rng, 32) for _ in range(-(-count // ITEMS))])
+        current={name: _generation(rng, count, [_hex(rng, 32) for _ in range(-(-count // ITEMS))])
                for name, count in counts.items()},
         retired=(), objects=objects, markets=memberships,
     )  # fmt: skip
@@ -171,8 +171,8 @@ def changed(before: Manifest, minute: int, rng: random.Random) -> Manifest:
     chosen = rng.sample(sorted(before.markets), CHANGED)
     objects = {keys.detail(market_id): _hex(rng, 32) for market_id in chosen}
     objects |= {key: _hex(rng, 32) for key in before.objects if not keys.is_detail(key)}
-    lists = replaced(before.lists, len(before.markets), rng)
-    update = {"as_of": f"2026-01-31T12:{minute:02}:00.000Z", "lists": lists, "objects": {**before.objects, **objects}}
+    lists = replaced(before.lists(), len(before.markets), rng)
+    update = {"as_of": f"2026-01-31T12:{minute:02}:00.000Z", "current": lists, "objects": {**before.objects, **objects}}
     return before.model_copy(update=update)
 
 
@@ -189,12 +189,12 @@ def replaced(lists: Mapping[str, Current], markets: int, rng: random.Random) -> 
 
 def day(built: Manifest, rng: random.Random) -> Manifest:
     """The manifest after a day of builds that changed no market but replaced every list."""
-    lists, retired = built.lists, list[Retired]()
+    lists, retired = built.lists(), list[Retired]()
     for build in range(BUILDS):
         at = instant(NOW - (BUILDS - build) * EVERY)
         retired += [Retired(list=name, retired_at=at, **dict(current)) for name, current in lists.items()]
         lists = replaced(lists, len(built.markets), rng)
-    return built.model_copy(update={"lists": lists, "retired": tuple(retired)})
+    return built.model_copy(update={"current": lists, "retired": tuple(retired)})
 
 
 def record_as(store: Memory, built: Manifest, config: Any) -> None:
@@ -226,7 +226,7 @@ def _whole(built: Manifest, before: Sequence[Manifest]) -> Manifest:
     """What the folder says after the build: with what the ones before retired."""
     retired = [
         Retired(list=name, retired_at=later.as_of, **dict(current))
-        for earlier, later in pairwise((*before, built)) for name, current in earlier.lists.items()
+        for earlier, later in pairwise((*before, built)) for name, current in earlier.lists().items()
     ]  # fmt: skip
     return built.model_copy(update={"retired": tuple(retired)})
 
@@ -247,7 +247,7 @@ def measured(markets: int, config: Any) -> Mapping[str, _Traffic]:
     after = day(builds[-1], rng)
     record_as(store, after, config)
     new = changed(after, 59, rng)
-    retired = [Retired(list=name, retired_at=new.as_of, **dict(current)) for name, current in after.lists.items()]
+    retired = [Retired(list=name, retired_at=new.as_of, **dict(current)) for name, current in after.lists().items()]
     folder = new.model_copy(update={"retired": (*after.retired, *retired)})
     found[f"{CHANGED} changed, after a day"] = publish(store, new, folder, config)
     found["nothing changed, after a day"] = publish(store, new, folder, config)

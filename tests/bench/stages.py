@@ -52,7 +52,7 @@ def _files(items: ItemList) -> int:
     return page_count(len(items.items)) + len(LIMITS)
 
 
-def _move(folder: Output, staged: staging.StagedList) -> None:
+def _move(folder: Output, staged: staging.StagedFamily) -> None:
     folder.move(keys.generation_prefix(staged.name, staged.current.generation))
     for key in staged.first_pages.changed:
         folder.move(key)

@@ -130,7 +130,7 @@ def test_the_shards_of_a_large_manifest_need_space_too(known: int) -> None:
 
 def _named(digests: dict[str, str]) -> Manifest:
     return Manifest(
-        complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="chunks", lists={},
+        complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="chunks", current={},
         retired=(), objects={keys.detail(market): digest for market, digest in digests.items()},
         markets=dict.fromkeys(digests, ("open",)),
     )  # fmt: skip

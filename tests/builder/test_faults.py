@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
-from generator.tree import chunks, layouts, manifest_file, pages
+from generator.tree import chunks, families, layouts, manifest_file, pages
 from generator.tree.manifest import Manifest
 from generator.tree.membership import lists_of
 from tests.support import limits, records
@@ -105,7 +105,7 @@ def check_like_fresh(builds: Builds) -> None:
     builds.build(fresh, later=timedelta(0))
     new, repaired = lasting(files(fresh)), lasting(files(builds.output))
     assert [key for key, body in new.items() if repaired.get(key) != body] == []
-    retained = {key for old in manifest_of(builds).retired for key in layouts.object_keys(old.list, old)}
+    retained = {key for old in manifest_of(builds).retired for key in families.object_keys(old.list, old)}
     assert repaired.keys() - new.keys() <= retained
     shutil.rmtree(fresh)
 
@@ -533,8 +533,8 @@ def test_data_that_returns_brings_its_generation_back(world: World, builds: Buil
     world.edit(6, question="Question 6?")
     builds.build()
     returned = manifest_of(builds)
-    assert returned.lists == first.lists
-    assert not {old.generation for old in returned.retired} & {new.generation for new in returned.lists.values()}
+    assert returned.lists() == first.lists()
+    assert not {old.generation for old in returned.retired} & {new.generation for new in returned.lists().values()}
     builds.build(later=2 * LIFETIME)
     assert manifest_of(builds).retired == ()
     assert finish(reader, walks) == len(walks)

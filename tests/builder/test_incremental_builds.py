@@ -131,7 +131,7 @@ class History:
         with locked(self.site.output) as folder:
             made = folder.manifest()
             assert made
-            places = sorted(f"{keys.LISTS}/{name}" for name in made.lists)
+            places = sorted(f"{keys.LISTS}/{name}" for name in made.lists())
             return self.chance.choice([path for key in places if (path := folder.path(key)).exists()])
 
     def lose_all(self) -> None:

@@ -132,7 +132,8 @@ def test_plan_counts_parquet_files_and_how_many_of_them_the_first_build_of_a_day
         found = empty.built()
         now = {f"v1/{name}/head.json" for name in ("dumps", "changes")}
         manifest = json.loads((empty.folder / "output" / "manifest.json").read_bytes())
-        for name, current in manifest["downloads"].items():
+        for name in ("dumps", "changes"):
+            current = manifest["current"][name]
             now |= {f"v1/{name}/{file}" for file in (*current.get("chunks", ()), f"{current['generation']}/index.json")}
         return len(now), sum(len(found[key]) for key in now), sum(before.get(key) != found[key] for key in now)
 

@@ -77,7 +77,7 @@ def manifest(output: Path) -> Any:
 
 
 def generation(output: Path) -> str:
-    return str(manifest(output)["lists"][WALKED]["generation"])
+    return str(manifest(output)["current"][WALKED]["generation"])
 
 
 def walked_keys(output: Path) -> list[str]:
@@ -167,7 +167,7 @@ def test_a_walk_is_the_list_as_the_files_have_it(site: Site, demo_output: Path) 
     found = walk(site.client, repeat(WALK_LIMIT), status=status, sort=sort)
     assert len(files) > 10
     assert found == [item["id"] for file in files for item in file["items"]]
-    assert len(found) == len(set(found)) == manifest(demo_output)["lists"][WALKED]["count"]
+    assert len(found) == len(set(found)) == manifest(demo_output)["current"][WALKED]["count"]
 
 
 @pytest.mark.parametrize("mark", ["{}", "W/{}", '"other", {}', '"other",W/{}', "*"])

@@ -64,7 +64,7 @@ def is_json(answer: Answer, status: int) -> bool:
 
 def later_page(output: Path) -> tuple[str, str]:
     """The target and the key of a page in mid-walk."""
-    generation = json.loads((output / "manifest.json").read_text("utf-8"))["lists"]["all/new"]["generation"]
+    generation = json.loads((output / "manifest.json").read_text("utf-8"))["current"]["all/new"]["generation"]
     cursor = cursors.mint("all/new", generation, 20)
     return f"{MARKETS}?status=all&sort=new&cursor={cursor}", keys.page("all/new", generation, 20, 20)
 

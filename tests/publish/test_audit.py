@@ -9,7 +9,7 @@ import pytest
 
 from generator.api import keys
 from generator.publish import record
-from generator.tree.layouts import object_keys
+from generator.tree.families import object_keys
 from tests.support.builds import files, lasting
 from tests.support.publishing import PREFIX, Site, hour, tamper, walk
 from tests.support.rows import market_id
@@ -23,7 +23,7 @@ def page(site: Site, *, is_current: bool = True, list_name: str = "open/new") ->
     """A page of the current generation of a list, or of a retired one."""
     built = site.record().built
     retired = next((generation for generation in built.retired if generation.list == list_name), None)
-    generation = built.lists[list_name] if is_current else retired
+    generation = built.current[list_name] if is_current else retired
     assert generation
     return [*object_keys(list_name, generation)][1]
 
@@ -259,7 +259,7 @@ def test_verifying_makes_the_record_of_a_searchable_site_anew(searched: Site) ->
     good = searched.record().built
     searched.server.bucket.delete(PREFIX + record.KEY)
     searched.done("publish", "--verify")
-    assert searched.record().built.search == good.search
+    assert searched.record().built.current[keys.SEARCH] == good.current[keys.SEARCH]
     searched.check()
 
 
@@ -268,7 +268,7 @@ def test_verifying_makes_the_record_of_a_searchable_site_anew(searched: Site) ->
 @pytest.mark.parametrize("field", [3, {"generation": "s", "count": 1, "bytes": 1, "chunks": [{}]}])
 def test_a_record_with_a_damaged_search_index_is_refused_and_made_anew(searched: Site, field: object) -> None:
     content = json.loads(searched.stored()[record.KEY])
-    content["built"]["search"] = field
+    content["built"]["current"][keys.SEARCH] = field
     searched.put(record.KEY, json.dumps(content).encode())
     message = searched.refused(1, "publish")
     assert "damaged or not this program's" in message
@@ -280,9 +280,8 @@ def test_a_record_with_a_damaged_search_index_is_refused_and_made_anew(searched:
 @in_one_layout
 def test_a_folder_whose_manifest_has_a_damaged_search_index_is_refused(searched: Site) -> None:
     content = json.loads(Path("output/manifest.json").read_bytes())
-    tamper(
-        Path("output/manifest.json"), json.dumps({**content, "search": {**content["search"], "count": "?"}}).encode()
-    )
+    content["current"][keys.SEARCH]["count"] = "?"
+    tamper(Path("output/manifest.json"), json.dumps(content).encode())
     said = "manifest.json: damaged or not this program's (1 error); move the folder away and build again"
     assert said in searched.refused(1, "publish")
 

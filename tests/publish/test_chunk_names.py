@@ -32,8 +32,8 @@ def test_names_of_every_kind_are_read_back_as_they_were_written() -> None:
     )  # fmt: skip
     current = Current(generation="d1", count=1, bytes=1, chunks=base)
     built = Manifest(
-        complete=False, as_of=hour(1), version="1", variant="core", layout="pages", lists={},
-        downloads={keys.DUMPS: current}, retired=(begun,), objects={}, markets={},
+        complete=False, as_of=hour(1), version="1", variant="core", layout="pages",
+        current={keys.DUMPS: current}, retired=(begun,), objects={}, markets={},
     )  # fmt: skip
     abandoned = Abandoned(until=hour(2), touched=(), generations=(begun,), due=(begun,))
     whole = Published(sequence=1, built=built, etags={}, due=(begun,), abandoned=(abandoned,))

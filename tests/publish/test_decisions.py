@@ -131,7 +131,7 @@ def test_a_slug_cannot_be_undone_and_the_error_says_where_the_id_is(site: Site) 
 
 def test_an_unknown_slug_is_called_a_slug_where_slugs_are_published() -> None:
     extended = Manifest(
-        complete=True, as_of=SINCE, version="1", variant="extended", layout="pages", lists={}, retired=(), objects={},
+        complete=True, as_of=SINCE, version="1", variant="extended", layout="pages", current={}, retired=(), objects={},
         markets={market_id(1): ("open",)}, slugs={market_id(1): ("rain",)},
     )  # fmt: skip
     request = Request(ids=(), slugs=("snow",), is_blocked=True, at=SINCE)

@@ -24,8 +24,8 @@ from tests.support.stores import open_bucket, use_credentials
 
 LEASE = timedelta(minutes=5)
 BUILT = Manifest(
-    complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", lists={}, retired=(),
-    objects={}, markets={},
+    complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", current={},
+    retired=(), objects={}, markets={},
 )  # fmt: skip
 RECORD = Published(sequence=0, built=BUILT, etags={})
 

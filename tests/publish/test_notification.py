@@ -41,7 +41,7 @@ def told(notes: Path) -> list[list[str]]:
 
 def published(site: Site) -> list[str]:
     """What the command must be told of what is published."""
-    feed = site.record().built.downloads.get(keys.CHANGES)
+    feed = site.record().built.current.get(keys.CHANGES)
     return ["", ""] if feed is None else [feed.chunks[-1] if feed.chunks else "", FEED]
 
 
@@ -88,7 +88,7 @@ def test_the_arguments_are_the_newest_step_and_the_feeds_address_as_far_as_there
 ) -> None:
     downloads = {} if steps is None else {keys.CHANGES: Current(generation="d" * 12, count=2, bytes=9, chunks=steps)}
     published = Manifest(
-        complete=True, as_of=FIRST, version="1", variant="core", layout="pages", lists={}, downloads=downloads,
+        complete=True, as_of=FIRST, version="1", variant="core", layout="pages", current=downloads,
         retired=(), objects={}, markets={},
     )  # fmt: skip
     assert notification.send(make_config(tmp_path, publish__notify_command=command), published) == []

@@ -12,7 +12,7 @@ from generator.api import keys
 from generator.api.contract import MarketStatus
 from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Reason, Rules, Step, plan
 from generator.publish.record import Published, Work
-from generator.tree import layouts
+from generator.tree import families
 from generator.tree.manifest import Current, Manifest, Retired
 from tests.support.campaigns import rounds
 from tests.support.rows import market_id
@@ -46,7 +46,7 @@ def manifest(
 ) -> Manifest:
     return Manifest(
         complete=True, as_of=NOW, version="1", variant="core", layout="pages", retired=old, objects=objects or {},
-        lists={name: current(generation) for name, generation in (lists or {}).items()}, markets=markets or {},
+        current={name: current(generation) for name, generation in (lists or {}).items()}, markets=markets or {},
     )  # fmt: skip
 
 
@@ -322,8 +322,8 @@ class Model:
             self.immutable.difference_update(deletion.object_keys())
 
 
-def object_keys(known: layouts.Known) -> set[str]:
-    return {key for (name, _), generation in known.items() for key in layouts.object_keys(name, generation)}
+def object_keys(known: families.Known) -> set[str]:
+    return {key for (name, _), generation in known.items() for key in families.object_keys(name, generation)}
 
 
 NAMES = (LIST, OTHER, "all/new")
@@ -346,7 +346,7 @@ def manifests(draw: st.DrawFn) -> Manifest:
 def stores(draw: st.DrawFn) -> tuple[Published, Model]:
     """A record and a store it may describe: objects that an interrupted publisher touched may be in any state."""
     built = draw(manifests())
-    currents = {(name, current.generation) for name, current in built.lists.items()}
+    currents = {(name, current.generation) for name, current in built.lists().items()}
     pairs = draw(st.lists(st.tuples(st.sampled_from(NAMES), GENERATIONS), unique=True))
     old = [pair for pair in pairs if pair not in currents]
     split = draw(st.integers(0, len(old)))
@@ -394,9 +394,13 @@ def test_a_carried_out_plan_leaves_the_build_and_the_retained_generations(
     assert model.objects == built.objects
     kept = {(entry.list, entry.generation): entry for entry in made.final.retired}
     whole = {pair: entry for pair, entry in kept.items() if not entry.partial}
-    assert object_keys(built.current() | whole) <= model.immutable <= object_keys(built.current() | kept)
-    assert made.final.generations().keys() == built.current().keys() | kept.keys()
-    assert made.final.lists == built.lists
+    assert (
+        object_keys(built.current_generations() | whole)
+        <= model.immutable
+        <= object_keys(built.current_generations() | kept)
+    )
+    assert made.final.generations().keys() == built.current_generations().keys() | kept.keys()
+    assert made.final.current == built.current
     assert kept.keys() <= published.built.generations().keys()
     assert not (purges and kept)
 

@@ -324,7 +324,7 @@ def test_a_change_to_one_list_puts_the_rows_of_its_first_pages_and_not_of_all_li
     first_pages = {keys.first_page(name, limit): f"{limit:032}" for name in lists for limit in range(1, 101)}
     markets = dict.fromkeys(map(market_id, range(1_000)), ("open",))
     built = Manifest(
-        complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", lists={},
+        complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", current={},
         retired=(), objects=first_pages, markets=markets,
     )  # fmt: skip
     store = MemoryStore()
@@ -380,7 +380,7 @@ def test_an_index_that_is_another_generations_is_named(scene: Scene) -> None:
         scene.publish(scene.site("a", 0))
         published = record_of(scene.objects())
         assert published
-        first, second = (keys.index(name, entry.generation) for name, entry in [*published.built.lists.items()][:2])
+        first, second = (keys.index(name, entry.generation) for name, entry in [*published.built.lists().items()][:2])
         config = scene.config("a")
         scene.store(config).put(first, bodies(scene)[second], If.ALWAYS)
         with pytest.raises(StoreError, match=f"{first}: altered; it is part of the record"):

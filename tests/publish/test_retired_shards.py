@@ -47,7 +47,7 @@ def published(builds: range, **update: Any) -> Published:
     fields: dict[str, Any] = {"retired": retired(builds[:-1]), **update}
     built = Manifest(
         complete=True, as_of=at(builds[-1]), version="1", variant="core", layout="pages",
-        lists={name: generation(name, builds[-1]) for name in LISTS}, objects={"v1/build.json": "d"},
+        current={name: generation(name, builds[-1]) for name in LISTS}, objects={"v1/build.json": "d"},
         markets={"m": ("open",)}, **fields,
     )  # fmt: skip
     return Published(sequence=0, built=built, etags={"v1/build.json": "e"})

@@ -15,6 +15,7 @@ from generator.publish.run import Outcome
 from generator.stores.directory import Directory
 from generator.stores.s3 import Bucket
 from generator.stores.store import Condition
+from generator.tree import families
 from tests.support.builds import ROOT, files
 from tests.support.campaigns import rounds
 from tests.support.publishing import EVERY, FIRST, FX, OPEN, Site, Walk, copy_output, hour, tamper, walk
@@ -26,7 +27,7 @@ LIST = "open/popular"
 
 
 def generation(site: Site, list_name: str = LIST) -> str:
-    return site.record().built.lists[list_name].generation
+    return site.record().built.current[list_name].generation
 
 
 def pages_of(site: Site, name: str, list_name: str = LIST) -> int:
@@ -68,7 +69,7 @@ def test_groups_are_uploaded_in_publication_order(site: Site) -> None:
     site.edit(1, question="Else?")
     requests = site.requests("rebuild", "--as-of", hour(1))
     put = [request.removeprefix("PutObject ") for request in requests if request.startswith("PutObject v1/")]
-    groups = [0 if keys.is_immutable(key) else 1 + keys.rank(key) for key in put]
+    groups = [0 if keys.is_immutable(key) else 1 + families.rank(key) for key in put]
     assert groups == sorted(groups)
     assert {*groups} == {0, 1, 2, 3, 4, 5}
     before, after = (

@@ -80,8 +80,7 @@ def test_no_index_that_an_edit_replaced_comes_back_with_a_takedown(searched: Sit
     """The lists are the same, as they show no description; the index that is published now cannot be read."""
     searched.edit(2, description="Nobody decides about quaggas.")
     searched.done("rebuild", "--as-of", hour(2))
-    current = searched.record().built.search
-    assert current
+    current = searched.record().built.current[keys.SEARCH]
     searched.remove(keys.index(keys.SEARCH, current.generation))
     searched.done("takedown", market_id(1))
     assert found(searched, "quaggas") == [market_id(2)]

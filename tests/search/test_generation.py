@@ -10,7 +10,6 @@ from typing import Final
 from generator.api import contract, keys
 from generator.search import buckets, generation, words
 from generator.search.words import Postings
-from generator.tree.generation import SEARCH_LETTER
 from tests.support import search
 from tests.support.search import Market
 
@@ -66,7 +65,7 @@ def test_the_head_is_the_root_with_its_name() -> None:
     content = json.loads(head)
     assert content.pop("generation") == made.name
     assert content == json.loads(made.root)
-    assert made.name[0] == SEARCH_LETTER
+    assert made.name[0] == keys.SEARCH_LETTER
 
 
 def test_buckets_have_about_the_target_size(monkeypatch: object) -> None:

@@ -177,7 +177,7 @@ def test_there_is_a_first_page_for_every_limit() -> None:
 
 def test_build_json_describes_the_build_for_readers() -> None:
     base = Manifest(
-        complete=False, as_of=NOW, version=__version__, variant="core", layout="pages", lists={}, retired=(),
+        complete=False, as_of=NOW, version=__version__, variant="core", layout="pages", current={}, retired=(),
         objects={}, markets={},
     )  # fmt: skip
     artifact = documents.build_json(base, 2, {"open/new": 1}, {})

@@ -29,7 +29,7 @@ class Build:
         self._variant = manifest["variant"]
         self.is_chunked = manifest["layout"] == chunks.LAYOUT
         self._output = output
-        current = manifest["lists"] | ({keys.SEARCH: manifest["search"]} if "search" in manifest else {})
+        current = manifest["current"]
         self.can_search = can_search and keys.SEARCH in current
         self._generations = {name: one["generation"] for name, one in current.items()}
         # An id with letters, so that its spellings differ.

@@ -20,7 +20,7 @@ from generator.publish import record
 from generator.publish.record import Published
 from generator.stores.s3_uploads import Uploads
 from generator.stores.store import Store
-from generator.tree.layouts import object_keys
+from generator.tree.families import object_keys
 from tests.support import limits
 from tests.support.builds import files, text_of
 from tests.support.faults import Reader, fast_folder
@@ -166,7 +166,7 @@ class Site:
         objects = self.objects()
         assert objects.keys() == stated.built.objects.keys() | pages
         built = self.built(output)
-        current = {key for name, entry in stated.built.all_lists().items() for key in object_keys(name, entry)}
+        current = {key for name, entry in stated.built.current.items() for key in object_keys(name, entry)}
         expected = stated.built.objects.keys() | current
         assert {key: objects[key] for key in expected} == {key: built[key] for key in expected}
 

@@ -301,11 +301,11 @@ def test_deleted_files_are_restored(world: World, output: Path, key: str) -> Non
 
 def test_a_deleted_generation_is_restored(world: World, output: Path) -> None:
     record = check_whole(output)
-    current = record.lists["all/new"]
+    current = record.current["all/new"]
     shutil.rmtree(output / keys.generation_prefix("all/new", current.generation))
     report = build_now(make_config(world.folder))
     assert report.new_lists == ["all/new"]
-    assert check_whole(output).lists == record.lists
+    assert check_whole(output).current == record.current
     Reader.of_folder(output).check(world.state())
 
 
@@ -409,7 +409,7 @@ def test_a_link_among_the_leftovers_is_removed_and_not_followed(tmp_path: Path) 
 
 
 def check_whole_generation(output: Path, list_name: str) -> str:
-    lists = json.loads((output / "manifest.json").read_bytes())["lists"]
+    lists = json.loads((output / "manifest.json").read_bytes())["current"]
     return keys.generation_prefix(list_name, lists[list_name]["generation"])
 
 

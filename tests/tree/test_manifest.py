@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -30,7 +31,7 @@ def built(as_of: str = "2026-01-31T12:00:00.000Z", **lists: str) -> Manifest:
         version="1",
         variant="core",
         layout="pages",
-        lists={names[word]: current(generation) for word, generation in lists.items()},
+        current={names[word]: current(generation) for word, generation in lists.items()},
         retired=(),
         objects={"v1/build.json": "digest"},
         markets={},
@@ -83,7 +84,7 @@ def test_a_generation_that_is_current_again_is_no_longer_retired() -> None:
     record = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, record)
     record = settled(built(at("12:00"), OPEN="p1"), {"a": ("open",)}, record)
     assert retired(record) == [(OPEN, "p2", "12:00")]
-    assert record.lists[OPEN].generation == "p1"
+    assert record.current[OPEN].generation == "p1"
 
 
 def test_a_withdrawal_deletes_every_retired_generation_that_may_hold_the_market() -> None:
@@ -118,23 +119,23 @@ def test_the_withdrawal_of_a_market_that_no_list_held_deletes_no_generation() ->
 def test_a_market_of_a_category_is_withdrawn_from_the_lists_of_that_category_too() -> None:
     names = {name: f"p{number}" for number, name in enumerate(("open/new", "open.rain/new", "open.snow/new"))}
     lists = {name: current(generation) for name, generation in names.items()}
-    first = built().model_copy(update={"lists": lists})
+    first = built().model_copy(update={"current": lists})
     first = settled(first, {"a": ("open", "open.rain"), "b": ("open", "open.snow")})
-    moved = built(at("13:00")).model_copy(update={"lists": {name: current("q") for name in names}})
+    moved = built(at("13:00")).model_copy(update={"current": {name: current("q") for name in names}})
     second = settled(moved, {"a": ("open", "open.snow"), "b": ("open", "open.snow")}, first)
     assert second.markets["a"] == ("open", "open.rain", "open.snow")
     assert {old.list for old in second.retired} == {*names}
-    without_b = built(at("13:01")).model_copy(update={"lists": moved.lists})
+    without_b = built(at("13:01")).model_copy(update={"current": moved.current})
     assert {old.list for old in settled(without_b, {"a": ("open", "open.snow")}, second).retired} == {"open.rain/new"}
-    without_a = built(at("13:01")).model_copy(update={"lists": moved.lists})
+    without_a = built(at("13:01")).model_copy(update={"current": moved.current})
     assert settled(without_a, {"b": ("open", "open.snow")}, second).retired == ()
 
 
 def test_the_lists_of_a_category_that_is_gone_are_retired() -> None:
-    first = built().model_copy(update={"lists": {"open.rain/new": current("p1"), "open/new": current("p2")}})
+    first = built().model_copy(update={"current": {"open.rain/new": current("p1"), "open/new": current("p2")}})
     first = settled(first, {"a": ("open", "open.rain")})
     second = settled(
-        built(at("13:00")).model_copy(update={"lists": {"open/new": current("p2")}}), {"a": ("open",)}, first
+        built(at("13:00")).model_copy(update={"current": {"open/new": current("p2")}}), {"a": ("open",)}, first
     )
     assert retired(second) == [("open.rain/new", "p1", "13:00")]
     assert second.markets == {"a": ("open", "open.rain")}
@@ -164,7 +165,7 @@ def test_an_intent_records_what_will_be_reachable_before_it_is() -> None:
         first, {OPEN: current("p3"), ALL: current("p2")}, {"a": ("closed",), "b": ("open",)}, at("11:00")
     )
     assert not intent.complete
-    assert intent.lists == first.lists
+    assert intent.current == first.current
     assert retired(intent) == [(OPEN, "p3", "11:00")]
     assert intent.markets == {"a": ("closed", "open"), "b": ("open",)}
 
@@ -247,9 +248,25 @@ def test_a_file_with_a_field_too_many_or_too_few_is_refused() -> None:
     content = json.loads(built(OPEN="p1").encoded())
     with pytest.raises(ValidationError):
         Manifest.model_validate_json(json.dumps({**content, "surprise": 1}))
-    del content["lists"]
+    del content["current"]
     with pytest.raises(ValidationError):
         Manifest.model_validate_json(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    "damaged", [{"lists": 3}, {"search": 3}, {"downloads": 3}, {"downloads": {"dumps": {}}}, {"current": {}}]
+)
+def test_what_an_earlier_version_wrote_is_read_unless_it_is_damaged(damaged: dict[str, Any]) -> None:
+    content = json.loads(built(OPEN="p1").encoded())
+    entry = content["current"][OPEN]
+    del content["current"]
+    earlier = {**content, "lists": {OPEN: entry}, "search": entry, "downloads": {keys.DUMPS: entry}}
+    found = Manifest.model_validate_json(json.dumps(earlier)).current
+    assert {name: current.model_dump() for name, current in found.items()} == dict.fromkeys(
+        (OPEN, keys.SEARCH, keys.DUMPS), entry
+    )
+    with pytest.raises(ValidationError):
+        Manifest.model_validate_json(json.dumps({**earlier, **damaged}))
 
 
 def test_an_emptied_manifest_keeps_only_how_the_site_was_built() -> None:

@@ -42,7 +42,7 @@ def built(generation: str = "g1", number: int = len(MARKETS), *, is_complete: bo
         version="1",
         variant="core",
         layout="chunks",
-        lists={LIST: Current(generation=generation, count=1, bytes=1, chunks=("c1", generation))},
+        current={LIST: Current(generation=generation, count=1, bytes=1, chunks=("c1", generation))},
         retired=(),
         objects=dict.fromkeys(sorted(objects), "digest"),
         markets=dict.fromkeys(markets, OPEN),
@@ -52,11 +52,11 @@ def built(generation: str = "g1", number: int = len(MARKETS), *, is_complete: bo
 
 def changed(state: Manifest, market: str, generation: str = "g2") -> Manifest:
     """The state after a market changed, and so its list."""
-    old = state.lists[LIST]
+    old = state.current[LIST]
     retired = Retired(list=LIST, retired_at=state.as_of, **dict(old))
     lists = {LIST: old.model_copy(update={"generation": generation, "chunks": ("c1", generation)})}
     objects = {**state.objects, keys.detail(market): "other", keys.head(LIST): "other"}
-    return state.model_copy(update={"objects": objects, "lists": lists, "retired": (retired,)})
+    return state.model_copy(update={"objects": objects, "current": lists, "retired": (retired,)})
 
 
 def save(folder: Output, final: Manifest) -> None:
@@ -253,7 +253,7 @@ def check_kills(output: Path, *, is_split: bool) -> None:
     """Kill a build that changes two markets at every call, and finish it by another."""
     old, new = built(), changed(built(), MARKETS[7])
     new = new.model_copy(update={"markets": {**new.markets, MARKETS[9]: ("open", "open.rain")}})
-    retired = manifest.begun(old, new.lists, new.as_of).retired
+    retired = manifest.begun(old, new.lists(), new.as_of).retired
     union = {**old.markets, MARKETS[9]: ("open", "open.rain")}
     intent = old.model_copy(update={"complete": False, "retired": retired, "markets": union})
     before = output.with_name("before")

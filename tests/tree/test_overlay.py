@@ -21,8 +21,8 @@ GENERATION: Final = "v1/public/markets/lists/all/new/p0"
 PAGE: Final = f"{GENERATION}/20-0/20.json"
 EVERY: Final = (*MUTABLE, *SHARDS, *BESIDE, PAGE)
 NO_MANIFEST: Final = Manifest(
-    complete=True, as_of="2024-01-31T12:00:00.000Z", version="0", variant="core", layout="pages", lists={}, objects={},
-    markets={}, retired=(),
+    complete=True, as_of="2024-01-31T12:00:00.000Z", version="0", variant="core", layout="pages", current={},
+    objects={}, markets={}, retired=(),
 )  # fmt: skip
 Steps: TypeAlias = list[tuple[str, str, bytes]]
 STEPS: Final = st.lists(

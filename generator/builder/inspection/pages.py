@@ -23,7 +23,7 @@ from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
 from generator.config.settings import Config
 from generator.edge import router, templates
-from generator.tree import files, layouts
+from generator.tree import families, files
 
 #: The most rows that tables and lists show at once.
 SHOWN: Final = 200
@@ -98,7 +98,7 @@ def _texts(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> dic
 def _lists(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     new = set(report["run"]["newLists"]) if report["run"]["since"] else set()
     for name, counts in sorted(report["lists"].items()):
-        first_pages = layouts.first_pages(name, counts["generation"], _LINKED)
+        first_pages = families.first_pages(name, counts["generation"], _LINKED)
         yield {**counts, "name": name, "is_new": name in new, "first_pages": first_pages}
 
 

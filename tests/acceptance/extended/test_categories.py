@@ -80,7 +80,7 @@ def test_every_category_has_lists_unless_the_settings_choose(site: Site) -> None
         site.build(**settings)
         index = {category["name"] for category in site.read(keys.BUILD)["categories"]}
         assert {name for name, slug in made.items() if site.has_lists(slug)} == index
-        assert len(site.manifest().lists) == 30 * (1 + len(index))
+        assert len(site.manifest().lists()) == 30 * (1 + len(index))
         return index
 
     assert offered() == {*made}

@@ -170,4 +170,4 @@ def test_no_byte_of_the_extended_output_is_private(extended_output: Path) -> Non
 def test_the_settings_of_the_shared_build_are_what_its_lists_show(extended_output: Path) -> None:
     record = Manifest.model_validate_json((extended_output / "manifest.json").read_bytes())
     assert EXTENDED["categories"] == "politics,u.s. 2024 elections"
-    assert {name.partition("/")[0].partition(".")[2] for name in record.lists} == {"", POLITICS, ELECTIONS}
+    assert {name.partition("/")[0].partition(".")[2] for name in record.lists()} == {"", POLITICS, ELECTIONS}

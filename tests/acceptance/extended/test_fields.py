@@ -67,7 +67,7 @@ def test_the_core_variant_reads_and_shows_none_of_it(site: Site) -> None:
     assert not {*site.item(), *site.market()} & contract.EXTENDED_PROPERTIES
     assert not (site.output / keys.SLUGS).exists()
     assert "categories" not in site.read(keys.BUILD)
-    assert len(site.manifest().lists) == 30
+    assert len(site.manifest().lists()) == 30
 
 
 BAD_ROWS: Final = (

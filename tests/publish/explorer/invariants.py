@@ -11,7 +11,7 @@ from generator.api.contract import API_VERSION
 from generator.publish import record
 from generator.search.buckets import KEY_LENGTH
 from generator.tree import blocklist, manifest
-from generator.tree.layouts import object_keys
+from generator.tree.families import object_keys
 from tests.publish.explorer import downloads
 from tests.publish.explorer.contents import CONTENTS, LIMITS, LISTS, SEARCHES, built
 from tests.publish.explorer.scenarios import Scenario
@@ -364,7 +364,7 @@ def _may_differ(key: str) -> bool:
 
 
 def _lists(built_: manifest.Manifest) -> dict[str, manifest.Current]:
-    return {name: current for name, current in built_.all_lists().items() if name not in keys.DOWNLOADS}
+    return {name: current for name, current in built_.current.items() if name not in keys.DOWNLOADS}
 
 
 @cache

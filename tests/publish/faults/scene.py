@@ -27,9 +27,9 @@ from generator.stores.factory import open_store
 from generator.stores.store import Store
 from generator.tree import manifest, pages
 from generator.tree.blocklist import BlockedList
+from generator.tree.families import object_keys
 from generator.tree.files import MANIFEST
 from generator.tree.folder import locked
-from generator.tree.layouts import object_keys
 from generator.tree.manifest import Manifest
 from tests.publish.explorer import downloads
 from tests.publish.faults import sites as publish_sites
@@ -237,7 +237,7 @@ def check_whole(objects: Objects, site: Site) -> None:
     assert published.built.complete
     assert not published.due
     assert not [key for key in objects if key.startswith("probe-")], "a probe was left"
-    assert published.built.all_lists() == site.manifest.all_lists(), "the record is of another site"
+    assert published.built.current == site.manifest.current, "the record is of another site"
     assert published.built.objects == site.manifest.objects, "the record lists other objects"
     check_known(objects)
     for key in site.manifest.objects:

@@ -153,7 +153,7 @@ def _detail(market: Market) -> bytes:
 def _base(catalog: Catalog, config: Config) -> Manifest:
     return Manifest(
         complete=False, as_of=catalog.as_of, version=__version__, variant=config.variant, layout=config.layout,
-        settings=shape(config), lists={}, retired=(), objects={}, markets={},
+        settings=shape(config), current={}, retired=(), objects={}, markets={},
     )  # fmt: skip
 
 

@@ -88,7 +88,7 @@ def test_of_two_publishers_one_wins_every_time(scene: Scene) -> None:
             winner = new[codes.index(0)]
             if codes == (0, 0):
                 assert record_of(scene.objects())
-                winner = next(site for site in new if site.manifest.lists == lists_now(scene))
+                winner = next(site for site in new if site.manifest.lists() == lists_now(scene))
             check_whole(scene.objects(), winner)
             check_lists(scene, winner.state)
             loser = new[1 - new.index(winner)]
@@ -103,7 +103,7 @@ def test_of_two_publishers_one_wins_every_time(scene: Scene) -> None:
 def lists_now(scene: Scene) -> object:
     published = record_of(scene.objects())
     assert published
-    return published.built.lists
+    return published.built.lists()
 
 
 def race(scene: Scene, sites: list[Site], rng: random.Random, *, is_close: bool) -> tuple[int, int]:
@@ -252,7 +252,7 @@ def test_whatever_of_an_index_arrives_after_a_takedown_is_gone_after_the_next_ru
     scene.searches, scene.layouts = True, dict.fromkeys(("a", "b", "elsewhere"), layouts.COMPACT)
     old, slow = scene.site("a", 0), scene.site("b", 1, m10={"trader_count": 99})
     scene.publish(old)
-    made = slow.manifest.search
+    made = slow.manifest.current.get(keys.SEARCH)
     assert made
     buckets = [key for key in map(chunk_of_index, made.chunks) if secret(10)[3:].encode() in slow.files[key]]
     root, head = keys.index(keys.SEARCH, made.generation), keys.head(keys.SEARCH)

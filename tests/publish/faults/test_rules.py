@@ -1,7 +1,7 @@
 """Rules that the publisher does not keep by itself, each taken away: the test that is about it notices."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -21,8 +21,8 @@ _PLACE: Final = shards.place
 _RETIRED: Final = manifest._retired  # noqa: SLF001 - the real one
 
 
-def forget_the_index(lists: manifest.Lists, now: str, *, partial: bool = False) -> Any:
-    return _RETIRED({name: current for name, current in lists.items() if name != keys.SEARCH}, now, partial=partial)
+def forget_the_index(current: Mapping[str, manifest.Current], now: str, *, partial: bool = False) -> Any:
+    return _RETIRED({name: entry for name, entry in current.items() if name != keys.SEARCH}, now, partial=partial)
 
 
 moved_and_killed = partial(

@@ -308,7 +308,7 @@ def check_same(store: Store, site: Site) -> None:
     check_known(objects)
     site = site.published()
     # The folder keeps the index of the session that its build began and publishing replaced: no store has seen it.
-    current = site.manifest.downloads["changes"].generation if "changes" in site.manifest.downloads else ""
+    current = site.manifest.current["changes"].generation if "changes" in site.manifest.current else ""
     built = {key: body for key, body in site.files.items() if "/changes/" not in key or current in key}
     assert {key: objects[key].body for key in built} == built
     reader_of(store).check(site.state, lists=LISTS)

@@ -28,8 +28,8 @@ from generator.publish.protocol import Extras, Publisher, Target
 from generator.source.address import shape
 from generator.stores.store import BeforeEach, Condition, If, Store, Stored, UnavailableError
 from generator.tree.blocklist import KEY, BlockedList
+from generator.tree.families import object_keys
 from generator.tree.folder import locked
-from generator.tree.layouts import object_keys
 from tests.publish.faults.scene import (
     LEASE_S,
     ON_BOTH,
@@ -231,7 +231,7 @@ class SweepsFirst(Publisher):
     """Deletes the old pages before first pages refer to the new ones."""
 
     def _apply(self, plan: Plan) -> Mapping[str, str]:
-        old = self._record().built.lists
+        old = self._record().built.lists()
         for name, current in old.items():
             self._store.delete([*object_keys(name, current)])
         return super()._apply(plan)

@@ -1,4 +1,4 @@
-"""What a published index says of itself. Pure."""
+"""What the root of a search index, as it is stored, says of the index. Pure."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -14,7 +14,7 @@ class _Objects(BaseModel):
     buckets: Sequence[str]
 
 
-def object_names(root: bytes) -> tuple[str, ...]:
+def names(root: bytes) -> tuple[str, ...]:
     """The names of the objects that a root leads to, in order; raise ValueError when it is none."""
     found = _Objects.model_validate_json(root)
     return tuple(dict.fromkeys((*chain.from_iterable(found.vectors.values()), found.table, *found.buckets)))

@@ -1,0 +1,156 @@
+"""What has generations, family by family: each list, the search index, the dump and the change feed. Pure.
+
+A family is known by its name, which keys begin with. Its generations tell by the first letter of their names what they
+consist of: a site that changes its layout keeps generations of both for as long as walks may be in them.
+"""
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Final, TypeAlias, TypeVar
+
+from generator.api import cursors, downloads, keys
+from generator.tree import chunks, pages, search_root
+from generator.tree.manifest import Current
+
+SomeGeneration = TypeVar("SomeGeneration", bound=Current)
+#: Generations by family and name.
+Known: TypeAlias = Mapping[tuple[str, str], Current]
+
+
+#: Publication order. A takedown after a killed run makes every list from the dump that is in place, so no list may be
+#: ahead of it.
+_DETAIL, _DOCUMENT, _DUMP, _HEAD, _BUILD = range(5)
+
+
+@dataclass(frozen=True)
+class Index:
+    """How the index of a generation is read.
+
+    `generation` makes the name of the generation from that of its family and the index. `chunks` reads the names of the
+    chunks, and raises ValueError when the body is no index.
+    """
+
+    generation: Callable[[str, bytes], str]
+    chunks: Callable[[bytes], Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Family:
+    """What is known of the generations of a family: without an `index`, they consist of pages, else of chunks.
+
+    `rank` is the place in publication order of what leads into the current one. `has_large_files`: few of its objects
+    fit into memory together.
+    """
+
+    index: Index | None
+    rank: int = _HEAD
+    has_large_files: bool = False
+
+
+def name_of_index(letter: str, index: bytes) -> str:
+    """The name of the generation with this index, of a family that is no list."""
+    return letter + hashlib.sha256(index).hexdigest()[: cursors.GENERATION_LENGTH - 1]
+
+
+_ROOT: Final = Index(lambda _, root: name_of_index(keys.SEARCH_LETTER, root), search_root.names)
+_FILES: Final = Index(lambda _, head: name_of_index(keys.DOWNLOAD_LETTER, head), downloads.names)
+#: Lists, by the first letter of the generation's name.
+_LISTS: Final[Mapping[str, Family]] = {
+    pages.LETTER: Family(None),
+    chunks.LETTER: Family(Index(chunks.generation_name, chunks.names)),
+}
+#: The others by name: each is made from all lists, and has chunks in either layout.
+_OTHERS: Final[Mapping[str, Family]] = {
+    keys.SEARCH: Family(_ROOT),
+    keys.DUMPS: Family(_FILES, _DUMP, has_large_files=True),
+    keys.CHANGES: Family(_FILES, has_large_files=True),
+}
+_RANKS: Final[Mapping[str, int]] = {
+    keys.BUILD: _BUILD, **{keys.head(name): family.rank for name, family in _OTHERS.items()}
+}  # fmt: skip
+
+
+def of(name: str, generation: str) -> Family:
+    """What is known of the family with this name, and this generation."""
+    return _OTHERS.get(name) or _LISTS.get(generation[:1], _LISTS[pages.LETTER])
+
+
+def rank(key: str) -> int:
+    """The place of a mutable object in publication order.
+
+    Details, documents, the head of the dump, first pages and other heads, `build.json`.
+    """
+    if keys.is_detail(key):
+        return _DETAIL
+    return _RANKS.get(key, _HEAD if keys.is_first_page(key) else _DOCUMENT)
+
+
+def has_index(name: str, generation: str) -> bool:
+    """Whether the generation consists of chunks, which its index names."""
+    return of(name, generation).index is not None
+
+
+def object_keys(name: str, generation: Current) -> Iterator[str]:
+    """The keys of all immutable objects of a generation; it may share chunks with others of its family."""
+    if has_index(name, generation.generation):
+        return chunks.object_keys(name, generation.generation, generation.chunks)
+    return pages.page_keys(name, generation.generation, generation.count)
+
+
+def object_count(name: str, generation: Current) -> int:
+    """The number of immutable objects of a generation."""
+    if has_index(name, generation.generation):
+        return len(generation.chunks) + 1
+    return pages.page_count(generation.count)
+
+
+def first_pages(name: str, generation: str, limits: Iterable[int] = pages.LIMITS) -> list[tuple[str, str]]:
+    """A label and the key of each object that first pages with these limits are served from."""
+    if has_index(name, generation):
+        return [("head", keys.head(name))]
+    return [(str(limit), keys.first_page(name, limit)) for limit in limits if limit in pages.LIMITS]
+
+
+def chunk_keys(known: Known) -> set[str]:
+    """The keys of all chunks of these generations."""
+    names: dict[str, set[str]] = {}  # each name once: a day's generations share most chunks
+    for (family, _), generation in known.items():
+        names.setdefault(family, set()).update(generation.chunks)
+    return set(chain.from_iterable(map(partial(keys.chunk, family), found) for family, found in names.items()))
+
+
+def without_chunks(name: str, generation: SomeGeneration, gone: Collection[str]) -> SomeGeneration:
+    """The generation without the chunks with these keys."""
+    return generation.with_chunks(tuple(chunk for chunk in generation.chunks if keys.chunk(name, chunk) not in gone))
+
+
+def total(known: Known) -> int:
+    """The number of immutable objects of these generations; shared ones count once."""
+    own = sum(object_count(name, generation) - len(generation.chunks) for (name, _), generation in known.items())
+    return own + len(chunk_keys(known))
+
+
+def is_index(name: str, generation: str, body: bytes) -> bool:
+    """Whether this is the body of the generation's index, or of a download's head, which says the same."""
+    index = of(name, generation).index
+    return index is not None and index.generation(name, body) == generation
+
+
+def is_intact(name: str, generation: Current, key: str, body: bytes) -> bool:
+    """Whether an object of the generation can have this body; for a page the body alone does not tell."""
+    if not has_index(name, generation.generation):
+        return True
+    if key == keys.index(name, generation.generation):
+        return is_index(name, generation.generation, body)
+    return downloads.is_named_by(key, body)
+
+
+def chunks_in(name: str, generation: str, body: bytes) -> tuple[str, ...]:
+    """The names of the chunks in the index of a generation; raise ValueError when the body is not that."""
+    index = of(name, generation).index
+    if index is None or not is_index(name, generation, body):
+        raise ValueError("not the index of this generation")
+    return tuple(index.chunks(body))
