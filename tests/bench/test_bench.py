@@ -14,6 +14,7 @@ import pytest
 
 from generator.api.keys import LISTS
 from generator.tree.shards import LEAST
+from tests.bench import __main__ as program
 from tests.bench import (
     build,
     change,
@@ -291,10 +292,14 @@ def test_the_ceiling_of_the_server_is_measured(runner: Runner) -> None:
     assert (Buckets.compiled(runner).ceiling(2) or 0) > 100
 
 
-def test_an_unknown_part_is_refused_with_the_names_of_all() -> None:
-    done = subprocess.run([*PYTHON, "tests.bench", "nothing"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "'build'" in done.stderr
+def test_an_unknown_part_is_refused_with_the_names_of_all(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["tests.bench", "nothing"])
+    with pytest.raises(SystemExit) as ended:
+        program.main()
+    assert ended.value.code == 2
+    assert "'build'" in capsys.readouterr().err
 
 
 def test_the_benchmark_of_the_record_publishes_to_its_store(tmp_path: Path) -> None:

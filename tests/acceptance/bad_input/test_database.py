@@ -75,6 +75,7 @@ def test_a_port_where_nobody_listens_is_refused(site: Site) -> None:
     assert "hunter2" not in stderr
 
 
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("verbose", [(), ("-v",)])
 @pytest.mark.parametrize("place", ["password", "query"])
 def test_a_wrong_password_is_refused_and_never_printed(
