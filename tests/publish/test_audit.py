@@ -16,7 +16,7 @@ from tests.support.rows import market_id
 from tests.support.searchable_site import found, in_one_layout, words_in
 
 DETAIL = keys.detail(market_id(8))
-FIRST_PAGE = keys.first_page("closed/new", 7)
+FIRST_PAGE = keys.first_page("closed/new", 2)
 
 
 def page(site: Site, *, is_current: bool = True, list_name: str = "open/new") -> str:

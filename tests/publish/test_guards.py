@@ -157,7 +157,7 @@ def test_a_dry_run_that_is_refused_withdraws_nothing(site: Site) -> None:
 # Damaged or incomplete builds
 
 
-@pytest.mark.campaign(short=4)
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("step", ["detail", "page", "document", "first page"])
 @pytest.mark.parametrize("harm", ["missing", "altered"])
 def test_a_file_altered_since_the_build_is_refused(site: Site, step: str, harm: str) -> None:
@@ -170,7 +170,7 @@ def test_a_file_altered_since_the_build_is_refused(site: Site, step: str, harm: 
         "detail": keys.detail(market_id(1)),
         "page": new[len(new) // 2],
         "document": keys.SNAPSHOT,
-        "first page": keys.first_page("open/new", 7),
+        "first page": keys.first_page("open/new", 2),
     }[step]
     if harm == "missing":
         Path("output", key).unlink()

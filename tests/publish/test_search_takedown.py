@@ -44,6 +44,7 @@ def test_no_object_has_a_word_of_a_market_that_is_no_longer_public(searched: Sit
     assert found(searched, "dzixyzzy") == []
 
 
+@pytest.mark.campaign(short=1)
 def test_a_takedown_makes_the_index_of_a_build_without_the_market(searched: Site) -> None:
     searched.done("takedown", market_id(1), market_id(OPEN[-1]))
     made = index_of(searched.objects())
@@ -53,6 +54,7 @@ def test_a_takedown_makes_the_index_of_a_build_without_the_market(searched: Site
     assert made == index_of(searched.built("fresh"))
 
 
+@pytest.mark.campaign(short=1)
 def test_a_takedown_ends_walks_in_earlier_indexes(searched: Site) -> None:
     edge, query = engine(searched), "q=committee&status=all&limit=1"
     cursor = json.loads(edge.walk(Reads(searched), query)[0]["body"])["nextCursor"]
@@ -138,7 +140,7 @@ def test_a_retired_index_of_a_site_without_search_ends_with_a_takedown(searched:
     searched.check()
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("is_complete", [True, False])
 def test_a_takedown_from_a_folder_makes_the_index_of_a_build_without_the_market(
     searched: Site, *, is_complete: bool
@@ -182,7 +184,7 @@ RULES: Final[dict[str, tuple[str, Callable[..., Any], Callable[..., None]]]] = {
 
 
 @in_one_layout
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("rule", RULES)
 def test_without_a_rule_its_test_fails(searched: Site, monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
     kept_by, broken, notices = RULES[rule]

@@ -16,7 +16,7 @@ EVERY: Final = pages.LIMITS
 FEW: Final = (1, 2, 3, 5, 7, 10, 20, 50, 100)
 #: Enough for a site without a search index, which takes items from pages of the other limits. Pages of one item each
 #: are left out: they would be the most.
-FEWEST: Final = (2, 7, 100)
+FEWEST: Final = (2, 100)
 
 
 def prepare(limits: Sequence[int] = FEW) -> None:

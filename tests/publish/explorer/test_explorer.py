@@ -24,15 +24,15 @@ ONCE: Final = [
 ]
 #: What the short tier explores, with a strike at one request in so many.
 SHORT: Final = {
-    ("rebuild-takedown3", "pages", 0): 4,
-    ("rebuild-takedown2", "chunks", 0): 4,
-    ("publish-other", "pages", 0): 4,
-    ("guarded-takedown1", "pages", 1): 4,
-    ("takedown1-undo", "pages", 0): 4,
-    ("move-takedown1", "chunks", 0): 4,
+    ("rebuild-takedown3", "pages", 0): 6,
+    ("rebuild-takedown2", "chunks", 0): 6,
+    ("publish-other", "pages", 0): 6,
+    ("guarded-takedown1", "pages", 1): 6,
+    ("takedown1-undo", "pages", 0): 6,
+    ("move-takedown1", "chunks", 0): 6,
     ("no-record", "pages", 1): 1,
-    ("no-first-page", "pages", 1): 4,
-    ("disk-publish-publish", "pages", 0): 4,
+    ("no-first-page", "pages", 1): 6,
+    ("disk-publish-publish", "pages", 0): 6,
     ("all-kinds-publish-takedown1", EVERYTHING, 0): 20,
 }
 

@@ -142,7 +142,7 @@ def test_a_publisher_frozen_past_its_lease_does_no_harm(scene: Scene) -> None:
     scene.publish(old)
     before = scene.objects()
     start, total = span_of_work(scene, slow)
-    freezes = rounds(2, 15)
+    freezes = rounds(1, 15)
     with Walkers(scene, old.state, slow.state, fast.state) as walkers:
         for number in range(freezes):
             scene.reset(before)
@@ -351,17 +351,17 @@ def test_runs_that_always_die_after_first_pages_moved_keep_what_walks_are_in_and
 ) -> None:
     has_everything(scene, layout)
     scene.publish(scene.site("a", 0))
-    sizes, walks = [], list[Walk]()
-    for number in range(rounds(10, 30)):
+    sizes, walks, turns = [], list[Walk](), rounds(2, 4)
+    for number in range(rounds(6, 30)):
         site = scene.site("b", number, m1={"question": f"Edition {number}?"}, m4=None)
         publish_without_build(scene, site)
         check_known(scene.objects())
         sizes.append(len(scene.objects()))
         walks.append(scene.reader.begin("all/popular", 2))
-        scene.pass_time(LIFETIME_S / 4)
-        if len(walks) > 3:  # less than the lifetime of a cursor
+        scene.pass_time(LIFETIME_S / turns)
+        if len(walks) >= turns:  # less than the lifetime of a cursor
             scene.reader.finish(walks.pop(0))
-    assert sizes[-1] <= sizes[8], sizes
+    assert sizes[-1] <= sizes[2 * turns], sizes
     scene.publish(site)
     check_whole(scene.objects(), site)
 
@@ -374,8 +374,8 @@ def test_a_site_whose_every_second_run_is_cut_short_keeps_what_walks_are_in_and_
     """What no run leads to any more is deleted in time, whether a run replaced it or was cut short with it."""
     has_everything(scene, layout)
     scene.publish(scene.site("a", 0))
-    sizes, walks = [], list[Walk]()
-    for number in range(1, rounds(11, 40)):
+    sizes, walks, turns = [], list[Walk](), rounds(2, 4)
+    for number in range(1, rounds(9, 40)):
         site = scene.site("b", number, m1={"question": f"Edition {number}?"}, m4=None)
         if number % 2:
             scene.publish(site)
@@ -384,10 +384,10 @@ def test_a_site_whose_every_second_run_is_cut_short_keeps_what_walks_are_in_and_
         check_known(scene.objects())
         sizes.append(len(scene.objects()))
         walks.append(scene.reader.begin("all/popular", 2))
-        scene.pass_time(LIFETIME_S / 4)
-        if len(walks) > 3:  # less than the lifetime of a cursor
+        scene.pass_time(LIFETIME_S / turns)
+        if len(walks) >= turns:  # less than the lifetime of a cursor
             scene.reader.finish(walks.pop(0))
-    assert max(sizes[rounds(8, 10) :]) <= max(sizes[rounds(6, 8) : rounds(8, 10)]), sizes
+    assert max(sizes[2 * turns + 2 :]) <= max(sizes[2 * turns : 2 * turns + 2]), sizes
 
 
 def has_everything(scene: Scene, layout: str) -> None:

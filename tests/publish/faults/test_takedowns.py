@@ -161,7 +161,10 @@ def test_a_takedown_that_completes_during_a_build_is_never_undone_not_even_for_a
 
     def look(request: Request, _: Answer) -> None:
         if request.operation == "PutObject" and label(request) != "Put blocked":
-            shown.extend(key for key, found in scene.objects().items() if market_id(HIDDEN) in f"{key} {found.body!r}")
+            hidden = market_id(HIDDEN)
+            shown.extend(
+                key for key, found in scene.objects().items() if hidden in key or hidden.encode() in found.body
+            )
 
     def act() -> None:
         take_down(scene, HIDDEN)

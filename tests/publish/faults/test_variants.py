@@ -617,12 +617,24 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("play", ROUNDS, ids=lambda play: play.__name__)
+#: Rounds for the long tier: other tests play the same with the publisher itself.
+PLAYED_ELSEWHERE = (
+    race, freeze, take_down, take_down_first, put_late, leave_detail, lose_answer, walk, deny_versions, name_cdn_later
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "play",
+    [
+        pytest.param(play, marks=[pytest.mark.campaign(short=0)] * (play in PLAYED_ELSEWHERE), id=play.__name__)
+        for play in ROUNDS
+    ],
+)
 def test_the_protocol_passes_every_round(scene: Scene, play: Callable[[Scene, Variant], None]) -> None:
     play(scene, REAL)
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=1)
 @ON_BOTH
 @pytest.mark.parametrize("play", ROUNDS, ids=lambda play: play.__name__)
 def test_the_protocol_passes_every_round_with_all_kinds_of_objects(
@@ -650,6 +662,7 @@ def play_often(scene: Scene, play: Callable[[Scene, Variant], None], variant: Va
         play(again, variant)
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("play", [race, freeze], ids=lambda play: play.__name__)
 def test_a_store_that_ignores_conditions_is_caught(scene: Scene, play: Callable[[Scene, Variant], None]) -> None:
     scene.server.behaviour.change({"ignores_conditions": True})
