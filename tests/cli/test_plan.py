@@ -161,7 +161,7 @@ def test_an_invalid_number_of_reads_is_a_usage_error(site: Site, text: str) -> N
         ),
         (["publish.target=s3://markets"], " USD at S3 + CloudFront is within guards.max_monthly_cost (100)"),
         (
-            ["publish.target=s3://markets", "schedule=1", "guards.max_monthly_cost=50"],
+            ["publish.target=s3://markets", "schedule=1", "guards.max_monthly_cost=10"],
             "`public-markets publish` would refuse: ",
         ),
     ],
