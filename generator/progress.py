@@ -63,3 +63,9 @@ class Stopwatch:
         end = time.perf_counter()
         earlier = self.spans[name].seconds if name in self.spans else 0.0
         self.spans[name] = Span(earlier + end - start, end)
+
+    def add(self, other: "Stopwatch") -> None:
+        """Add what another process measured on this machine."""
+        for name, span in other.spans.items():
+            known = self.spans.get(name, Span(0.0, span.end))
+            self.spans[name] = Span(known.seconds + span.seconds, max(known.end, span.end))

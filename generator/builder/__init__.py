@@ -1,4 +1,5 @@
 """From the database to `output/`: read, guard, make, move into place.
 
-Imports every package but `publish`, `stores` and `cli`. Start with `run`, which lists the stages, then `site`.
+Imports every package but `publish`, `stores` and `cli`. Start with `preparation`, whose stages dry runs
+share, then `run` and `site`.
 """

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from generator.builder.last_details import LastDetails
+from generator.builder.part_rendering import Reading
 from generator.builder.part_staging import DetailCounts, StagedPart
 from generator.findings import Finding
 from generator.markets.columns import Columns
@@ -20,6 +21,7 @@ class Collected:
     """All parts together: also their findings about rows, and what became of the details.
 
     `catalog` includes blocked markets. `false_versions` are the markets (ids) that an audit found to have one.
+    `reading` adds up those of the parts.
     """
 
     catalog: Catalog
@@ -29,6 +31,7 @@ class Collected:
     remarks: list[Finding]
     counts: DetailCounts
     false_versions: list[str]
+    reading: Reading
 
 
 def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_of: str) -> Collected:
@@ -39,7 +42,7 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
         part.markets = Columns()
     arrived.sort(key=lambda pair: pair[0].part.first, reverse=True)
     markets, staged, made, false_versions = list[Market](), Staged(), dict[str, Made](), list[str]()
-    quarantine, remarks, counts = Quarantine(), list[Finding](), DetailCounts()
+    quarantine, remarks, counts, reading = Quarantine(), list[Finding](), DetailCounts(), Reading()
     while arrived:
         part, found = arrived.pop()  # frees each part as it is merged
         markets += found
@@ -54,6 +57,7 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
         quarantine.add(part.quarantine)
         remarks += part.remarks
         counts.add(part.counts)
+        reading.add(part.reading)
     fingerprints = Fingerprints(as_of=as_of, shape=last.shape, details=dict(sorted(made.items())))
     return Collected(
         catalog_of(survey, markets, as_of),
@@ -63,6 +67,7 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
         remarks,
         counts,
         [*dict.fromkeys(false_versions)],
+        reading,
     )
 
 

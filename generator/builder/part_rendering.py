@@ -20,6 +20,7 @@ from generator.markets.detail import Detail, MarketRows
 from generator.markets.fills import Window
 from generator.markets.market import Market
 from generator.markets.quarantine import Quarantine
+from generator.progress import Stopwatch
 from generator.source.fill_windows import EarlierCounts
 from generator.source.found import Found
 from generator.source.queries import Chosen, Range, few_or_all
@@ -88,11 +89,24 @@ class NewMarketObject(NamedTuple):
 
 
 @dataclass
+class Reading:
+    """What reading was like: how many markets told a version, and how long `markets` and `details` took."""
+
+    versions: int = 0
+    stopwatch: Stopwatch = field(default_factory=Stopwatch)
+
+    def add(self, other: "Reading") -> None:
+        """Add what it was like for another part."""
+        self.versions += other.versions
+        self.stopwatch.add(other.stopwatch)
+
+
+@dataclass
 class RenderedPart:
     """The markets of a part, what is new in their details, and findings about rows.
 
     `kept` are the markets (ids) whose details stay as they are; `false_versions` those whose count of fills changed
-    although their version did not.
+    although their version did not. `reading` is not sent to another machine.
     """
 
     markets: Columns = field(default_factory=Columns)
@@ -102,16 +116,19 @@ class RenderedPart:
     quarantine: Quarantine = field(default_factory=Quarantine)
     remarks: list[Finding] = field(default_factory=list)
     false_versions: list[str] = field(default_factory=list)
+    reading: Reading = field(default_factory=Reading, compare=False)
 
 
 def render(task: Task, open_reader: OpenReader) -> RenderedPart:
     """Render a part. Raises SourceError if the database cannot be read."""
     made = RenderedPart()
     reader = open_reader(made.quarantine)
-    found = reader.read(task.within, task.facts, task.as_of, task.earlier())
-    made.markets = Columns.of([market for market in found.markets if market is not None])
-    made.false_versions = found.false_versions
-    _Details(task, reader, found, made).add()
+    with made.reading.stopwatch.stage("markets"):
+        found = reader.read(task.within, task.facts, task.as_of, task.earlier())
+        made.markets = Columns.of([market for market in found.markets if market is not None])
+        made.false_versions = found.false_versions
+    with made.reading.stopwatch.stage("details"):
+        _Details(task, reader, found, made).add()
     return made
 
 
@@ -139,6 +156,7 @@ class _Details:
         fates: dict[Fate, dict[Any, Market]] = {fate: {} for fate in Fate}
         for key, market in self._found.public():
             if market.id not in self._task.blocked:
+                self._made.reading.versions += market.fingerprint is not None
                 fates[self._fate(market)][key] = market
         self._made.kept += [market.id for market in fates[Fate.KEEP].values()]
         self._update(fates[Fate.UPDATE])

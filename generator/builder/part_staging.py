@@ -7,7 +7,7 @@ from datetime import datetime
 from generator.api import keys
 from generator.builder import last_details, part_rendering
 from generator.builder.last_details import LastDetails, Sample
-from generator.builder.part_rendering import NewMarketObject, OpenReader, ReadDetail, RenderedPart, Task
+from generator.builder.part_rendering import NewMarketObject, OpenReader, ReadDetail, Reading, RenderedPart, Task
 from generator.config.settings import Config
 from generator.findings import Finding
 from generator.markets import detail
@@ -50,7 +50,8 @@ class StagedPart:
 
     `made` says what each detail is made of, if that is known; `kept` names the markets whose details stay as they are;
     `touched` says when files of some of these were touched since the last build.
-    `false_versions` names those whose details changed although their versions did not.
+    `false_versions` names those whose details changed although their versions did not. `reading` is that of the
+    rendered part.
     """
 
     part: Part
@@ -63,6 +64,7 @@ class StagedPart:
     touched: dict[str, tuple[int, ...]] = field(default_factory=dict)
     counts: DetailCounts = field(default_factory=DetailCounts)
     false_versions: list[str] = field(default_factory=list)
+    reading: Reading = field(default_factory=Reading, compare=False)
 
     @classmethod
     def of(cls, part: Part, rendered: RenderedPart) -> "StagedPart":
@@ -71,6 +73,7 @@ class StagedPart:
         return cls(
             part, rendered.markets, quarantine=rendered.quarantine, remarks=rendered.remarks, kept=kept,
             counts=DetailCounts(kept=len(kept)), false_versions=[*rendered.false_versions],
+            reading=rendered.reading,
         )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
-"""Lists every problem that would fail a build, in the order to fix it. Reads the database, and writes nothing."""
+"""Lists every problem that would fail a build, in the order to fix it. Changes nothing."""
 
+import json
 import os
 import stat
 import tempfile
@@ -11,9 +12,9 @@ from typing import Final
 
 from generator import filesystem
 from generator.api.contract import API_VERSION, PRICE_MAX, PRICE_MIN
-from generator.builder import connections, disk_space, executors, guards, notices
-from generator.builder.disk_space import Need
-from generator.builder.dry_build import DryBuild, DryBuilder, LastBuild
+from generator.builder import connections, disk_space, dry_run, executors, guards, notices
+from generator.builder.dry_run import DryRun
+from generator.builder.preparation import Clock, Preparation
 from generator.builder.remote_part import RemoteCheck, shared
 from generator.cluster import engine
 from generator.config import demo
@@ -26,7 +27,9 @@ from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
 from generator.source.address import display_url
 from generator.source.reader import Reader, open_reader
-from generator.tree import layouts
+from generator.tree import blocklist, layouts
+from generator.tree.folder import read_only
+from generator.tree.scratch import Scratch, scratch_of
 from generator.wording import are, counted
 
 #: The number of markets from which on builds without `detail_version` take long enough to mention it.
@@ -55,7 +58,7 @@ class BuildCheck:
         self._progress = progress
         self._names_all = names_all
         self._quarantine = Quarantine()
-        self.measured: DryBuild | None = None
+        self.measured: DryRun | None = None
 
     def settings(self) -> Iterator[Finding]:
         """Problems of the configuration."""
@@ -126,22 +129,52 @@ class BuildCheck:
         yield from map(error, found or [f"{failure.failed}; run `check` again"])
 
     def _rows(self, reader: Reader) -> Iterator[Finding]:
-        last = self._last_build()
-        measured = DryBuilder(self._config, last, self._quarantine, self._progress).build(reader, self._as_of)
-        catalog = measured.catalog
+        with scratch_of(self._config.output) as folder:
+            try:
+                trial = self._trial(folder)
+            except PublicMarketsError:
+                trial = self._trial(folder.emptied())  # `folder` reports what is wrong
+            measured = dry_run.dry_run(trial, reader)
+            yield from self._of_build(reader, measured)
+        self.measured = measured
+
+    def _of_build(self, reader: Reader, measured: DryRun) -> Iterator[Finding]:
+        """What a build would make, and whether guards would refuse it."""
+        catalog, blocked = measured.catalog, measured.blocked
         yield _public(len(catalog.markets), catalog.hidden, self._quarantine.total("markets"))
         yield from _of_search(self._config, measured)
-        yield from _of_versions(measured)
-        yield from _suspicious(measured)
+        yield from _of_versions(measured, has_versions=reader.has_versions())
+        yield from self._suspicious(reader, measured)
         yield from self._of_rows(measured.remarks)
         limits = self._config.guards
         yield from refused(
-            partial(
-                guards.refuse_invalid, catalog, self._quarantine, last.blocked, limits.max_invalid, names_faults=False
-            )
+            partial(guards.refuse_invalid, catalog, self._quarantine, blocked, limits.max_invalid, names_faults=False)
         )
-        yield from refused(partial(guards.refuse_shrink, catalog, last.manifest, last.blocked, limits.max_shrink))
-        self.measured = measured
+        yield from refused(
+            partial(guards.refuse_shrink, catalog, measured.prepared.previous, blocked, limits.max_shrink)
+        )
+
+    def _suspicious(self, reader: Reader, measured: DryRun) -> Iterator[Finding]:
+        """What is valid, but probably a mistake."""
+        shown = self._config.detail
+        wanted = {"orders": shown.order_book, "fills": shown.recent_fills, "probabilities": shown.history_points}
+        is_any = bool(measured.catalog.markets)
+        unseen = _Unseen({name for name, is_wanted in wanted.items() if is_any and is_wanted and reader.has_rows(name)})
+        for body in measured.details():
+            if not unseen.relations and not unseen.is_unpriced:
+                break
+            unseen.look(body)
+        for name in wanted:
+            if name in unseen.relations and not self._quarantine.total(name):
+                yield warning(
+                    f"{name}: has rows, but none belongs to a public market; if some should, spell market_id exactly "
+                    "like markets.id, case included"
+                )
+        if unseen.is_unpriced and "fills" not in unseen.relations:
+            yield warning(
+                f"fills: no recent fill has a price from {PRICE_MIN} to {PRICE_MAX}; others are published as null; if "
+                "the prices are percentages, divide them by 100 in a view"
+            )
 
     def _of_rows(self, remarks: Sequence[Finding]) -> Iterator[Finding]:
         """Rows that a build leaves out, and odd ones that it publishes."""
@@ -156,11 +189,9 @@ class BuildCheck:
                 f"{CHECK_NAMES_EACH}"
             )
 
-    def _last_build(self) -> LastBuild:
-        try:
-            return LastBuild.within(self._config.output)
-        except PublicMarketsError:
-            return LastBuild()  # `folder` reports what is wrong
+    def _trial(self, folder: Scratch) -> Preparation:
+        clock = Clock(self._as_of, is_set=False)
+        return dry_run.trial(folder, self._config, clock, self._quarantine, self._progress)
 
     def folder(self) -> Iterator[Finding]:
         """Whether the output folder is writable and has room."""
@@ -173,7 +204,9 @@ class BuildCheck:
         except OSError as problem:
             yield error(f"{existing}: {filesystem.sentence(problem, _ELSEWHERE)}")
             return
-        LastBuild.within(root)
+        with read_only(root) as found:
+            found.manifest()
+            blocklist.load(found)
         yield from self._closed()
         yield from self._room(existing)
 
@@ -189,16 +222,29 @@ class BuildCheck:
             )
 
     def _room(self, place: Path) -> Iterator[Finding]:
-        lacking = self._need().lacking(place)
+        files, size = self.measured.prepared.made.rendered.written() if self.measured else (0, 0)
+        lacking = disk_space.lacking(place, files, size)
         yield (
             error(f"{lacking}; {disk_space.remedy(self._config)}")
             if lacking
             else fine(f"{self._config.output}: writable")
         )
 
-    def _need(self) -> Need:
-        measured = self.measured
-        return disk_space.needed(measured.site, measured.change, self._config.layout) if measured else Need(0, 0)
+
+class _Unseen:
+    """What no detail has shown so far: `relations` with rows, and a fill with a price, if there are fills."""
+
+    def __init__(self, relations: set[str]) -> None:
+        self.relations = relations
+        self.is_unpriced = "fills" in relations
+
+    def look(self, body: bytes) -> None:
+        """Look at another detail."""
+        found = json.loads(body)
+        book, fills = found.get("orderBook", {}), found.get("recentFills", [])
+        has = {"orders": any(book.values()), "fills": bool(fills), "probabilities": bool(found.get("probHistory"))}
+        self.relations -= {name for name, is_shown in has.items() if is_shown}
+        self.is_unpriced &= all(fill["price"] is None for fill in fills)
 
 
 def _public(published: int, hidden: int, bad: int) -> Finding:
@@ -213,29 +259,29 @@ def _public(published: int, hidden: int, bad: int) -> Finding:
     return warning(f"rows: no market can be published, {hidden} {are(hidden)} hidden; {cause}")
 
 
-def _of_search(config: Config, measured: DryBuild) -> Iterator[Finding]:
-    index, searches = measured.site.index, measured.searches
-    if searches is None or not measured.catalog.markets:
+def _of_search(config: Config, measured: DryRun) -> Iterator[Finding]:
+    size, index = measured.site.index, measured.index
+    if index is None or not measured.catalog.markets:
         return
-    if searches.words:
-        size = f"{counted(index.objects, 'object', ',')} of {counted(index.bytes, 'byte', ',')}"
-        yield fine(f"search: {counted(searches.words, 'word', ',')} can be found, in {size}")
+    if index.words:
+        made = f"{counted(size.objects, 'object', ',')} of {counted(size.bytes, 'byte', ',')}"
+        yield fine(f"search: {counted(index.words, 'word', ',')} can be found, in {made}")
     else:
         texts = " or ".join(config.search_texts)
         yield warning(f"search: no public market has a word in its {texts}, so `q` finds nothing; set `search: off`")
 
 
-def _of_versions(measured: DryBuild) -> Iterator[Finding]:
+def _of_versions(measured: DryRun, *, has_versions: bool) -> Iterator[Finding]:
     """Whether builds need to read only the details that changed."""
     count = len(measured.catalog.markets)
-    known = sum(market.fingerprint is not None for market in measured.catalog.markets)
+    known = measured.versions
     if known:
         others = ", and the others every time" if known < count else ""
         yield fine(
             f"detail_version: {known:,} of {counted(count, 'market', ',')} have one; builds read their details only "
             f"when it changes{others}"
         )
-    elif count and measured.has_versions:
+    elif count and has_versions:
         yield warning(
             "detail_version: is NULL in every market, so each build reads all details; set it, or leave the column out"
         )
@@ -245,20 +291,6 @@ def _of_versions(measured: DryBuild) -> Iterator[Finding]:
             f"{counted(count, 'market', ',')} ({measured.seconds['details']:.1f} of the "
             f"{sum(measured.seconds.values()):.1f} s that reading took here); with it, only those of markets "
             "that changed"
-        )
-
-
-def _suspicious(measured: DryBuild) -> Iterator[Finding]:
-    """What is valid, but probably a mistake."""
-    for name in measured.unmatched:
-        yield warning(
-            f"{name}: has rows, but none belongs to a public market; if some should, spell market_id exactly like "
-            "markets.id, case included"
-        )
-    if measured.is_unpriced:
-        yield warning(
-            f"fills: no recent fill has a price from {PRICE_MIN} to {PRICE_MAX}; others are published as null; if "
-            "the prices are percentages, divide them by 100 in a view"
         )
 
 

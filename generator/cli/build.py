@@ -6,8 +6,9 @@ import click
 
 from generator.api import contract, keys
 from generator.builder.guards import BuildOverrides
+from generator.builder.preparation import Clock
 from generator.builder.report import Report
-from generator.builder.run import Clock, build
+from generator.builder.run import build
 from generator.cli import logs
 from generator.cli.command import MeasuredCommand, Subcommand, add_metrics, now
 from generator.cli.logs import LOG

@@ -9,9 +9,10 @@ import click
 from generator.api import times
 from generator.api.contract import LIMIT_MAX
 from generator.api.openapi.descriptions import span
-from generator.builder.dry_build import DryBuild, DryBuilder, LastBuild
+from generator.builder.dry_run import DryRun, dry_run, trial
 from generator.cli import logs
-from generator.cli.command import Subcommand, now
+from generator.cli.build import clock
+from generator.cli.command import Subcommand
 from generator.cli.parameters import Amount, as_of_option
 from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
@@ -27,8 +28,9 @@ from generator.publish.guards import refuse_costly
 from generator.site.catalog import Catalog
 from generator.source.address import display_url
 from generator.source.reader import open_reader
-from generator.tree import chunks, pages
+from generator.tree import chunks, files, pages
 from generator.tree.layouts import LAYOUTS
+from generator.tree.scratch import scratch_of
 from generator.wording import counted
 
 #: Savings in USD a month that justify an edge that reads objects.
@@ -54,11 +56,11 @@ class Readers(NamedTuple):
 def plan_command(settings: Config, as_of: datetime | None, reads: int | None, downloads: int | None) -> None:
     """Estimate the cost of publishing, for every layout and store, without writing anything."""
     terms = Terms(settings.schedule, settings.cursor.lifetime, prices.load(settings))
-    last, quarantine = LastBuild.within(settings.output), Quarantine()
-    with progress_bar("reading") as bar, open_reader(settings, quarantine) as reader:
-        reader.require_schema()
-        measured = DryBuilder(settings, last, quarantine, bar).build(reader, as_of or now())
-    cost = estimate.cost(measured.site, last.cost.basis if last.cost else Basis(), terms)
+    with scratch_of(settings.output) as folder, progress_bar("reading") as bar:
+        quarantine, last = Quarantine(), estimate.of_report(folder.read(files.REPORT))
+        with open_reader(settings, quarantine) as reader:
+            measured = dry_run(trial(folder, settings, clock(as_of), quarantine, bar), reader)
+    cost = estimate.cost(measured.site, last.basis if last else Basis(), terms)
     logs.result(
         f"{display_url(settings)} as of {measured.catalog.as_of}: {counted(len(measured.catalog.markets), 'market')} "
         f"in {counted(len(measured.site.lists), 'list')}, {counted(quarantine.total(), 'row')} quarantined; nothing "
@@ -90,14 +92,12 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "  ".join((name.ljust(widths[0]), *cells))
 
 
-def _rows(measured: DryBuild, cost: Cost, terms: Terms) -> Iterator[tuple[str, ...]]:
-    changed = estimate.changed_objects(measured.site, measured.change)
-    since = (
-        f"objects changed since {measured.previous.as_of}" if measured.previous else "new objects: nothing is built yet"
-    )
+def _rows(measured: DryRun, cost: Cost, terms: Terms) -> Iterator[tuple[str, ...]]:
+    site, change, previous = measured.site, measured.prepared.change, measured.prepared.previous
+    changed = estimate.changed_objects(site, change)
+    since = f"objects changed since {previous.as_of}" if previous else "new objects: nothing is built yet"
     layouts = cost.layouts.values()
     minutes = terms.lifetime.total_seconds() / 60
-    site, change = measured.site, measured.change
     both = ("search index", site.index, change.index), ("dump and change feed", site.downloads.weight, change.downloads)
     parts = [part for part in both if part[1].objects]
     yield ("objects of a build", *(f"{layout.objects:,}" for layout in layouts))
@@ -125,7 +125,7 @@ def _row_of_part(name: str, figure: int) -> tuple[str, ...]:
     return (name, *(f"{figure:,}" for _ in LAYOUTS))
 
 
-def _reader_rows(measured: DryBuild, terms: Terms, readers: Readers) -> Iterator[tuple[str, ...]]:
+def _reader_rows(measured: DryRun, terms: Terms, readers: Readers) -> Iterator[tuple[str, ...]]:
     yield from _read_cost_rows(measured, terms, readers.reads)
     for place in terms.prices.places if readers.downloads is not None else ():
         for way, per_gb in place.egress.items():
@@ -134,24 +134,24 @@ def _reader_rows(measured: DryBuild, terms: Terms, readers: Readers) -> Iterator
             yield (name, *(f"{usd:,.2f}" for _ in LAYOUTS))
 
 
-def _rows_of_address(settings: Config, measured: DryBuild, terms: Terms) -> Iterator[tuple[str, ...]]:
-    limit, reads = Limit.of(settings), measured.searches.reads if measured.searches else 0
+def _rows_of_address(settings: Config, measured: DryRun, terms: Terms) -> Iterator[tuple[str, ...]]:
+    limit, reads = Limit.of(settings), measured.reads_per_search
     for place in terms.prices.places:
         most = (address_cost(measured.site, name, limit, place, reads) for name in LAYOUTS)
         yield (f"plus one reader at the rate limit at {place.name}", *(f"{usd:,.2f}" for usd in most))
 
 
-def _read_cost_rows(measured: DryBuild, terms: Terms, reads: int | None) -> Iterator[tuple[str, ...]]:
+def _read_cost_rows(measured: DryRun, terms: Terms, reads: int | None) -> Iterator[tuple[str, ...]]:
     for place in terms.prices.places if reads is not None else ():
         usd = (reading_cost(measured.site, name, reads or 0, place) for name in LAYOUTS)
         yield (f"plus {counted(reads or 0, 'read', ',')} at {place.name}", *(f"{price:,.2f}" for price in usd))
-        if measured.searches:
-            most = (reading_cost(measured.site, name, reads or 0, place, measured.searches.reads) for name in LAYOUTS)
+        if measured.index:
+            most = (reading_cost(measured.site, name, reads or 0, place, measured.reads_per_search) for name in LAYOUTS)
             name = f"plus {counted(reads or 0, 'search', ',')} at {place.name}, at most"
             yield (name, *(f"{price:,.2f}" for price in most))
 
 
-def _notes(settings: Config, measured: DryBuild, cost: Cost, known: Prices, readers: Readers) -> Iterator[str]:
+def _notes(settings: Config, measured: DryRun, cost: Cost, known: Prices, readers: Readers) -> Iterator[str]:
     basis = cost.basis
     if basis.builds:
         apart = counted(basis.minutes, "minute", "g")
@@ -168,7 +168,7 @@ def _notes(settings: Config, measured: DryBuild, cost: Cost, known: Prices, read
     yield _verdict(settings, cost, known)
 
 
-def _notes_on_readers(measured: DryBuild, readers: Readers) -> Iterator[str]:
+def _notes_on_readers(measured: DryRun, readers: Readers) -> Iterator[str]:
     """What readers cost, or how to find out."""
     dump_bytes, missing = measured.site.downloads.dump_bytes, list[str]()
     if readers.reads is None:
@@ -180,16 +180,16 @@ def _notes_on_readers(measured: DryBuild, readers: Readers) -> Iterator[str]:
     if readers.reads is not None:
         size = measured.site.page_bytes()
         yield f"a read counts as {counted(size, 'byte', ',')}, neither cached nor compressed; real reads cost less"
-        if measured.searches:
+        if measured.index:
             yield (
-                f"a search reads {counted(measured.searches.reads, 'object')} at most; CloudFront cannot search in "
+                f"a search reads {counted(measured.reads_per_search, 'object')} at most; CloudFront cannot search in "
                 f"layout {pages.LAYOUT}"
             )
     if readers.downloads is not None:
         yield f"a download counts as the whole dump, {counted(dump_bytes, 'byte', ',')}; the change feed needs less"
 
 
-def _note_on_address(settings: Config, measured: DryBuild, known: Prices) -> str:
+def _note_on_address(settings: Config, measured: DryRun, known: Prices) -> str:
     """What the most that one address can cost is made of."""
     limit, dump_bytes = Limit.of(settings), measured.site.downloads.dump_bytes
     searches = f", {limit.searches:,} of them searches" if limit.searches else ""

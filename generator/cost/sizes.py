@@ -59,7 +59,8 @@ class Downloads:
 class Site:
     """Everything that is published: the lists, the search index, the downloads, and all other objects with their bytes.
 
-    Index and downloads are about the same in both layouts.
+    Index and downloads are about the same in both layouts. `made` has, by layout, the weights of lists that were made
+    in it: in another one they are estimated.
     """
 
     lists: tuple[ListSize, ...] = ()
@@ -67,6 +68,7 @@ class Site:
     bytes: int = 0
     index: Weight = NO_INDEX
     downloads: Downloads = field(default_factory=Downloads)
+    made: Mapping[str, Mapping[str, Weight]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, lists: Iterable[ItemList], objects: int, size: int, index: Weight = NO_INDEX) -> "Site":
@@ -76,6 +78,9 @@ class Site:
 
     def weights(self, layout: str) -> dict[str, Weight]:
         """What each list becomes in a layout, by its name."""
+        return {**self.made[layout]} if layout in self.made else self._estimated(layout)
+
+    def _estimated(self, layout: str) -> dict[str, Weight]:
         return {size.name: layouts.weight(layout, size.name, size.count, size.bytes) for size in self.lists}
 
     def page_bytes(self, limit: int = LIMIT_DEFAULT) -> int:
@@ -95,7 +100,8 @@ class Change:
 
     `objects` counts new objects outside lists, index and downloads. `minutes` have passed since the previous build.
     `chunks` holds the number of new chunks per list of `new_generations`, where known. `index` is the new part of the
-    search index, `downloads` that of dump and change feed, with a step of `step_bytes`.
+    search index, `downloads` that of dump and change feed, with a step of `step_bytes`. `made` has, by layout, what was
+    written of lists that were made in it.
     """
 
     new_generations: frozenset[str]
@@ -106,6 +112,7 @@ class Change:
     index: Weight = NO_INDEX
     downloads: Weight = NO_DOWNLOADS
     step_bytes: int = 0
+    made: Mapping[str, Weight] = field(default_factory=dict)
 
 
 def everything(site: Site) -> Change:
@@ -114,21 +121,24 @@ def everything(site: Site) -> Change:
     return Change(names, names, site.objects, 0, index=site.index, downloads=site.downloads.without_steps())
 
 
-def written(site: Site, change: Change, layout: str) -> tuple[int, int]:
-    """The objects a change writes and their bytes, taking all objects outside these as equally long."""
-    new = new_part(site, change, layout)
-    return new.objects + change.objects, new.bytes + site.bytes * change.objects // max(1, site.objects)
-
-
 def new_part(site: Site, change: Change, layout: str) -> Weight:
     """What a change writes of lists, search index and downloads; generations may share chunks with earlier ones."""
-    immutable, mutable = [change.index, change.downloads], [change.index, change.downloads]
+    of_lists = change.made[layout] if layout in change.made else _estimated(site, change, layout)
+    return of_lists + change.index + change.downloads
+
+
+def _estimated(site: Site, change: Change, layout: str) -> Weight:
+    known = site.weights(layout)
+    immutable, mutable = list[Weight](), list[Weight]()
     for size in site.lists:
         if size.name in change.new_generations:
             new_chunks = change.chunks.get(size.name)
-            immutable.append(layouts.weight(layout, size.name, size.count, size.bytes, new_chunks))
+            immutable.append(
+                known[size.name] if new_chunks is None
+                else layouts.weight(layout, size.name, size.count, size.bytes, new_chunks)
+            )  # fmt: skip
         if size.name in change.new_first_pages:
-            mutable.append(layouts.weight(layout, size.name, size.count, size.bytes))
+            mutable.append(known[size.name])
     return Weight(
         sum(weight.immutable for weight in immutable),
         sum(weight.immutable_bytes for weight in immutable),

@@ -15,7 +15,7 @@ it: a withdrawal ends all earlier generations, which are otherwise kept while wa
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -148,10 +148,10 @@ class Generation:
         """The key and bytes of the head."""
         yield keys.head(self.list_name), self.head()
 
-    def weight(self, existing: Collection[str] = ()) -> Weight:
-        """The objects that are not `existing` (keys), and their bytes."""
-        immutable = [len(body) for key, body in self.objects() if key not in existing]
-        mutable = [len(body) for key, body in self.first_pages() if key not in existing]
+    def weight(self) -> Weight:
+        """All objects, and their bytes."""
+        immutable = [len(body) for _, body in self.objects()]
+        mutable = [len(body) for _, body in self.first_pages()]
         return Weight(len(immutable), sum(immutable), len(mutable), sum(mutable))
 
     def places(self) -> Iterator[str]:

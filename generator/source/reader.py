@@ -134,7 +134,8 @@ class Reader:
 
     def has_rows(self, relation: str) -> bool:
         """Whether a relation has a public row, of whichever market."""
-        return next(self._transaction.rows(self._statements.one_if_any(relation), relation), None) is not None
+        # Read to the end: this closes the cursor.
+        return bool([*self._transaction.rows(self._statements.one_if_any(relation), relation)])
 
     def failures(self) -> list[str]:
         """Every column that the database fails to compute, as sentences. May take longer than a build."""

@@ -1,6 +1,6 @@
 """Both layouts of lists behind one interface. Pure."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from generator.api import keys
@@ -42,11 +42,6 @@ def weight(layout: str, list_name: str, count: int, size: int, new_chunks: int |
     return pages.weight(list_name, count, size)
 
 
-def folder_count(layout: str, count: int) -> int:
-    """The least number of folders that a new generation of `count` items needs."""
-    return 1 if is_cut(layout) else pages.folder_count(count)
-
-
 def reads_per_page(layout: str) -> int:
     """The most objects an edge reads to answer a request for a page."""
     return _CHUNK_READS if is_cut(layout) else 1
@@ -55,10 +50,3 @@ def reads_per_page(layout: str) -> int:
 def first_page(layout: str, list_name: str, limit: int) -> str:
     """The key of the object that the first page of the list with `limit` is served from."""
     return keys.head(list_name) if is_cut(layout) else keys.first_page(list_name, limit)
-
-
-def new_chunks(generation: Generation, existing: Collection[str]) -> int | None:
-    """How many chunks of a generation are not among the `existing` keys; None in a layout without chunks."""
-    if isinstance(generation, pages.Generation):
-        return None
-    return sum(keys.chunk(generation.list_name, name) not in existing for name in generation.chunks)

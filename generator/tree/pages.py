@@ -134,11 +134,6 @@ def _tail_length(items: int) -> int:
     return len(_NEXT) + cursors.CHECK_LENGTH + cursors.GENERATION_LENGTH + len(str(items)) + len(_END)
 
 
-def folder_count(items: int) -> int:
-    """The number of folders that hold the pages of a list of `items`."""
-    return sum(-(-items // (limit * keys.PAGES_PER_FOLDER)) for limit in LIMITS if limit < items)
-
-
 def page_keys(list_name: str, generation: str, count: int) -> Iterator[str]:
     """The keys of all pages of a generation of `count` items, first pages excluded."""
     for limit in LIMITS:

@@ -21,8 +21,6 @@ from generator.tree.manifest import Current, Manifest, RowShards
 
 #: One name in so many begins a shard: a compromise between what a change writes, about 10 KB, and the number of files.
 _MEAN: Final = 128
-#: The least that a market takes in a shard: an id, a digest, and the place of its memberships.
-_ROW_BYTES: Final = len('"00000000-0000-4000-8000-000000000000",') + len(f'"{"0" * 32}",') + len("0,")
 #: Hexadecimal digits of a shard's name.
 _NAME_LENGTH: Final = 24
 _NAME: Final = re.compile(rf"[0-9a-f]{{{_NAME_LENGTH}}}", re.ASCII)
@@ -31,11 +29,6 @@ _NAME: Final = re.compile(rf"[0-9a-f]{{{_NAME_LENGTH}}}", re.ASCII)
 def are_worth_it(markets: int, *, is_split: bool) -> bool:
     """Whether a manifest of so many markets is split; one that is split already stays so down to half as many."""
     return markets >= (shards.LEAST // 2 if is_split else shards.LEAST)
-
-
-def at_least(rows: int) -> tuple[int, int]:
-    """Lower bounds of the shards that so many new or changed rows take, and of their bytes."""
-    return rows // (2 * _MEAN), rows * _ROW_BYTES
 
 
 def name_of(body: bytes) -> str:

@@ -21,8 +21,9 @@ from generator.builder.guards import BuildOverrides
 from generator.builder.last_details import LastDetails, Sample
 from generator.builder.notices import Topic
 from generator.builder.part_staging import DetailCounts, PartWork, StagedPart
+from generator.builder.preparation import Clock
 from generator.builder.report import Report
-from generator.builder.run import Clock, build
+from generator.builder.run import build
 from generator.config.settings import Config
 from generator.markets import fingerprint
 from generator.markets.fills import Window

@@ -9,19 +9,17 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
-from generator.builder.dry_build import DryBuilder, LastBuild
 from generator.builder.guards import BuildOverrides
+from generator.builder.preparation import Clock
 from generator.builder.report import REMEMBERED, MarketChanges, Report
 from generator.builder.report_file import Withdrawal
-from generator.builder.run import Clock, build
+from generator.builder.run import build
 from generator.findings import CHECK_NAMES_EACH, Finding
-from generator.markets.quarantine import Quarantine
 from generator.metrics import sample
 from generator.progress import Span, Stopwatch
-from generator.source.reader import open_reader
 from generator.tree import files
 from generator.tree.manifest import Current
-from tests.support.builds import AS_OF, NOW, build_now, make_config
+from tests.support.builds import AS_OF, NOW, build_now, dry_run_of, make_config
 from tests.support.builds import files as built_files
 from tests.support.commands import run
 from tests.support.rows import insert_fill, insert_market, market_id
@@ -319,8 +317,7 @@ def test_progress_ends_when_the_work_is_done(
     config, seen = make_config(tmp_path, **settings), list[tuple[int, int]]()
     for _ in range(2):
         dry, built = Steps(), Steps()
-        with open_reader(config, Quarantine()) as reader:
-            DryBuilder(config, LastBuild.within(config.output), Quarantine(), dry).build(reader, AS_OF)
+        dry_run_of(config, AS_OF, progress=dry)
         build(config, Clock(AS_OF, is_set=True), overrides=BuildOverrides(shrink=False, invalid=False), progress=built)
         seen += [(dry.expected, dry.done), (built.expected, built.done)]
     assert [expected for expected, _ in seen] == [done for _, done in seen]

@@ -45,7 +45,7 @@ def test_what_is_new_of_them_is_put_and_retired(layout: str) -> None:
     load = estimate.learned(Basis(), OFFERED, change, schedule=60).loads[layout]
     assert (load.puts, load.retired_objects, load.retired_bytes) == (2 + 6 + 3, 4, 21_600)
     assert load.step_bytes == 600
-    assert sizes.written(OFFERED, change, layout) == (2 + 6, 500_000 * 2 // 55 + 22_600)
+    assert sizes.new_part(OFFERED, change, layout) == change.downloads
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ def test_chunks_that_did_not_change_are_not_put_again(terms: Terms) -> None:
         estimate.learned(Basis(), HUNDREDS, changed, schedule=60).loads["chunks"].puts for changed in (some, everything)
     ]
     assert puts == [2 + 1 + 1 + 7 + 3, 7 + 1 + 1 + 7 + 3]
-    assert [sizes.written(HUNDREDS, changed, "chunks")[0] for changed in (some, everything)] == [11, 16]
+    assert [sizes.new_part(HUNDREDS, changed, "chunks").objects for changed in (some, everything)] == [4, 9]
 
 
 # ── against real builds and publishes ─────────────────────────────────────────────────────────────────────────────

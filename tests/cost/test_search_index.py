@@ -9,17 +9,14 @@ from typing import Any
 import pytest
 
 from generator.api import keys
-from generator.builder.dry_build import DryBuilder, LastBuild
 from generator.cost import estimate, prices, sizes
 from generator.cost.estimate import Basis, Cost, Terms
 from generator.cost.sizes import Change, ListSize
 from generator.cost.sizes import Site as Sizes
-from generator.markets.quarantine import Quarantine
 from generator.search.generation import MOST_OBJECTS
-from generator.source.reader import open_reader
 from generator.tree.generation import Weight
 from generator.tree.layouts import LAYOUTS
-from tests.support.builds import Silent, make_config
+from tests.support.builds import dry_run_of, make_config
 from tests.support.publishing import EVERY, FIRST, PREFIX, Site, hour
 
 INDEX = Weight(9, 60_000, 1, 1_000)
@@ -78,7 +75,7 @@ def test_only_what_is_new_of_an_index_is_put_and_retired(layout: str) -> None:
     change = Change(frozenset(), frozenset(), 2, 60, index=Weight(3, 5_000, 1, 1_000))
     load = estimate.learned(Basis(), SEARCHED, change, schedule=60).loads[layout]
     assert (load.puts, load.retired_objects, load.retired_bytes) == (2 + 3 + 1 + 3, 3, 5_000)
-    assert sizes.written(SEARCHED, change, layout) == (2 + 4, 500_000 * 2 // 55 + 6_000)
+    assert sizes.new_part(SEARCHED, change, layout) == change.index
 
 
 # ── against real builds and publishes ─────────────────────────────────────────────────────────────────────────────
@@ -86,11 +83,10 @@ def test_only_what_is_new_of_an_index_is_put_and_retired(layout: str) -> None:
 
 def test_the_first_publish_puts_the_index_as_measured_and_estimated(searched: Site) -> None:
     config = make_config(searched.folder, **searched.settings)
-    with open_reader(config, Quarantine()) as reader:
-        dry = DryBuilder(config, LastBuild(), Quarantine(), Silent()).build(reader, datetime.fromisoformat(FIRST))
+    dry = dry_run_of(config, datetime.fromisoformat(FIRST), output=searched.folder / "none")
     made = {key: len(body) for key, body in searched.built().items() if keys.SEARCH in key}
     head = made.pop(keys.head(keys.SEARCH))
-    assert dry.site.index == dry.change.index == Weight(len(made), sum(made.values()), 1, head)
+    assert dry.site.index == dry.prepared.change.index == Weight(len(made), sum(made.values()), 1, head)
     searched.done("publish")
     assert estimated(searched).objects == len(searched.built()) == len(uploads(searched))
     assert estimated(searched).bytes == pytest.approx(sum(map(len, searched.built().values())), rel=0.01)

@@ -11,7 +11,8 @@ import pytest
 from sqlalchemy.dialects.postgresql.base import PGCompiler
 
 from generator.builder.guards import BuildOverrides
-from generator.builder.run import Clock, build
+from generator.builder.preparation import Clock
+from generator.builder.run import build
 from generator.config.settings import Config
 from generator.markets.quarantine import Quarantine
 from generator.source.reader import open_reader

@@ -11,12 +11,18 @@ import click
 
 from generator.api import keys
 from generator.api.contract import Variant
+from generator.builder.dry_run import DryRun, dry_run, trial
 from generator.builder.guards import BuildOverrides
+from generator.builder.preparation import Clock
 from generator.builder.report import Report
-from generator.builder.run import Clock, build
+from generator.builder.run import build
 from generator.cli.main import main
 from generator.config import loader
 from generator.config.settings import Config
+from generator.markets.quarantine import Quarantine
+from generator.progress import SILENT, Progress
+from generator.source.reader import open_reader
+from generator.tree.scratch import scratch_of
 from tests.support import parquet
 
 ROOT: Final = Path(__file__).parents[2]
@@ -83,6 +89,15 @@ def build_now(settings: Config, as_of: datetime = AS_OF, *, shrink: bool = False
     """Build in this process."""
     clock = Clock(as_of, is_set=True)
     return build(settings, clock, overrides=BuildOverrides(shrink=shrink, invalid=invalid), progress=Silent())
+
+
+def dry_run_of(
+    settings: Config, as_of: datetime = AS_OF, *, output: Path | None = None, progress: Progress = SILENT
+) -> DryRun:
+    """Make what a build into the folder would make now."""
+    clock, quarantine = Clock(as_of, is_set=True), Quarantine()
+    with scratch_of(output or settings.output) as folder, open_reader(settings, quarantine) as reader:
+        return dry_run(trial(folder, settings, clock, quarantine, progress), reader)
 
 
 def text_of(key: str, body: bytes) -> bytes:

@@ -17,7 +17,8 @@ import pytest
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.builder.guards import BuildOverrides
-from generator.builder.run import Clock, build
+from generator.builder.preparation import Clock
+from generator.builder.run import build
 from generator.errors import OutputError
 from generator.publish import withdrawal
 from generator.tree import blocklist
@@ -30,8 +31,7 @@ from tests.support.faults import Reader, World, check_whole, fast_folder
 from tests.support.programs import unavailable
 from tests.support.rows import market_id
 
-#: The start of a refusal before anything is written.
-NO_ROOM = "no space left on device for this build: "
+NO_ROOM = "no space left on device; free some space, or"
 
 
 @pytest.fixture
@@ -97,11 +97,10 @@ def test_a_full_disk_changes_nothing(world: World, disk: Disk) -> None:
     world.advance()
     free = shutil.disk_usage(disk.path).free
     ballast = disk.path / "ballast"
-    # What lists need is known before they are written; what changed details need, when they are.
-    for left, words in ((0, ["no space left on device; free"]), (1_000_000, [NO_ROOM, "it needs"])):
+    for left in (0, 1_000_000):
         with ballast.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, free - left)
-        check_refused(command(world, output), output, *words, "choose another folder")
+        check_refused(command(world, output), output, NO_ROOM, "choose another folder")
         check_untouched(before, output)
         ballast.unlink()
     result = command(world, output)
@@ -127,13 +126,13 @@ def test_a_disk_without_inodes_changes_nothing(world: World, disk: Disk) -> None
     before = files(output, "")
     assert 1500 < len(before) < 3000
     world.advance()
-    check_refused(command(world, output), output, NO_ROOM, "files (df -i); free some space")
+    check_refused(command(world, output), output, NO_ROOM)
     check_untouched(before, output)
 
 
 def test_nothing_is_written_to_a_disk_that_is_already_full(world: World, disk: Disk) -> None:
     disk.mount("size=1m")
-    check_refused(command(world, disk.path / "output"), disk.path / "output", NO_ROOM, "(df -h); free some space")
+    check_refused(command(world, disk.path / "output"), disk.path / "output", NO_ROOM)
     assert [path.name for path in (disk.path / "output").iterdir()] == [".lock"]
 
 

@@ -1,0 +1,91 @@
+"""A build that ends before anything is moved into place: what it would make, and what of that is new."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from generator import garbage
+from generator.api import keys
+from generator.builder.guards import BuildOverrides
+from generator.builder.preparation import Clock, Preparation, Prepared
+from generator.config.settings import Config
+from generator.cost.sizes import Site
+from generator.findings import Finding, in_order
+from generator.markets.quarantine import Quarantine
+from generator.progress import Progress
+from generator.search.generation import MOST_OBJECTS
+from generator.search.generation import Generation as SearchIndex
+from generator.site.catalog import Catalog
+from generator.source.reader import Reader
+from generator.tree.folder import Output
+from generator.tree.scratch import Scratch
+
+#: Guards refuse nothing, as the caller tells what they would say. All details are read, and so all bad rows named.
+_OVERRIDES: Final = BuildOverrides(shrink=True, invalid=True, full=True)
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """The result: what was `prepared` in `folder`, and remarks about it. `blocked` are the ids of blocked markets.
+
+    `seconds` says how long all processes took together to read the `survey`, `markets` and `details`; `versions`
+    is the number of markets that tell one.
+    """
+
+    folder: Output
+    prepared: Prepared
+    remarks: list[Finding]
+    blocked: frozenset[str]
+    seconds: Mapping[str, float]
+    versions: int
+
+    @property
+    def catalog(self) -> Catalog:
+        """The markets that would be published."""
+        return self.prepared.catalog
+
+    @property
+    def site(self) -> Site:
+        """The size of everything."""
+        return self.prepared.site
+
+    @property
+    def index(self) -> SearchIndex | None:
+        """The search index, if there is one."""
+        return self.prepared.made.index
+
+    @property
+    def reads_per_search(self) -> int:
+        """The most objects that a search reads; 0 without an index."""
+        return MOST_OBJECTS if self.index else 0
+
+    def details(self) -> Iterator[bytes]:
+        """The detail of every market."""
+        return (self.folder.newest_body(keys.detail(market.id)) for market in self.prepared.catalog.markets)
+
+
+def trial(folder: Scratch, config: Config, clock: Clock, quarantine: Quarantine, progress: Progress) -> Preparation:
+    """Prepare to make what a build would make now, on this machine.
+
+    Raises OutputError if what the last build left in the folder cannot be read.
+    """
+    here = config.model_copy(update={"cluster": None})
+    return replace(Preparation.of(folder, here, clock, _OVERRIDES, progress), quarantine=quarantine)
+
+
+def dry_run(preparation: Preparation, reader: Reader) -> DryRun:
+    """Make it in the folder of a trial; the reader reports to the same quarantine."""
+    with garbage.uncollected():
+        collected = preparation.collect(reader)
+        is_demo = preparation.config.source.is_default or reader.is_demo()
+        prepared = preparation.finish(collected, is_demo=is_demo)
+    spans = {"survey": preparation.stopwatch.spans["read"], **collected.reading.stopwatch.spans}
+    seconds = {name: span.seconds for name, span in spans.items()}
+    return DryRun(
+        preparation.folder,
+        prepared,
+        in_order(preparation.remarks),
+        preparation.blocked,
+        seconds,
+        collected.reading.versions,
+    )

@@ -1,0 +1,187 @@
+"""What comes before a build moves anything into place: read, guard, render. A dry run ends there."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from itertools import islice
+from typing import Final, Self
+
+from generator import __version__
+from generator.api import keys, times
+from generator.builder import changes, collecting, executors, guards, last_details, notices
+from generator.builder.collecting import Collected
+from generator.builder.guards import BuildOverrides
+from generator.builder.last_details import EVERY_DETAIL, LastDetails, Sample
+from generator.builder.part_staging import DetailCounts, PartWork, StagedPart
+from generator.builder.report_file import DownloadCounts
+from generator.config.settings import Config
+from generator.cost.sizes import Change, Site
+from generator.downloads import parquet
+from generator.errors import FalseVersionsError
+from generator.filesystem import WriteAhead
+from generator.findings import Finding
+from generator.markets import detail
+from generator.markets.quarantine import Quarantine
+from generator.progress import Progress, Stopwatch
+from generator.site import documents, worker_pool
+from generator.site.catalog import Catalog
+from generator.site.make import Details, Made, Maker, Outline
+from generator.source.address import shape
+from generator.source.reader import Reader
+from generator.source.survey import Survey
+from generator.tree import blocklist, files
+from generator.tree.folder import Output
+from generator.tree.manifest import Manifest
+
+#: Markets with a false version that a report names.
+_MOST_FALSE: Final = 100
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The instant to build for, an aware time; `is_set` when the operator chose it."""
+
+    as_of: datetime
+    is_set: bool
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A site that is staged, and not in place yet: its outline, what was made, and the state that it will replace.
+
+    `found` is the catalog with blocked markets.
+    """
+
+    found: Catalog
+    outline: Outline
+    made: Made
+    previous: Manifest | None
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog without blocked markets."""
+        return self.outline.catalog
+
+    def counts(self) -> DownloadCounts | None:
+        """The size of dump and change feed, if there are any."""
+        downloads = self.made.downloads
+        return DownloadCounts.of(downloads.dump, downloads.feed) if downloads.dump else None
+
+    @cached_property
+    def site(self) -> Site:
+        """The size of everything."""
+        return changes.site_of(self.outline.lists, self.made.rendered, self.counts())
+
+    @cached_property
+    def change(self) -> Change:
+        """What of it is new."""
+        return changes.made(self.previous, self.made.rendered)
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """The stages of one build until all is staged.
+
+    `previous` is the manifest it found, `blocked` the ids of blocked markets. Bad rows go to `quarantine`.
+    `suspects` are markets (ids) whose versions turned out to be false, so that everything is read and compared.
+    """
+
+    config: Config
+    clock: Clock
+    folder: Output
+    previous: Manifest | None
+    blocked: frozenset[str]
+    overrides: BuildOverrides
+    progress: Progress
+    quarantine: Quarantine = field(default_factory=Quarantine)
+    remarks: list[Finding] = field(default_factory=list)
+    details: DetailCounts = field(default_factory=DetailCounts)
+    stopwatch: Stopwatch = field(default_factory=Stopwatch)
+    suspects: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, folder: Output, config: Config, clock: Clock, overrides: BuildOverrides, progress: Progress) -> Self:
+        """Prepare a build in a folder. Raises OutputError if what the last build left there cannot be read."""
+        # Only versions and clusters need digests of details: otherwise every detail is compared with its file.
+        is_light = not folder.has(files.FINGERPRINTS) and config.cluster is None
+        previous = folder.manifest(is_light=is_light)
+        return cls(config, clock, folder, previous, blocklist.load(folder).ids(), overrides, progress)
+
+    def distrusting(self, markets: Iterable[str]) -> Self:
+        """Build again from the beginning, comparing everything, and report these markets (ids) and all like them."""
+        return replace(
+            self, quarantine=Quarantine(), remarks=[], details=DetailCounts(), stopwatch=Stopwatch(),
+            suspects=tuple(markets),
+        )  # fmt: skip
+
+    def collect(self, reader: Reader) -> Collected:
+        """Read, render and stage all parts: every market that the database shows; blocked ones get no detail.
+
+        Raises SourceError for a bad schema.
+        """
+        if self.config.has_parquet:
+            parquet.require()
+        with self.stopwatch.stage("read"):
+            reader.require_schema()
+            survey = reader.survey()
+        with self.stopwatch.stage("render"), self.folder.written_ahead() as ahead:
+            last = self._last_details()
+            parts = executors.staged(self._work(survey, last), reader, self.progress)
+            found = collecting.collect(self._watched(parts, ahead), survey, last, times.instant(self.clock.as_of))
+        if found.false_versions and not self.suspects:
+            raise FalseVersionsError(found.false_versions)
+        false = islice(dict.fromkeys((*self.suspects, *found.false_versions)), _MOST_FALSE)
+        self.quarantine.add(found.quarantine)
+        self.remarks.extend([*found.remarks, *map(notices.false_version, false)])
+        self.details.add(found.counts)
+        return found
+
+    def _last_details(self) -> LastDetails:
+        """What this build may keep of the last one; nothing in a full build."""
+        shape = last_details.shape_of(self.config)
+        if self.overrides.full:
+            return LastDetails(self.folder, shape)
+        return LastDetails.load(self.folder, self.previous, shape, times.instant(self.clock.as_of))
+
+    def _work(self, survey: Survey, last: LastDetails) -> PartWork:
+        latest = notices.latest_time(times.instant(self.clock.as_of))
+        sample = EVERY_DETAIL if self.suspects else Sample.chosen(self.config.source.audit)
+        return PartWork(self.config, self.folder, survey, last, sample, self.blocked, self.clock.as_of, latest)
+
+    def _watched(self, parts: Iterable[StagedPart], ahead: WriteAhead) -> Iterator[StagedPart]:
+        for part in parts:
+            self.progress.advance()
+            if part.staged.changed:
+                ahead.begin()
+            yield part
+
+    def finish(self, collected: Collected, *, is_demo: bool) -> Prepared:
+        """Guard what was collected, and stage all the rest. Raises GuardError."""
+        catalog = collected.catalog.without(self.blocked)
+        self._guard(catalog)
+        self.remarks.extend(notices.of(catalog, self.config))
+        with self.stopwatch.stage("render"):
+            outline = Outline.of(catalog, self.config)
+        base = Manifest(
+            complete=False, as_of=catalog.as_of, is_clock_set=self.clock.is_set, is_demo=is_demo, version=__version__,
+            variant=self.config.variant, layout=self.config.layout, settings=shape(self.config), current={}, retired=(),
+            objects={}, markets={},
+        )  # fmt: skip
+        details = Details(
+            collected.staged,
+            [*filter(None, map(keys.market_id, collected.staged.changed))],
+            lambda market_id: detail.market_object(self.folder.newest_body(keys.detail(market_id))),
+            collected.fingerprints,
+        )
+        maker = Maker(self.folder, self.previous, self.config, self.progress, self.stopwatch, worker_pool.available())
+        made = maker.make(outline, details, documents.fixed(self.config), base)
+        return Prepared(collected.catalog, outline, made, self.previous)
+
+    def _guard(self, catalog: Catalog) -> None:
+        """Refuse a state that looks like an accident, before anything derived from it is made."""
+        limits, overrides = self.config.guards, self.overrides
+        if not overrides.invalid:
+            guards.refuse_invalid(catalog, self.quarantine, self.blocked, limits.max_invalid)
+        if not overrides.shrink:
+            guards.refuse_shrink(catalog, self.previous, self.blocked, limits.max_shrink)
