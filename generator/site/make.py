@@ -71,8 +71,8 @@ class Maker:
     """Makes a site with the settings `config` in a locked folder, which holds the state `before`.
 
     `workers` processes stage lists at the same time; with one, this process does. Only lists of these `names` are
-    staged, if they are given. `stopwatch` measures `render`,
-    `index` if there is one for searches, and the beginning of `place`.
+    staged, if they are given. `stopwatch` measures `render`, `index` if there is one for searches, and the beginning of
+    `place`.
     """
 
     folder: Workplace
