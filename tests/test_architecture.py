@@ -26,8 +26,8 @@ MODULES: Final = {dotted(path): ast.parse(path.read_text("utf-8")) for path in s
 
 #: Modules at the root, which every package may import. They import nothing but each other.
 ROOT_LEAVES: Final = {
-    "errors", "file_times", "filesystem", "findings", "garbage", "metrics", "metrics_file", "process_identity",
-    "program", "progress", "wording",
+    "errors", "file_times", "filesystem", "findings", "garbage", "metrics", "metrics_file", "models",
+    "process_identity", "program", "progress", "wording",
 }  # fmt: skip
 #: What each package may import. `builder` and `publish` never meet: they share `output/` alone.
 MAY_IMPORT: Final[Mapping[str, set[str]]] = {
@@ -91,7 +91,7 @@ OWNERS: Final[Mapping[str, set[str]]] = {
 }  # fmt: skip
 #: Packages and modules that do no I/O and use neither clock nor randomness: results depend on arguments alone.
 PURE: Final = {
-    "api", "downloads", "feeds", "markets", "search", "errors", "findings", "wording",
+    "api", "downloads", "feeds", "markets", "search", "errors", "findings", "models", "wording",
     "builder.guards", "builder.inspection.downloads", "builder.inspection.excerpts",
     "builder.notices", "cost.estimate", "demo.texts", "edge.cloudflare",
     "edge.cloudfront",
@@ -142,6 +142,15 @@ def libraries(name: str) -> set[str]:
 
 def test_every_package_and_root_module_is_in_the_picture() -> None:
     assert {package(name) for name in MODULES} == {"__init__", "__main__"} | ROOT_LEAVES | MAY_IMPORT.keys()
+
+
+def test_copies_of_models_are_checked() -> None:
+    callers = {name for name, tree in MODULES.items() for node in ast.walk(tree) if _is_copy(node)}
+    assert callers == {"models"}, "call generator.models.replaced"
+
+
+def _is_copy(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "model_copy"
 
 
 @pytest.mark.parametrize("room", MAY_IMPORT)

@@ -11,6 +11,7 @@ from pydantic_core import from_json
 from generator.api import keys
 from generator.api.contract import Closed, IfPresent
 from generator.api.forms import Count, Timestamp, Url
+from generator.models import replaced
 
 #: Part of every session: increase it when lines or steps get another form.
 FORMAT: Final = 1
@@ -77,14 +78,14 @@ class DumpFile(Closed):
 
     def served_from(self, base_url: str) -> Self:
         """The same file at another address."""
-        return self.model_copy(update={"url": url(base_url, keys.DUMPS, self.name)})
+        return replaced(self, url=url(base_url, keys.DUMPS, self.name))
 
     def replaced_by(self, content: Content) -> Self:
         """The file with this content that takes its place, beside it."""
         folder, slash, last = self.name.rpartition("/")
         new = name(content.sha256, last.partition(".")[2], folder + slash)
         address = self.url.removesuffix(self.name) + new
-        return self.model_copy(update={"name": new, "url": address, "sha256": content.sha256, "size": content.size})
+        return replaced(self, name=new, url=address, sha256=content.sha256, size=content.size)
 
 
 class MarketsFile(DumpFile):

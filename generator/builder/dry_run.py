@@ -12,6 +12,7 @@ from generator.config.settings import Config
 from generator.cost.sizes import Site
 from generator.findings import Finding, in_order
 from generator.markets.quarantine import Quarantine
+from generator.models import replaced
 from generator.progress import Progress
 from generator.search.generation import MOST_OBJECTS
 from generator.search.generation import Generation as SearchIndex
@@ -69,7 +70,7 @@ def trial(folder: Scratch, config: Config, clock: Clock, quarantine: Quarantine,
 
     Raises OutputError if what the last build left in the folder cannot be read.
     """
-    here = config.model_copy(update={"cluster": None})
+    here = replaced(config, cluster=None)
     return replace(Preparation.of(folder, here, clock, _OVERRIDES, progress), quarantine=quarantine)
 
 

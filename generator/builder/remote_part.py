@@ -9,6 +9,7 @@ from generator.config import loader
 from generator.config.settings import Config, Source, variable
 from generator.errors import ConfigError
 from generator.markets.quarantine import Quarantine
+from generator.models import replaced
 from generator.source.reader import open_reader
 
 _URL = "source.url"
@@ -62,4 +63,4 @@ def _with_own_source(config: Config) -> Config:
     if not url:
         raise ConfigError(f"{variable(_URL)} is not set; set it in the environment of every worker")
     source = Source.model_validate({"url": url, "schema": config.source.schema_})
-    return config.model_copy(update={"source": source})
+    return replaced(config, source=source)

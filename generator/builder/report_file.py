@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from generator.api.downloads import ChangesHead, DumpHead
 from generator.cost.estimate import Cost
 from generator.markets.quarantine import QuarantinedRow
+from generator.models import replaced
 from generator.search.generation import Generation
 from generator.tree import families
 from generator.tree.manifest import Current
@@ -102,7 +103,7 @@ class DownloadCounts(StoredModel):
         """The same with this change feed."""
         size = sum(step.size for step in feed.steps)
         changes = {"session": feed.session, "serial": feed.serial, "steps": len(feed.steps), "steps_bytes": size}
-        return self.model_copy(update=changes)
+        return replaced(self, **changes)
 
 
 class RunReport(StoredModel):

@@ -18,6 +18,7 @@ from generator.api.downloads import STEP_LIFETIME
 from generator.cost import sizes
 from generator.cost.prices import Place, Prices
 from generator.cost.sizes import Change, Site
+from generator.models import replaced
 from generator.tree import shards
 from generator.tree.layouts import LAYOUTS
 from generator.tree.stored import StoredModel
@@ -196,12 +197,11 @@ def _worst(layout: str, site: Site, schedule: int) -> Load:
     """The load of a build that replaces everything, of which `daily` objects are replaced by one build a day."""
     load, daily = _load(layout, site, sizes.everything(site)), site.downloads.daily
     spared = 1 - min(1, schedule / _MINUTES_PER_DAY)
-    return load.model_copy(
-        update={
-            "puts": load.puts - spared * daily.objects,
-            "retired_objects": load.retired_objects - spared * daily.objects,
-            "retired_bytes": load.retired_bytes - spared * daily.bytes,
-        }
+    return replaced(
+        load,
+        puts=load.puts - spared * daily.objects,
+        retired_objects=load.retired_objects - spared * daily.objects,
+        retired_bytes=load.retired_bytes - spared * daily.bytes,
     )
 
 

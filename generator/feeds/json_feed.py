@@ -14,6 +14,7 @@ from pydantic_core import from_json
 from generator.api import keys, site_index
 from generator.api.feeds import MOST_ENTRIES, Feed, FeedAuthor, FeedEntry, FeedName, entry_id
 from generator.config.settings import Config
+from generator.models import replaced
 
 #: The list that each feed shows the beginning of.
 SOURCES: Final[Mapping[FeedName, str]] = {
@@ -45,14 +46,14 @@ def make(name: FeedName, items: Iterable[bytes], config: Config) -> Feed:
 def dated(feed: Feed, published: Feed | None, as_of: str) -> Feed:
     """The feed, in which entries whose texts are not those that were `published` were modified as of this build."""
     before = {entry.id: entry for entry in published.items} if published else {}
-    return feed.model_copy(update={"items": [_dated(entry, before.get(entry.id), as_of) for entry in feed.items]})
+    return replaced(feed, items=[_dated(entry, before.get(entry.id), as_of) for entry in feed.items])
 
 
 def _dated(entry: FeedEntry, before: FeedEntry | None, as_of: str) -> FeedEntry:
     if before is None or entry.date_modified > before.date_modified:
         return entry
     is_same = (entry.title, entry.content_text) == (before.title, before.content_text)
-    return entry.model_copy(update={"date_modified": before.date_modified if is_same else as_of})
+    return replaced(entry, date_modified=before.date_modified if is_same else as_of)
 
 
 def _entry(item: Mapping[str, Any], config: Config) -> FeedEntry:

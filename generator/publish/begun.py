@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from generator.api import keys
+from generator.models import replaced
 from generator.publish.record import Published
 from generator.stores.requests import body_of, etags_of, parallel_map
 from generator.stores.store import Store
@@ -27,9 +28,7 @@ class Begun(NamedTuple):
 
     def dated(self, entries: Iterable[Retired], now: str) -> tuple[Retired, ...]:
         """The entries; the age of those that readers find counts from now."""
-        return tuple(
-            entry.model_copy(update={"retired_at": now}) if entry.pair in self.reached else entry for entry in entries
-        )
+        return tuple(replaced(entry, retired_at=now) if entry.pair in self.reached else entry for entry in entries)
 
 
 def find(store: Store, published: Published, now: str, lifetime: timedelta) -> Begun:

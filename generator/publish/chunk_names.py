@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from generator.api import keys
+from generator.models import replaced
 from generator.publish.record import DamagedShardError, Published
 from generator.stores.requests import body_of
 from generator.stores.store import Store
@@ -35,7 +36,7 @@ def packed(record: Published) -> Published:
         return _pack(entry.chunks, bases.get(list_name, ()))
 
     built = record.built.with_chunks(lambda name, entry: pack(name, entry) if _is_partial(entry) else ())
-    return _of_work(record, pack).model_copy(update={"built": built})
+    return replaced(_of_work(record, pack), built=built)
 
 
 def unpacked(record: Published, read: Read, known: Names) -> Published:
@@ -50,7 +51,7 @@ def unpacked(record: Published, read: Read, known: Names) -> Published:
     def completed(list_name: str, entry: Current) -> tuple[str, ...]:
         return unpack(list_name, entry) if _is_partial(entry) else names.get((list_name, entry.generation), ())
 
-    return _of_work(record, unpack).model_copy(update={"built": record.built.with_chunks(completed)})
+    return replaced(_of_work(record, unpack), built=record.built.with_chunks(completed))
 
 
 def _is_partial(entry: Current) -> bool:
@@ -102,10 +103,9 @@ def _of_work(record: Published, names: Callable[[str, Current], tuple[str, ...]]
         return tuple(entry.with_chunks(names(entry.list, entry)) for entry in entries)
 
     abandoned = tuple(
-        entry.model_copy(update={"generations": changed(entry.generations), "due": changed(entry.due)})
-        for entry in record.abandoned
+        replaced(entry, generations=changed(entry.generations), due=changed(entry.due)) for entry in record.abandoned
     )
-    return record.model_copy(update={"due": changed(record.due), "abandoned": abandoned})
+    return replaced(record, due=changed(record.due), abandoned=abandoned)
 
 
 def _pack(names: Sequence[str], base: Sequence[str]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Final
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
 from generator.errors import StoreError
+from generator.models import replaced
 from generator.publish import invalidation, store_checks
 from generator.publish.lease import Lease
 from generator.publish.record import Published
@@ -40,9 +41,7 @@ class Copies:
         """End all copies; returns the record with those that are left. Raise BusyError if the lease was lost."""
         are_caches_stale = not self._invalidate(published)
         are_versions_kept = not self._purge_versions()
-        return published.model_copy(
-            update={"are_caches_stale": are_caches_stale, "are_versions_kept": are_versions_kept}
-        )
+        return replaced(published, are_caches_stale=are_caches_stale, are_versions_kept=are_versions_kept)
 
     def require_ended(self) -> None:
         """Raise StoreError, which names what is left and why, unless all copies could be ended."""

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import chain
 from typing import TypeVar
 
+from generator.models import replaced
 from generator.publish import chunk_names, record_shards, retired_shards
 from generator.publish.chunk_names import Pair
 from generator.publish.record import DamagedShardError, Published
@@ -32,14 +33,12 @@ def rest(store: Store, root: Published) -> Published:
     dated = (retired_shards.retired_at(together, root.retirements[name]) for name, together in groups.items())
     retired = (*built.retired, *chain.from_iterable(dated))
     update = {
-        "built": whole.model_copy(update={"retired": retired, "market_count": built.market_count}),
+        "built": replaced(whole, retired=retired, market_count=built.market_count),
         "etags": {**root.etags, **{key: etag for _, part in found for key, etag in part.items()}},
         "retirements": {},
         "stale_shards": (),
     }
-    return chunk_names.unpacked(
-        root.model_copy(update=update), lambda pairs, _: map(partial(_chunks, store), pairs), {}
-    )
+    return chunk_names.unpacked(replaced(root, **update), lambda pairs, _: map(partial(_chunks, store), pairs), {})
 
 
 def _readable(store: Store, parse: Callable[[bytes, str], Parsed], names: Iterable[str]) -> dict[str, Parsed]:

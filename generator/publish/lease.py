@@ -17,6 +17,7 @@ from generator import process_identity
 from generator.api.times import instant
 from generator.config.settings import LONGEST_LEASE
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
+from generator.models import replaced
 from generator.publish import damaged_record, record
 from generator.publish.record import DamagedShardError, Published, Work
 from generator.publish.record_shards import StoredShards
@@ -162,7 +163,7 @@ class Lease:
         if self._root and self._root.work:
             self._put_root(self._root, self._root.work.touched)
             if self.published and self.published.work and self.published.work.owner == self._owner:
-                self.published = self.published.model_copy(update={"work": self._root.work})
+                self.published = replaced(self.published, work=self._root.work)
 
     def _is_old(self) -> bool:
         return clock.elapsed() > self._held_since + self._duration.total_seconds() * _RENEW
@@ -180,7 +181,7 @@ class Lease:
         if (work is None or work.owner != self._owner) and (intent := self._shards.intent(wanted, self.published)):
             self._put_root(intent, touched)
         root = self._put_root(self._shards.written(wanted, self._sequence + 1), touched)
-        self.published = wanted.model_copy(update={"work": root.work, "sequence": root.sequence})
+        self.published = replaced(wanted, work=root.work, sequence=root.sequence)
 
     def _put_root(self, root: Published, touched: tuple[str, ...] | None) -> Published:
         """Put the record's root, once all shards that it names are stored; return it as it was put.
@@ -190,7 +191,7 @@ class Lease:
         asked = clock.elapsed()
         self._sequence += 1
         work = None if touched is None else self._work(touched)
-        root = root.model_copy(update={"sequence": self._sequence, "work": work})
+        root = replaced(root, sequence=self._sequence, work=work)
         try:
             self._etag = put_until_answered(self._store, record.KEY, root.encoded(), self._etag or If.ABSENT)
         except ConditionFailedError:

@@ -30,6 +30,7 @@ from enum import StrEnum
 from typing import Final
 
 from generator.api import keys
+from generator.models import replaced
 from generator.publish.record import Published
 from generator.tree import families, manifest
 from generator.tree.manifest import Current, Manifest, Retired
@@ -212,7 +213,7 @@ def _final(built: Manifest, before: Manifest, rules: Rules) -> Manifest:
     settled = manifest.settle(before, built, built.markets, rules.lifetime, rules.now)
     broken = rules.doubts.generations | rules.unreached
     retained = tuple(entry for entry in settled.retired if not rules.purges and entry.pair not in broken)
-    return settled.model_copy(update={"retired": retained})
+    return replaced(settled, retired=retained)
 
 
 def _uploads(built: Manifest, before: Manifest, uncertain: Collection[str]) -> Iterator[Step]:

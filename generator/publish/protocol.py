@@ -20,6 +20,7 @@ from typing import Final
 from generator.api.times import instant
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError
+from generator.models import replaced
 from generator.progress import Progress
 from generator.publish import begun, blocklist, etags, invalidation, notification, store_checks
 from generator.publish import plan as planning
@@ -106,7 +107,7 @@ class Publisher:
         self._late_requests.take_over(before)
         update = {"abandoned": self._late_requests.abandoned()}
         touched = (*details, *sorted(before.unfinished().difference(details)))
-        self._lease.hold(before.model_copy(update=update), touched)
+        self._lease.hold(replaced(before, **update), touched)
         self._applier.delete_details(details)
         self.content = self.content.without(ids)
 
@@ -227,7 +228,7 @@ class Publisher:
             swept = {step.pair for step in plan.leftovers}
             published = self._record()
             due = tuple(entry for entry in published.due if entry.pair not in swept)
-            self._lease.hold(published.model_copy(update={"due": due}), self._touched(plan))
+            self._lease.hold(replaced(published, due=due), self._touched(plan))
 
     def _intend(self, plan: Plan, before: Published) -> None:
         final = plan.final
@@ -236,7 +237,7 @@ class Publisher:
         leftovers = {step.pair for step in plan.leftovers}
         moved = [entry for entry in intended.retired if entry.pair in leftovers]
         retired = self._begun.dated((entry for entry in intended.retired if entry not in moved), self._lease.now)
-        intended = intended.model_copy(update={"retired": retired})
+        intended = replaced(intended, retired=retired)
         due = tuple(entry for entry in (*before.due, *moved) if entry.pair not in uploading)
         probed_at = self._probed_at or before.probed_at
         self._late_requests.take_over(before)
@@ -248,7 +249,7 @@ class Publisher:
             "abandoned": self._late_requests.abandoned(),
             "are_copies_long": before.are_copies_long or is_long,
         }
-        self._lease.hold(before.model_copy(update=update), self._touched(plan))
+        self._lease.hold(replaced(before, **update), self._touched(plan))
 
     def _commit(self, plan: Plan, before: Published, put: Mapping[str, str]) -> None:
         published = self._record()
@@ -256,17 +257,16 @@ class Publisher:
         if not built.is_clock_set:
             # Until now, walks have begun in what this run replaced.
             built = manifest.retired_at(built, self._planned_at, instant(self._store.now()))
-        committed = published.model_copy(
-            update={
-                "built": built,
-                "etags": etags.updated(before.etags, put, frozenset(plan.touched()) - put.keys()),
-                "due": tuple(_as_due(step, self._lease.now) for step in plan.due),
-                "are_caches_stale": plan.purges or published.are_caches_stale,
-                "are_versions_kept": plan.purges,
-                "are_copies_long": published.are_copies_long
-                and not (plan.puts_all_generations and self._config.publish.is_unpurged),
-                "abandoned": self._late_requests.abandoned(),
-            }
+        committed = replaced(
+            published,
+            built=built,
+            etags=etags.updated(before.etags, put, frozenset(plan.touched()) - put.keys()),
+            due=tuple(_as_due(step, self._lease.now) for step in plan.due),
+            are_caches_stale=plan.purges or published.are_caches_stale,
+            are_versions_kept=plan.purges,
+            are_copies_long=published.are_copies_long
+            and not (plan.puts_all_generations and self._config.publish.is_unpurged),
+            abandoned=self._late_requests.abandoned(),
         )
         self._is_news |= plan.is_news
         self._begun = Begun()
@@ -317,7 +317,7 @@ class Publisher:
         may_find_shards = plan.purges or self._late_requests.may_have_put_shards
         self._lease.sweep_shards(is_thorough=self._extras.is_verifying or may_find_shards)
         self._store.flush()  # or what was deleted might come back after a power failure, unknown to the record
-        swept = published.model_copy(update={"due": (), "abandoned": self._late_requests.abandoned()})
+        swept = replaced(published, due=(), abandoned=self._late_requests.abandoned())
         copies = Copies(self._store, self._lease, self._config, has_readers=not self._extras.is_dry)
         try:
             if plan.purges:

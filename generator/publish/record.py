@@ -15,6 +15,7 @@ from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.api.times import instant
 from generator.errors import StoreError
+from generator.models import replaced
 from generator.tree import families, stored
 from generator.tree.manifest import Current, Manifest, Retired
 from generator.tree.stored import Instant, StoredModel
@@ -89,7 +90,7 @@ class Abandoned(StoredModel):
             "due": _others(self.due, later.due),
             "is_anything": self.is_anything and not later.is_anything,
         }
-        return self.model_copy(update=update) if any(update.values()) else None
+        return replaced(self, **update) if any(update.values()) else None
 
 
 def _others(entries: Iterable[Retired], known: Iterable[Retired]) -> tuple[Retired, ...]:

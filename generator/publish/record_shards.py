@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
+from generator.models import replaced
 from generator.publish import chunk_names, record, retired_shards
 from generator.publish.chunk_names import Pair
 from generator.publish.etags import Etags, Part, part_of
@@ -106,8 +107,8 @@ class StoredShards:
     def _whole(self, root: Published, known: Manifest | None) -> Published:
         retired = self._retired(root, known)
         whole = self._with_rows(root, known) if self._names else root
-        built = whole.built.model_copy(update={"retired": (*root.built.retired, *retired)})
-        whole = whole.model_copy(update={"built": built, "retirements": {}, "stale_shards": ()})
+        built = replaced(whole.built, retired=(*root.built.retired, *retired))
+        whole = replaced(whole, built=built, retirements={}, stale_shards=())
         return chunk_names.unpacked(whole, self._chunk_names, chunk_names.of_manifest(known) if known else {})
 
     def _retired(self, root: Published, known: Manifest | None) -> list[Retired]:
@@ -135,7 +136,7 @@ class StoredShards:
             rows[place], self._parts[place] = read, part
         self._rows = rows
         etags = Etags(self._parts, self._read_parts)
-        return root.model_copy(update={"built": shards.joined(root.built, rows), "etags": etags})
+        return replaced(root, built=shards.joined(root.built, rows), etags=etags)
 
     def _chunk_names(self, pairs: Sequence[Pair], may_be_gone: Collection[Pair]) -> Iterator[tuple[str, ...] | None]:
         def read(pair: Pair) -> tuple[str, ...] | None:
@@ -168,7 +169,7 @@ class StoredShards:
         built = before.built if before else wanted.built.emptied()
         update = {"objects": built.objects, "markets": built.markets, "slugs": built.slugs}
         etags = before.etags if before else {}
-        return self._root(wanted.model_copy(update={"built": wanted.built.model_copy(update=update), "etags": etags}))
+        return self._root(replaced(wanted, built=replaced(wanted.built, **update), etags=etags))
 
     def written(self, wanted: Published, sequence: int) -> Published:
         """Put the shards that changed; returns the root to put next, which names all.
@@ -183,18 +184,17 @@ class StoredShards:
     def _root(self, wanted: Published) -> Published:
         built, stale = wanted.built, tuple(sorted(self._stale))
         if not self._named:
-            return wanted.model_copy(update={"etags": dict(wanted.etags), "stale_shards": stale})
+            return replaced(wanted, etags=dict(wanted.etags), stale_shards=stale)
         if self._names:
             update = {"shard_names": self._names, "market_count": len(built.markets)}
-            built = shards.without_rows(built).model_copy(update=update)
-        built = built.model_copy(update={"retired": retired_shards.outside(built.retired, self._groups)})
-        root = wanted.model_copy(
-            update={
-                "built": built,
-                "etags": {} if self._names else dict(wanted.etags),
-                "retirements": {name: group.at for name, group in self._groups.items()},
-                "stale_shards": stale,
-            }
+            built = replaced(shards.without_rows(built), **update)
+        built = replaced(built, retired=retired_shards.outside(built.retired, self._groups))
+        root = replaced(
+            wanted,
+            built=built,
+            etags={} if self._names else dict(wanted.etags),
+            retirements={name: group.at for name, group in self._groups.items()},
+            stale_shards=stale,
         )
         return chunk_names.packed(root)
 

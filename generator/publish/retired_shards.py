@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from generator.models import replaced
 from generator.tree import shards
 from generator.tree.manifest import Retired
 
@@ -79,7 +80,7 @@ def group(together: Together) -> Group:
 
 def retired_at(together: Iterable[Retired], at: str) -> Together:
     """The generations with the time of their retirement."""
-    return tuple(entry if entry.retired_at == at else entry.model_copy(update={"retired_at": at}) for entry in together)
+    return tuple(entry if entry.retired_at == at else replaced(entry, retired_at=at) for entry in together)
 
 
 def encoded(together: Sequence[Retired]) -> bytes:

@@ -7,6 +7,7 @@ from generator.api import downloads
 from generator.api.downloads import ChangesHead, DumpHead, Step
 from generator.downloads import steps
 from generator.downloads.steps import WrittenStep
+from generator.models import replaced
 from generator.tree.download import Draft, NewFiles
 
 
@@ -47,7 +48,7 @@ class ChangeFeed:
     def _continued(self, before: ChangesHead, begun: ChangesHead, serial: int, found: Sequence[Step]) -> ChangesHead:
         """The head of the session `before`, which has come to the state with which another might have `begun`."""
         kept = steps.retained(found, begun.dump.size, self.state.as_of)
-        return begun.model_copy(update={"session": before.session, "serial": serial, "steps": kept})
+        return replaced(begun, session=before.session, serial=serial, steps=kept)
 
     def _new(self, written: WrittenStep) -> Step:
         """Stage the step that leads here."""

@@ -16,6 +16,7 @@ from generator.downloads import dump, side_file
 from generator.downloads.dump import Changed, Markets, Previous
 from generator.downloads.side_file import SideFile
 from generator.downloads.steps import StepWriter, WrittenStep
+from generator.models import replaced
 from generator.site.change_feed import ChangeFeed, NewState
 from generator.site.listed import Listed
 from generator.site.parquet_files import ParquetFiles
@@ -152,7 +153,7 @@ def _begun(dumped: DumpHead, found: ChangesHead | None) -> ChangesHead:
     begun = downloads.begun(dumped)
     if found is None or found.session != begun.session or found.state == begun.state:
         return begun
-    return begun.model_copy(update={"session": downloads.session_after(found)})
+    return replaced(begun, session=downloads.session_after(found))
 
 
 def _lines_of_newest(feed: ChangesHead, written: WrittenStep | None) -> int:

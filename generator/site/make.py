@@ -8,6 +8,7 @@ from typing import TypeVar
 from generator.api import keys
 from generator.config.settings import Config
 from generator.markets.market import Market
+from generator.models import replaced
 from generator.progress import Progress, Stopwatch
 from generator.search.generation import Generation as SearchIndex
 from generator.site import documents, downloads, search_index, worker_pool
@@ -111,15 +112,14 @@ class Maker:
             staged.put(self.folder, documents.build_json(base, len(catalog.markets), counts, outline.categories))
             staged.objects = {key: staged.objects[key] for key in sorted(staged.objects)}
             # Large mappings are set unvalidated: validation would copy them.
-            built = base.model_copy(
-                update={
-                    "complete": True,
-                    "current": {name: one.current for name, one in found.items()},
-                    "retired": (),
-                    "objects": staged.objects,
-                    "markets": {},
-                    "slugs": {market.id: (market.slug,) for market in catalog.markets if market.slug is not None},
-                }
+            built = replaced(
+                base,
+                complete=True,
+                current={name: one.current for name, one in found.items()},
+                retired=(),
+                objects=staged.objects,
+                markets={},
+                slugs={market.id: (market.slug,) for market in catalog.markets if market.slug is not None},
             )
             memberships = _memberships(catalog, outline.categories)
             rendered = Rendered(found, staged, built, memberships, details.fingerprints, files.side_file)

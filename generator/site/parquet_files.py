@@ -13,6 +13,7 @@ from generator.api.downloads import TABLES, DumpFile, DumpHead, MarketsFile, Par
 from generator.config.settings import Config
 from generator.downloads import dump, parquet, partitions
 from generator.downloads.partitions import Member
+from generator.models import replaced
 from generator.site.listed import Listed
 from generator.tree.download import NewFiles
 
@@ -44,7 +45,7 @@ class ParquetFiles:
         # A takedown reads only the partitions of its markets: details did not change, so the others would stay.
         looks_at_all = gone is None or (is_due and self.listed.takedown is None)
         kept = None if looks_at_all or last is None else self._kept(gone or (), last)
-        return head.model_copy(update={**(kept or self._of_today()), "markets": [head.ndjson, self._markets(head)]})
+        return replaced(head, **kept or self._of_today(), markets=[head.ndjson, self._markets(head)])
 
     def _markets(self, head: DumpHead) -> MarketsFile:
         before = self.before.parquet if self.before and self.before.state == head.state else None

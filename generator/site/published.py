@@ -21,6 +21,7 @@ from generator.config.settings import Config, shaped
 from generator.downloads import dump, market_lines, parquet
 from generator.errors import ConfigError, OutputError
 from generator.markets import detail
+from generator.models import replaced
 from generator.progress import Progress
 from generator.site.catalog import Catalog
 from generator.site.listed import Takedown
@@ -107,8 +108,8 @@ class PublishedState:
             if config.has_parquet:
                 parquet.require()
         except ConfigError:
-            dumps = config.dumps.model_copy(update={"parquet": False})
-            return config.model_copy(update={"dumps": dumps}), (_NO_PARQUET,)
+            dumps = replaced(config.dumps, parquet=False)
+            return replaced(config, dumps=dumps), (_NO_PARQUET,)
         return config, ()
 
     def _staged(self, catalog: Catalog) -> Staged:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pydantic import Field, ValidationError
 from pydantic_core import from_json, to_json
 
+from generator.models import replaced
 from generator.tree import files, row_shards
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
@@ -53,7 +54,7 @@ class Fingerprints(StoredModel):
             else made._replace(changed=stamps(folder, manifest.details(market_id), made))
             for market_id, made in self.details.items()
         }
-        return self.model_copy(update={"details": details})
+        return replaced(self, details=details)
 
     def encoded(self) -> bytes:
         """The file's bytes: the same content gives the same bytes."""
@@ -88,13 +89,13 @@ def load(folder: Output) -> Fingerprints | None:
             details.update(_joined(body))
         except (KeyError, TypeError, ValueError):  # of a newer version
             return None
-    return found.model_copy(update={"details": details, "shards": ()})
+    return replaced(found, details=details, shards=())
 
 
 def save(folder: Output, made: Fingerprints) -> None:
     """Save what the details were made of; write only what changed, and delete stale shards."""
     names = tuple(_put_shards(folder, made.details)) if _is_large(folder, made) else ()
-    content = made.model_copy(update={"details": {}, "shards": names}).encoded() if names else made.encoded()
+    content = replaced(made, details={}, shards=names).encoded() if names else made.encoded()
     if not made.details:
         if folder.has(files.FINGERPRINTS):
             folder.discard_key(files.FINGERPRINTS)

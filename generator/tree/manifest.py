@@ -15,6 +15,7 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from generator.api import keys
 from generator.api.contract import Variant
+from generator.models import replaced
 from generator.tree import membership
 from generator.tree.membership import Memberships
 from generator.tree.stored import Instant, StoredModel
@@ -42,7 +43,7 @@ class Current(StoredModel):
 
     def with_chunks(self, names: tuple[str, ...]) -> Self:
         """The same generation with these chunk names."""
-        return self if self.chunks == names else self.model_copy(update={"chunks": names})
+        return self if self.chunks == names else replaced(self, chunks=names)
 
     def as_current(self) -> "Current":
         """The same generation without the fields of a subclass."""
@@ -138,7 +139,7 @@ class Manifest(StoredModel):
     def emptied(self) -> "Manifest":
         """The manifest of a folder without a build, otherwise like this one."""
         nothing = {"complete": False, "current": {}, "retired": (), "objects": {}, "markets": {}, "slugs": {}}
-        return self.model_copy(update=nothing)
+        return replaced(self, **nothing)
 
     def details(self, market_id: str) -> Iterator[str]:
         """Every key of the market's detail."""
@@ -168,7 +169,7 @@ class Manifest(StoredModel):
             "current": {name: current.with_chunks(names(name, current)) for name, current in self.current.items()},
             "retired": tuple(entry.with_chunks(names(entry.list, entry)) for entry in self.retired),
         }
-        return self.model_copy(update=update)
+        return replaced(self, **update)
 
     def encoded(self) -> bytes:
         """The file's bytes: the same state gives the same bytes."""
@@ -199,7 +200,7 @@ def intend(
     the walks in them, and deleted when due.
     """
     markets, found_by = membership.union(previous.markets, memberships), membership.union(previous.slugs, slugs)
-    return begun(previous, current, now).model_copy(update={"markets": markets, "slugs": found_by})
+    return replaced(begun(previous, current, now), markets=markets, slugs=found_by)
 
 
 def begun(previous: Manifest, current: Mapping[str, Current], now: str) -> Manifest:
@@ -208,10 +209,10 @@ def begun(previous: Manifest, current: Mapping[str, Current], now: str) -> Manif
     new = {name: entry for name, entry in current.items() if (name, entry.generation) not in known}
     led_to = {(name, entry.generation) for name, entry in current.items()}
     retired = tuple(
-        entry.model_copy(update={"may_be_current": True}) if entry.pair in led_to else entry
+        replaced(entry, may_be_current=True) if entry.pair in led_to else entry
         for entry in (*previous.retired, *_retired(new, now, partial=True))
     )
-    return previous.model_copy(update={"complete": False, "retired": retired})
+    return replaced(previous, complete=False, retired=retired)
 
 
 def settle(previous: Manifest, built: Manifest, memberships: Memberships, lifetime: timedelta, now: str) -> Manifest:
@@ -219,7 +220,7 @@ def settle(previous: Manifest, built: Manifest, memberships: Memberships, lifeti
 
     `now` is by the clock for ages: the operator's if `is_clock_set`; else the folder's or the store's.
     """
-    built = built.model_copy(update={"is_clock_set": is_clock_set(previous, built)})
+    built = replaced(built, is_clock_set=is_clock_set(previous, built))
     retirements = _retirements(previous, built, memberships, now)
     retired = tuple(generation for generation in retirements if not generation.is_due(now, lifetime))
     retained = {generation.list for generation in retired}
@@ -229,7 +230,7 @@ def settle(previous: Manifest, built: Manifest, memberships: Memberships, lifeti
         if market_id in memberships and before != memberships[market_id]
     }
     markets = membership.union(earlier, memberships)
-    return built.model_copy(update={"complete": True, "retired": retired, "markets": markets})
+    return replaced(built, complete=True, retired=retired, markets=markets)
 
 
 def is_clock_set(previous: Manifest, built: Manifest) -> bool:
@@ -243,10 +244,9 @@ def is_clock_set(previous: Manifest, built: Manifest) -> bool:
 def retired_at(built: Manifest, planned: str, now: str) -> Manifest:
     """The manifest with `now` as the time of all retirements that were `planned` for another."""
     retired = tuple(
-        entry.model_copy(update={"retired_at": now}) if entry.retired_at == planned else entry
-        for entry in built.retired
+        replaced(entry, retired_at=now) if entry.retired_at == planned else entry for entry in built.retired
     )
-    return built.model_copy(update={"retired": retired})
+    return replaced(built, retired=retired)
 
 
 def _retirements(previous: Manifest, built: Manifest, memberships: Memberships, now: str) -> Iterator[Retired]:
@@ -254,7 +254,7 @@ def _retirements(previous: Manifest, built: Manifest, memberships: Memberships, 
     current = built.current_generations()
     for retired in (*_earlier(previous, built, now), *_retired(previous.current, now)):
         if retired.pair not in current:
-            yield retired.model_copy(update={"withdrawn": True}) if retired.list in withdrawn else retired
+            yield replaced(retired, withdrawn=True) if retired.list in withdrawn else retired
 
 
 def withdrawn_lists(previous: Manifest, built: Manifest, gone: Collection[str]) -> frozenset[str]:
@@ -274,7 +274,7 @@ def _earlier(previous: Manifest, built: Manifest, now: str) -> Iterator[Retired]
     for retired in previous.retired:
         is_later = retired.retired_at > now  # by a clock that was ahead
         if retired.may_be_current or is_later or is_other_clock:
-            yield retired.model_copy(update={"retired_at": now, "may_be_current": False})
+            yield replaced(retired, retired_at=now, may_be_current=False)
         else:
             yield retired
 

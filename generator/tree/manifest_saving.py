@@ -7,6 +7,7 @@ manifest in the folder is whole. What no root names is swept.
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from generator.models import replaced
 from generator.tree import files, manifest, manifest_file, row_shards
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest, RowShards
@@ -94,7 +95,7 @@ class Saving:
 
 def _without_objects(built: Manifest, memberships: Memberships) -> Manifest:
     """Only what the manifest says of markets."""
-    return built.model_copy(update={"objects": {}, "markets": memberships})
+    return replaced(built, objects={}, markets=memberships)
 
 
 def _key(name: str) -> str:

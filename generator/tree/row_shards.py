@@ -16,6 +16,7 @@ from zlib import crc32
 from pydantic_core import from_json, to_json
 
 from generator.api import keys
+from generator.models import replaced
 from generator.tree import membership, shards
 from generator.tree.manifest import Current, Manifest, RowShards
 
@@ -95,7 +96,7 @@ def generation_key(pair: tuple[str, str]) -> str:
 
 def without_rows(built: Manifest, found: RowShards) -> Manifest:
     """The root: the manifest without what its shards say."""
-    return shards.without_rows(built).model_copy(update={"row_shards": found}).with_chunks(lambda *_: ())
+    return replaced(shards.without_rows(built), row_shards=found).with_chunks(lambda *_: ())
 
 
 def joined(root: Manifest, bodies: Mapping[str, bytes], *, is_light: bool = False) -> Manifest:
@@ -118,7 +119,7 @@ def joined(root: Manifest, bodies: Mapping[str, bytes], *, is_light: bool = Fals
     def names(list_name: str, entry: Current) -> tuple[str, ...]:
         return chunks.get(generation_key((list_name, entry.generation)), entry.chunks)
 
-    return root.model_copy(update=update).with_chunks(names)
+    return replaced(root, **update).with_chunks(names)
 
 
 class _Rows:

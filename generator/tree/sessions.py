@@ -11,6 +11,7 @@ from datetime import timedelta
 from generator.api import keys
 from generator.api.downloads import SESSION_LENGTH, ChangesHead, DumpHead, begun
 from generator.errors import OutputError
+from generator.models import replaced
 from generator.tree import files, staging
 from generator.tree.download import Download
 from generator.tree.folder import Output
@@ -60,11 +61,11 @@ def _staged(folder: Output, before: Manifest) -> Rendered:
     if dumped is None:
         place = folder.path(keys.head(keys.DUMPS))
         raise OutputError(f"{place}: missing or damaged; run `public-markets build` again")
-    head = begun(dumped).model_copy(update={"session": secrets.token_hex(SESSION_LENGTH // 2)})
+    head = replaced(begun(dumped), session=secrets.token_hex(SESSION_LENGTH // 2))
     changes = staging.stage_generation(folder, before.generations(), Download(head, ()))
     staged = Staged(objects=dict(before.objects))
     staged.add(changes.first_pages)
     update = {"current": {**before.current, changes.name: changes.current}, "objects": staged.objects}
-    built = before.model_copy(update={**update, "retired": (), "markets": {}})
+    built = replaced(before, **update, retired=(), markets={})
     beside = folder.read(files.DUMP_PARTS)
     return Rendered({changes.name: changes}, staged, built, before.markets, dump_parts=beside)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from generator.api import keys
+from generator.models import replaced
 from generator.tree.manifest import Manifest
 
 #: Manifests of fewer markets stay whole: one file is read and written sooner than many.
@@ -85,7 +86,7 @@ def split(built: Manifest, shards: int) -> list[Rows]:
 
 def without_rows(built: Manifest) -> Manifest:
     """The manifest without what its shards say."""
-    return built.model_copy(update={"objects": {}, "markets": {}, "slugs": {}})
+    return replaced(built, objects={}, markets={}, slugs={})
 
 
 def joined(built: Manifest, shards: Iterable[Rows]) -> Manifest:
@@ -101,7 +102,7 @@ def joined(built: Manifest, shards: Iterable[Rows]) -> Manifest:
                 slugs[name] = tuple(found_by)
     found: dict[str, Mapping[str, Any]] = {"objects": objects, "markets": markets, "slugs": slugs}
     update = {field: {name: entries[name] for name in sorted(entries)} for field, entries in found.items()}
-    return built.model_copy(update={**update, "shard_names": (), "market_count": 0})
+    return replaced(built, **update, shard_names=(), market_count=0)
 
 
 def encoded(rows: Rows) -> bytes:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from functools import partial
 
 from generator.api import keys
+from generator.models import replaced
 from generator.tree import families, files, fingerprints, layouts, manifest
 from generator.tree.artifact import Artifact
 from generator.tree.families import Known
@@ -187,7 +188,7 @@ def _move(folder: Output, rendered: Rendered, saving: Saving, intent: bytes) -> 
 
 def purge_retired(folder: Output, before: Manifest) -> Manifest:
     """Delete every generation that is not current; this ends the walks in them."""
-    after = before.model_copy(update={"retired": ()})
+    after = replaced(before, retired=())
     if after != before:
         saving = Saving(folder, before)
         content = saving.final(after)

@@ -18,6 +18,7 @@ from generator.api.contract import (
     PublicRecentFill,
     Variant,
 )
+from generator.models import replaced
 
 #: Continues the first page below; has the form of `cursors.mint`.
 CURSOR: Final = "6b0c28066ap7c1e90b4d25fa8361e02"
@@ -129,7 +130,7 @@ def details(variant: Variant) -> dict[str, Any]:
     paused = _market(member, description=None, fx_family_member=family, trading_pause_reason="Awaiting the fixing.")
     popular = _market(_in_variant(_POPULAR, variant), description=rules)
     if variant == "extended":
-        popular = popular.model_copy(update={"creation_source": "web", "sponsor": "Harbour Gazette"})
+        popular = replaced(popular, creation_source="web", sponsor="Harbour Gazette")
     return {
         "market": _example("An open market", _detail(popular)),
         "fxFamilyMember": _example("A paused member of an FX family", _bare(paused)),
@@ -169,7 +170,7 @@ def _page(items: list[PublicMarketListItem], next_cursor: str | None, variant: V
 
 def _in_variant(item: PublicMarketListItem, variant: Variant) -> PublicMarketListItem:
     """The item in this variant."""
-    return item if variant == "core" else item.model_copy(update=_EXTRAS[item.id])
+    return item if variant == "core" else replaced(item, **_EXTRAS[item.id])
 
 
 def _market(
