@@ -193,7 +193,7 @@ def test_without_as_of_retirement_goes_by_the_stores_clock(site: Site) -> None:
 @pytest.mark.campaign
 def test_machines_with_and_without_as_of_that_take_turns_do_not_fill_the_bucket(site: Site) -> None:
     retired = []
-    hours = rounds(2, 1)
+    hours = rounds(2.5, 1.0)  # never just the lifetime of cursors in the short tier
     for turn in range(rounds(7, 30)):
         site.edit(1, question=f"Edition {turn}?")
         if turn % 2:
