@@ -12,7 +12,7 @@ from generator.cli.target import open_target
 from generator.config.settings import Config
 from generator.publish import takedown
 from generator.publish.decisions import Change, Request
-from generator.stores.store import Store
+from generator.publish.protocol import Target
 from generator.tree.blocklist import BlockedList
 from generator.wording import are, counted
 
@@ -40,12 +40,12 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool) 
 
 def _take_down(settings: Config, request: Request) -> BlockedList:
     """Carry out the request in the store, if there is one, and in the output folder; say what it means."""
-    target = open_target(settings) if settings.publish.target else None
+    target = Target.of(open_target(settings), settings) if settings.publish.target else None
     try:
         known = takedown.known(settings, target, request)
     except Exception:
         if target:
-            takedown.block(target, request)
+            takedown.block(target.store, request)
         raise
     request = request.resolved(known)
     change = _take_down_everywhere(target, settings, request) if target else _take_down_built(settings, request)
@@ -56,10 +56,10 @@ def _take_down(settings: Config, request: Request) -> BlockedList:
     return change.after
 
 
-def _take_down_everywhere(target: Store, settings: Config, request: Request) -> Change:
-    change = takedown.blocked_by_store(target, request)
+def _take_down_everywhere(target: Target, settings: Config, request: Request) -> Change:
+    change = takedown.blocked_by_store(target.store, request)
     try:
-        _take_down_published(target, settings, change.after)
+        _take_down_published(target, change.after)
     except Exception:
         # Whatever is wrong with the store, the folder must not publish the markets again.
         if settings.output.exists():
@@ -74,10 +74,10 @@ def _take_down_built(settings: Config, request: Request, stored: Change | None =
     return change
 
 
-def _take_down_published(target: Store, settings: Config, blocked: BlockedList) -> None:
+def _take_down_published(target: Target, blocked: BlockedList) -> None:
     with progress_bar("publishing") as bar:
-        tally = takedown.from_store(target, settings, blocked, bar, logs.notice)
+        tally = takedown.from_store(target, blocked, bar, logs.notice)
     for warning in tally.warnings:
         LOG.warning("%s", warning)
     deleted = counted(tally.deleted, "object")
-    logs.notice(f"{target.name}: holds no blocked markets ({deleted} deleted, {tally.uploaded} replaced)")
+    logs.notice(f"{target.store.name}: holds no blocked markets ({deleted} deleted, {tally.uploaded} replaced)")

@@ -63,9 +63,11 @@ class Lease:
     ) -> Published | None:
         """Read the record; None if there is none. If it is damaged and `is_doubted` accepts that, read what is left.
 
-        What a large record says of single markets is not read where the `known` manifest says the same, and left out
-        if the answer may be brief.
+        What a large record says of single markets is not read where the `known` manifest, or else the record as it was
+        read last, says the same, and left out if the answer may be brief.
         """
+        if known is None and self.published is not None:
+            known = self.published.built
         while True:
             self._held_since = clock.elapsed()
             stored = with_retries(lambda: self._store.get(record.KEY))

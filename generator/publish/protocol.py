@@ -46,6 +46,11 @@ class Target:
     lease: Lease
     config: Config
 
+    @classmethod
+    def of(cls, store: Store, config: Config) -> "Target":
+        """A store whose record was not read yet."""
+        return cls(store, Lease(store, config.publish.lease), config)
+
 
 @dataclass(frozen=True)
 class Extras:

@@ -26,7 +26,6 @@ from generator.publish.apply import Tally
 from generator.publish.audit import stray_details
 from generator.publish.content import StoredSite
 from generator.publish.decisions import Change, Known, Request
-from generator.publish.lease import Lease
 from generator.publish.protocol import Publisher, Target
 from generator.stores.requests import body_of, explaining_outage, with_retries
 from generator.stores.store import Store
@@ -45,7 +44,7 @@ _RETRY_S: Final = 0.5
 Notify = Callable[[str], None]
 
 
-def known(config: Config, store: Store | None, request: Request) -> Known:
+def known(config: Config, target: Target | None, request: Request) -> Known:
     """The published markets, as far as the store and the folder can tell; nothing is asked without markets to look up.
 
     Whatever is wrong with the record, it keeps no id from being blocked. What reading it raised is raised here only if
@@ -55,12 +54,12 @@ def known(config: Config, store: Store | None, request: Request) -> Known:
     with suppress(OutputError), read_only(config.output) as folder:
         if built := folder.manifest():
             manifests.append((str(folder.path(MANIFEST)), built))
-    if store and (request.ids or request.slugs):
+    if target and (request.ids or request.slugs):
         try:
-            with explaining_outage(store):
-                published = Lease(store, config.publish.lease).read(manifests[0][1] if manifests else None)
+            with explaining_outage(target.store):
+                published = target.lease.read(manifests[0][1] if manifests else None)
             if published:
-                manifests.insert(0, (f"the record of {store.name}", published.built))
+                manifests.insert(0, (f"the record of {target.store.name}", published.built))
         except Exception:
             if not Known(tuple(manifests)).own_all(request.slugs):
                 raise
@@ -81,10 +80,10 @@ def blocked_by_store(store: Store, request: Request) -> Change:
         return request.applied_to(store_blocklist.read(store))
 
 
-def from_store(store: Store, config: Config, blocked: BlockedList, progress: Progress, notify: Notify) -> Tally:
+def from_store(target: Target, blocked: BlockedList, progress: Progress, notify: Notify) -> Tally:
     """Merge `blocked` into the store's list, and remove all its markets from the store, after any other publisher."""
-    with _opened(store, config, progress) as opened:
-        ids = store_blocklist.merge(store, blocked).ids()
+    with _opened(target, progress) as opened:
+        ids = store_blocklist.merge(target.store, blocked).ids()
         # A publisher at work reads the blocked list when it is done; if it hangs, its lease expires.
         return _retried_while_busy(lambda: opened.withdraw(ids), notify, "blocked in every later publish; waiting")
 
@@ -97,14 +96,14 @@ def withdraw_hidden(
     `visible` are the markets the database shows, quarantined ones included; None if it could not be read. A loss of
     more than guards.max_shrink looks like an accident: then only blocked markets go. Another site's is left alone.
     """
-    with _opened(store, config, progress) as opened:
+    with _opened(Target.of(store, config), progress) as opened:
         return Tally() if opened.is_other_site() else opened.withdraw(blocked, visible)
 
 
 @contextmanager
-def _opened(store: Store, config: Config, progress: Progress) -> Iterator["_PublishedSite"]:
-    with explaining_outage(store), tempfile.TemporaryDirectory() as scratch, locked(Path(scratch)) as folder:
-        yield _PublishedSite(Target(store, Lease(store, config.publish.lease), config), folder, progress)
+def _opened(target: Target, progress: Progress) -> Iterator["_PublishedSite"]:
+    with explaining_outage(target.store), tempfile.TemporaryDirectory() as scratch, locked(Path(scratch)) as folder:
+        yield _PublishedSite(target, folder, progress)
 
 
 class _PublishedSite:

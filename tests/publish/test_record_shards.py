@@ -11,17 +11,21 @@ import pytest
 
 from generator.api import keys
 from generator.errors import BusyError, StoreError
-from generator.publish import record, record_shards
+from generator.publish import record, record_shards, takedown
+from generator.publish.decisions import Request as Takedown
 from generator.publish.etags import updated
 from generator.publish.lease import Lease
+from generator.publish.protocol import Target
 from generator.publish.record import Published
 from generator.stores import clock
 from generator.stores.store import If
 from generator.tree import shards
+from generator.tree.blocklist import BlockedList
 from generator.tree.files import SHARDS
 from generator.tree.manifest import Manifest
 from generator.tree.shards import Rows
 from tests.publish.faults.scene import LEASE_S, Scene, check_whole, record_of
+from tests.support.builds import NOW, Silent
 from tests.support.faults import fast_folder
 from tests.support.records import named_shards, shard_keys, sharded
 from tests.support.rows import market_id
@@ -280,6 +284,22 @@ def test_a_withdrawal_from_a_small_site_deletes_shards_that_no_record_names(scen
     scene.store(scene.config("a")).put(f"{SHARDS}{'a' * 18}", market_id(6).encode(), If.ALWAYS)
     scene.publish(scene.site("b", 1, m6=None))
     assert not shard_keys(scene.objects())
+
+
+def test_a_takedown_that_looked_a_market_up_reads_no_shard_again_before_its_detail_is_gone(scene: Scene) -> None:
+    with sharded():
+        scene.publish(scene.site("a", 0))
+        config, request = scene.config("elsewhere"), Takedown(ids=(market_id(6),), slugs=(), is_blocked=True, at=NOW)
+        target, done = Target.of(scene.store(config), config), len(scene.server.log)
+        takedown.known(config, target, request)
+        assert len(requests_of_shards(scene, done)) == len(named_shards(bodies(scene)))
+        done = len(scene.server.log)
+        takedown.from_store(target, request.applied_to(BlockedList()).after, Silent(), lambda _: None)
+        log = scene.server.log[done:]
+    first = next(
+        place for place, entry in enumerate(log) if "/markets/detail/" in entry.key or "Delete" in entry.operation
+    )
+    assert {entry.operation for entry in log[:first] if SHARDS in entry.key} <= {"PutObject"}
 
 
 def test_a_missing_index_is_named_since_nothing_else_names_its_chunks(scene: Scene) -> None:

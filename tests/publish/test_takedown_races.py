@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from generator.publish import blocklist, takedown
+from generator.publish.protocol import Target
 from generator.stores.factory import open_store
 from generator.tree.blocklist import BlockedList
 from tests.support.builds import NOW, Silent, make_config
@@ -47,7 +48,7 @@ def test_a_takedown_that_ends_during_a_rebuild_of_unchanged_markets_does_not_sto
     )
 
     def take_down() -> None:
-        takedown.from_store(open_store(config), config, blocking(1), Silent(), lambda _: None)
+        takedown.from_store(Target.of(open_store(config), config), blocking(1), Silent(), lambda _: None)
 
     after_requests(filed, 1, take_down)
     filed.done("rebuild", "--as-of", hour(1))

@@ -18,7 +18,7 @@ from generator.config.settings import Config
 from generator.publish import takedown
 from generator.publish.apply import Tally
 from generator.publish.guards import LiftedGuards
-from generator.publish.protocol import Extras
+from generator.publish.protocol import Extras, Target
 from generator.publish.record import Published
 from generator.publish.run import Options, Outcome, Publication
 from generator.search.buckets import KEY_LENGTH
@@ -205,7 +205,7 @@ def take_down(
     """Take markets down from a machine that has no output."""
     blocked = BlockedList().decided(map(market_id, numbers), is_blocked=True, now=NOW)
     config = scene.config("elsewhere")
-    return takedown.from_store(store or scene.store(config), config, blocked, Silent(), notify)
+    return takedown.from_store(Target.of(store or scene.store(config), config), blocked, Silent(), notify)
 
 
 # ── invariants ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -16,6 +16,7 @@ from generator.api import keys
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.publish import takedown
 from generator.publish.lease import Lease
+from generator.publish.protocol import Target
 from generator.stores import clock
 from generator.tree import layouts
 from generator.tree.blocklist import BlockedList
@@ -568,7 +569,7 @@ def test_a_takedown_that_prepares_for_longer_than_its_lease_succeeds(
 
     scene.server.before = wait
     monkeypatch.setattr(clock, "elapsed", lambda: time.monotonic() + passed)
-    takedown.from_store(scene.store(config), config, blocked, Silent(), messages.append)
+    takedown.from_store(Target.of(scene.store(config), config), blocked, Silent(), messages.append)
     assert prepared[0] > LEASE_S
     assert messages == []
     check_hidden(scene.objects(), 7)
