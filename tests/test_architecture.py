@@ -102,7 +102,7 @@ PURE: Final = {
     "tree.manifest", "tree.membership", "tree.pages", "tree.stored",
 }  # fmt: skip
 #: How many names of public types have a meaning in several modules: lower it when there are fewer, never raise it.
-AMBIGUOUS: Final = 20
+AMBIGUOUS: Final = 18
 IMPURE_LIBRARIES: Final = {
     "os", "pathlib", "random", "secrets", "shutil", "socket", "subprocess", "sys", "tempfile", "time",
 }  # fmt: skip

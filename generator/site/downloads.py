@@ -147,8 +147,7 @@ class _Downloads:
 def _begun(dumped: DumpHead, found: ChangesHead | None) -> ChangesHead:
     """The head of a session that begins with this dump, and that followers have not seen in another state.
 
-    A killed run may have put the head of the next state's feed, but not of its dump. Without the markets that are new
-    in that state, the dump in place is the one that the session began with.
+    An older version, or a copy of the folder, may have put the head of the feed and not yet that of the dump.
     """
     begun = downloads.begun(dumped)
     if found is None or found.session != begun.session or found.state == begun.state:
