@@ -211,10 +211,15 @@ class Publisher:
 
         Whoever blocks a market from now on finds the lease held, and waits.
         """
-        if blocked := self._blocked_since(plan):
-            self.content = self.content.without(blocked)
-            return self._plan()
-        return None
+        blocked = self._blocked_since(plan)
+        return self._plan_without(blocked) if blocked else None
+
+    def _plan_without(self, blocked: frozenset[str]) -> Plan:
+        self.content = self.content.without(blocked)
+        plan = self._plan()
+        if blocked & plan.final.markets.keys():
+            raise RuntimeError("blocked markets were taken out of what is published, and are still part of it")
+        return plan
 
     def _apply(self, plan: Plan) -> Mapping[str, str]:
         """Carry out the plan; returns the ETags of the mutable objects that were put."""
@@ -285,9 +290,9 @@ class Publisher:
     def _amended(self, plan: Plan) -> Plan | None:
         """The plan for what came up while the last one was carried out; None if nothing did."""
         if blocked := self._blocked_since(plan):
-            self.content = self.content.without(blocked)
             self._doubts = NO_DOUBTS
-        elif self.tally.found_altered and not self._is_audited:
+            return self._plan_without(blocked)
+        if self.tally.found_altered and not self._is_audited:
             # Somebody altered objects, so the record may be wrong about others, too.
             self._doubts = self._audit()
         elif self._record().work and (doubts := self._late()) != NO_DOUBTS:
