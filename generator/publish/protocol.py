@@ -207,17 +207,13 @@ class Publisher:
         return is_settled and plan.is_empty(self._record())
 
     def _plan_without_blocked(self, plan: Plan) -> Plan | None:
-        """Another plan if markets of this one were blocked since it was made, for which nothing may be put.
-
-        Whoever blocks a market from now on finds the lease held, and waits.
-        """
-        blocked = self._blocked_since(plan)
-        return self._plan_without(blocked) if blocked else None
+        """Another plan if markets were blocked since this one was made: nothing of it may be put."""
+        # Whoever blocks a market from now on finds the lease held, and waits.
+        return self._plan_without(blocked) if (blocked := self._blocked_since(plan)) else None
 
     def _plan_without(self, blocked: frozenset[str]) -> Plan:
         self.content = self.content.without(blocked)
-        plan = self._plan()
-        if blocked & plan.final.markets.keys():
+        if blocked & (plan := self._plan()).final.markets.keys():
             raise RuntimeError("blocked markets were taken out of what is published, and are still part of it")
         return plan
 
