@@ -1,19 +1,9 @@
 """The settings of dumps, change feed and feeds."""
 
-from string import Formatter
-from typing import Annotated
+from pydantic import Field
 
-from pydantic import AfterValidator, Field
-
-from generator.config.scalars import Line, WebUrl
+from generator.config.scalars import WebUrl
 from generator.config.section import Section
-
-
-def _market_url(template: str) -> str:
-    fields = [name for _, name, _, _ in Formatter().parse(template) if name is not None]
-    if not template.startswith(("https://", "http://")) or not fields or {*fields} - {"id", "slug"}:
-        raise ValueError("write an address with {id} or {slug} in it, such as https://example.org/markets/{id}")
-    return template
 
 
 class Dumps(Section):
@@ -42,7 +32,3 @@ class Feeds(Section):
     """Atom and JSON Feeds of new and resolved markets."""
 
     enabled: bool = Field(default=True, description="Whether to publish feeds.")
-    market_url: Annotated[Line, AfterValidator(_market_url)] | None = Field(
-        None,
-        description="Address of a market's page, with {id} or {slug} in it; null: the market in the API.",
-    )

@@ -16,7 +16,7 @@ import pydantic
 import yaml
 from pydantic_core import ErrorDetails
 
-from generator.config.settings import DEMO_DATABASE, ENVIRONMENT_PREFIX, KEYS, LISTS, SECTIONS, Config, variable
+from generator.config.settings import DEMO_DATABASE, ENVIRONMENT_PREFIX, FORMER, KEYS, LISTS, SECTIONS, Config, variable
 from generator.errors import ConfigError
 
 
@@ -26,7 +26,10 @@ def load(path: Path, *, overrides: Sequence[str] = (), environ: Mapping[str, str
     mistakes = [line for item in found for line in ([item] if isinstance(item, str) else _check(item))]
     if mistakes:
         raise ConfigError("\n".join(mistakes))
-    return Config.model_validate(_nest({item.key: item.value for item in found if isinstance(item, _Setting)}))
+    config = Config.model_validate(_nest({item.key: item.value for item in found if isinstance(item, _Setting)}))
+    if conflict := config.conflict():
+        raise ConfigError(conflict)
+    return config
 
 
 def from_environment(key: str, environ: Mapping[str, str]) -> str | None:
@@ -87,6 +90,8 @@ def _sentence(detail: ErrorDetails) -> str:
 
 
 def _unknown(key: str, known: Iterable[str], spell: Callable[[str], str] = str) -> str:
+    if key in FORMER:
+        return f"is a setting of its own now, in no section: write {spell(FORMER[key])} instead"
     close = difflib.get_close_matches(key, list(known), n=1)
     return f"unknown setting; did you mean {spell(close[0])}?" if close else "unknown setting; remove it"
 

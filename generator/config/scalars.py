@@ -15,6 +15,8 @@ _DURATION: Final = re.compile(rf"^([0-9]{{1,9}} *(s|min|m|h|d)|{_ISO_DURATION})$
 #: A name or an address, and a path without the characters that no URL may hold (RFC 3986); letters of any script.
 _HOST: Final = re.compile(r"[\w.:-]+")
 _URL_PATH: Final = re.compile(r'[^"<>^`{|}]*')
+#: The hosts that are this machine.
+LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 

@@ -15,7 +15,8 @@ from pydantic.fields import FieldInfo
 from generator.config import passwords, targets
 from generator.config.downloads import Changes, Dumps, Feeds
 from generator.config.lists import Categories, Networks
-from generator.config.scalars import Command, Duration, File, Line, Share, WebUrl
+from generator.config.market_url import MarketUrl, MarketUrlTemplate
+from generator.config.scalars import LOOPBACK, Command, Duration, File, Line, Share, WebUrl
 from generator.config.section import Section
 
 ENVIRONMENT_PREFIX: Final = "PUBLIC_MARKETS_"
@@ -26,7 +27,6 @@ FIRST_PAGE_CACHED: Final = timedelta(seconds=30 + 60 + 10 + 60)
 
 _SOURCE_SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
 _SCHEDULER = re.compile(r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:.]+\]):\d{1,5}", re.ASCII)
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def variable(key: str) -> str:
@@ -203,6 +203,11 @@ class Config(Section):
     """Settings of the public-markets job."""
 
     base_url: WebUrl = Field("http://127.0.0.1:8000", description="Public address of the API.")
+    market_url: MarketUrlTemplate | None = Field(
+        None,
+        description="Address of a market's page on your site, with {id}, {slug} or {key} in it; null: markets have "
+        "none.",
+    )
     source: Source = Field(default_factory=Source)
     output: File = Field(Path("output"), description="Output folder of a build.")
     variant: Literal["core", "extended"] = Field("core", description="API variant to publish: core or extended.")
@@ -239,6 +244,13 @@ class Config(Section):
     )
     metrics: File | None = Field(None, description="Prometheus text file with the metrics of the last run; null: none.")
 
+    def conflict(self) -> str | None:
+        """Why these settings do not go together, each valid by itself; None if they do."""
+        url = None if self.market_url is None else MarketUrl.of(self.market_url)
+        if url and url.placeholder == "slug" and self.variant == "core":
+            return "market_url: {slug} needs variant: extended, as markets have no slugs in core; write {id} or {key}"
+        return None
+
     @property
     def search_texts(self) -> tuple[str, ...]:
         """The texts of a market in which `q` finds words, `title` or `description`; empty without a search index."""
@@ -267,7 +279,7 @@ class Config(Section):
     @property
     def is_local(self) -> bool:
         """Whether `base_url` is an address of this machine only."""
-        return urlsplit(self.base_url).hostname in _LOOPBACK
+        return urlsplit(self.base_url).hostname in LOOPBACK
 
 
 def _fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
@@ -285,6 +297,8 @@ KEYS: Final[Mapping[str, FieldInfo]] = dict(_fields(Config))
 LISTS: Final = frozenset(
     {"categories", "publish.notify_command", "publish.purge_command", "rate_limit.trusted_proxies"}
 )
+#: The keys of development versions that have another name now.
+FORMER: Final[Mapping[str, str]] = {"feeds.market_url": "market_url"}
 #: The keys that hold other keys.
 SECTIONS: Final = frozenset(key.partition(".")[0] for key in KEYS if "." in key)
 

@@ -13,6 +13,7 @@ from pydantic_core import from_json
 
 from generator.api import keys, site_index
 from generator.api.feeds import MOST_ENTRIES, Feed, FeedAuthor, FeedEntry, FeedName, entry_id
+from generator.api.links import NO_LINKS, Links
 from generator.config.settings import Config
 from generator.models import replaced
 
@@ -30,7 +31,7 @@ _DATE: Final = len("2026-01-31")
 _CLOCK: Final = slice(len("2026-01-31T"), len("2026-01-31T12:00"))
 
 
-def make(name: FeedName, items: Iterable[bytes], config: Config) -> Feed:
+def make(name: FeedName, items: Iterable[bytes], config: Config, links: Links = NO_LINKS) -> Feed:
     """The feed of the first of these items of its list, encoded as in lists."""
     site = urlsplit(config.base_url).netloc
     return Feed(
@@ -39,7 +40,7 @@ def make(name: FeedName, items: Iterable[bytes], config: Config) -> Feed:
         feed_url=f"{config.base_url}/{keys.feed(name, 'json')}",
         description=_DESCRIPTIONS[name],
         authors=[FeedAuthor(name=site)],
-        items=[_entry(from_json(item), config) for item in islice(items, MOST_ENTRIES)],
+        items=[_entry(from_json(item), config, links) for item in islice(items, MOST_ENTRIES)],
     )
 
 
@@ -56,25 +57,19 @@ def _dated(entry: FeedEntry, before: FeedEntry | None, as_of: str) -> FeedEntry:
     return replaced(entry, date_modified=before.date_modified if is_same else as_of)
 
 
-def _entry(item: Mapping[str, Any], config: Config) -> FeedEntry:
+def _entry(item: Mapping[str, Any], config: Config, links: Links) -> FeedEntry:
     created, resolved = item["createdAt"], item["resolvedAt"]
     return FeedEntry(
         id=entry_id(item["id"]),
-        url=_url(item, config),
-        # A question may be blank, and readers need something to click on.
+        # Readers need something to click on: without a page of its own, the market in the API.
+        url=links.of(item["id"], item.get("slug")) or f"{config.base_url}/{keys.MARKETS}/{item['id']}",
+        # A question may be blank.
         title=item["question"] if item["question"].strip() else item["id"],
         content_text=" ".join(_sentences(item)),
         date_published=created,
         date_modified=max(created, resolved or created),
         tags=item.get("categories", []),
     )
-
-
-def _url(item: Mapping[str, Any], config: Config) -> str:
-    if config.feeds.market_url is None:
-        return f"{config.base_url}/{keys.MARKETS}/{item['id']}"
-    template: str = config.feeds.market_url
-    return template.format(id=item["id"], slug=item.get("slug", item["id"]))
 
 
 def _sentences(item: Mapping[str, Any]) -> Iterable[str]:

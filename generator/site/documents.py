@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from generator.api import contract, keys, llms, site_index
 from generator.api.feeds import FEED_NAMES, Feed
+from generator.api.links import Links
 from generator.api.openapi import document as openapi
 from generator.api.openapi.schemas import BuildRecord, Category
 from generator.config.settings import Config
@@ -54,8 +55,9 @@ def _feeds(
     as_of: str, lists: Sequence[ItemList], config: Config, read: Callable[[str], bytes | None]
 ) -> Iterator[Artifact]:
     items = {one.name: one.items for one in lists}
+    links = Links.to(config.market_url)
     for name in FEED_NAMES:
-        made = json_feed.make(name, items[json_feed.SOURCES[name]], config)
+        made = json_feed.make(name, items[json_feed.SOURCES[name]], config, links)
         feed = json_feed.dated(made, Feed.found(read(keys.feed(name, "json"))), as_of)
         yield Artifact(keys.feed(name, "json"), contract.encode(feed))
         yield Artifact(keys.feed(name, "atom"), atom.encode(feed))

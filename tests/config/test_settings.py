@@ -27,6 +27,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
     assert defaults.pop("source.url").get_secret_value() == "sqlite:///demo.db"
     assert defaults == {
         "base_url": "http://127.0.0.1:8000",
+        "market_url": None,
         "cluster": None,
         "source.schema": None,
         "source.audit": 0.01,
@@ -65,7 +66,6 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "dumps.base_url": None,
         "changes.enabled": True,
         "feeds.enabled": True,
-        "feeds.market_url": None,
         "prices": None,
         "metrics": None,
     }

@@ -11,6 +11,7 @@ from lxml import etree
 
 from generator.api.contract import encode
 from generator.api.feeds import FEED_NAMES, Feed, FeedName
+from generator.api.links import Links
 from generator.config.settings import Config
 from generator.feeds import atom, json_feed
 from tests.support.builds import make_config
@@ -147,12 +148,11 @@ def test_any_question_is_valid_in_both_forms(config: Config, question: str) -> N
     assert len(parsed.entries) == 1
 
 
-def test_an_entry_leads_to_the_page_that_the_settings_name(tmp_path: Path) -> None:
-    page = "https://example.org/{slug}?m={id}"
-    config = make_config(tmp_path, variant="extended", feeds__market_url=page)
-    with_slug, without = json_feed.make("new", [item(1, slug="snow"), item(2)], config).items
-    assert with_slug.url == f"https://example.org/snow?m={market_id(1)}"
-    assert without.url == f"https://example.org/{market_id(2)}?m={market_id(2)}", "the id stands for a slug"
+def test_an_entry_leads_to_the_page_that_the_settings_name(config: Config) -> None:
+    links = Links.to("https://example.org/{slug}?from=feed")
+    with_slug, without = json_feed.make("new", [item(1, slug="snow"), item(2)], config, links).items
+    assert with_slug.url == "https://example.org/snow?from=feed"
+    assert without.url == f"https://api.example.org/x/v1/public/markets/{market_id(2)}", "it has no page"
 
 
 def test_an_entry_that_is_edited_was_modified_by_the_build_that_shows_it(config: Config) -> None:

@@ -188,7 +188,8 @@ def _settings(draw: st.DrawFn, layout: str, variant: str) -> dict[str, Any]:
         "snapshot": {"size": draw(st.integers(0, 4))},
         "dumps": dumps,
         "changes": {"enabled": draw(st.sampled_from((True, True, False)))},
-        "feeds": draw(st.sampled_from(({}, {"market_url": market_url}, {"enabled": False}))),
+        "market_url": draw(st.sampled_from((None, market_url))),
+        "feeds": draw(st.sampled_from(({}, {}, {"enabled": False}))),
     }
     if variant == "extended":
         found["search"] = draw(st.sampled_from(("title+description", "title+description", "title", "off")))

@@ -1,0 +1,88 @@
+"""Links home: the addresses of markets' pages on the operator's site, and which market such an address means. Pure.
+
+The contract's objects have no place for them: they are in feeds, in Parquet and on the page for people.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from generator.api import ids, slugs
+from generator.config.market_url import MarketUrl, Placeholder
+
+LONGEST_KEY: Final = 200
+#: What is no key: a client would take these for a folder of the address.
+_DOTS: Final = frozenset((".", ".."))
+#: Nor is a text with a control character, or with a surrogate, which UTF-8 does not have.
+_NO_TEXT: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_NO_KEYS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class Reference(NamedTuple):
+    """What an address says of a market: its id, its slug, or its key on the operator's site."""
+
+    name: Placeholder
+    value: str
+
+
+@dataclass(frozen=True)
+class Links:
+    """The addresses of markets' pages; `site_keys` are by market id. Without a template, no market has one."""
+
+    url: MarketUrl | None = None
+    site_keys: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def to(cls, template: str | None, site_keys: Mapping[str, str] = _NO_KEYS) -> "Links":
+        """The links by the setting `market_url`."""
+        return cls(None if template is None else MarketUrl.of(template), site_keys)
+
+    def of(self, market_id: str, slug: str | None) -> str | None:
+        """The address of a market's page; None if the market lacks what it is made of."""
+        if self.url is None:
+            return None
+        value = {"id": market_id, "slug": slug, "key": self.site_keys.get(market_id)}[self.url.placeholder]
+        return None if value is None else self.url.address(value)
+
+
+#: Those of a site that has no pages for markets.
+NO_LINKS: Final = Links()
+
+
+def uses_keys(template: str | None) -> bool:
+    """Whether links are made of keys."""
+    return template is not None and MarketUrl.of(template).placeholder == "key"
+
+
+def uri_template(template: str | None) -> str | None:
+    """The template for readers, by RFC 6570; None if it needs a key, which they do not see."""
+    return None if uses_keys(template) else template
+
+
+def reference(template: str | None, address: str) -> Reference | None:
+    """Which market the address of a page means; None for any other address."""
+    if template is None:
+        return None
+    parsed = MarketUrl.of(template)
+    value = parsed.value_in(address.strip())
+    if value is None:
+        return None
+    if parsed.placeholder == "id":
+        return _of_id(value)
+    is_possible = {"slug": slugs.can_be_reference, "key": is_site_key}[parsed.placeholder]
+    return Reference(parsed.placeholder, value) if is_possible(value) else None
+
+
+def _of_id(value: str) -> Reference | None:
+    try:
+        return Reference("id", ids.uuid(value))
+    except ValueError:
+        return None
+
+
+def is_site_key(text: str) -> bool:
+    """Whether the text can be a key: 1 to LONGEST_KEY characters, not blank, without control characters."""
+    is_named = bool(text.strip()) and text not in _DOTS
+    return is_named and len(text) <= LONGEST_KEY and not _NO_TEXT.search(text)
