@@ -20,7 +20,7 @@ _NO_TEXT: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _NO_KEYS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-class Reference(NamedTuple):
+class MarketReference(NamedTuple):
     """What an address says of a market: its id, its slug, or its key on the operator's site."""
 
     name: Placeholder
@@ -61,7 +61,7 @@ def uri_template(template: str | None) -> str | None:
     return None if uses_keys(template) else template
 
 
-def reference(template: str | None, address: str) -> Reference | None:
+def reference(template: str | None, address: str) -> MarketReference | None:
     """Which market the address of a page means; None for any other address."""
     if template is None:
         return None
@@ -72,12 +72,12 @@ def reference(template: str | None, address: str) -> Reference | None:
     if parsed.placeholder == "id":
         return _of_id(value)
     is_possible = {"slug": slugs.can_be_reference, "key": is_site_key}[parsed.placeholder]
-    return Reference(parsed.placeholder, value) if is_possible(value) else None
+    return MarketReference(parsed.placeholder, value) if is_possible(value) else None
 
 
-def _of_id(value: str) -> Reference | None:
+def _of_id(value: str) -> MarketReference | None:
     try:
-        return Reference("id", ids.uuid(value))
+        return MarketReference("id", ids.uuid(value))
     except ValueError:
         return None
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator.api.links import LONGEST_KEY, NO_LINKS, Links, Reference, is_site_key, reference, uri_template
+from generator.api.links import LONGEST_KEY, NO_LINKS, Links, MarketReference, is_site_key, reference, uri_template
 from tests.support.rows import market_id
 
 PLACES: Final = (
@@ -36,7 +36,7 @@ def test_the_address_of_a_market_means_the_market(key: str, place: str) -> None:
     template = at(place, "key")
     address = Links.to(template, {market_id(1): key}).of(market_id(1), None)
     assert address is not None
-    assert reference(template, address) == Reference("key", key)
+    assert reference(template, address) == MarketReference("key", key)
     assert set(address) <= set(place) | set("%-._~") | {*map(chr, range(128))} - set(" \"<>\\^`{|}'")
     assert urlsplit(address).netloc == urlsplit(place).netloc
     assert address.isprintable()
@@ -45,18 +45,18 @@ def test_the_address_of_a_market_means_the_market(key: str, place: str) -> None:
 @given(slug=slugs, number=st.integers(1, 99), place=st.sampled_from(PLACES))
 def test_so_does_the_address_with_a_slug_or_an_id(slug: str, number: int, place: str) -> None:
     links = Links.to(at(place, "slug"))
-    assert reference(at(place, "slug"), str(links.of(market_id(number), slug))) == Reference("slug", slug)
+    assert reference(at(place, "slug"), str(links.of(market_id(number), slug))) == MarketReference("slug", slug)
     links = Links.to(at(place, "id"))
     address = str(links.of(market_id(number), slug))
-    assert reference(at(place, "id"), address) == Reference("id", market_id(number))
-    assert reference(at(place, "id"), f" {address}\n") == Reference("id", market_id(number))
+    assert reference(at(place, "id"), address) == MarketReference("id", market_id(number))
+    assert reference(at(place, "id"), f" {address}\n") == MarketReference("id", market_id(number))
 
 
 @pytest.mark.parametrize("added", ADDED)
 @pytest.mark.parametrize("place", ["https://example.org/markets/{}", "https://example.org/m?x=1&id={}"])
 def test_an_address_may_have_more_behind_it(place: str, added: str) -> None:
     more = added if "?" in place else added.replace("&", "?", 1)
-    assert reference(at(place, "key"), place.format("a%2Fb") + more) == Reference("key", "a/b")
+    assert reference(at(place, "key"), place.format("a%2Fb") + more) == MarketReference("key", "a/b")
 
 
 @pytest.mark.parametrize(
@@ -70,12 +70,12 @@ def test_an_address_may_have_more_behind_it(place: str, added: str) -> None:
     ],
 )
 def test_browsers_write_an_address_in_more_than_one_way(address: str) -> None:
-    assert reference("https://example.org/markets/{key}", address) == Reference("key", "5")
-    assert reference("https://Example.org:443/markets/{key}/", address) == Reference("key", "5")
+    assert reference("https://example.org/markets/{key}", address) == MarketReference("key", "5")
+    assert reference("https://Example.org:443/markets/{key}/", address) == MarketReference("key", "5")
 
 
 def test_an_address_may_show_the_letters_of_any_script() -> None:
-    assert reference("https://example.org/{key}", "https://example.org/選挙&c") == Reference("key", "選挙&c")
+    assert reference("https://example.org/{key}", "https://example.org/選挙&c") == MarketReference("key", "選挙&c")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_any_other_address_means_no_market(address: str) -> None:
 
 def test_what_is_no_id_or_slug_means_no_market() -> None:
     assert reference("https://example.org/{id}", "https://example.org/5") is None
-    assert reference("https://example.org/{id}", f"https://example.org/{market_id(1).upper()}") == Reference(
+    assert reference("https://example.org/{id}", f"https://example.org/{market_id(1).upper()}") == MarketReference(
         "id", market_id(1)
     )
     assert reference("https://example.org/{slug}", "https://example.org/a%20b") is None
