@@ -15,8 +15,8 @@ from generator.api.contract import Variant
 from generator.demo.database import seed
 from generator.markets.quarantine import Quarantine
 from tests.support import limits, loaded, one_process
-from tests.support.builds import AS_OF, VARIANTS, Outputs, build_now, make_config
-from tests.support.rows import create_database
+from tests.support.sites.builds import AS_OF, VARIANTS, Outputs, build_now, make_config
+from tests.support.sites.rows import create_database
 
 pytest_plugins = [
     "tests.publish.faults.scene",
@@ -25,9 +25,9 @@ pytest_plugins = [
     "tests.support.disks",
     "tests.support.postgres",
     "tests.support.cluster",  # which imports the one before
-    "tests.support.publishing",
-    "tests.support.s3.servers",
-    "tests.support.searchable_site",
+    "tests.support.sites.publishing",
+    "tests.support.stores.s3.servers",
+    "tests.support.sites.searchable_site",
 ]  # fmt: skip
 
 

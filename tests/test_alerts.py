@@ -12,9 +12,9 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.support.builds import ROOT
-from tests.support.pages import section, typed
-from tests.support.publishing import Site, hour
+from tests.support.readers.pages import section, typed
+from tests.support.sites.builds import ROOT
+from tests.support.sites.publishing import PublishedSite, hour
 
 Values = Mapping[str, float]
 ALERTS: Final = ROOT / "templates" / "monitoring" / "alerts.yml"
@@ -42,14 +42,14 @@ def fires(alert: str, values: Values, yesterday: Values, now: float = NOW) -> bo
 
 
 @pytest.fixture
-def values(site: Site) -> dict[str, float]:
+def values(published_site: PublishedSite) -> dict[str, float]:
     """The samples of a rebuild, spelled as in the file."""
-    site.done("rebuild", "--as-of", hour(1), "--metrics", "metrics.prom")
+    published_site.done("rebuild", "--as-of", hour(1), "--metrics", "metrics.prom")
     return {
         found.name + (f"{{{labels}}}" if (labels := ",".join(f'{k}="{v}"' for k, v in found.labels.items())) else ""): (
             found.value
         )
-        for family in text_string_to_metric_families((site.folder / "metrics.prom").read_text("utf-8"))
+        for family in text_string_to_metric_families((published_site.folder / "metrics.prom").read_text("utf-8"))
         for found in family.samples
     }
 

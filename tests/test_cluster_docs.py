@@ -15,8 +15,8 @@ import pytest
 from distributed import Security
 from distributed.cli import dask_scheduler, dask_worker
 
-from tests.support.pages import PAGES, scripts
 from tests.support.programs import require
+from tests.support.readers.pages import PAGES, scripts
 
 PAGE: Final = PAGES["docs/cluster.md"]
 #: Has no types.

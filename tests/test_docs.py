@@ -20,11 +20,11 @@ from generator.config.settings import KEYS, variable
 from generator.demo.database import seed
 from generator.source.relations import OPTIONAL, RELATIONS
 from generator.tree import files
-from tests.support.builds import AS_OF, ROOT, all_commands
 from tests.support.commands import run
-from tests.support.pages import PAGES, PROGRAM, anchors, blocks, prose, rows_of, scripts, shown_commands, spans
+from tests.support.edges.serving import served
 from tests.support.programs import require
-from tests.support.serving import served
+from tests.support.readers.pages import PAGES, PROGRAM, anchors, blocks, prose, rows_of, scripts, shown_commands, spans
+from tests.support.sites.builds import AS_OF, ROOT, all_commands
 from tests.support.waiting import PATIENCE_S
 
 COMMANDS: Final = all_commands()

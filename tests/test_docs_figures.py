@@ -14,7 +14,7 @@ from generator.cost import estimate, prices
 from generator.cost.estimate import Terms
 from generator.search.generation import MOST_OBJECTS
 from generator.tree import pages
-from tests.support.builds import ROOT
+from tests.support.sites.builds import ROOT
 
 pytestmark = pytest.mark.every_limit
 

@@ -16,10 +16,10 @@ import pytest
 
 from generator.api import keys
 from generator.config.settings import Config
-from tests.support.builds import AS_OF, CHUNKED, NO_LIMITS, ROOT, build_now, make_config
-from tests.support.pages import PAGES
+from tests.support.edges.servers import folder_for_anybody, free_port, mortal, nginx
 from tests.support.programs import require
-from tests.support.servers import folder_for_anybody, free_port, mortal, nginx
+from tests.support.readers.pages import PAGES
+from tests.support.sites.builds import AS_OF, CHUNKED, NO_LIMITS, ROOT, build_now, make_config
 
 PAGE: Final = PAGES["docs/dumps.md"]
 ADDRESS: Final = "https://api.example.org"
@@ -66,7 +66,7 @@ def republish(settings: Config) -> None:
 def readers(programs: list[str]) -> Iterator["subprocess.Popen[str]"]:
     """The libraries, which have read the head; what they print at the end is JSON."""
     with subprocess.Popen(
-        mortal(sys.executable, "-m", "tests.support.dump_readers"),
+        mortal(sys.executable, "-m", "tests.support.readers.dump_readers"),
         cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         assert process.stdin

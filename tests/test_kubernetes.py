@@ -12,8 +12,8 @@ from distributed.cli import dask_scheduler, dask_worker
 from generator.config import loader
 from generator.config.settings import variable
 from generator.source.address import shape
-from tests.support.builds import ROOT, all_commands
-from tests.support.pages import PAGES, PROGRAM
+from tests.support.readers.pages import PAGES, PROGRAM
+from tests.support.sites.builds import ROOT, all_commands
 
 Manifest = dict[str, Any]
 FILE: Final = ROOT / "templates" / "kubernetes" / "cluster.yaml"

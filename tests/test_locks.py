@@ -12,8 +12,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.support.builds import ROOT
 from tests.support.programs import require
+from tests.support.sites.builds import ROOT
 
 PYTHON_LOCKS: Final = sorted((ROOT / "requirements").iterdir())
 NPM_LOCKS: Final = [ROOT / "tests/node/package-lock.json", ROOT / "tests/bench/node/package-lock.json"]

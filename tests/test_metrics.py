@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from generator import metrics_file
 from generator.metrics import sample
 from generator.source.relations import RELATIONS
-from tests.support.publishing import Site, hour
+from tests.support.sites.publishing import PublishedSite, hour
 
 FILE = "metrics.prom"
 
@@ -26,17 +26,17 @@ def read(path: Path) -> dict[str, float]:
     }
 
 
-def test_a_rebuild_reports_what_was_built_what_is_published_and_how_it_went(site: Site) -> None:
-    site.edit(1, prob=7.5)
-    site.done("rebuild", "--as-of", hour(1), "--allow-invalid", "--metrics", FILE)
-    found = read(site.folder / FILE)
+def test_a_rebuild_reports_what_was_built_what_is_published_and_how_it_went(published_site: PublishedSite) -> None:
+    published_site.edit(1, prob=7.5)
+    published_site.done("rebuild", "--as-of", hour(1), "--allow-invalid", "--metrics", FILE)
+    found = read(published_site.folder / FILE)
     assert found["built_as_of_timestamp_seconds"] == found["published_as_of_timestamp_seconds"] == 1_706_749_200
     assert [found[f"markets {state}"] for state in ("published", "hidden", "quarantined")] == [10, 1, 1]
     assert {name: found[f"quarantined_rows {name}"] for name in RELATIONS} == dict.fromkeys(RELATIONS, 0) | {
         "markets": 1
     }
-    assert found["objects"] == len(site.built())
-    assert found["bytes"] == pytest.approx(sum(map(len, site.built().values())), rel=0.01)
+    assert found["objects"] == len(published_site.built())
+    assert found["bytes"] == pytest.approx(sum(map(len, published_site.built().values())), rel=0.01)
     assert found["cost_usd_per_month S3 + CloudFront"] > found["cost_usd_per_month R2"] > 0
     assert found["uploaded_objects"] > 50
     assert found["last_run_exit_code rebuild"] == 0
@@ -44,42 +44,42 @@ def test_a_rebuild_reports_what_was_built_what_is_published_and_how_it_went(site
     assert found["last_success_timestamp_seconds rebuild"] == found["last_run_timestamp_seconds rebuild"]
 
 
-def test_a_run_that_fails_keeps_when_one_last_succeeded(site: Site) -> None:
-    site.done("rebuild", "--as-of", hour(1), "--metrics", FILE)
-    before = read(site.folder / FILE)
-    site.edit(1, prob=7.5)
-    site.refused(3, "rebuild", "--as-of", hour(2), "--metrics", FILE)
-    after = read(site.folder / FILE)
+def test_a_run_that_fails_keeps_when_one_last_succeeded(published_site: PublishedSite) -> None:
+    published_site.done("rebuild", "--as-of", hour(1), "--metrics", FILE)
+    before = read(published_site.folder / FILE)
+    published_site.edit(1, prob=7.5)
+    published_site.refused(3, "rebuild", "--as-of", hour(2), "--metrics", FILE)
+    after = read(published_site.folder / FILE)
     assert after["last_run_exit_code rebuild"] == 3
     assert after["last_run_timestamp_seconds rebuild"] > before["last_run_timestamp_seconds rebuild"]
     kept = {name for name in before if not name.startswith("last_run")}
     assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
 
 
-def test_build_and_publish_each_have_their_metrics(site: Site) -> None:
-    site.settings["metrics"] = FILE
-    site.done("build", "--as-of", hour(1))
-    assert "published_as_of_timestamp_seconds" not in read(site.folder / FILE)
-    site.done("publish")
-    found = read(site.folder / FILE)
+def test_build_and_publish_each_have_their_metrics(published_site: PublishedSite) -> None:
+    published_site.settings["metrics"] = FILE
+    published_site.done("build", "--as-of", hour(1))
+    assert "published_as_of_timestamp_seconds" not in read(published_site.folder / FILE)
+    published_site.done("publish")
+    found = read(published_site.folder / FILE)
     assert {"last_run_exit_code build", "last_run_exit_code publish"} <= found.keys()
     assert found["published_as_of_timestamp_seconds"] == found["built_as_of_timestamp_seconds"]
 
 
-def test_a_dry_run_reports_nothing_published(site: Site) -> None:
-    site.done("publish", "--dry-run", "--metrics", FILE)
-    assert "published_as_of_timestamp_seconds" not in read(site.folder / FILE)
+def test_a_dry_run_reports_nothing_published(published_site: PublishedSite) -> None:
+    published_site.done("publish", "--dry-run", "--metrics", FILE)
+    assert "published_as_of_timestamp_seconds" not in read(published_site.folder / FILE)
 
 
-def test_without_the_setting_no_file_is_written(site: Site) -> None:
-    site.done("build", "--as-of", hour(1))
-    assert {path.name for path in site.folder.iterdir()} == {"config.yaml", "markets.db", "output"}
+def test_without_the_setting_no_file_is_written(published_site: PublishedSite) -> None:
+    published_site.done("build", "--as-of", hour(1))
+    assert {path.name for path in published_site.folder.iterdir()} == {"config.yaml", "markets.db", "output"}
 
 
-def test_a_file_that_cannot_be_written_does_not_fail_the_run(site: Site) -> None:
-    result = site.done("build", "--as-of", hour(1), "--metrics", "nowhere/metrics.prom")
+def test_a_file_that_cannot_be_written_does_not_fail_the_run(published_site: PublishedSite) -> None:
+    result = published_site.done("build", "--as-of", hour(1), "--metrics", "nowhere/metrics.prom")
     assert "metrics: nowhere/metrics.prom: no such file or directory; the run itself is over" in result.stderr
-    assert not (site.folder / "nowhere").exists()
+    assert not (published_site.folder / "nowhere").exists()
 
 
 def test_the_file_is_replaced_atomically_and_leaves_nothing_beside_it(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from generator.api import keys
-from tests.support.builds import files, text_of
 from tests.support.commands import run
-from tests.support.pages import section, shown_files, typed, words_after_program
-from tests.support.publishing import Site, hour, populate
-from tests.support.rows import create_database, market_id
+from tests.support.readers.pages import section, shown_files, typed, words_after_program
+from tests.support.sites.builds import files, text_of
+from tests.support.sites.publishing import PublishedSite, hour, populate
+from tests.support.sites.rows import create_database, market_id
 
 PAGE: Final = "docs/operations.md"
 #: Programs that no test can run.
@@ -262,14 +262,14 @@ def test_the_metrics_of_several_sites_differ_in_a_label(operator: Operator) -> N
     assert samples == [sample for family in text_string_to_metric_families(own) for sample in family.samples]
 
 
-def test_sites_in_one_bucket_leave_each_other_alone(site: Site) -> None:
+def test_sites_in_one_bucket_leave_each_other_alone(published_site: PublishedSite) -> None:
     two = {"publish__target": "s3://markets/two", "base_url": "https://two.example.com", "output": "two"}
     for arguments in (["rebuild"], ["publish", "--verify"]):
-        site.done(*arguments, **two)
-    site.done("publish", "--verify")
-    site.check()
+        published_site.done(*arguments, **two)
+    published_site.done("publish", "--verify")
+    published_site.check()
     # The heads of downloads name the site's address, and their generations are named by them.
-    found = {key for key in site.server.objects() if not key.rpartition("/v1/")[2].startswith(keys.DOWNLOADS)}
+    found = {key for key in published_site.server.objects() if not key.rpartition("/v1/")[2].startswith(keys.DOWNLOADS)}
     assert {f"two/{key.removeprefix('api/')}" for key in found if key.startswith("api/")} == {
         key for key in found if key.startswith("two/")
     }

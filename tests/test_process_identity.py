@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from generator import process_identity
-from tests.support.builds import ROOT
 from tests.support.programs import require, unavailable
+from tests.support.sites.builds import ROOT
 from tests.support.waiting import PATIENCE_S
 
 

@@ -14,11 +14,11 @@ from generator.config import loader
 from generator.source import address
 from tests.support import postgres
 from tests.support.commands import run
-from tests.support.pages import PAGES, section, typed
 from tests.support.postgres import ADMIN, PASSWORD, Server
 from tests.support.programs import require
-from tests.support.publishing import Site
-from tests.support.rows import market_id
+from tests.support.readers.pages import PAGES, section, typed
+from tests.support.sites.publishing import PublishedSite
+from tests.support.sites.rows import market_id
 
 PAGE: Final = "docs/secrets.md"
 (URL,) = re.findall(r"^PUBLIC_MARKETS_SOURCE__URL='(.*)'$", PAGES[PAGE], re.MULTILINE)
@@ -48,7 +48,7 @@ def test_the_file_of_secrets_is_private(tmp_path: Path) -> None:
 
 
 def test_the_program_that_purges_cloudflare_keeps_its_token_out_of_the_arguments(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    published_site: PublishedSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, script in {
         "purge-cloudflare": PURGE,
@@ -59,7 +59,7 @@ def test_the_program_that_purges_cloudflare_keeps_its_token_out_of_the_arguments
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     for name, value in {"HOME": str(tmp_path), "PURGE_TOKEN": "t0k3n", "PURGE_ZONE": "z0n3"}.items():
         monkeypatch.setenv(name, value)
-    site.done("takedown", market_id(1), publish__purge_command=str(tmp_path / "purge-cloudflare"))
+    published_site.done("takedown", market_id(1), publish__purge_command=str(tmp_path / "purge-cloudflare"))
     sent = (tmp_path / "sent").read_text("utf-8").splitlines()
     once = [
         'header = "Authorization: Bearer t0k3n"', "-fsS", "--config", "-", "-X", "POST", "-H",

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.views import Site
+from tests.support.sites.views import ExistingSite
 
 
 @pytest.fixture
-def reader(site: Site) -> Iterator[Any]:
+def reader(existing_site: ExistingSite) -> Iterator[Any]:
     """A connection to the file's `site` with the rights of the build."""
-    with closing(site.as_reader()) as connection:
+    with closing(existing_site.as_reader()) as connection:
         yield connection

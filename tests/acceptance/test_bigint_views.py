@@ -10,10 +10,10 @@ import pytest
 from psycopg.errors import InsufficientPrivilege
 
 from generator.source.relations import RELATIONS
-from tests.support.builds import ROOT, build_now, make_config
 from tests.support.commands import run
 from tests.support.postgres import Server
-from tests.support.views import SQL, VIEWS, Site, apply
+from tests.support.sites.builds import ROOT, build_now, make_config
+from tests.support.sites.views import SQL, VIEWS, ExistingSite, apply
 
 EXISTING: Final = ROOT / "tests" / "support" / "exchange_schema.sql"
 PAGE: Final = ROOT / "docs" / "your-database.md"
@@ -33,7 +33,7 @@ INSERT INTO exchange.trades (contract_id, user_id, other_trade_id, stake, shares
 
 
 @pytest.fixture(scope="module")
-def site(postgres: Server) -> Site:
+def existing_site(postgres: Server) -> ExistingSite:
     head, _, rest = VIEWS.read_text().partition("-- \u2500\u2500 their definitions")
     roles = rest[rest.index("-- \u2500\u2500 the role") :]
     definitions = (SQL / "bigint-views.sql").read_text()
@@ -41,10 +41,10 @@ def site(postgres: Server) -> Site:
 
 
 @pytest.fixture(scope="module")
-def published(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def published(existing_site: ExistingSite, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bigint")
     (folder / "config.yaml").write_text("source:\n  schema: public_api\n")
-    build_now(make_config(folder, source__url=site.url))
+    build_now(make_config(folder, source__url=existing_site.url))
     return folder / "output"
 
 
@@ -54,9 +54,9 @@ def shown(published: Path) -> dict[str, Any]:
     return {detail["market"]["question"]: detail for detail in found}
 
 
-def test_check_finds_nothing_to_mend(site: Site, tmp_path: Path) -> None:
+def test_check_finds_nothing_to_mend(existing_site: ExistingSite, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("source:\n  schema: public_api\n")
-    done = run("check", cwd=tmp_path, PUBLIC_MARKETS_SOURCE__URL=site.url)
+    done = run("check", cwd=tmp_path, PUBLIC_MARKETS_SOURCE__URL=existing_site.url)
     assert (done.returncode, done.stderr) == (0, "")
     assert "warning" not in done.stdout
 
@@ -72,8 +72,8 @@ def test_each_contract_of_a_question_is_a_market_that_says_which(published: Path
     }
 
 
-def test_a_blank_label_and_a_winner_that_was_not_entered_say_nothing(site: Site) -> None:
-    with site.server.connect(site.name) as owner, owner.transaction(force_rollback=True):
+def test_a_blank_label_and_a_winner_that_was_not_entered_say_nothing(existing_site: ExistingSite) -> None:
+    with existing_site.server.connect(existing_site.name) as owner, owner.transaction(force_rollback=True):
         owner.execute("UPDATE exchange.questions SET winner_id = NULL; UPDATE exchange.contracts SET label = ' '")
         found = {*owner.execute("SELECT question, resolution FROM public_api.markets").fetchall()}
     assert found == {("Who wins?", None), ("Rain?", None), ("Which month?", None)}
@@ -107,21 +107,21 @@ def test_ids_are_uuids_of_which_none_is_like_another(reader: Any, published: Pat
     assert {detail["market"]["id"] for detail in shown(published).values()} < {str(made_id) for made_id in made}
 
 
-def test_ids_depend_on_the_secret_alone(site: Site, reader: Any) -> None:
+def test_ids_depend_on_the_secret_alone(existing_site: ExistingSite, reader: Any) -> None:
     before = ids(reader)
-    with site.server.connect(site.name) as connection:
+    with existing_site.server.connect(existing_site.name) as connection:
         connection.execute("UPDATE public_api.fill_id_key SET key = key || 'x'")
         assert not {*before} & {*ids(reader)}
         connection.execute("UPDATE public_api.fill_id_key SET key = substring(key FOR 32)")
     assert ids(reader) == before
 
 
-def test_the_recipes_of_the_page_work_as_written(site: Site, reader: Any) -> None:
+def test_the_recipes_of_the_page_work_as_written(existing_site: ExistingSite, reader: Any) -> None:
     page = PAGE.read_text("utf-8")
     (make_id,) = re.findall(r"```sql\n(SELECT .*?)```", page, re.DOTALL)
     (clean,) = re.findall(r"`(regexp_replace\(c\.title[^`]*)`", page)
     (add_column,) = re.findall(r"`(ALTER TABLE contracts [^`]*)`", page)
-    with site.server.connect(site.name) as owner, owner.transaction(force_rollback=True):
+    with existing_site.server.connect(existing_site.name) as owner, owner.transaction(force_rollback=True):
         made = owner.execute(make_id.replace("'contract ' || 7", "'contract ' || 1")).fetchone()
         shown = owner.execute(f"SELECT {clean} FROM (VALUES (E'\\x1b]0;\\u009bé\\x7f\\x01?')) AS c (title)").fetchone()
         assert shown == ("]0;é?",)

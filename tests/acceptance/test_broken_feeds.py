@@ -19,20 +19,20 @@ from generator.downloads.steps import StepWriter
 from generator.site.catalog import Catalog
 from generator.site.change_feed import ChangeFeed
 from generator.tree.manifest import Retired
-from tests.support.followed import Followed, quick, reading
 from tests.support.kills import KilledError
-from tests.support.publishing import Site
+from tests.support.readers.followed import Followed, quick, reading
+from tests.support.sites.publishing import PublishedSite
 
 Patch = pytest.MonkeyPatch
 
 
 @pytest.fixture
-def followed(site: Site, tmp_path: Path) -> Iterator[Followed]:
-    site.settings["layout"] = "chunks"
-    with quick(site), reading(site) as url:
+def followed(published_site: PublishedSite, tmp_path: Path) -> Iterator[Followed]:
+    published_site.settings["layout"] = "chunks"
+    with quick(published_site), reading(published_site) as url:
         copies = tmp_path / "copies"
         copies.mkdir()
-        yield Followed(site, url, copies, random.Random(19))  # noqa: S311 - nothing here is secret
+        yield Followed(published_site, url, copies, random.Random(19))  # noqa: S311 - nothing here is secret
 
 
 # ── what happens ──────────────────────────────────────────────────────────────────────────────────────────────────

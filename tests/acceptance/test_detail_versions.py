@@ -12,9 +12,9 @@ import pytest
 
 from generator.builder.report import Report
 from tests.acceptance.test_views import CANARY, DATA, EXISTING
-from tests.support.builds import build_now, files, make_config
 from tests.support.postgres import Server
-from tests.support.views import SQL, VIEWS, Site, apply
+from tests.support.sites.builds import build_now, files, make_config
+from tests.support.sites.views import SQL, VIEWS, ExistingSite, apply
 
 VERSIONS: Final = SQL / "detail-versions.sql"
 DETAILS: Final = "v1/public/markets/detail"
@@ -37,21 +37,21 @@ def views(version: str = "") -> str:
 
 
 @pytest.fixture(scope="module")
-def site(postgres: Server) -> Site:
+def existing_site(postgres: Server) -> ExistingSite:
     return apply(postgres, EXISTING.read_text() + DATA, VERSIONS.read_text() + views())
 
 
 @pytest.fixture
-def watched(postgres: Server) -> Site:
+def watched(postgres: Server) -> ExistingSite:
     return apply(postgres, EXISTING.read_text() + DATA, views(WATERMARK))
 
 
 @pytest.fixture
-def connect(site: Site) -> Iterator[Callable[[], Any]]:
+def connect(existing_site: ExistingSite) -> Iterator[Callable[[], Any]]:
     opened = []
 
     def connect() -> Any:
-        opened.append(site.server.connect(site.name))
+        opened.append(existing_site.server.connect(existing_site.name))
         return opened[-1]
 
     yield connect
@@ -59,12 +59,12 @@ def connect(site: Site) -> Iterator[Callable[[], Any]]:
         connection.close()
 
 
-def build(site: Site, folder: Path, **settings: object) -> Report:
+def build(site: ExistingSite, folder: Path, **settings: object) -> Report:
     settings = {"source__audit": 0, "source__schema": "public_api", "source__url": site.url, **settings}
     return build_now(make_config(folder, **settings))
 
 
-def assert_as_fresh(site: Site, folder: Path) -> None:
+def assert_as_fresh(site: ExistingSite, folder: Path) -> None:
     build(site, folder, output=folder / "fresh")
     assert files(folder / "output", DETAILS) == files(folder / "fresh", DETAILS) != {}
 
@@ -72,7 +72,7 @@ def assert_as_fresh(site: Site, folder: Path) -> None:
 class Versions:
     """The versions of markets, as the reader sees them: `changed` are those that changed since it was asked last."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: ExistingSite) -> None:
         self._reader = site.as_reader()
         self._last = self._found()
 
@@ -91,8 +91,8 @@ class Versions:
 
 
 @pytest.fixture
-def versions(site: Site) -> Iterator[Versions]:
-    with closing(Versions(site)) as found:
+def versions(existing_site: ExistingSite) -> Iterator[Versions]:
+    with closing(Versions(existing_site)) as found:
         yield found
 
 
@@ -131,16 +131,16 @@ def test_a_row_that_belongs_to_no_market_can_be_written_all_the_same(connect: Ca
 
 
 def test_a_transaction_that_writes_first_and_commits_last_is_read(
-    site: Site, connect: Callable[[], Any], tmp_path: Path
+    existing_site: ExistingSite, connect: Callable[[], Any], tmp_path: Path
 ) -> None:
     first, second = connect(), connect()
-    assert build(site, tmp_path).details.read == 8
+    assert build(existing_site, tmp_path).details.read == 8
     with first.transaction():
         first.execute(BET, [2, "2026-01-31 10:00Z"])
         second.execute(BET, [3, "2026-01-31 11:00Z"])
-        assert build(site, tmp_path).details.read == 1
-    assert build(site, tmp_path).details.read == 1
-    assert_as_fresh(site, tmp_path)
+        assert build(existing_site, tmp_path).details.read == 1
+    assert build(existing_site, tmp_path).details.read == 1
+    assert_as_fresh(existing_site, tmp_path)
     assert [name for name, body in files(tmp_path / "output", "").items() if CANARY.encode() in body] == []
 
 
@@ -182,7 +182,7 @@ def test_a_market_that_nobody_has_traded_has_a_version_until_somebody_does(
     assert versions.changed() == {VOIDED}
 
 
-def test_a_watermark_misses_what_commits_late_until_an_audit_finds_it(watched: Site, tmp_path: Path) -> None:
+def test_a_watermark_misses_what_commits_late_until_an_audit_finds_it(watched: ExistingSite, tmp_path: Path) -> None:
     with (
         closing(watched.server.connect(watched.name)) as first,
         closing(watched.server.connect(watched.name)) as second,
@@ -198,8 +198,8 @@ def test_a_watermark_misses_what_commits_late_until_an_audit_finds_it(watched: S
     assert found.details.read == 8
 
 
-def test_the_reader_sees_versions_only_through_the_view(site: Site) -> None:
-    with closing(site.as_reader()) as reader:
+def test_the_reader_sees_versions_only_through_the_view(existing_site: ExistingSite) -> None:
+    with closing(existing_site.as_reader()) as reader:
         assert len(reader.execute("SELECT detail_version FROM markets").fetchall()) == 8
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             reader.execute("SELECT * FROM public_api.detail_versions")

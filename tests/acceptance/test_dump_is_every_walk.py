@@ -10,8 +10,8 @@ import pytest
 
 from generator.api import keys, slugs
 from generator.api.contract import SORTS, STATUS_FILTERS, Variant
-from tests.support.builds import EXTENDED, Outputs
 from tests.support.faults import Reader
+from tests.support.sites.builds import EXTENDED, Outputs
 
 _VARIANTS: Final[tuple[Variant, ...]] = ("core", "extended")
 #: What an item and a market have in common, at least.

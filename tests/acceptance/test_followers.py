@@ -12,23 +12,23 @@ from typing import Final
 import pytest
 
 from tests.support.campaigns import rounds
-from tests.support.followed import Followed, quick, reading
-from tests.support.publishing import EVERY, Site
-from tests.support.rows import insert_point, market_id
+from tests.support.readers.followed import Followed, quick, reading
+from tests.support.sites.publishing import EVERY, PublishedSite
+from tests.support.sites.rows import insert_point, market_id
 
 #: Seconds after which the campaign has seen enough.
 _LONG_ENOUGH_S: Final = rounds(20.0, 600.0)
 
 
 @pytest.fixture
-def followed(site: Site, tmp_path: Path) -> Iterator[Followed]:
-    site.settings["dumps.parquet"] = "true"
+def followed(published_site: PublishedSite, tmp_path: Path) -> Iterator[Followed]:
+    published_site.settings["dumps.parquet"] = "true"
     for number in EVERY:
-        insert_point(site.database, "2024-01-10 00:00:00.000000", market_id=market_id(number))
-    with quick(site), reading(site) as url:
+        insert_point(published_site.database, "2024-01-10 00:00:00.000000", market_id=market_id(number))
+    with quick(published_site), reading(published_site) as url:
         copies = tmp_path / "copies"
         copies.mkdir()
-        yield Followed(site, url, copies, random.Random(19))  # noqa: S311 - nothing here is secret
+        yield Followed(published_site, url, copies, random.Random(19))  # noqa: S311 - nothing here is secret
 
 
 # ── what may happen ───────────────────────────────────────────────────────────────────────────────────────────────

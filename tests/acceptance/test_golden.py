@@ -18,8 +18,8 @@ import pytest
 
 from generator.api import contract, keys
 from generator.api.contract import Variant
-from tests.support.builds import ROOT, build_now, files, make_config
-from tests.support.rows import (
+from tests.support.sites.builds import ROOT, build_now, files, make_config
+from tests.support.sites.rows import (
     insert_category,
     insert_fill,
     insert_fx_member,

@@ -10,14 +10,14 @@ import pytest
 from generator.api import keys
 from generator.tree import chunks, families
 from generator.tree.manifest import Current, Manifest
-from tests.support.builds import files
 from tests.support.faults import GoneError
-from tests.support.publishing import (
+from tests.support.sites.builds import files
+from tests.support.sites.publishing import (
     FIRST,
     LISTS,
     OPEN,
     Original,
-    Site,
+    PublishedSite,
     Walk,
     copied,
     hour,
@@ -26,8 +26,8 @@ from tests.support.publishing import (
     tamper,
     walk,
 )
-from tests.support.rows import insert_market, market_id
-from tests.support.s3.server import S3Server
+from tests.support.sites.rows import insert_market, market_id
+from tests.support.stores.s3.server import S3Server
 
 #: Together with the others, more than two chunks of open markets.
 MORE = range(100, 310)
@@ -49,7 +49,9 @@ def chunked_original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Origi
 
 
 @pytest.fixture
-def chunked(chunked_original: Original, site_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+def chunked(
+    chunked_original: Original, site_server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[PublishedSite]:
     """A copy of a published site with some more markets, in the chunks layout."""
     with copied(chunked_original, site_server, monkeypatch) as site:
         site.settings |= CHUNKED
@@ -60,11 +62,11 @@ def manifest() -> Manifest:
     return Manifest.model_validate_json(Path("output/manifest.json").read_bytes())
 
 
-def immutable(site: Site) -> set[str]:
+def immutable(site: PublishedSite) -> set[str]:
     return {key for key in site.objects() if keys.is_immutable(key)}
 
 
-def chunk_of(site: Site, number: int, list_name: str) -> str:
+def chunk_of(site: PublishedSite, number: int, list_name: str) -> str:
     """The chunk of the list's current generation that shows the market."""
     one = site.record().built.current[list_name]
     found = [
@@ -78,7 +80,7 @@ def chunk_of(site: Site, number: int, list_name: str) -> str:
 
 
 @pytest.mark.campaign(short=0)
-def test_every_walk_is_the_list_in_both_layouts(chunked: Site) -> None:
+def test_every_walk_is_the_list_in_both_layouts(chunked: PublishedSite) -> None:
     shown = {(name, limit): walk(chunked, name, limit) for name in LISTS for limit in (7, 100)}
     assert len(shown[LIST, 7]) == len(OPEN) + len(MORE)
     chunked.settings["layout"] = "pages"
@@ -86,7 +88,7 @@ def test_every_walk_is_the_list_in_both_layouts(chunked: Site) -> None:
     assert {(name, limit): walk(chunked, name, limit) for name in LISTS for limit in (7, 100)} == shown
 
 
-def test_a_site_has_one_pointer_for_each_list_and_a_hundredth_of_the_objects(chunked: Site) -> None:
+def test_a_site_has_one_pointer_for_each_list_and_a_hundredth_of_the_objects(chunked: PublishedSite) -> None:
     chunked.check()
     pointers = {key for key in chunked.objects() if keys.is_first_page(key)}
     assert pointers == {keys.head(name) for name in (*LISTS, *keys.DOWNLOADS)}
@@ -95,14 +97,14 @@ def test_a_site_has_one_pointer_for_each_list_and_a_hundredth_of_the_objects(chu
     assert not [key for key in chunked.objects() if "/first/" in key]
 
 
-def test_an_unchanged_build_writes_nothing_and_publishes_with_two_requests(chunked: Site) -> None:
+def test_an_unchanged_build_writes_nothing_and_publishes_with_two_requests(chunked: PublishedSite) -> None:
     before = files(Path("output"))
     assert ": 0 files written" in chunked.done("build", "--as-of", FIRST).stdout
     assert files(Path("output")) == before
     assert len(chunked.requests("publish")) == 2
 
 
-def test_an_arrival_writes_and_uploads_one_chunk_of_each_list_that_grows(chunked: Site) -> None:
+def test_an_arrival_writes_and_uploads_one_chunk_of_each_list_that_grows(chunked: PublishedSite) -> None:
     before = immutable(chunked)
     insert_market(chunked.database, 2_000, created_at="2026-01-30 00:00:00.000000")
     result = chunked.done("build", "--as-of", hour(2))
@@ -115,7 +117,7 @@ def test_an_arrival_writes_and_uploads_one_chunk_of_each_list_that_grows(chunked
     assert f": {len(puts)} files written" in result.stdout
 
 
-def test_chunks_stay_as_long_as_a_generation_that_names_them_is_kept(chunked: Site) -> None:
+def test_chunks_stay_as_long_as_a_generation_that_names_them_is_kept(chunked: PublishedSite) -> None:
     began, before = Walk(chunked, LIST, 20).begin(), walk(chunked, LIST)
     chunked.edit(200, question="Edited?")
     old = chunk_of(chunked, 200, LIST)
@@ -128,7 +130,7 @@ def test_chunks_stay_as_long_as_a_generation_that_names_them_is_kept(chunked: Si
     chunked.check()
 
 
-def test_what_was_is_found_again_without_an_upload(chunked: Site) -> None:
+def test_what_was_is_found_again_without_an_upload(chunked: PublishedSite) -> None:
     chunked.edit(200, question="Edited?")
     chunked.done("rebuild", "--as-of", hour(2))
     chunked.edit(200, question="Question 200?")
@@ -142,7 +144,7 @@ def test_what_was_is_found_again_without_an_upload(chunked: Site) -> None:
 # ── harmed ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def shared_chunk(site: Site) -> str:
+def shared_chunk(site: PublishedSite) -> str:
     """A chunk shared by the current and a retired generation of a list."""
     site.edit(300, question="Edited?")
     site.done("rebuild", "--as-of", hour(2))
@@ -151,18 +153,20 @@ def shared_chunk(site: Site) -> str:
     return keys.chunk(LIST, next(chunk for chunk in built.current[LIST].chunks if chunk in retired.chunks))
 
 
-def index_of(site: Site) -> str:
+def index_of(site: PublishedSite) -> str:
     return keys.index(LIST, site.record().built.current[LIST].generation)
 
 
-def head_of(_site: Site) -> str:
+def head_of(_site: PublishedSite) -> str:
     return keys.head(LIST)
 
 
 @pytest.mark.campaign(short=3)
 @pytest.mark.parametrize("harm", ["removed", "altered", "turned round"])
 @pytest.mark.parametrize("chosen", [shared_chunk, index_of, head_of])
-def test_what_hands_did_to_the_store_is_undone(chunked: Site, chosen: Callable[[Site], str], harm: str) -> None:
+def test_what_hands_did_to_the_store_is_undone(
+    chunked: PublishedSite, chosen: Callable[[PublishedSite], str], harm: str
+) -> None:
     key = chosen(chunked)
     good = chunked.objects()[key]
     if harm == "removed":
@@ -175,7 +179,9 @@ def test_what_hands_did_to_the_store_is_undone(chunked: Site, chosen: Callable[[
 
 
 @pytest.mark.parametrize("chosen", [shared_chunk, index_of, head_of])
-def test_what_was_deleted_from_the_folder_is_built_again(chunked: Site, chosen: Callable[[Site], str]) -> None:
+def test_what_was_deleted_from_the_folder_is_built_again(
+    chunked: PublishedSite, chosen: Callable[[PublishedSite], str]
+) -> None:
     key = chosen(chunked)
     good = Path("output", key).read_bytes()
     Path("output", key).unlink()
@@ -184,7 +190,9 @@ def test_what_was_deleted_from_the_folder_is_built_again(chunked: Site, chosen: 
 
 
 @pytest.mark.parametrize("chosen", [index_of, lambda site: chunk_of(site, 200, LIST)])
-def test_what_was_altered_in_the_folder_is_not_uploaded(chunked: Site, chosen: Callable[[Site], str]) -> None:
+def test_what_was_altered_in_the_folder_is_not_uploaded(
+    chunked: PublishedSite, chosen: Callable[[PublishedSite], str]
+) -> None:
     chunked.edit(200, question="Edited?")
     for key in chunked.stored():
         chunked.remove(key)
@@ -199,7 +207,7 @@ def test_what_was_altered_in_the_folder_is_not_uploaded(chunked: Site, chosen: C
 # ── taken down ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_takedown_reaches_heads_chunks_and_what_is_retired(chunked: Site) -> None:
+def test_a_takedown_reaches_heads_chunks_and_what_is_retired(chunked: PublishedSite) -> None:
     chunked.edit(200, question="Question 200, edited?")
     chunked.done("rebuild", "--as-of", hour(2))
     began = Walk(chunked, LIST, 20).begin()
@@ -212,7 +220,7 @@ def test_a_takedown_reaches_heads_chunks_and_what_is_retired(chunked: Site) -> N
         began.finish()
 
 
-def test_a_takedown_from_the_store_alone_gives_what_a_build_without_the_market_gives(chunked: Site) -> None:
+def test_a_takedown_from_the_store_alone_gives_what_a_build_without_the_market_gives(chunked: PublishedSite) -> None:
     chunked.forget_output()
     chunked.done("takedown", market_id(200))
     assert chunked.traces(200, output=False) == []
@@ -226,7 +234,7 @@ def test_a_takedown_from_the_store_alone_gives_what_a_build_without_the_market_g
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
 @pytest.mark.parametrize("chosen", [lambda site: chunk_of(site, 200, LIST), index_of, head_of])
 def test_a_list_that_cannot_be_read_is_made_again_by_a_takedown(
-    chunked: Site, chosen: Callable[[Site], str], harm: str
+    chunked: PublishedSite, chosen: Callable[[PublishedSite], str], harm: str
 ) -> None:
     key = chosen(chunked)
     if harm == "missing":
@@ -244,7 +252,7 @@ def test_a_list_that_cannot_be_read_is_made_again_by_a_takedown(
 
 
 @pytest.mark.campaign(short=0)
-def test_walks_that_are_older_than_a_move_end_exactly(chunked: Site) -> None:
+def test_walks_that_are_older_than_a_move_end_exactly(chunked: PublishedSite) -> None:
     chunked.settings["layout"] = "pages"
     in_chunks = {name: (Walk(chunked, name, 20).begin(), walk(chunked, name)) for name in LISTS}
     chunked.edit(200, question="Edited?")
@@ -259,7 +267,7 @@ def test_walks_that_are_older_than_a_move_end_exactly(chunked: Site) -> None:
 
 
 @pytest.mark.campaign(short=0)
-def test_after_a_move_nothing_is_left_of_the_old_layout_in_the_end(chunked: Site) -> None:
+def test_after_a_move_nothing_is_left_of_the_old_layout_in_the_end(chunked: PublishedSite) -> None:
     chunked.done("rebuild", "--as-of", hour(2), layout="pages")
     of_lists = [key for key in chunked.objects() if key.startswith(f"{keys.LISTS}/")]
     assert not [key for key in of_lists if key.endswith(keys.HEAD)]
@@ -273,7 +281,7 @@ def test_after_a_move_nothing_is_left_of_the_old_layout_in_the_end(chunked: Site
 
 
 @pytest.mark.campaign(short=0)
-def test_a_takedown_between_two_layouts_reaches_both(chunked: Site) -> None:
+def test_a_takedown_between_two_layouts_reaches_both(chunked: PublishedSite) -> None:
     chunked.done("rebuild", "--as-of", hour(2), layout="pages")
     assert {key.split("/")[-1] for key in chunked.traces(200, output=False)} >= {"100.json"}
     chunked.done("takedown", market_id(200), layout="pages")
@@ -281,7 +289,7 @@ def test_a_takedown_between_two_layouts_reaches_both(chunked: Site) -> None:
     assert len(walk(chunked, LIST)) == len(OPEN) + len(MORE) - 1
 
 
-def test_a_manifest_names_chunks_where_there_are_any(chunked: Site) -> None:
+def test_a_manifest_names_chunks_where_there_are_any(chunked: PublishedSite) -> None:
     one = manifest().current[LIST]
     assert one.generation.startswith(chunks.LETTER)
     content = json.loads(Path("output/manifest.json").read_bytes())

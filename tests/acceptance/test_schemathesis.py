@@ -16,10 +16,10 @@ import pytest
 from generator.api import keys
 from generator.api.contract import Variant
 from tests.support import limits
-from tests.support.builds import NO_LIMITS, VARIANTS, build_now, make_config
+from tests.support.edges.servers import folder_for_anybody, free_port, nginx
+from tests.support.edges.serving import UNLIMITED, served
 from tests.support.programs import require
-from tests.support.servers import folder_for_anybody, free_port, nginx
-from tests.support.serving import UNLIMITED, served
+from tests.support.sites.builds import NO_LIMITS, VARIANTS, build_now, make_config
 from tests.support.waiting import PATIENCE_S
 
 #: Only the server can tell whether a cursor of the right form was ever minted, so a schema-valid one may be refused.

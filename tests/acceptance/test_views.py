@@ -17,10 +17,10 @@ from generator.markets.row_validation import pause_reason
 from generator.site import worker_pool
 from generator.source.reader import open_reader as real_open_reader
 from generator.source.relations import RELATIONS
-from tests.support.builds import ROOT, build_now, files, make_config
 from tests.support.commands import run
 from tests.support.postgres import Server
-from tests.support.views import READER, VIEWS, Site, apply
+from tests.support.sites.builds import ROOT, build_now, files, make_config
+from tests.support.sites.views import READER, VIEWS, ExistingSite, apply
 
 EXISTING: Final = ROOT / "tests" / "support" / "existing_schema.sql"
 #: In everything that must not be published.
@@ -97,16 +97,16 @@ CREATE TABLE public.notes AS SELECT '{CANARY}' AS note;
 
 
 @pytest.fixture(scope="module")
-def site(postgres: Server) -> Site:
+def existing_site(postgres: Server) -> ExistingSite:
     return apply(postgres, EXISTING.read_text() + DATA, VIEWS.read_text())
 
 
 @pytest.fixture(scope="module")
-def published(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def published(existing_site: ExistingSite, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The output folder of a build as the reader."""
     folder = tmp_path_factory.mktemp("views")
     (folder / "config.yaml").write_text("source:\n  schema: public_api\n")
-    environ = {"PUBLIC_MARKETS_SOURCE__URL": site.url}
+    environ = {"PUBLIC_MARKETS_SOURCE__URL": existing_site.url}
     checked = run("check", cwd=folder, **environ)
     assert (checked.returncode, checked.stderr) == (0, "")
     built = run("build", "--as-of", "2026-01-31T12:00:00Z", cwd=folder, **environ)
@@ -186,8 +186,8 @@ def test_every_state_has_its_word(
 
 
 @pytest.mark.parametrize("notice", ["", " ", "\t\r\n", "\u00a0", "\u3000"])
-def test_a_market_that_is_halted_with_a_blank_notice_accepts_no_bets(site: Site, notice: str) -> None:
-    with closing(site.server.connect(site.name)) as owner, owner.transaction(force_rollback=True):
+def test_a_market_that_is_halted_with_a_blank_notice_accepts_no_bets(existing_site: ExistingSite, notice: str) -> None:
+    with closing(existing_site.server.connect(existing_site.name)) as owner, owner.transaction(force_rollback=True):
         owner.execute("UPDATE app.contracts SET halt_notice = %s WHERE public_ref = %s", [notice, HALTED])
         owner.execute("UPDATE app.contracts SET sponsored_by = ' ', origin = '' WHERE public_ref = %s", [HALTED])
         found = owner.execute(
@@ -210,16 +210,16 @@ def test_no_id_of_a_bet_is_in_any_byte_of_the_output(published: Path) -> None:
     assert not [path for path in published.rglob("*") if path.is_file() and any(map(path.read_bytes().count, bets))]
 
 
-def test_a_fill_has_the_same_surrogate_at_every_run_of_the_example(site: Site, reader: Any) -> None:
+def test_a_fill_has_the_same_surrogate_at_every_run_of_the_example(existing_site: ExistingSite, reader: Any) -> None:
     before = reader.execute("SELECT id::text FROM fills ORDER BY id").fetchall()
     assert len({*before}) == len(before) == 3
     assert all(fill_id[14] == "8" and fill_id[19] == "a" for (fill_id,) in before), "UUIDs, version 8"
-    with site.server.connect(site.name) as connection:
+    with existing_site.server.connect(existing_site.name) as connection:
         connection.execute(VIEWS.read_text())
     assert reader.execute("SELECT id::text FROM fills ORDER BY id").fetchall() == before
 
 
-def granted(site: Site) -> Any:
+def granted(site: ExistingSite) -> Any:
     with site.server.connect(site.name) as connection:
         return connection.execute(
             """
@@ -241,23 +241,25 @@ def granted(site: Site) -> Any:
     ],
     ids=["a cast", "another cast", "a name", "fewer columns"],
 )
-def test_the_example_can_be_run_again_whatever_changed_in_it(site: Site, reader: Any, now: str, then: str) -> None:
-    before, views = granted(site), VIEWS.read_text()
+def test_the_example_can_be_run_again_whatever_changed_in_it(
+    existing_site: ExistingSite, reader: Any, now: str, then: str
+) -> None:
+    before, views = granted(existing_site), VIEWS.read_text()
     assert now in views
-    with site.server.connect(site.name) as connection:
+    with existing_site.server.connect(existing_site.name) as connection:
         for script in (views.replace(now, then), views):
             connection.execute(script)
             assert len(reader.execute("SELECT id FROM markets").fetchall()) == 8
-    assert granted(site) == before
+    assert granted(existing_site) == before
 
 
 @pytest.mark.campaign(short=0)
-def test_running_the_example_again_disturbs_no_build_that_is_under_way(site: Site) -> None:
+def test_running_the_example_again_disturbs_no_build_that_is_under_way(existing_site: ExistingSite) -> None:
     views = VIEWS.read_text().replace("SET LOCAL lock_timeout = '5s'", "SET LOCAL lock_timeout = '2s'")
     with (
-        closing(site.as_reader()) as build,
-        closing(site.as_reader()) as worker,
-        closing(site.server.connect(site.name)) as owner,
+        closing(existing_site.as_reader()) as build,
+        closing(existing_site.as_reader()) as worker,
+        closing(existing_site.server.connect(existing_site.name)) as owner,
         ThreadPoolExecutor() as threads,
         build.transaction(),
     ):
@@ -279,9 +281,9 @@ def test_the_example_gives_up_before_a_build_that_waits_for_it(reader: Any) -> N
     assert int(waits) < int(allowed.removesuffix("s"))
 
 
-def test_without_the_key_a_fill_does_not_lead_to_its_bet(site: Site, reader: Any) -> None:
+def test_without_the_key_a_fill_does_not_lead_to_its_bet(existing_site: ExistingSite, reader: Any) -> None:
     (known,) = reader.execute("SELECT array_agg(id::text) FROM fills").fetchone()
-    with site.server.connect(site.name) as connection:
+    with existing_site.server.connect(existing_site.name) as connection:
         keys = connection.execute("SELECT length(key) FROM public_api.fill_id_key").fetchall()
         connection.execute("UPDATE public_api.fill_id_key SET key = key || 'x'")
         (others,) = reader.execute("SELECT array_agg(id::text) FROM fills").fetchone()
@@ -326,8 +328,8 @@ def test_the_views_have_exactly_the_columns_we_read(reader: Any) -> None:
         assert [column.name for column in cursor.description] == list(columns)
 
 
-def test_the_reader_holds_select_on_the_six_views_and_nothing_else(site: Site) -> None:
-    with site.server.connect(site.name) as connection:
+def test_the_reader_holds_select_on_the_six_views_and_nothing_else(existing_site: ExistingSite) -> None:
+    with existing_site.server.connect(existing_site.name) as connection:
         held = connection.execute(
             """
             SELECT n.nspname, c.relname, array_agg(p ORDER BY p)
@@ -426,10 +428,10 @@ def test_the_reader_is_read_only_and_bounded_unless_it_says_otherwise(reader: An
     assert values == ["on", "10min", "5min", "10s"]
 
 
-def test_a_condition_that_fails_on_purpose_sees_no_hidden_row(reader: Any, site: Site) -> None:
+def test_a_condition_that_fails_on_purpose_sees_no_hidden_row(reader: Any, existing_site: ExistingSite) -> None:
     trap = "CASE WHEN {} LIKE 'CANARY%' THEN {}::integer ELSE 1 END = 1"
     with (
-        site.server.connect(site.name) as owner,
+        existing_site.server.connect(existing_site.name) as owner,
         pytest.raises(psycopg.errors.InvalidTextRepresentation, match=CANARY),
     ):
         owner.execute(f"SELECT count(*) FROM app.contracts WHERE {trap.format('title', 'title')}")
@@ -439,7 +441,7 @@ def test_a_condition_that_fails_on_purpose_sees_no_hidden_row(reader: Any, site:
 
 @pytest.mark.workers
 def test_fewer_connections_than_a_build_wants_make_the_same_build(
-    site: Site, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    existing_site: ExistingSite, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = tmp_path / "opened"
 
@@ -451,29 +453,29 @@ def test_fewer_connections_than_a_build_wants_make_the_same_build(
     monkeypatch.setattr(executors, "LEAST", 1)
     monkeypatch.setattr(executors, "open_reader", open_reader)
     monkeypatch.setattr(worker_pool, "available", lambda: 16)
-    with site.server.connect(site.name) as connection:
+    with existing_site.server.connect(existing_site.name) as connection:
         connection.execute(f"ALTER ROLE {READER} CONNECTION LIMIT 3")
-        build_now(make_config(tmp_path, source__url=site.url, source__schema="public_api"))
+        build_now(make_config(tmp_path, source__url=existing_site.url, source__schema="public_api"))
         connection.execute(f"ALTER ROLE {READER} CONNECTION LIMIT 10")
     assert 1 < len(opened.read_text()) <= executors.WORKERS, "besides the build's own"
     details = "v1/public/markets/detail"
     assert files(tmp_path / "output", details) == files(published, details) != {}
 
 
-def test_the_number_of_connections_is_the_one_that_is_stated(site: Site) -> None:
+def test_the_number_of_connections_is_the_one_that_is_stated(existing_site: ExistingSite) -> None:
     names = {9: "nine"}
     assert f"up to {names[executors.WORKERS + 1]} connections" in VIEWS.read_text()
     assert f"up to {names[executors.WORKERS + 1]} connections" in (ROOT / "docs" / "your-database.md").read_text()
-    with site.server.connect(site.name) as connection:
+    with existing_site.server.connect(existing_site.name) as connection:
         limit = connection.execute("SELECT rolconnlimit FROM pg_roles WHERE rolname = %s", [READER]).fetchone()
     assert limit == (executors.WORKERS + 1 + 1,), "one more, for `check`"
 
 
 def test_without_the_schema_check_says_which_relations_it_misses(
-    site: Site, tmp_path: Path, new_database: Callable[[], str]
+    existing_site: ExistingSite, tmp_path: Path, new_database: Callable[[], str]
 ) -> None:
     (tmp_path / "config.yaml").touch()
-    checked = run("check", cwd=tmp_path, PUBLIC_MARKETS_SOURCE__URL=site.server.url(new_database()))
+    checked = run("check", cwd=tmp_path, PUBLIC_MARKETS_SOURCE__URL=existing_site.server.url(new_database()))
     assert checked.returncode == 1
     assert [line.split(";")[0] for line in checked.stdout.splitlines()] == [
         *(f"error: relation {name} is missing" for name in RELATIONS),

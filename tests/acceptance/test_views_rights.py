@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege
 
-from tests.support.builds import ROOT
 from tests.support.postgres import PASSWORD, Server
-from tests.support.views import HARDENING, READER, VIEWS
+from tests.support.sites.builds import ROOT
+from tests.support.sites.views import HARDENING, READER, VIEWS
 
 EXISTING: Final = ROOT / "tests" / "support" / "existing_schema.sql"
 #: Roles are the whole server's, so this site has its own: who owns it, its application, somebody else, and our reader.
@@ -45,7 +45,7 @@ DAILY_WORK: Final = (
 
 
 @pytest.fixture(scope="module")
-def site(postgres: Server) -> Iterator[str]:
+def existing_database(postgres: Server) -> Iterator[str]:
     """A database whose owner is no superuser, with somebody else's table in `public`."""
     name = postgres.create_database()
     with closing(postgres.connect(name)) as admin:
@@ -70,27 +70,27 @@ def run_as(server: Server, site: str, role: str, *scripts: str) -> None:
             connection.execute(script.replace(READER, OUR_READER))
 
 
-def test_the_views_change_no_right_outside_their_schema(postgres: Server, site: str) -> None:
-    before = granted(postgres, site)
+def test_the_views_change_no_right_outside_their_schema(postgres: Server, existing_database: str) -> None:
+    before = granted(postgres, existing_database)
     assert len(before) > 100
-    run_as(postgres, site, OWNER, VIEWS.read_text(), VIEWS.read_text())
-    assert granted(postgres, site) == before
-    run_as(postgres, site, APPLICATION, *DAILY_WORK)
+    run_as(postgres, existing_database, OWNER, VIEWS.read_text(), VIEWS.read_text())
+    assert granted(postgres, existing_database) == before
+    run_as(postgres, existing_database, APPLICATION, *DAILY_WORK)
 
 
-def test_hardening_takes_from_the_reader_alone(postgres: Server, site: str) -> None:
-    run_as(postgres, site, OWNER, VIEWS.read_text(), HARDENING.read_text(), HARDENING.read_text())
-    run_as(postgres, site, APPLICATION, *DAILY_WORK)
-    with closing(postgres.connect(site)) as admin:
+def test_hardening_takes_from_the_reader_alone(postgres: Server, existing_database: str) -> None:
+    run_as(postgres, existing_database, OWNER, VIEWS.read_text(), HARDENING.read_text(), HARDENING.read_text())
+    run_as(postgres, existing_database, APPLICATION, *DAILY_WORK)
+    with closing(postgres.connect(existing_database)) as admin:
         admin.execute(f"ALTER ROLE {OUR_READER} PASSWORD '{PASSWORD}'")
     for statement in DAILY_WORK:
         with pytest.raises(InsufficientPrivilege):
-            run_as(postgres, site, OUR_READER, "SET default_transaction_read_only = off", statement)
-    run_as(postgres, site, OUR_READER, "SELECT * FROM markets")
+            run_as(postgres, existing_database, OUR_READER, "SET default_transaction_read_only = off", statement)
+    run_as(postgres, existing_database, OUR_READER, "SELECT * FROM markets")
 
 
-def test_hardening_fails_whole_where_a_schema_is_another_role_s(postgres: Server, site: str) -> None:
-    before = granted(postgres, site)
+def test_hardening_fails_whole_where_a_schema_is_another_role_s(postgres: Server, existing_database: str) -> None:
+    before = granted(postgres, existing_database)
     with pytest.raises(psycopg.errors.RaiseException, match="SCHEMA strange is another role's"):
-        run_as(postgres, site, OWNER, HARDENING.read_text().replace("'app'", "'strange'"))
-    assert granted(postgres, site) == before
+        run_as(postgres, existing_database, OWNER, HARDENING.read_text().replace("'app'", "'strange'"))
+    assert granted(postgres, existing_database) == before

@@ -27,8 +27,8 @@ from generator.feeds import atom
 from generator.source.relations import RELATIONS
 from generator.tree.manifest import Manifest
 from generator.tree.pages import page_count
-from tests.support import lists
-from tests.support.builds import AS_OF, Outputs, build_now, files, make_config
+from tests.support.readers import lists
+from tests.support.sites.builds import AS_OF, Outputs, build_now, files, make_config
 
 Row = dict[str, Any]
 CANARY = b"CANARY"

@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from generator.api import contract
-from tests.support.rows import FX_MEMBER, fill_id, market_id
+from tests.support.sites.rows import FX_MEMBER, fill_id, market_id
 
 TIME = "2026-01-31T12:00:00.000Z"
 SIGNAL: dict[str, Any] = {

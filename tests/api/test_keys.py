@@ -11,7 +11,7 @@ from generator.api.contract import SORTS, STATUS_FILTERS
 from generator.config import settings
 from generator.tree import families
 from generator.tree.pages import LIMITS
-from tests.support.rows import market_id
+from tests.support.sites.rows import market_id
 
 GENERATION = "p0123456789abcdef012"
 LIST = "open/popular"

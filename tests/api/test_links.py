@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.api.links import LONGEST_KEY, NO_LINKS, Links, MarketReference, is_site_key, reference, uri_template
-from tests.support.rows import market_id
+from tests.support.sites.rows import market_id
 
 PLACES: Final = (
     "https://example.org/markets/{}",

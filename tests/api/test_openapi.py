@@ -23,10 +23,10 @@ from generator.api.openapi import examples as openapi_examples
 from generator.api.openapi import meanings
 from generator.api.openapi import schemas as openapi_schemas
 from generator.demo.database import seed
-from tests.support import search
-from tests.support.builds import AS_OF, ROOT, build_now, files, make_config
-from tests.support.edges import faults
+from tests.support.edges.cases import faults
 from tests.support.programs import require, unavailable
+from tests.support.readers import search
+from tests.support.sites.builds import AS_OF, ROOT, build_now, files, make_config
 
 NODE = ROOT / "tests" / "node" / "node_modules"
 VARIANTS = get_args(Variant)
@@ -126,7 +126,7 @@ def test_the_published_bytes_are_the_same_whatever_the_hash_seed(
     code = (
         "import sys; from pathlib import Path; from generator.api import contract; "
         "from generator.api.openapi import document as openapi; "
-        "from tests.support.builds import make_config; "
+        "from tests.support.sites.builds import make_config; "
         "settings = make_config(Path(sys.argv[1]), variant=sys.argv[2]); "
         "sys.stdout.buffer.write(contract.encode(openapi.document(settings)))"
     )

@@ -9,7 +9,7 @@ import pytest
 
 from generator.api import llms, site_index
 from generator.api.contract import encode
-from tests.support.builds import VARIANTS, make_config
+from tests.support.sites.builds import VARIANTS, make_config
 
 BASE = "https://api.example.org/x"
 ADDRESS = re.compile(r"https://[^\s:?,;{]+")

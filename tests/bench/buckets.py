@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.bench.runner import Runner
-from tests.support.s3.servers import SeparateServer, separate_s3_server
-from tests.support.servers import mortal
+from tests.support.edges.servers import mortal
+from tests.support.stores.s3.servers import SeparateServer, separate_s3_server
 
 _SOURCE: Final = Path(__file__).with_name("s3_server.c")
 _CEILING: Final = 20_000

@@ -15,7 +15,7 @@ from generator.api.keys import LISTS
 from tests.bench import databases, packed, parts
 from tests.bench.runner import PYTHON, START_UP, Command, Competitor, Runner, product, same_files, say, start_up
 from tests.bench.tables import TOOK, Goal, Measured, Results, figures, ratio, table, walls
-from tests.support.builds import NOW
+from tests.support.sites.builds import NOW
 
 MARKETS: Final = (1_000, 5_000)
 _LISTS: Final = "list pages, from SQLite"

@@ -16,7 +16,7 @@ from tests.bench import databases, parts
 from tests.bench.changing import DETAILS, OTHERS, Built, Written, built
 from tests.bench.runner import Runner, say, start_up
 from tests.bench.tables import TOOK, Goal, Measured, figures, ratio, table, walls
-from tests.support.builds import make_config
+from tests.support.sites.builds import make_config
 
 #: Sizes of the sites in `pages`, at most, and in `chunks`, and the size of the latter that the goals are for.
 FEW_MARKETS: Final = 5_000

@@ -15,7 +15,7 @@ from generator.api import contract, keys
 from tests.bench import databases
 from tests.bench.runner import Runner, product
 from tests.bench.tables import Measured
-from tests.support.builds import AS_OF
+from tests.support.sites.builds import AS_OF
 
 #: Kinds of what is written.
 CHUNKS, INDEXES, HEADS, DETAILS, OTHERS, BESIDE = ("chunks", "indexes", "heads", "details", "others", "beside v1")

@@ -18,7 +18,7 @@ from tests.bench import change, databases, local_cluster, million, parts, proces
 from tests.bench.local_cluster import LocalCluster
 from tests.bench.runner import Runner, product, same_files, say
 from tests.bench.tables import TOOK, Goal, Measured, figures, ratio, table, walls
-from tests.support.builds import AS_OF
+from tests.support.sites.builds import AS_OF
 
 MARKETS: Final = 20_000
 _FORKED: Final = "forked workers"

@@ -15,8 +15,8 @@ from generator.source.relations import RELATIONS
 from tests.bench import processes
 from tests.bench.runner import Runner, provided, say
 from tests.support import postgres
-from tests.support.builds import AS_OF
-from tests.support.rows import (
+from tests.support.sites.builds import AS_OF
+from tests.support.sites.rows import (
     create_database,
     fill_id,
     insert_fill,

@@ -10,7 +10,7 @@ from tests.bench import databases, parts
 from tests.bench.build import building, worked
 from tests.bench.runner import PYTHON, Command, Competitor, Runner, same_files, say
 from tests.bench.tables import TOOK, Goal, Results, figures, ratio, shown, table
-from tests.support.builds import NOW
+from tests.support.sites.builds import NOW
 
 MARKETS: Final = 10_000
 POINTS: Final = 200

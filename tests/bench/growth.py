@@ -20,7 +20,7 @@ MARKETS: Final = (100, 1_000, 5_000, 10_000)
 
 
 @dataclass(frozen=True)
-class Site:
+class MeasuredSite:
     """A build of that many markets. `blocks` is its disk usage in bytes; `puts` are those of a first publish."""
 
     markets: int
@@ -50,7 +50,7 @@ def run(runner: Runner) -> Iterator[str]:
     yield from changes.run(runner)
 
 
-def _site(runner: Runner, markets: int) -> Site:
+def _site(runner: Runner, markets: int) -> MeasuredSite:
     path = databases.realistic(runner, markets)
     runner.rest_if_full()
     runner.wait_for_disk()
@@ -60,7 +60,7 @@ def _site(runner: Runner, markets: int) -> Site:
     taken = runner.measured(building(runner, databases.url(path), output))
     files, size, blocks = weighed(output)
     puts = json.loads(output.joinpath("report.json").read_bytes())["run"]["written"]
-    return Site(markets, taken, idle.wall_s, files, puts, size, blocks)
+    return MeasuredSite(markets, taken, idle.wall_s, files, puts, size, blocks)
 
 
 def weighed(tree: Path) -> tuple[int, int, int]:
@@ -74,7 +74,7 @@ def weighed(tree: Path) -> tuple[int, int, int]:
     return inodes, size, blocks
 
 
-def _exponents(sites: Sequence[Site]) -> Iterator[str]:
+def _exponents(sites: Sequence[MeasuredSite]) -> Iterator[str]:
     for name, chosen in (("all sizes", sites), ("the two largest", sites[-2:])):
         values: dict[str, Sequence[float]] = {
             "files": [site.files for site in chosen],
@@ -86,7 +86,7 @@ def _exponents(sites: Sequence[Site]) -> Iterator[str]:
         yield f"- growth exponents over {name} (1 is proportional): {', '.join(found)}"
 
 
-def _table(sites: Sequence[Site]) -> Iterator[str]:
+def _table(sites: Sequence[MeasuredSite]) -> Iterator[str]:
     rows = [
         [
             f"{site.markets:,}", f"{site.files:,}", f"{site.size / 1e9:.2f}", f"{site.blocks / 1e9:.2f}",
@@ -99,7 +99,7 @@ def _table(sites: Sequence[Site]) -> Iterator[str]:
     yield from table(["markets", *heads], rows)
 
 
-def _end(sites: Sequence[Site], folder: Path) -> Iterator[str]:
+def _end(sites: Sequence[MeasuredSite], folder: Path) -> Iterator[str]:
     """How many markets fit on the disk, from the two largest sites; a full rebuild needs twice the space."""
     small, large = sites[-2:]
     state = os.statvfs(folder)

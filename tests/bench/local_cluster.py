@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from tests.bench import processes
 from tests.bench.runner import say
-from tests.support.builds import ROOT
-from tests.support.servers import free_port
+from tests.support.edges.servers import free_port
+from tests.support.sites.builds import ROOT
 from tests.support.waiting import PATIENCE_S
 
 #: Workers, of one thread each.

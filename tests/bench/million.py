@@ -22,7 +22,7 @@ from tests.bench.local_cluster import SCHEDULER
 from tests.bench.processes import Sample, Watch
 from tests.bench.runner import Runner, product, say
 from tests.bench.tables import Goal, table
-from tests.support.builds import NOW, ROOT
+from tests.support.sites.builds import NOW, ROOT
 
 COORDINATOR: Final = "coordinator"
 DATABASE: Final = "PostgreSQL"

@@ -23,8 +23,8 @@ from tests.bench import databases, parts
 from tests.bench.build import listing, worked
 from tests.bench.runner import Command, Competitor, Runner, same_files, say
 from tests.bench.tables import TOOK, Goal, Results, figures, ratio, shown, table, walls
-from tests.support.builds import AS_OF, ROOT
-from tests.support.catalogs import catalog_of
+from tests.support.sites.builds import AS_OF, ROOT
+from tests.support.sites.catalogs import catalog_of
 
 MARKETS: Final = 1_000
 _OURS: Final = "product, from SQLite"

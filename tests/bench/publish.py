@@ -23,9 +23,9 @@ from tests.bench.buckets import Buckets, Counts
 from tests.bench.runner import Command, Runner, say
 from tests.bench.runner import product as product_command
 from tests.bench.tables import TOOK, Goal, Measured, figures, ratio, table, walls
-from tests.support.builds import NOW, ROOT, files
-from tests.support.rows import insert_order
-from tests.support.s3.server import BUCKET
+from tests.support.sites.builds import NOW, ROOT, files
+from tests.support.sites.rows import insert_order
+from tests.support.stores.s3.server import BUCKET
 
 _MARKETS: Final = 150
 _LATENCIES_S: Final = (0.0, 0.02)

@@ -30,7 +30,7 @@ from generator.tree.manifest import Current, Manifest, Retired
 from tests.bench import parts
 from tests.bench.runner import Runner
 from tests.bench.tables import Goal, table
-from tests.support.builds import Silent, make_config
+from tests.support.sites.builds import Silent, make_config
 
 #: Numbers of public markets; the demo with 100,000 markets has the second.
 SIZES: Final = (20_000, 90_910)

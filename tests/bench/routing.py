@@ -13,7 +13,7 @@ from generator.api.contract import SORTS, STATUS_FILTERS
 from generator.api.keys import DETAILS, MARKETS
 from tests.bench.runner import Runner
 from tests.bench.tables import Goal, shown, table
-from tests.support.engines import Request
+from tests.support.edges.engines import Request
 
 FIRST, CURSOR, MARKET = KINDS = ("first pages", "cursor pages", "markets")
 _LIMITS: Final = (5, 20, 50)

@@ -19,8 +19,8 @@ from generator.edge import router
 from tests.bench import databases, parts, queries
 from tests.bench.runner import Runner, product, say
 from tests.bench.tables import Goal, Measured, table
-from tests.support.builds import NOW, make_config
-from tests.support.engines import FROM_FILES
+from tests.support.edges.engines import FROM_FILES
+from tests.support.sites.builds import NOW, make_config
 
 _MARKETS: Final = 100_000
 _QUERIES: Final = 300

@@ -21,9 +21,9 @@ from tests.bench import databases, parts, routing
 from tests.bench.routing import CURSOR, FIRST, KINDS
 from tests.bench.runner import Runner, product, provided, say
 from tests.bench.tables import Goal, ratio, table
-from tests.support.builds import NO_LIMITS, NOW, make_config
-from tests.support.engines import Request, in_quickjs
-from tests.support.servers import connected, free_port, nginx, temporary_folders
+from tests.support.edges.engines import Request, in_quickjs
+from tests.support.edges.servers import connected, free_port, nginx, temporary_folders
+from tests.support.sites.builds import NO_LIMITS, NOW, make_config
 
 _MARKETS: Final = 400
 _SECONDS: Final = 2

@@ -30,7 +30,7 @@ from generator.tree import staging
 from generator.tree.folder import Output, locked
 from generator.tree.generation import ItemList
 from generator.tree.pages import LIMITS, page_count
-from tests.support.catalogs import catalog_of
+from tests.support.sites.catalogs import catalog_of
 
 
 def lists(settings: Config, as_of: datetime) -> int:

@@ -34,7 +34,7 @@ from tests.bench.growth import weighed
 from tests.bench.runner import PYTHON, Command, Competitor, Options, Runner, opened, same_files
 from tests.bench.tables import Goal, Measured, ratio, shown, table, walls
 from tests.support import programs
-from tests.support.builds import NOW, make_config
+from tests.support.sites.builds import NOW, make_config
 
 
 @pytest.fixture

@@ -12,15 +12,15 @@ import pytest
 from generator.builder.preflight import BuildCheck
 from generator.errors import OutputError
 from generator.progress import SILENT
-from tests.support.builds import AS_OF, build_now, files, make_config
 from tests.support.disks import Disk
-from tests.support.rows import insert_market
+from tests.support.sites.builds import AS_OF, build_now, files, make_config
+from tests.support.sites.rows import insert_market
 
 MARKETS = 120
 
 
 @pytest.fixture
-def site(database: sqlite3.Connection, tmp_path: Path) -> Path:
+def markets_folder(database: sqlite3.Connection, tmp_path: Path) -> Path:
     for number in range(MARKETS):
         insert_market(database, number)
     database.commit()
@@ -46,57 +46,63 @@ def refused(folder: Path, output: Path) -> None:
         build_now(make_config(folder, output=output))
 
 
-def test_check_names_the_files_that_are_lacking_and_a_build_fails_without_them(site: Path, disk: Disk) -> None:
-    build_now(make_config(site))
-    wanted, _ = taken(site / "output")
+def test_check_names_the_files_that_are_lacking_and_a_build_fails_without_them(
+    markets_folder: Path, disk: Disk
+) -> None:
+    build_now(make_config(markets_folder))
+    wanted, _ = taken(markets_folder / "output")
     disk.mount(f"size=1g,nr_inodes={wanted * 9 // 10}")
     output = disk.path / "output"
-    message = of_folder(site, output)
+    message = of_folder(markets_folder, output)
     assert message.startswith(f"error: {disk.path}: no space left on device for this build: it needs ")
     assert message.endswith(
         "files (df -i); free some space, choose another folder with --set output=…, or set `layout: chunks`"
     )
     (needed,) = re.findall(r"([\d,]+) files and", message)
     assert wanted * 0.9 < int(needed.replace(",", "")) <= wanted
-    refused(site, output)
+    refused(markets_folder, output)
     assert not list(output.glob("[!.]*")), "nothing is left"
     disk.mount(f"remount,nr_inodes={wanted * 11 // 10 + 100}")
-    assert of_folder(site, output) == f"fine: {output}: writable"
-    build_now(make_config(site, output=output))
+    assert of_folder(markets_folder, output) == f"fine: {output}: writable"
+    build_now(make_config(markets_folder, output=output))
 
 
-def test_check_names_the_bytes_that_are_lacking_and_a_build_fails_without_them(site: Path, disk: Disk) -> None:
-    build_now(make_config(site))
-    _, wanted = taken(site / "output")
+def test_check_names_the_bytes_that_are_lacking_and_a_build_fails_without_them(
+    markets_folder: Path, disk: Disk
+) -> None:
+    build_now(make_config(markets_folder))
+    _, wanted = taken(markets_folder / "output")
     disk.mount(f"size={wanted // 2}")
     output = disk.path / "output"
-    assert "MB (df -h); free some space" in of_folder(site, output)
-    refused(site, output)
+    assert "MB (df -h); free some space" in of_folder(markets_folder, output)
+    refused(markets_folder, output)
     disk.mount(f"remount,size={wanted * 11 // 10 + 10_000_000}")
-    assert of_folder(site, output) == f"fine: {output}: writable"
-    build_now(make_config(site, output=output))
+    assert of_folder(markets_folder, output) == f"fine: {output}: writable"
+    build_now(make_config(markets_folder, output=output))
 
 
-def test_the_next_build_needs_space_for_new_files_only(site: Path, database: sqlite3.Connection, disk: Disk) -> None:
+def test_the_next_build_needs_space_for_new_files_only(
+    markets_folder: Path, database: sqlite3.Connection, disk: Disk
+) -> None:
     disk.mount("size=1g")
     output = disk.path / "output"
-    build_now(make_config(site, output=output))
+    build_now(make_config(markets_folder, output=output))
     before = files(output)
     free = shutil.disk_usage(disk.path).free
     with (disk.path / "ballast").open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, free - 2_000_000)
-    assert of_folder(site, output) == f"fine: {output}: writable"
-    build_now(make_config(site, output=output))
+    assert of_folder(markets_folder, output) == f"fine: {output}: writable"
+    build_now(make_config(markets_folder, output=output))
     assert files(output) == before
     database.execute("UPDATE markets SET volume = volume + 1")
     database.commit()
-    assert "no space left on device for this build" in of_folder(site, output)
-    refused(site, output)
+    assert "no space left on device for this build" in of_folder(markets_folder, output)
+    refused(markets_folder, output)
     assert files(output) == before
 
 
-def test_categories_are_a_remedy_where_there_are_any(site: Path, disk: Disk) -> None:
+def test_categories_are_a_remedy_where_there_are_any(markets_folder: Path, disk: Disk) -> None:
     disk.mount("size=1m")
-    assert of_folder(site, disk.path / "output", variant="extended").endswith(
+    assert of_folder(markets_folder, disk.path / "output", variant="extended").endswith(
         ", restrict `categories`, or set `layout: chunks`"
     )

@@ -14,8 +14,8 @@ from generator.tree import blocklist
 from generator.tree.blocklist import BlockedList
 from generator.tree.folder import locked
 from generator.tree.layouts import LAYOUTS
-from tests.support.builds import AS_OF, EXTENDED, NOW, build_now, dry_run_of, files, make_config
-from tests.support.rows import insert_fill, insert_market, insert_order, market_id
+from tests.support.sites.builds import AS_OF, EXTENDED, NOW, build_now, dry_run_of, files, make_config
+from tests.support.sites.rows import insert_fill, insert_market, insert_order, market_id
 
 SETTINGS: Final = {**EXTENDED, "search": "title"}
 

@@ -20,8 +20,8 @@ from generator.site import worker_pool
 from generator.source.reader import Reader, open_reader
 from generator.source.survey import Part
 from generator.tree.folder import locked
-from tests.support.builds import AS_OF, NOW, Silent, build_now, files, make_config
-from tests.support.rows import (
+from tests.support.sites.builds import AS_OF, NOW, Silent, build_now, files, make_config
+from tests.support.sites.rows import (
     fill_id,
     insert_fill,
     insert_market,
@@ -36,7 +36,7 @@ MARKETS = 130
 
 
 @pytest.fixture
-def site(database: sqlite3.Connection, tmp_path: Path) -> Path:
+def markets_folder(database: sqlite3.Connection, tmp_path: Path) -> Path:
     for number in range(MARKETS):
         insert_market(database, number)
         insert_order(database, market_id=market_id(number))
@@ -63,8 +63,8 @@ def all_keys(parts: Iterable[StagedPart]) -> list[str]:
 KEYS = sorted(keys.detail(market_id(number)) for number in range(MARKETS))
 
 
-def test_parts_hold_every_market_once(site: Path) -> None:
-    with working(make_config(site)) as (work, reader):
+def test_parts_hold_every_market_once(markets_folder: Path) -> None:
+    with working(make_config(markets_folder)) as (work, reader):
         parts = work.survey.parts(50)
         assert [(part.first, part.last) for part in parts] == [(0, 50), (50, 100), (100, MARKETS)]
         assert all_keys(executors.alone(work, parts, reader)) == KEYS
@@ -82,7 +82,7 @@ def test_ids_that_are_no_uuids_are_divided_too(database: sqlite3.Connection, tmp
 
 @pytest.mark.parametrize("mode", ["delete", "truncate", "persist", "wal"])
 def test_workers_read_the_database_only_while_nobody_can_write(
-    site: Path, database: sqlite3.Connection, mode: str, monkeypatch: pytest.MonkeyPatch
+    markets_folder: Path, database: sqlite3.Connection, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database.execute(f"PRAGMA journal_mode = {mode}")
     forks = list[int]()
@@ -93,18 +93,22 @@ def test_workers_read_the_database_only_while_nobody_can_write(
         return real(*arguments)
 
     monkeypatch.setattr(executors, "forked", forked)
-    with working(make_config(site)) as (work, reader):
+    with working(make_config(markets_folder)) as (work, reader):
         assert all_keys(executors.staged(work, reader, Silent())) == KEYS
     assert bool(forks) == (mode != "wal")
 
 
 @pytest.mark.campaign(short=0)
-def test_a_build_in_one_process_and_one_in_several_are_the_same(site: Path, database: sqlite3.Connection) -> None:
-    build_now(make_config(site, output=site / "several"))
+def test_a_build_in_one_process_and_one_in_several_are_the_same(
+    markets_folder: Path, database: sqlite3.Connection
+) -> None:
+    build_now(make_config(markets_folder, output=markets_folder / "several"))
     database.execute("PRAGMA journal_mode = wal")
-    report = build_now(make_config(site, output=site / "one"))
-    assert files(site / "one") == files(site / "several")
-    one, several = ((site / name / "index.html").read_bytes().partition(b'"excerpts":') for name in ("one", "several"))
+    report = build_now(make_config(markets_folder, output=markets_folder / "one"))
+    assert files(markets_folder / "one") == files(markets_folder / "several")
+    one, several = (
+        (markets_folder / name / "index.html").read_bytes().partition(b'"excerpts":') for name in ("one", "several")
+    )
     assert one[2].partition(b"]}")[0] == several[2].partition(b"]}")[0] != b""
     assert [row.key for row in report.quarantine] == [fill_id(1_000), fill_id(1_001)]
 
@@ -119,14 +123,16 @@ def test_a_few_markets_are_not_worth_a_process(
         assert len([*executors.staged(work, reader, Silent())]) == 1
 
 
-def test_parts_that_workers_cannot_read_are_read_by_the_parent(site: Path) -> None:
-    with working(make_config(site)) as (work, reader):
-        (site / "markets.db").rename(site / "gone.db")
+def test_parts_that_workers_cannot_read_are_read_by_the_parent(markets_folder: Path) -> None:
+    with working(make_config(markets_folder)) as (work, reader):
+        (markets_folder / "markets.db").rename(markets_folder / "gone.db")
         assert all_keys(executors.staged(work, reader, Silent())) == KEYS
 
 
-def test_a_worker_that_cannot_connect_leaves_its_part_to_others(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    let_in = site / "let in"
+def test_a_worker_that_cannot_connect_leaves_its_part_to_others(
+    markets_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_in = markets_folder / "let in"
 
     def first_come(*arguments: Any) -> Any:
         try:
@@ -145,17 +151,17 @@ def test_a_worker_that_cannot_connect_leaves_its_part_to_others(site: Path, monk
         return alone(work, parts, reader)
 
     monkeypatch.setattr(executors, "alone", counted)
-    with working(make_config(site)) as (work, reader):
+    with working(make_config(markets_folder)) as (work, reader):
         assert all_keys(executors.staged(work, reader, Silent())) == KEYS
     assert len(left) == 2, "what the other two had taken"
 
 
-def test_workers_do_not_read_a_file_that_replaced_the_database(site: Path) -> None:
-    with working(make_config(site)) as (work, reader):
+def test_workers_do_not_read_a_file_that_replaced_the_database(markets_folder: Path) -> None:
+    with working(make_config(markets_folder)) as (work, reader):
         parts = [*work.survey.parts(50)]
-        (site / "markets.db").rename(site / "old.db")
-        shutil.copy(site / "old.db", site / "markets.db")
-        with closing(sqlite3.connect(site / "markets.db")) as later:
+        (markets_folder / "markets.db").rename(markets_folder / "old.db")
+        shutil.copy(markets_folder / "old.db", markets_folder / "markets.db")
+        with closing(sqlite3.connect(markets_folder / "markets.db")) as later:
             later.execute("UPDATE markets SET question = 'later'")
             later.commit()
         staged = [*executors.forked(work, parts, reader, reader.instant() or "")]

@@ -23,8 +23,7 @@ from generator.api import keys
 from generator.tree import chunks, families, layouts, manifest_file, pages
 from generator.tree.manifest import Manifest
 from generator.tree.membership import lists_of
-from tests.support import limits, records
-from tests.support.builds import ROOT, files, lasting, text_of
+from tests.support import limits
 from tests.support.campaigns import rounds, sample
 from tests.support.faults import (
     ENDED,
@@ -44,9 +43,11 @@ from tests.support.faults import (
     processes_of,
     state_of,
 )
-from tests.support.rows import market_id
-from tests.support.search import is_match
-from tests.support.searching_reader import SearchingReader
+from tests.support.readers.search import is_match
+from tests.support.readers.searching_reader import SearchingReader
+from tests.support.sites.builds import ROOT, files, lasting, text_of
+from tests.support.sites.rows import market_id
+from tests.support.stores import records
 from tests.support.waiting import PATIENCE_S, wait_until
 
 #: Walks begun before a build that is killed, finished after it and again after the repair.

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from generator.api import keys
 from generator.config.settings import Config
-from tests.support.builds import AS_OF, NOW, build_now, files, make_config
-from tests.support.rows import insert_market, market_id
+from tests.support.sites.builds import AS_OF, NOW, build_now, files, make_config
+from tests.support.sites.rows import insert_market, market_id
 
 
 def dates(settings: Config) -> dict[str, str]:

@@ -16,10 +16,10 @@ from generator.builder import executors
 from generator.site import worker_pool
 from generator.tree import blocklist, files
 from generator.tree.folder import Output, locked
-from tests.builder.test_part_staging import EARLIER, MARKETS, Site, assert_as_fresh, edited_in_disguise
-from tests.support.builds import NOW, OTHER_BUILDS
+from tests.builder.test_part_staging import EARLIER, MARKETS, VersionedSite, assert_as_fresh, edited_in_disguise
 from tests.support.campaigns import rounds
-from tests.support.rows import insert_category, insert_fx_member, insert_order, insert_point, market_id
+from tests.support.sites.builds import NOW, OTHER_BUILDS
+from tests.support.sites.rows import insert_category, insert_fx_member, insert_order, insert_point, market_id
 
 #: Both layouts and variants; the extended one has categories, slugs and a search index.
 SITES: Final[dict[str, Mapping[str, str]]] = {
@@ -35,7 +35,7 @@ class KilledError(BaseException):
 class History:
     """A random sequence of changes of a site. What it does to rows of details, it tells, but for `lie`."""
 
-    def __init__(self, site: Site, seed: int, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, site: VersionedSite, seed: int, patch: pytest.MonkeyPatch) -> None:
         self.site = site
         self.chance = random.Random(seed)
         self.settings: dict[str, Any] = {}
@@ -221,7 +221,7 @@ def test_any_sequence_of_changes_gives_the_bytes_of_a_full_build(
     # Several ranges and workers that read them, or one of each.
     monkeypatch.setattr(executors, "LEAST", 2 if seed % 2 else 50)
     monkeypatch.setattr(worker_pool, "available", lambda: 1 + seed % 2)
-    history = History(Site(database, tmp_path), seed * len(SITES) + [*SITES].index(kind), monkeypatch)
+    history = History(VersionedSite(database, tmp_path), seed * len(SITES) + [*SITES].index(kind), monkeypatch)
     history.settings |= {**SITES[kind], "guards.max_invalid": 1, "guards.max_shrink": 1}
     history.build()
     for _ in range(rounds(2, 15)):

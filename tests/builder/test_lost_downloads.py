@@ -14,8 +14,8 @@ from generator.api.downloads import ChangesHead, DumpHead
 from generator.builder.report import Report
 from generator.config.settings import Config
 from generator.tree import files
-from tests.support.builds import AS_OF, build_now, make_config
-from tests.support.rows import insert_market, market_id
+from tests.support.sites.builds import AS_OF, build_now, make_config
+from tests.support.sites.rows import insert_market, market_id
 
 
 @pytest.fixture

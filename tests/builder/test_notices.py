@@ -10,8 +10,8 @@ import pytest
 from generator.api import keys, times
 from generator.builder.notices import CLOCK_SKEW, Topic
 from generator.builder.preflight import BuildCheck
-from tests.support.builds import AS_OF, Silent, build_now, files, make_config
-from tests.support.rows import insert_fill, insert_market, insert_point, market_id
+from tests.support.sites.builds import AS_OF, Silent, build_now, files, make_config
+from tests.support.sites.rows import insert_fill, insert_market, insert_point, market_id
 
 #: When the markets of these tests were settled; no other time.
 SETTLED_AT = "2026-01-30T01:02:03.456Z"

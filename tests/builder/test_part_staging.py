@@ -35,9 +35,9 @@ from generator.source.survey import Part
 from generator.tree import files, fingerprints
 from generator.tree.fingerprints import Made
 from generator.tree.folder import Output, locked
-from tests.support.builds import AS_OF, ROOT, VARIANTS, Silent, lasting, make_config, tells_of_earlier_builds
-from tests.support.builds import files as every_file
-from tests.support.rows import insert_fill, insert_market, insert_order, insert_point, market_id
+from tests.support.sites.builds import AS_OF, ROOT, VARIANTS, Silent, lasting, make_config, tells_of_earlier_builds
+from tests.support.sites.builds import files as every_file
+from tests.support.sites.rows import insert_fill, insert_market, insert_order, insert_point, market_id
 
 MARKETS: Final = 7
 #: What has no part in details takes a tenth of the time of a build.
@@ -45,7 +45,7 @@ QUICK: Final = {"source__audit": 0, "layout": "chunks", "dumps__ndjson": False, 
 EARLIER: Final = "2026-01-15 00:00:00.000000"
 
 
-class Site:
+class VersionedSite:
     """A database that promises to change a market's version with its rows, and builds of it."""
 
     def __init__(self, database: sqlite3.Connection, folder: Path) -> None:
@@ -101,64 +101,68 @@ class Site:
 
 
 @pytest.fixture
-def site(database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+def versioned_site(database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VersionedSite:
     # A fork more takes as long as the rest of a build of so few markets.
     monkeypatch.setattr("generator.site.worker_pool.available", lambda: 1)
     monkeypatch.setattr("secrets.randbelow", lambda _: zlib.crc32(b"1"))  # the same samples, always
-    return Site(database, tmp_path)
+    return VersionedSite(database, tmp_path)
 
 
 @pytest.fixture
-def built(site: Site) -> Site:
-    site.build()
-    return site
+def built(versioned_site: VersionedSite) -> VersionedSite:
+    versioned_site.build()
+    return versioned_site
 
 
 # ── what is read ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_only_another_version_has_a_market_read_and_another_row_gives_it_a_new_market_object(site: Site) -> None:
-    assert site.build().details == DetailCounts(read=MARKETS)
-    before = site.detail(4)
-    site.trade(3)
-    site.edit(4, question='New, "orderBook":?', description='",\\"orderBook":{}', prob=0.25)
-    found = site.build()
+def test_only_another_version_has_a_market_read_and_another_row_gives_it_a_new_market_object(
+    versioned_site: VersionedSite,
+) -> None:
+    assert versioned_site.build().details == DetailCounts(read=MARKETS)
+    before = versioned_site.detail(4)
+    versioned_site.trade(3)
+    versioned_site.edit(4, question='New, "orderBook":?', description='",\\"orderBook":{}', prob=0.25)
+    found = versioned_site.build()
     assert found.details == DetailCounts(read=1, updated=1, kept=MARKETS - 2)
-    assert len(site.detail(3)["recentFills"]) == 2
-    after = site.detail(4)
+    assert len(versioned_site.detail(3)["recentFills"]) == 2
+    after = versioned_site.detail(4)
     assert (after["market"]["question"], after["market"]["prob"]) == ('New, "orderBook":?', 0.25)
     assert {**after, "market": None} == {**before, "market": None}
-    run = json.loads((site.output / files.REPORT).read_bytes())["run"]
+    run = json.loads((versioned_site.output / files.REPORT).read_bytes())["run"]
     assert run["details"] == {"read": 1, "updated": 1, "kept": MARKETS - 2, "audited": 0, "touched": 0}
     samples = {key.labels: value for key, value in found.samples().items() if key.name == "details"}
     assert samples == {(("by", name),): value for name, value in run["details"].items()}
 
 
-def test_a_fill_that_enters_or_leaves_the_window_of_24_hours_changes_the_market_object_alone(site: Site) -> None:
-    site.trade(3, created_at="2026-01-30 12:10:00.000000")
-    site.trade(4, created_at="2026-01-31 12:08:00.000000")
-    site.build()
-    assert [site.detail(number)["market"]["fills24h"] for number in (3, 4)] == [1, 0]
-    assert site.build(later=30).details == DetailCounts(updated=2, kept=MARKETS - 2)
-    assert [site.detail(number)["market"]["fills24h"] for number in (3, 4)] == [0, 1]
+def test_a_fill_that_enters_or_leaves_the_window_of_24_hours_changes_the_market_object_alone(
+    versioned_site: VersionedSite,
+) -> None:
+    versioned_site.trade(3, created_at="2026-01-30 12:10:00.000000")
+    versioned_site.trade(4, created_at="2026-01-31 12:08:00.000000")
+    versioned_site.build()
+    assert [versioned_site.detail(number)["market"]["fills24h"] for number in (3, 4)] == [1, 0]
+    assert versioned_site.build(later=30).details == DetailCounts(updated=2, kept=MARKETS - 2)
+    assert [versioned_site.detail(number)["market"]["fills24h"] for number in (3, 4)] == [0, 1]
 
 
-def test_with_a_step_fills_leave_the_window_together_at_the_full_hour(site: Site) -> None:
+def test_with_a_step_fills_leave_the_window_together_at_the_full_hour(versioned_site: VersionedSite) -> None:
     hourly: dict[str, Any] = {"fills_window_step": "1 h"}
-    site.trade(3, created_at="2026-01-30 12:01:00.000000")
-    site.trade(4, created_at="2026-01-30 12:59:00.000000")
-    site.trade(5, created_at="2026-01-30 11:59:00.000000")
-    site.build(later=10, **hourly)
-    shown = [site.detail(number)["market"]["fills24h"] for number in (3, 4, 5)]
+    versioned_site.trade(3, created_at="2026-01-30 12:01:00.000000")
+    versioned_site.trade(4, created_at="2026-01-30 12:59:00.000000")
+    versioned_site.trade(5, created_at="2026-01-30 11:59:00.000000")
+    versioned_site.build(later=10, **hourly)
+    shown = [versioned_site.detail(number)["market"]["fills24h"] for number in (3, 4, 5)]
     assert shown == [1, 1, 0]
-    assert site.build(later=49, **hourly).written == 1, "build.json alone"
-    assert site.build(later=1, **hourly).details == DetailCounts(updated=2, kept=MARKETS - 2)
-    assert [site.detail(number)["market"]["fills24h"] for number in (3, 4)] == [0, 0]
-    assert_as_fresh(site, **hourly)
+    assert versioned_site.build(later=49, **hourly).written == 1, "build.json alone"
+    assert versioned_site.build(later=1, **hourly).details == DetailCounts(updated=2, kept=MARKETS - 2)
+    assert [versioned_site.detail(number)["market"]["fills24h"] for number in (3, 4)] == [0, 0]
+    assert_as_fresh(versioned_site, **hourly)
 
 
 def test_details_that_are_asked_for_in_several_statements_are_read_once(
-    built: Site, monkeypatch: pytest.MonkeyPatch
+    built: VersionedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("generator.source.queries.MANY", 1)
     monkeypatch.setattr("generator.source.queries.CHOSEN_AT_MOST", 2)
@@ -166,15 +170,17 @@ def test_details_that_are_asked_for_in_several_statements_are_read_once(
     assert_as_fresh(built)
 
 
-def test_another_step_counts_anew_and_reads_everything(site: Site) -> None:
-    site.trade(3, created_at="2026-01-30 12:10:00.000000")
-    site.build(later=30)
-    assert site.detail(3)["market"]["fills24h"] == 0
-    assert site.read(later=1, fills_window_step="1 h") == MARKETS
-    assert site.detail(3)["market"]["fills24h"] == 1
+def test_another_step_counts_anew_and_reads_everything(versioned_site: VersionedSite) -> None:
+    versioned_site.trade(3, created_at="2026-01-30 12:10:00.000000")
+    versioned_site.build(later=30)
+    assert versioned_site.detail(3)["market"]["fills24h"] == 0
+    assert versioned_site.read(later=1, fills_window_step="1 h") == MARKETS
+    assert versioned_site.detail(3)["market"]["fills24h"] == 1
 
 
-def test_fills_are_counted_only_where_the_number_may_have_changed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fills_are_counted_only_where_the_number_may_have_changed(
+    versioned_site: VersionedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
     counted = list[Within]()
     real = FillWindows._count  # noqa: SLF001 - what it is asked for cannot be seen from outside
 
@@ -183,17 +189,17 @@ def test_fills_are_counted_only_where_the_number_may_have_changed(site: Site, mo
         return real(self, as_of, within)
 
     monkeypatch.setattr(FillWindows, "_count", count)
-    site.trade(3, created_at="2026-01-30 12:12:00.000000")
-    site.trade(4, created_at="2026-01-31 12:00:00.000000")
+    versioned_site.trade(3, created_at="2026-01-30 12:12:00.000000")
+    versioned_site.trade(4, created_at="2026-01-31 12:00:00.000000")
     for _ in range(3):
-        site.build()
-    site.trade(5)
-    site.build()
+        versioned_site.build()
+    versioned_site.trade(5)
+    versioned_site.build()
     # Nothing in the second build; then market 3, whose fill leaves the window, and market 5, which was traded.
     assert counted == [EVERYTHING, Chosen((market_id(3),)), Chosen((market_id(5),))]
 
 
-def test_any_other_version_counts_and_null_is_never_known(built: Site) -> None:
+def test_any_other_version_counts_and_null_is_never_known(built: VersionedSite) -> None:
     versions = ("2", "'1'", "1.5", "x'31'", "CAST(x'ff' AS TEXT)", "NULL")
     for number, version in enumerate(versions):
         change = f"UPDATE markets SET detail_version = {version} WHERE id = ?"
@@ -202,7 +208,7 @@ def test_any_other_version_counts_and_null_is_never_known(built: Site) -> None:
     assert built.read() == 1, "still unknown"
 
 
-def test_a_build_digests_each_version_once(built: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_digests_each_version_once(built: VersionedSite, monkeypatch: pytest.MonkeyPatch) -> None:
     digested = list[bytes]()
     real = fingerprint.digest
 
@@ -215,7 +221,7 @@ def test_a_build_digests_each_version_once(built: Site, monkeypatch: pytest.Monk
     assert digested == [b"int 1"] * MARKETS
 
 
-def test_an_id_that_is_no_text_or_invalid_utf_8_costs_its_row_and_not_the_build(built: Site) -> None:
+def test_an_id_that_is_no_text_or_invalid_utf_8_costs_its_row_and_not_the_build(built: VersionedSite) -> None:
     for number, key in enumerate(("NULL", "x'31'", "CAST(x'ff' AS TEXT)")):
         built.database.execute(f"UPDATE markets SET id = {key} WHERE id = ?", [market_id(number)])
     found = built.build(guards__max_invalid=1, guards__max_shrink=1)
@@ -223,7 +229,7 @@ def test_an_id_that_is_no_text_or_invalid_utf_8_costs_its_row_and_not_the_build(
     assert found.details == DetailCounts(kept=MARKETS - 3)
 
 
-def test_without_the_column_everything_is_read_and_nothing_remembered(built: Site) -> None:
+def test_without_the_column_everything_is_read_and_nothing_remembered(built: VersionedSite) -> None:
     assert (built.output / files.FINGERPRINTS).exists()
     built.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
     assert built.read() == MARKETS
@@ -248,38 +254,40 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("has_versions", [False, True])
 def test_bytes_that_are_in_place_do_not_come_from_another_machine_and_damaged_ones_do(
-    site: Site, sent: list[int], *, has_versions: bool
+    versioned_site: VersionedSite, sent: list[int], *, has_versions: bool
 ) -> None:
     if not has_versions:
-        site.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
-    site.build()
+        versioned_site.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
+    versioned_site.build()
     assert sent == [*range(MARKETS)]
     for number, damage in enumerate(DAMAGES.values()):
-        damage(site.path(number))
-    site.build()
+        damage(versioned_site.path(number))
+    versioned_site.build()
     assert sent == [*range(len(DAMAGES))]
-    assert_as_fresh(site)
-    site.build()
+    assert_as_fresh(versioned_site)
+    versioned_site.build()
     assert sent == []
 
 
-def test_a_detail_that_a_power_cut_made_shorter_comes_from_another_machine_again(site: Site, sent: list[int]) -> None:
-    site.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
-    site.build()
-    os.truncate(site.path(3), 10)
-    os.utime(site.output / files.REPORT)  # as if that was written later
-    site.build()
+def test_a_detail_that_a_power_cut_made_shorter_comes_from_another_machine_again(
+    versioned_site: VersionedSite, sent: list[int]
+) -> None:
+    versioned_site.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
+    versioned_site.build()
+    os.truncate(versioned_site.path(3), 10)
+    os.utime(versioned_site.output / files.REPORT)  # as if that was written later
+    versioned_site.build()
     assert sent == [3]
-    assert_as_fresh(site)
+    assert_as_fresh(versioned_site)
 
 
 @pytest.mark.parametrize("has_versions", [False, True])
 def test_each_file_is_looked_at_once_for_another_machine(
-    site: Site, sent: list[int], monkeypatch: pytest.MonkeyPatch, *, has_versions: bool
+    versioned_site: VersionedSite, sent: list[int], monkeypatch: pytest.MonkeyPatch, *, has_versions: bool
 ) -> None:
     if not has_versions:
-        site.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
-    site.build()
+        versioned_site.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
+    versioned_site.build()
     looked = list[str]()
     real = filesystem._file  # noqa: SLF001 - how often it is asked cannot be seen from outside
 
@@ -288,13 +296,13 @@ def test_each_file_is_looked_at_once_for_another_machine(
         return real(path)
 
     monkeypatch.setattr(filesystem, "_file", file)
-    site.build()
-    assert sorted(looked) == [str(site.path(number)) for number in range(MARKETS)]
+    versioned_site.build()
+    assert sorted(looked) == [str(versioned_site.path(number)) for number in range(MARKETS)]
     assert sent == []
 
 
 def test_a_full_build_and_other_settings_and_an_earlier_as_of_read_everything_and_the_next_build_nothing(
-    built: Site,
+    built: VersionedSite,
 ) -> None:
     assert (built.build(full=True).details.read, built.read()) == (MARKETS, 0)
     assert built.read(detail__recent_fills=3) == MARKETS
@@ -367,7 +375,7 @@ DAMAGES: Final[dict[str, Callable[[Path], object]]] = {
 @pytest.mark.parametrize("most", [0, 1000], ids=["no excerpts", "excerpts"])
 @pytest.mark.parametrize("prob", [0.5, 0.25], ids=["same row", "another row"])
 def test_a_detail_that_somebody_lost_or_edited_is_read_and_written_again(
-    built: Site, prob: float, most: int, monkeypatch: pytest.MonkeyPatch
+    built: VersionedSite, prob: float, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("generator.builder.inspection.excerpts.EXCERPTS", most)
     for number, damage in enumerate(DAMAGES.values()):
@@ -388,7 +396,7 @@ TOUCHES: Final[dict[str, Callable[[Path, Path], object]]] = {
 
 
 @pytest.mark.parametrize("touch", TOUCHES)
-def test_a_detail_that_was_touched_but_has_its_bytes_is_not_read(built: Site, touch: str) -> None:
+def test_a_detail_that_was_touched_but_has_its_bytes_is_not_read(built: VersionedSite, touch: str) -> None:
     before, mode = every_file(built.output), built.path(0).stat().st_mode
     for number in range(MARKETS):
         TOUCHES[touch](built.path(number), built.folder / f"{number}")
@@ -398,7 +406,7 @@ def test_a_detail_that_was_touched_but_has_its_bytes_is_not_read(built: Site, to
     assert built.build(later=0).details == DetailCounts(kept=MARKETS), "what is in place is remembered"
 
 
-def test_a_folder_that_lost_what_its_details_were_made_of_is_read_again(built: Site) -> None:
+def test_a_folder_that_lost_what_its_details_were_made_of_is_read_again(built: VersionedSite) -> None:
     now = times.instant(AS_OF + timedelta(minutes=built.minutes))
     shape_now = last_details.shape_of(built.config())
     with locked(built.output) as folder:
@@ -412,7 +420,7 @@ def test_a_folder_that_lost_what_its_details_were_made_of_is_read_again(built: S
 
 
 def test_a_build_that_was_killed_before_its_manifest_was_complete_is_not_trusted(
-    built: Site, monkeypatch: pytest.MonkeyPatch
+    built: VersionedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built.trade(3)
     save = Output.save
@@ -431,7 +439,7 @@ def test_a_build_that_was_killed_before_its_manifest_was_complete_is_not_trusted
     assert_as_fresh(built)
 
 
-def test_a_market_that_returns_is_read(built: Site) -> None:
+def test_a_market_that_returns_is_read(built: VersionedSite) -> None:
     built.edit(3, approval="pending")
     assert built.read() == 0
     built.edit(3, approval="approved")
@@ -439,19 +447,21 @@ def test_a_market_that_returns_is_read(built: Site) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_version_is_in_no_byte_and_its_digest_for_the_builder_alone(site: Site, variant: Variant) -> None:
-    site.database.execute("UPDATE markets SET detail_version = 'CANARY'")
-    site.build(**dict[str, Any](VARIANTS[variant]))
-    found = every_file(site.output, "")
+def test_a_version_is_in_no_byte_and_its_digest_for_the_builder_alone(
+    versioned_site: VersionedSite, variant: Variant
+) -> None:
+    versioned_site.database.execute("UPDATE markets SET detail_version = 'CANARY'")
+    versioned_site.build(**dict[str, Any](VARIANTS[variant]))
+    found = every_file(versioned_site.output, "")
     assert [name for name, body in found.items() if b"CANARY" in body or b"etail_version" in body] == []
     assert {files.FINGERPRINTS, keys.OPENAPI} <= found.keys()
-    assert stat.S_IMODE((site.output / files.FINGERPRINTS).stat().st_mode) == 0o600
+    assert stat.S_IMODE((versioned_site.output / files.FINGERPRINTS).stat().st_mode) == 0o600
 
 
 # ── what is reported ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_market_with_findings_is_read_by_every_build_which_reports_them(built: Site) -> None:
+def test_a_market_with_findings_is_read_by_every_build_which_reports_them(built: VersionedSite) -> None:
     built.trade(3, amount=-1)
     built.trade(4, created_at="2026-02-01 00:00:00.000000")
     for _ in range(2):
@@ -462,7 +472,7 @@ def test_a_market_with_findings_is_read_by_every_build_which_reports_them(built:
 # ── false versions ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_an_audit_that_finds_a_false_version_reads_everything_and_names_the_market(built: Site) -> None:
+def test_an_audit_that_finds_a_false_version_reads_everything_and_names_the_market(built: VersionedSite) -> None:
     built.trade(3, is_told=False)
     built.edit(3, prob=0.25)
     built.trade(5, is_told=False)
@@ -478,7 +488,7 @@ def test_an_audit_that_finds_a_false_version_reads_everything_and_names_the_mark
     assert not built.build(source__audit=1).remarks
 
 
-def test_when_a_sample_finds_a_false_version_all_that_differ_are_named_up_to_a_hundred(built: Site) -> None:
+def test_when_a_sample_finds_a_false_version_all_that_differ_are_named_up_to_a_hundred(built: VersionedSite) -> None:
     wrong = [0, 1, 2, 4]
     for number in wrong:
         built.trade(number, is_told=False)
@@ -492,7 +502,7 @@ def test_when_a_sample_finds_a_false_version_all_that_differ_are_named_up_to_a_h
     assert_as_fresh(built)
 
 
-def test_an_audit_counts_the_fills_of_its_sample_too(built: Site) -> None:
+def test_an_audit_counts_the_fills_of_its_sample_too(built: VersionedSite) -> None:
     built.trade(3, is_told=False, created_at="2026-01-31 11:00:00.000000")
     built.tell(3)
     built.build()
@@ -511,14 +521,14 @@ def made(output: Path) -> Mapping[str, Made]:
     return found.details if found else {}
 
 
-def test_a_row_to_quarantine_that_came_without_a_new_version_is_a_false_version(built: Site) -> None:
+def test_a_row_to_quarantine_that_came_without_a_new_version_is_a_false_version(built: VersionedSite) -> None:
     built.trade(3, is_told=False, amount=-1)
     found = built.build(source__audit=1)
     assert [remark.key for remark in found.remarks] == [market_id(3)]
     assert found.quarantine.total() == 1
 
 
-def test_an_audit_reads_its_share_and_finds_nothing_where_promises_are_kept(built: Site) -> None:
+def test_an_audit_reads_its_share_and_finds_nothing_where_promises_are_kept(built: VersionedSite) -> None:
     built.trade(3)
     built.edit(4, prob=0.25)
     found = built.build(source__audit=0.5)
@@ -529,9 +539,9 @@ def test_an_audit_reads_its_share_and_finds_nothing_where_promises_are_kept(buil
 # ── the same bytes ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def assert_as_fresh(site: Site, **settings: Any) -> None:
+def assert_as_fresh(site: VersionedSite, **settings: Any) -> None:
     """The folder shows what a build into a new folder makes of the same database."""
-    fresh = Site.__new__(Site)
+    fresh = VersionedSite.__new__(VersionedSite)
     fresh.database, fresh.folder, fresh.minutes = site.database, site.folder, site.minutes
     place = site.folder / "fresh"
     if (blocked := site.output / files.BLOCKED).exists():

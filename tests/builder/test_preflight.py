@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from generator.builder.preflight import BuildCheck
-from tests.support.builds import AS_OF, Silent, build_now, make_config
-from tests.support.rows import insert_market, market_id
+from tests.support.sites.builds import AS_OF, Silent, build_now, make_config
+from tests.support.sites.rows import insert_market, market_id
 
 EXTENDED = {"variant": "extended", "search": "title+description"}
 

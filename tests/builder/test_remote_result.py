@@ -22,8 +22,8 @@ from generator.source.queries import EVERYTHING
 from generator.source.survey import Facts
 from generator.tree import manifest
 from generator.tree.fingerprints import Made
-from tests.support.builds import AS_OF, NOW
-from tests.support.rows import market_id
+from tests.support.sites.builds import AS_OF, NOW
+from tests.support.sites.rows import market_id
 
 FIRST, SECOND, BLOCKED = market_id(1), market_id(2), market_id(4)
 MARKET = Market(

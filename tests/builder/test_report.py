@@ -19,10 +19,10 @@ from generator.metrics import sample
 from generator.progress import Span, Stopwatch
 from generator.tree import files
 from generator.tree.manifest import Current
-from tests.support.builds import AS_OF, NOW, build_now, dry_run_of, make_config
-from tests.support.builds import files as built_files
 from tests.support.commands import run
-from tests.support.rows import insert_fill, insert_market, market_id
+from tests.support.sites.builds import AS_OF, NOW, build_now, dry_run_of, make_config
+from tests.support.sites.builds import files as built_files
+from tests.support.sites.rows import insert_fill, insert_market, market_id
 
 
 def report() -> Report:

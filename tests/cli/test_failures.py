@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from tests.support.builds import ROOT
-from tests.support.publishing import Site
-from tests.support.s3.behaviour import Fault
+from tests.support.sites.builds import ROOT
+from tests.support.sites.publishing import PublishedSite
+from tests.support.stores.s3.behaviour import Fault
 
 COMMANDS = {
     "build": (),
@@ -24,7 +24,7 @@ WRITES_FOLDER = {"build", "check", "demo", "publish", "rebuild", "takedown"}
 ESTIMATES = {"build", "check", "demo", "plan", "publish", "rebuild"}
 
 
-def fails(site: Site, command: str, **settings: str) -> str:
+def fails(site: PublishedSite, command: str, **settings: str) -> str:
     """Run the command, which must fail, and return its one sentence."""
     result = site.run(command, *COMMANDS[command], **settings)
     assert result.exit_code in (1, 3, 4, 5), result.output
@@ -38,107 +38,107 @@ def fails(site: Site, command: str, **settings: str) -> str:
 
 
 @pytest.fixture
-def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+def published_site(published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch) -> PublishedSite:
     """The published site, with short waits between retries."""
     monkeypatch.setattr("tenacity.nap.time.sleep", lambda _: None)
-    return site
+    return published_site
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_setting_that_does_not_exist(site: Site, command: str) -> None:
-    result = site.run(command, *COMMANDS[command], scedule="5")
+def test_a_setting_that_does_not_exist(published_site: PublishedSite, command: str) -> None:
+    result = published_site.run(command, *COMMANDS[command], scedule="5")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "error: --set scedule: unknown setting; did you mean schedule?\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_configuration_that_is_not_yaml(site: Site, command: str) -> None:
-    (site.folder / "config.yaml").write_text("source: [")
-    assert site.run(command, *COMMANDS[command]).stderr.startswith("error: config.yaml:1:")
+def test_a_configuration_that_is_not_yaml(published_site: PublishedSite, command: str) -> None:
+    (published_site.folder / "config.yaml").write_text("source: [")
+    assert published_site.run(command, *COMMANDS[command]).stderr.startswith("error: config.yaml:1:")
 
 
 @pytest.mark.parametrize("command", sorted(READS_DATABASE - {"demo"}))
-def test_a_missing_database(site: Site, command: str) -> None:
+def test_a_missing_database(published_site: PublishedSite, command: str) -> None:
     assert "no such database file; set source.url to your database" in fails(
-        site, command, source__url="sqlite:///no.db"
+        published_site, command, source__url="sqlite:///no.db"
     )
 
 
 @pytest.mark.parametrize("command", sorted(READS_DATABASE))
-def test_a_file_that_is_not_a_database(site: Site, command: str) -> None:
-    (site.folder / "none.db").write_bytes(b"This is no database. " * 100)
-    message = fails(site, command, source__url="sqlite:///none.db")
+def test_a_file_that_is_not_a_database(published_site: PublishedSite, command: str) -> None:
+    (published_site.folder / "none.db").write_bytes(b"This is no database. " * 100)
+    message = fails(published_site, command, source__url="sqlite:///none.db")
     assert "file is not a database" in message
 
 
 @pytest.mark.parametrize("command", sorted(READS_DATABASE - {"demo"}))
-def test_a_database_that_does_not_answer(site: Site, command: str) -> None:
-    message = fails(site, command, source__url="postgresql://reader:hunter2@127.0.0.1:1/markets")
+def test_a_database_that_does_not_answer(published_site: PublishedSite, command: str) -> None:
+    message = fails(published_site, command, source__url="postgresql://reader:hunter2@127.0.0.1:1/markets")
     assert "check source.url" in message
     assert "hunter2" not in message
 
 
 @pytest.mark.parametrize("command", sorted(READS_DATABASE))
-def test_a_database_without_a_relation(site: Site, command: str) -> None:
-    site.database.execute("DROP TABLE fills")
-    assert "relation fills is missing" in site.run(command, source__url="sqlite:///markets.db").output
+def test_a_database_without_a_relation(published_site: PublishedSite, command: str) -> None:
+    published_site.database.execute("DROP TABLE fills")
+    assert "relation fills is missing" in published_site.run(command, source__url="sqlite:///markets.db").output
 
 
 @pytest.mark.parametrize("command", sorted(WRITES_FOLDER | {"plan"}))
-def test_an_output_folder_that_is_a_file(site: Site, command: str) -> None:
-    (site.folder / "taken").touch()
-    message = fails(site, command, output="taken")
+def test_an_output_folder_that_is_a_file(published_site: PublishedSite, command: str) -> None:
+    (published_site.folder / "taken").touch()
+    message = fails(published_site, command, output="taken")
     assert "taken" in message
     assert "choose another folder with --set output=…" in message
 
 
 @pytest.mark.parametrize("command", sorted(WRITES_FOLDER | {"plan"}))
-def test_an_output_folder_whose_manifest_is_damaged(site: Site, command: str) -> None:
-    manifest = site.folder / "output" / "manifest.json"
+def test_an_output_folder_whose_manifest_is_damaged(published_site: PublishedSite, command: str) -> None:
+    manifest = published_site.folder / "output" / "manifest.json"
     manifest.unlink()
     manifest.write_text("{")
-    assert "manifest.json: damaged" in fails(site, command)
+    assert "manifest.json: damaged" in fails(published_site, command)
 
 
 @pytest.mark.parametrize("command", sorted(ESTIMATES))
-def test_unreadable_prices(site: Site, command: str) -> None:
-    assert "prices: no.json: no such file or directory" in fails(site, command, prices="no.json")
+def test_unreadable_prices(published_site: PublishedSite, command: str) -> None:
+    assert "prices: no.json: no such file or directory" in fails(published_site, command, prices="no.json")
 
 
 @pytest.mark.parametrize("command", sorted(ASKS_STORE))
-def test_credentials_without_permissions(site: Site, command: str) -> None:
-    site.server.before = lambda _: Fault(403, "AccessDenied")
-    assert "allow these credentials s3:GetObject" in fails(site, command)
+def test_credentials_without_permissions(published_site: PublishedSite, command: str) -> None:
+    published_site.server.before = lambda _: Fault(403, "AccessDenied")
+    assert "allow these credentials s3:GetObject" in fails(published_site, command)
 
 
 @pytest.mark.parametrize("command", sorted(ASKS_STORE))
-def test_a_bucket_that_does_not_exist(site: Site, command: str) -> None:
-    site.target = "s3://elsewhere/api"
-    assert "there is no such bucket; create it, or correct publish.target" in fails(site, command)
+def test_a_bucket_that_does_not_exist(published_site: PublishedSite, command: str) -> None:
+    published_site.target = "s3://elsewhere/api"
+    assert "there is no such bucket; create it, or correct publish.target" in fails(published_site, command)
 
 
 @pytest.mark.parametrize("command", sorted(ASKS_STORE))
-def test_a_store_that_does_not_answer(site: Site, command: str) -> None:
-    site.server.before = lambda _: Fault(503, "SlowDown")
-    assert "does not answer" in fails(site, command)
+def test_a_store_that_does_not_answer(published_site: PublishedSite, command: str) -> None:
+    published_site.server.before = lambda _: Fault(503, "SlowDown")
+    assert "does not answer" in fails(published_site, command)
 
 
 @pytest.mark.parametrize("command", sorted(ASKS_STORE))
-def test_a_target_within_the_output_folder(site: Site, command: str) -> None:
-    site.target, site.settings["publish.endpoint_url"] = "output/site", ""
-    assert "is in the output folder" in fails(site, command)
+def test_a_target_within_the_output_folder(published_site: PublishedSite, command: str) -> None:
+    published_site.target, published_site.settings["publish.endpoint_url"] = "output/site", ""
+    assert "is in the output folder" in fails(published_site, command)
 
 
 @pytest.mark.parametrize("command", ["publish", "rebuild"])
-def test_a_missing_target(site: Site, command: str) -> None:
-    site.target, site.settings["publish.endpoint_url"] = "", ""
-    assert "publish.target: is not set" in fails(site, command)
+def test_a_missing_target(published_site: PublishedSite, command: str) -> None:
+    published_site.target, published_site.settings["publish.endpoint_url"] = "", ""
+    assert "publish.target: is not set" in fails(published_site, command)
 
 
 @pytest.mark.parametrize("command", ["serve", "publish"])
-def test_an_empty_output_folder(site: Site, command: str) -> None:
-    site.forget_output()
-    assert "run `public-markets build`" in fails(site, command)
+def test_an_empty_output_folder(published_site: PublishedSite, command: str) -> None:
+    published_site.forget_output()
+    assert "run `public-markets build`" in fails(published_site, command)
 
 
 def test_the_table_of_commands_is_complete() -> None:

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from tests.support.builds import ROOT
 from tests.support.commands import run
-from tests.support.publishing import Site, hour
-from tests.support.rows import market_id
+from tests.support.sites.builds import ROOT
+from tests.support.sites.publishing import PublishedSite, hour
+from tests.support.sites.rows import market_id
 
 
 def lines(stderr: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in stderr.splitlines()]
 
 
-def test_json_logs_are_a_line_per_stage_with_its_duration_and_counts(site: Site) -> None:
-    site.edit(1, question="Another question?")
-    result = site.done("rebuild", "--as-of", hour(1), "--log-format", "json")
+def test_json_logs_are_a_line_per_stage_with_its_duration_and_counts(published_site: PublishedSite) -> None:
+    published_site.edit(1, question="Another question?")
+    result = published_site.done("rebuild", "--as-of", hour(1), "--log-format", "json")
     stages = {line["stage"]: line for line in lines(result.stderr) if "stage" in line}
     assert list(stages) == ["read", "render", "place", "upload"]
     assert all(line["level"] == "info" and line["duration_ms"] >= 0 for line in stages.values())
@@ -40,29 +40,29 @@ def test_json_logs_are_a_line_per_stage_with_its_duration_and_counts(site: Site)
     assert (published["markets"], published["uploaded"]) == (11, stages["upload"]["uploaded"])
 
 
-def test_text_logs_show_the_stages_with_v(site: Site) -> None:
-    assert "stage" not in site.done("build", "--as-of", hour(1)).stderr
-    log = site.done("build", "--as-of", hour(2), "-v").stderr
+def test_text_logs_show_the_stages_with_v(published_site: PublishedSite) -> None:
+    assert "stage" not in published_site.done("build", "--as-of", hour(1)).stderr
+    log = published_site.done("build", "--as-of", hour(2), "-v").stderr
     assert "INFO: stage over stage=read duration_ms=" in log
     assert " markets=11 hidden=1\n" in log
 
 
-def test_warnings_and_errors_are_json_too(site: Site) -> None:
-    site.edit(1, prob=7.5)
-    result = site.run("build", "--as-of", hour(1), "--log-format", "json")
+def test_warnings_and_errors_are_json_too(published_site: PublishedSite) -> None:
+    published_site.edit(1, prob=7.5)
+    result = published_site.run("build", "--as-of", hour(1), "--log-format", "json")
     assert result.exit_code == 3
     (failure,) = [line for line in lines(result.stderr) if line["level"] == "error"]
     assert failure["exit_code"] == 3
     assert failure["message"].startswith("1 of 11 markets break the contract")
-    result = site.run("build", "--as-of", hour(1), "--log-format", "json", "--allow-invalid")
+    result = published_site.run("build", "--as-of", hour(1), "--log-format", "json", "--allow-invalid")
     assert any(
         line["level"] == "warning" and line["message"].startswith("markets: 1 row quarantined: prob: ")
         for line in lines(result.stderr)
     )
 
 
-def test_notices_beside_results_are_json_too(site: Site) -> None:
-    result = site.done("takedown", "--log-format", "json")
+def test_notices_beside_results_are_json_too(published_site: PublishedSite) -> None:
+    result = published_site.done("takedown", "--log-format", "json")
     assert {line["level"] for line in lines(result.stderr)} == {"notice"}
     (line,) = lines(result.stdout)
     assert (line["level"], line["message"]) == ("result", "0 markets are blocked")
@@ -76,8 +76,8 @@ def test_notices_beside_results_are_json_too(site: Site) -> None:
         ("plan", "--reads", "many"), ("build", "--no-such-option"), ("build", "--set", "nonsense"),
     ],
 )  # fmt: skip
-def test_every_line_of_every_command_is_json(site: Site, words: tuple[str, ...]) -> None:
-    result = site.run(*words, "--log-format", "json")
+def test_every_line_of_every_command_is_json(published_site: PublishedSite, words: tuple[str, ...]) -> None:
+    result = published_site.run(*words, "--log-format", "json")
     found = lines(result.stdout) + lines(result.stderr)
     assert found
     assert all(isinstance(line["message"], str) and line["level"] and line["time"].endswith("Z") for line in found)
@@ -85,31 +85,31 @@ def test_every_line_of_every_command_is_json(site: Site, words: tuple[str, ...])
     assert result.exit_code == 0 or found[-1]["exit_code"] == result.exit_code
 
 
-def test_a_table_has_a_line_of_json_per_row(site: Site) -> None:
-    rows = {line["message"]: line for line in lines(site.done("plan", "--log-format", "json").stdout)}
-    assert rows["objects of a build"]["pages"] == f"{len(site.built()):,}"
+def test_a_table_has_a_line_of_json_per_row(published_site: PublishedSite) -> None:
+    rows = {line["message"]: line for line in lines(published_site.done("plan", "--log-format", "json").stdout)}
+    assert rows["objects of a build"]["pages"] == f"{len(published_site.built()):,}"
     assert rows["objects of a build"]["chunks"]
 
 
-def test_findings_of_check_are_json_with_their_weight(site: Site) -> None:
-    found = lines(site.done("check", "--log-format", "json").stdout)
+def test_findings_of_check_are_json_with_their_weight(published_site: PublishedSite) -> None:
+    found = lines(published_site.done("check", "--log-format", "json").stdout)
     assert {line["level"] for line in found} == {"fine", "warning", "result"}
     assert not any(line["message"].startswith(("fine:", "warning:")) for line in found)
 
 
-def test_a_traceback_stays_within_its_line(site: Site) -> None:
-    result = site.run("build", "--log-format", "json", "-v", "--set", "source.url=sqlite:///nowhere.db")
+def test_a_traceback_stays_within_its_line(published_site: PublishedSite) -> None:
+    result = published_site.run("build", "--log-format", "json", "-v", "--set", "source.url=sqlite:///nowhere.db")
     failures = [line for line in lines(result.stderr) if line["level"] == "error"]
     assert "Traceback" in failures[0]["trace"]
     assert "\n" in failures[0]["trace"]
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_a_terminal_shows_progress_unless_logs_are_json(site: Site, form: str) -> None:
+def test_a_terminal_shows_progress_unless_logs_are_json(published_site: PublishedSite, form: str) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "generator", "plan", "--log-format", form],
-        cwd=site.folder,
+        cwd=published_site.folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=theirs,
@@ -127,5 +127,5 @@ def test_a_terminal_shows_progress_unless_logs_are_json(site: Site, form: str) -
     assert (b"reading" in shown) is (form == "text")
 
 
-def test_without_a_terminal_there_is_no_progress(site: Site) -> None:
-    assert run("plan", cwd=site.folder).stderr == ""
+def test_without_a_terminal_there_is_no_progress(published_site: PublishedSite) -> None:
+    assert run("plan", cwd=published_site.folder).stderr == ""

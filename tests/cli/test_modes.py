@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from generator.builder.preflight import BuildCheck
 from generator.cli.main import main
 from generator.demo.database import seed
-from tests.support.builds import AS_OF, ROOT, Silent, make_config
+from tests.support.sites.builds import AS_OF, ROOT, Silent, make_config
 
 PUBLIC_URL = "https://api.example.com"
 

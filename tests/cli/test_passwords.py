@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from generator.source import connection
-from tests.support.publishing import Site
+from tests.support.sites.publishing import PublishedSite
 
 VARIABLE = "PUBLIC_MARKETS_SOURCE__URL"
 #: The password `S3cr@t  Part'/x`, as it must be written in a URL.
@@ -31,29 +31,29 @@ def talkative_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("form", ["text", "json"])
 @pytest.mark.parametrize("command", ["build", "check", "plan", "rebuild"])
 def test_no_command_repeats_the_password_with_the_driver(
-    site: Site, command: str, form: str, monkeypatch: pytest.MonkeyPatch
+    published_site: PublishedSite, command: str, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, f"postgresql://reader:{ENCODED}@db.example/site")
-    (site.folder / "config.yaml").write_text("metrics: metrics.prom\n")
-    result = site.run(command, "-v", "--log-format", form)
+    (published_site.folder / "config.yaml").write_text("metrics: metrics.prom\n")
+    result = published_site.run(command, "-v", "--log-format", form)
     assert result.exit_code == 1
     assert "bad" in result.output
-    metrics = site.folder / "metrics.prom"
+    metrics = published_site.folder / "metrics.prom"
     written = result.output + (metrics.read_text("utf-8") if metrics.exists() else "")
     assert [trace for trace in TRACES if trace in written] == []
 
 
 @pytest.mark.parametrize("verbose", [(), ("-v",)])
 def test_an_unexpected_error_does_not_show_the_password_either(
-    site: Site, verbose: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    published_site: PublishedSite, verbose: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> NoReturn:
         raise RuntimeError("never seen: S3cr@t  Part'/x")
 
     monkeypatch.setattr(connection, "_engine", broken)
     monkeypatch.setenv(VARIABLE, f"postgresql://reader:{ENCODED}@db.example/site")
-    (site.folder / "config.yaml").touch()
-    result = site.run("plan", *verbose)
+    (published_site.folder / "config.yaml").touch()
+    result = published_site.run("plan", *verbose)
     assert result.exit_code == 1
     assert "never seen: ***; this is a bug" in result.stderr
     assert ("Traceback" in result.stderr) is bool(verbose)
@@ -72,10 +72,10 @@ def test_an_unexpected_error_does_not_show_the_password_either(
 )
 @pytest.mark.parametrize("command", ["check", "takedown"])
 def test_an_at_sign_in_the_password_must_be_percent_encoded(
-    site: Site, command: str, url: str, monkeypatch: pytest.MonkeyPatch
+    published_site: PublishedSite, command: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, url)
-    result = site.run(command)
+    result = published_site.run(command)
     assert result.exit_code == 1
     assert result.output == (
         f"error: {VARIABLE}: has an `@` in user, password, database or options; percent-encode it: write %40 there\n"
@@ -83,17 +83,19 @@ def test_an_at_sign_in_the_password_must_be_percent_encoded(
 
 
 @pytest.mark.parametrize("url", ["postgresql://me@tenant:pw@db.example/x", "sqlite:///a:b@c@d.db"])
-def test_an_at_sign_that_is_understood_may_stay(site: Site, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_at_sign_that_is_understood_may_stay(
+    published_site: PublishedSite, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(VARIABLE, url)
-    assert "percent-encode" not in site.run("takedown").output
+    assert "percent-encode" not in published_site.run("takedown").output
 
 
 @pytest.mark.parametrize("option", ["://u:hunter2@127.0.0.1:1/d", "://u@127.0.0.1:1/d?password=hunter2"])
-def test_a_password_on_the_command_line_is_warned_of(site: Site, option: str) -> None:
-    result = site.run("plan", "--log-format", "json", source__url=f"postgresql{option}")
+def test_a_password_on_the_command_line_is_warned_of(published_site: PublishedSite, option: str) -> None:
+    result = published_site.run("plan", "--log-format", "json", source__url=f"postgresql{option}")
     (warning,) = [line for line in map(json.loads, result.stderr.splitlines()) if line["level"] == "warning"]
     assert warning["message"] == (
         f"--set source.url holds a password, which everybody on this machine can see in `ps`; set {VARIABLE} instead"
     )
     assert "hunter2" not in result.output
-    assert "`ps`" not in site.run("plan", source__url="postgresql://u@127.0.0.1:1/d").output
+    assert "`ps`" not in published_site.run("plan", source__url="postgresql://u@127.0.0.1:1/d").output

@@ -9,8 +9,8 @@ from click.testing import CliRunner, Result
 from generator.cli.main import main
 from generator.cost import prices
 from tests.support.commands import run
-from tests.support.publishing import OPEN, Site, hour
-from tests.support.rows import insert_fill, market_id
+from tests.support.sites.publishing import OPEN, PublishedSite, hour
+from tests.support.sites.rows import insert_fill, market_id
 
 #: S3's prices, applied to the tests' store.
 HERE = "here.json"
@@ -48,7 +48,7 @@ publish.target is not set, so nothing is published and nothing is paid"""
 
 
 @pytest.fixture
-def charged(empty: Site) -> Site:
+def charged(empty: PublishedSite) -> PublishedSite:
     """A built site whose bucket has S3's prices."""
     known = json.loads((Path(prices.__file__).parent / "prices.json").read_bytes())
     known["places"][0]["hosts"] = ["127.0.0.1"]
@@ -71,30 +71,32 @@ def last(result: Result) -> str:
 
 
 @pytest.mark.every_limit
-def test_plan_reads_exactly_so(site: Site) -> None:
+def test_plan_reads_exactly_so(published_site: PublishedSite) -> None:
     output = plan("--as-of", hour(1)).stdout
     # The size of the interface description is not under test here.
     lines = [line.split("bytes")[0] + "bytes" if line.startswith("bytes") else line for line in output.splitlines()]
     assert "\n".join(lines) == PLAN
 
 
-def test_plan_needs_no_build_and_leaves_nothing(site: Site) -> None:
-    site.forget_output()
+def test_plan_needs_no_build_and_leaves_nothing(published_site: PublishedSite) -> None:
+    published_site.forget_output()
     result = plan()
     assert "new objects: nothing is built yet" in result.stdout
     assert "worst case, as if everything changed every time; no two builds were compared yet" in result.stdout
-    assert not (site.folder / "output").exists()
+    assert not (published_site.folder / "output").exists()
 
 
-def test_plan_says_how_many_builds_the_estimate_uses(site: Site) -> None:
-    site.edit(1, question="Another question?")
-    site.done("build", "--as-of", hour(1))
+def test_plan_says_how_many_builds_the_estimate_uses(published_site: PublishedSite) -> None:
+    published_site.edit(1, question="Another question?")
+    published_site.done("build", "--as-of", hour(1))
     assert "changes per publish: mean of 1 build, 780 minutes apart" in plan().stdout
 
 
-def test_plan_says_what_leaving_fills_cost_and_what_a_step_would_save(site: Site) -> None:
+def test_plan_says_what_leaving_fills_cost_and_what_a_step_would_save(published_site: PublishedSite) -> None:
     for number, moment in ((1, "01:30"), (2, "02:30"), (3, "04:30"), (4, "06:00")):
-        insert_fill(site.database, number, market_id=market_id(number), created_at=f"2024-01-31 {moment}:00.000000")
+        insert_fill(
+            published_site.database, number, market_id=market_id(number), created_at=f"2024-01-31 {moment}:00.000000"
+        )
 
     def said(*settings: str) -> list[str]:
         options = [word for setting in settings for word in ("--set", setting)]
@@ -117,18 +119,18 @@ def test_plan_says_what_leaving_fills_cost_and_what_a_step_would_save(site: Site
 
 
 @pytest.mark.parametrize(("text", "shown"), [("10M", "10,000,000"), ("250k", "250,000"), ("7", "7"), ("0", "0")])
-def test_readers_are_estimated_when_asked_for(site: Site, text: str, shown: str) -> None:
+def test_readers_are_estimated_when_asked_for(published_site: PublishedSite, text: str, shown: str) -> None:
     output = plan("--reads", text).stdout
     assert f"plus {shown} reads at S3 + CloudFront" in output
     assert f"plus {shown} reads at R2" in output
     assert "the cost of reads" not in output
 
 
-def test_downloads_are_estimated_when_asked_for_by_the_ways_that_files_can_take(site: Site) -> None:
+def test_downloads_are_estimated_when_asked_for_by_the_ways_that_files_can_take(published_site: PublishedSite) -> None:
     lines = plan("--downloads", "100M").stdout.splitlines()
     (note,) = [line for line in lines if line.startswith("a download counts as the whole dump")]
-    (head,) = [key for key in site.built() if key == "v1/dumps/head.json"]
-    size = json.loads(site.built()[head])["markets"][0]["size"]
+    (head,) = [key for key in published_site.built() if key == "v1/dumps/head.json"]
+    size = json.loads(published_site.built()[head])["markets"][0]["size"]
     assert f", {size} bytes;" in note
     figures = {line.rpartition("  ")[0].split("  ")[0]: line.split()[-2:] for line in lines if "downloads at" in line}
     assert figures == {
@@ -139,12 +141,12 @@ def test_downloads_are_estimated_when_asked_for_by_the_ways_that_files_can_take(
     assert not [line for line in lines if "of downloads (add" in line]
 
 
-def test_downloads_of_a_site_without_a_dump_cost_nothing(site: Site) -> None:
+def test_downloads_of_a_site_without_a_dump_cost_nothing(published_site: PublishedSite) -> None:
     assert "download" not in plan("--downloads", "1k", "--set", "dumps.ndjson=false").stdout
 
 
 @pytest.mark.parametrize("text", ["", "M", "ten", "1.5M", "-1", "10T", "٣"])
-def test_an_invalid_number_of_reads_is_a_usage_error(site: Site, text: str) -> None:
+def test_an_invalid_number_of_reads_is_a_usage_error(published_site: PublishedSite, text: str) -> None:
     result = CliRunner().invoke(main, ["plan", "--reads", text])
     assert result.exit_code == 2
     assert "is not an amount; write it like 250000, 250k or 10M" in result.stderr
@@ -166,13 +168,15 @@ def test_an_invalid_number_of_reads_is_a_usage_error(site: Site, text: str) -> N
         ),
     ],
 )
-def test_plan_ends_with_the_verdict_for_the_target(site: Site, settings: list[str], verdict: str) -> None:
+def test_plan_ends_with_the_verdict_for_the_target(
+    published_site: PublishedSite, settings: list[str], verdict: str
+) -> None:
     assert verdict in last(plan(*(word for setting in settings for word in ("--set", setting))))
 
 
-def test_plan_says_what_is_missing_in_the_database(site: Site) -> None:
-    site.database.execute("DROP TABLE orders")
-    result = run("plan", cwd=site.folder)
+def test_plan_says_what_is_missing_in_the_database(published_site: PublishedSite) -> None:
+    published_site.database.execute("DROP TABLE orders")
+    result = run("plan", cwd=published_site.folder)
     assert result.returncode == 1
     assert result.stderr.startswith(
         "error: the database schema does not fit; fix these problems:\n  relation orders is missing"
@@ -183,7 +187,7 @@ def test_plan_says_what_is_missing_in_the_database(site: Site) -> None:
 
 
 @pytest.mark.every_limit
-def test_what_costs_too_much_is_not_published(charged: Site) -> None:
+def test_what_costs_too_much_is_not_published(charged: PublishedSite) -> None:
     refusal = charged.refused(3, "publish", guards__max_monthly_cost="10")
     assert refusal == (
         "3,233 PUT requests every 60 minutes would cost about 11.80 USD a month at S3 + CloudFront (prices of "
@@ -192,43 +196,43 @@ def test_what_costs_too_much_is_not_published(charged: Site) -> None:
     )
 
 
-def test_only_settings_that_satisfy_the_guard_are_advised(charged: Site) -> None:
+def test_only_settings_that_satisfy_the_guard_are_advised(charged: PublishedSite) -> None:
     assert "layout: chunks" not in charged.refused(3, "publish", guards__max_monthly_cost="0.4")
     compact = charged.run("rebuild", layout="chunks", schedule="10", guards__max_monthly_cost="2")
     assert compact.exit_code == 3
     assert compact.stderr.endswith("nothing was uploaded. set schedule: 15 (1.40 USD), or pass --allow-cost\n")
 
 
-def test_a_longer_schedule_satisfies_the_guard_as_it_says(charged: Site) -> None:
+def test_a_longer_schedule_satisfies_the_guard_as_it_says(charged: PublishedSite) -> None:
     charged.done("publish", guards__max_monthly_cost="10", schedule="120")
     charged.check()
 
 
-def test_the_guard_can_be_lifted_for_a_run(charged: Site) -> None:
+def test_the_guard_can_be_lifted_for_a_run(charged: PublishedSite) -> None:
     charged.done("publish", "--allow-cost", guards__max_monthly_cost="0")
     charged.check()
 
 
 @pytest.mark.every_limit
-def test_a_dry_run_says_that_the_guard_would_refuse(charged: Site) -> None:
+def test_a_dry_run_says_that_the_guard_would_refuse(charged: PublishedSite) -> None:
     assert "guards.max_monthly_cost" in charged.refused(3, "publish", "--dry-run", guards__max_monthly_cost="10")
 
 
-def test_a_directory_costs_nothing_whatever_the_limit(empty: Site) -> None:
+def test_a_directory_costs_nothing_whatever_the_limit(empty: PublishedSite) -> None:
     empty.target = "./site"
     empty.settings["publish.endpoint_url"] = ""
     empty.done("publish", guards__max_monthly_cost="0")
 
 
 def test_a_store_with_unknown_prices_is_refused_only_if_a_limit_was_set(
-    empty: Site,
+    empty: PublishedSite,
 ) -> None:
     assert "at S3 + CloudFront" in empty.refused(3, "publish", guards__max_monthly_cost="0")
     empty.done("publish", schedule="1")
 
 
 @pytest.mark.every_limit
-def test_builds_with_few_changes_are_published_again(charged: Site) -> None:
+def test_builds_with_few_changes_are_published_again(charged: PublishedSite) -> None:
     """The whole site is refused at first; then builds turn out to change one list only."""
     charged.refused(3, "publish", guards__max_monthly_cost="10", schedule="60")
     for number in (1, 2):
@@ -236,7 +240,7 @@ def test_builds_with_few_changes_are_published_again(charged: Site) -> None:
     charged.done("publish", guards__max_monthly_cost="10", schedule="60")
 
 
-def test_withdrawn_markets_disappear_although_the_guard_refuses(charged: Site) -> None:
+def test_withdrawn_markets_disappear_although_the_guard_refuses(charged: PublishedSite) -> None:
     charged.done("publish")
     charged.edit(OPEN[0], approval="rejected")
     result = charged.run("rebuild", "--as-of", hour(1), guards__max_monthly_cost="0")
@@ -245,7 +249,7 @@ def test_withdrawn_markets_disappear_although_the_guard_refuses(charged: Site) -
     assert charged.traces(OPEN[0]) == []
 
 
-def test_without_a_report_the_guard_has_no_figures(charged: Site) -> None:
+def test_without_a_report_the_guard_has_no_figures(charged: PublishedSite) -> None:
     (charged.folder / "output" / "report.json").unlink()
     refusal = charged.refused(3, "publish")
     assert refusal == (

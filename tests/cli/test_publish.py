@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.builds import ROOT, files
 from tests.support.commands import fresh, run
-from tests.support.publishing import FX, Site, hour
-from tests.support.rows import market_id
+from tests.support.sites.builds import ROOT, files
+from tests.support.sites.publishing import FX, PublishedSite, hour
+from tests.support.sites.rows import market_id
 
 KEY_ID, SECRET, TOKEN = "AKIAEXAMPLE0000000", "s3cret/KEY+that=nobody+may+see", "session-token-nobody-may-see"
 CREDENTIALS: Mapping[str, str] = {
@@ -20,18 +20,19 @@ CREDENTIALS: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def command(site: Site, *arguments: str) -> subprocess.CompletedProcess[str]:
+def command(site: PublishedSite, *arguments: str) -> subprocess.CompletedProcess[str]:
     where = ("--set", f"publish.target={site.target}", "--set", f"publish.endpoint_url={site.server.url}")
     return run(*arguments, *where, cwd=site.folder, **CREDENTIALS)
 
 
-def test_a_rebuild_ends_with_two_lines(site: Site) -> None:
-    site.edit(FX, question="Else?")
-    result = command(site, "rebuild", "--as-of", hour(1))
+def test_a_rebuild_ends_with_two_lines(published_site: PublishedSite) -> None:
+    published_site.edit(FX, question="Else?")
+    result = command(published_site, "rebuild", "--as-of", hour(1))
     assert (result.returncode, result.stderr) == (0, "")
-    objects = len(site.built())
+    objects = len(published_site.built())
     size = sum(
-        len(site.objects()[key]) for key in (f"v1/public/markets/detail/00/{market_id(FX)}.json", "v1/build.json")
+        len(published_site.objects()[key])
+        for key in (f"v1/public/markets/detail/00/{market_id(FX)}.json", "v1/build.json")
     )
     assert re.sub(r"[\d.]+ s$", "TIME", result.stdout, flags=re.MULTILINE) == (
         f"built 11 markets as of 2024-02-01T01:00:00.000Z: 2 files written ({size} bytes), {objects - 2} unchanged, "
@@ -39,16 +40,16 @@ def test_a_rebuild_ends_with_two_lines(site: Site) -> None:
         f"published 11 markets as of 2024-02-01T01:00:00.000Z to s3://markets/api: 2 objects uploaded ({size} bytes), "
         f"{objects - 2} unchanged, 0 deleted, 0 retained, 9 requests\n"
     )
-    site.check()
+    published_site.check()
 
 
-def test_a_takedown_and_its_undo(site: Site) -> None:
-    result = command(site, "takedown", market_id(FX))
+def test_a_takedown_and_its_undo(published_site: PublishedSite) -> None:
+    result = command(published_site, "takedown", market_id(FX))
     assert result.returncode == 0
     assert re.fullmatch(rf"{market_id(FX)} blocked since \S+Z\n1 market is blocked\n", result.stdout)
     assert "output: holds no blocked markets\n" in result.stderr
-    assert site.traces(FX) == []
-    assert command(site, "takedown", "--undo", market_id(FX)).stdout == "0 markets are blocked\n"
+    assert published_site.traces(FX) == []
+    assert command(published_site, "takedown", "--undo", market_id(FX)).stdout == "0 markets are blocked\n"
 
 
 @pytest.mark.parametrize(
@@ -62,13 +63,15 @@ def test_a_takedown_and_its_undo(site: Site) -> None:
         (("publish", "--set", "snapshot.size=1"), 3),
     ],
 )
-def test_failures_are_one_sentence_and_an_exit_code(site: Site, arguments: tuple[str, ...], code: int) -> None:
+def test_failures_are_one_sentence_and_an_exit_code(
+    published_site: PublishedSite, arguments: tuple[str, ...], code: int
+) -> None:
     if "--set" in arguments:
-        where = ("--set", f"publish.endpoint_url={site.server.url}")
-        target = () if "publish.target" in arguments[-1] else ("--set", f"publish.target={site.target}")
-        result = run(*arguments, *where, *target, cwd=site.folder, **CREDENTIALS)
+        where = ("--set", f"publish.endpoint_url={published_site.server.url}")
+        target = () if "publish.target" in arguments[-1] else ("--set", f"publish.target={published_site.target}")
+        result = run(*arguments, *where, *target, cwd=published_site.folder, **CREDENTIALS)
     else:
-        result = command(site, *arguments)
+        result = command(published_site, *arguments)
     assert result.returncode == code, result.stderr
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
@@ -76,9 +79,9 @@ def test_failures_are_one_sentence_and_an_exit_code(site: Site, arguments: tuple
     assert len([line for line in result.stderr.splitlines() if line.lower().startswith("error: ")]) == 1
 
 
-def test_a_takedown_with_expired_credentials_is_one_sentence(site: Site) -> None:
-    site.server.behaviour.expire_after = 0
-    result = command(site, "takedown", market_id(FX))
+def test_a_takedown_with_expired_credentials_is_one_sentence(published_site: PublishedSite) -> None:
+    published_site.server.behaviour.expire_after = 0
+    result = command(published_site, "takedown", market_id(FX))
     assert result.returncode == 1
     assert result.stderr.startswith("error: s3://markets/api/blocked.json: ")
     assert "the credentials have expired" in result.stderr
@@ -88,27 +91,36 @@ def test_a_takedown_with_expired_credentials_is_one_sentence(site: Site) -> None
 @pytest.mark.parametrize(
     "arguments", [("publish", "-v"), ("publish", "-v", "--verify"), ("publish", "-v", "--dry-run")]
 )
-def test_secrets_are_never_printed(site: Site, arguments: tuple[str, ...]) -> None:
-    site.edit(FX, question="Else?")
-    assert command(site, "build", "--as-of", hour(1), "-v").returncode == 0
-    results = [command(site, *arguments)]
-    site.server.behaviour.expire_after = 0
-    results.append(command(site, *arguments))
+def test_secrets_are_never_printed(published_site: PublishedSite, arguments: tuple[str, ...]) -> None:
+    published_site.edit(FX, question="Else?")
+    assert command(published_site, "build", "--as-of", hour(1), "-v").returncode == 0
+    results = [command(published_site, *arguments)]
+    published_site.server.behaviour.expire_after = 0
+    results.append(command(published_site, *arguments))
     assert [result.returncode for result in results] == [0, 1]
     printed = "".join(result.stdout + result.stderr for result in results)
-    everything = [*site.stored().values(), *files(site.folder / "output", "").values(), printed.encode()]
+    everything = [
+        *published_site.stored().values(),
+        *files(published_site.folder / "output", "").values(),
+        printed.encode(),
+    ]
     assert "Traceback" in printed, "with -v"
     for secret in (SECRET, TOKEN):
         assert not [content for content in everything if secret.encode() in content]
 
 
-def test_progress_is_shown_on_a_terminal_only(site: Site) -> None:
-    site.edit(1, question="Else?")
+def test_progress_is_shown_on_a_terminal_only(published_site: PublishedSite) -> None:
+    published_site.edit(1, question="Else?")
     master, slave = pty.openpty()
-    where = ("--set", f"publish.target={site.target}", "--set", f"publish.endpoint_url={site.server.url}")
+    where = (
+        "--set",
+        f"publish.target={published_site.target}",
+        "--set",
+        f"publish.endpoint_url={published_site.server.url}",
+    )
     with subprocess.Popen(
         [*fresh(), "rebuild", "--as-of", hour(1), *where],
-        cwd=site.folder, stdout=subprocess.PIPE, stderr=slave, text=True,
+        cwd=published_site.folder, stdout=subprocess.PIPE, stderr=slave, text=True,
         env={**os.environ, **CREDENTIALS, "PYTHONPATH": str(ROOT), "TERM": "xterm"},
     ) as process:  # fmt: skip
         os.close(slave)
@@ -123,7 +135,7 @@ def test_progress_is_shown_on_a_terminal_only(site: Site) -> None:
     assert b"publishing" in shown
     assert b"100%" in shown
     assert [line.split()[0] for line in printed.splitlines()] == ["built", "published"]
-    site.check()
+    published_site.check()
 
 
 def _read(master: int) -> bytes:
@@ -133,7 +145,7 @@ def _read(master: int) -> bytes:
         return b""
 
 
-def test_a_relative_target_is_below_the_working_directory(site: Site) -> None:
-    site.target = "./www"
-    assert command(site, "publish").returncode == 0
-    assert files(Path("www")) == site.built()
+def test_a_relative_target_is_below_the_working_directory(published_site: PublishedSite) -> None:
+    published_site.target = "./www"
+    assert command(published_site, "publish").returncode == 0
+    assert files(Path("www")) == published_site.built()

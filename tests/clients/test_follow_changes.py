@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from clients import follow_changes
 from tests.downloads import states
 from tests.downloads.states import IDS, Feed, State
-from tests.support.builds import ROOT
 from tests.support.campaigns import rounds
-from tests.support.change_feed import HEAD, Answer, Site, serving
+from tests.support.readers.change_feed import HEAD, Answer, ChangeFeedSite, serving
+from tests.support.sites.builds import ROOT
 
 FIRST = states.state({one: [("question", '"Snow?"'), ("prob", "0.1"), ("volume", "1e22")] for one in IDS[:9]})
 SECOND = states.state({one: [("question", '"Snow?"'), ("prob", "1e-7"), ("volume", "1e22")] for one in IDS[1:10]})
@@ -25,13 +25,13 @@ THIRD = SECOND | states.state({IDS[2]: [("prob", "-0.0")]})
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Site]:
+def server() -> Iterator[ChangeFeedSite]:
     with serving() as site:
         yield site
 
 
 @pytest.fixture
-def site(server: Site) -> Site:
+def change_feed_site(server: ChangeFeedSite) -> ChangeFeedSite:
     server.answers.clear()
     server.asked.clear()
     server.begin(FIRST)
@@ -39,14 +39,14 @@ def site(server: Site) -> Site:
 
 
 @pytest.fixture
-def follower(site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> "Follower":
-    return Follower(site, tmp_path / "markets.ndjson", capsys)
+def follower(change_feed_site: ChangeFeedSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> "Follower":
+    return Follower(change_feed_site, tmp_path / "markets.ndjson", capsys)
 
 
 class Follower:
     """Somebody who follows a site."""
 
-    def __init__(self, site: Site, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, site: ChangeFeedSite, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.site, self.path, self._capsys = site, path, capsys
         self.position = path.with_name("markets.ndjson.position")
 
@@ -109,8 +109,8 @@ def test_who_reads_the_file_meanwhile_reads_a_whole_one(follower: Follower) -> N
         assert reading.read() == states.text(FIRST)
 
 
-def test_a_file_that_is_too_long_is_not_read_to_its_end(site: Site) -> None:
-    dump = follow_changes.read_head(site.url + HEAD, 9, {})["dump"]
+def test_a_file_that_is_too_long_is_not_read_to_its_end(change_feed_site: ChangeFeedSite) -> None:
+    dump = follow_changes.read_head(change_feed_site.url + HEAD, 9, {})["dump"]
     with pytest.raises(follow_changes.StartAgainError, match="longer"):
         next(follow_changes.lines_of({**dump, "size": 10}, 9))
     assert next(follow_changes.lines_of(dump, 9)) in states.text(FIRST)
@@ -203,7 +203,7 @@ def _makes_an_error_in_a_step(follower: Follower) -> None:
     follower.site.put_head()
 
 
-def _path_of_step(site: Site) -> str:
+def _path_of_step(site: ChangeFeedSite) -> str:
     return f"/v1/changes/{site.head['steps'][0]['name']}"
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from generator.demo.database import seed
 from generator.progress import Span, Stopwatch
-from tests.cluster.sites import Site
+from tests.cluster.sites import ClusterSite
 from tests.support import one_process
-from tests.support.builds import AS_OF
 from tests.support.cluster import Cluster, running
 from tests.support.postgres import Server
+from tests.support.sites.builds import AS_OF
 
 _NUMBERS: Final = count(1)
 MARKETS: Final = 75
@@ -68,14 +68,14 @@ def odd(lonely: Cluster) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def make_site(postgres: Server, cluster_database: str, tmp_path: Path) -> Iterator[Callable[[Path], Site]]:
+def make_site(postgres: Server, cluster_database: str, tmp_path: Path) -> Iterator[Callable[[Path], ClusterSite]]:
     """Make a site of an SQLite database's rows."""
-    made: list[Site] = []
+    made: list[ClusterSite] = []
 
-    def make(database: Path) -> Site:
+    def make(database: Path) -> ClusterSite:
         folder = tmp_path / f"site-{len(made)}"
         folder.mkdir()
-        made.append(Site(postgres, cluster_database, f"site_{next(_NUMBERS)}", folder))
+        made.append(ClusterSite(postgres, cluster_database, f"site_{next(_NUMBERS)}", folder))
         made[-1].rows.copy(database)
         return made[-1]
 
@@ -95,9 +95,9 @@ def demo_rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def demo(
     postgres: Server, cluster_database: str, demo_rows: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Site]:
+) -> Iterator[ClusterSite]:
     """The demo with a gate, and a build of it by forked workers in the folder `forked`. Its rows stay as they are."""
-    site = Site(postgres, cluster_database, "demo_0", tmp_path_factory.mktemp("demo"))
+    site = ClusterSite(postgres, cluster_database, "demo_0", tmp_path_factory.mktemp("demo"))
     site.rows.copy(demo_rows)
     site.has_gate()
     with _comparable():
@@ -107,6 +107,6 @@ def demo(
 
 
 @pytest.fixture
-def site(make_site: Callable[[Path], Site], demo_rows: Path) -> Site:
+def cluster_site(make_site: Callable[[Path], ClusterSite], demo_rows: Path) -> ClusterSite:
     """The demo in a schema of its own, to be changed."""
     return make_site(demo_rows)

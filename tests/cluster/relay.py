@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
-from tests.support.servers import free_port
+from tests.support.edges.servers import free_port
 
 
 @dataclass

@@ -11,10 +11,10 @@ from typing import Any, Final
 from generator.tree import files as names
 from tests.source.native import Postgres
 from tests.support import commands
-from tests.support.builds import NOW, files
 from tests.support.cluster import Cluster, Worker
 from tests.support.commands import Running
 from tests.support.postgres import Server
+from tests.support.sites.builds import NOW, files
 from tests.support.waiting import wait_until
 
 #: The relation whose rows of one market can be held: workers read it last, the coordinator never.
@@ -30,7 +30,7 @@ _URL: Final = "PUBLIC_MARKETS_SOURCE__URL"
 _WAITING: Final = "FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock' AND wait_event = 'advisory'"
 
 
-class Site:
+class ClusterSite:
     """A schema with markets, and builds of it into folders below `folder`."""
 
     def __init__(self, server: Server, database: str, schema: str, folder: Path) -> None:

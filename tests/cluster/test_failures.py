@@ -18,12 +18,12 @@ from generator.program import this_program
 from generator.source.reader import Reader
 from generator.tree.folder import locked
 from tests.cluster.relay import relayed
-from tests.cluster.sites import Site, assert_same, everything, has_unread
-from tests.support.builds import ROOT
+from tests.cluster.sites import ClusterSite, assert_same, everything, has_unread
 from tests.support.cluster import Cluster, running
 from tests.support.commands import Running
+from tests.support.edges.servers import free_port
 from tests.support.postgres import PASSWORD, Server
-from tests.support.servers import free_port
+from tests.support.sites.builds import ROOT
 from tests.support.waiting import wait_until
 
 LATER: Final = "2026-01-31T13:00:00.000Z"
@@ -33,7 +33,7 @@ CANARY: Final = "canary8f3a"
 
 
 @pytest.fixture
-def unchanged(demo: Site) -> Iterator[Site]:
+def unchanged(demo: ClusterSite) -> Iterator[ClusterSite]:
     """The demo; the output folder `cluster`, which a build at another time would change, must be as before the test."""
     output = demo.output("cluster")
     if not output.exists():
@@ -43,7 +43,7 @@ def unchanged(demo: Site) -> Iterator[Site]:
     assert_same(before, everything(output))
 
 
-def begin(site: Site, cluster: str, *, url: str = "", is_fresh: bool = False) -> Running:
+def begin(site: ClusterSite, cluster: str, *, url: str = "", is_fresh: bool = False) -> Running:
     return site.begin(cluster, as_of=LATER, url=url, is_fresh=is_fresh)
 
 
@@ -60,7 +60,7 @@ def sentence(begun: Running) -> str:
 # ── the scheduler ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_an_address_where_nothing_listens(unchanged: Site) -> None:
+def test_an_address_where_nothing_listens(unchanged: ClusterSite) -> None:
     address = f"tcp://127.0.0.1:{free_port()}"
     with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
         found = sentence(begin(unchanged, address))
@@ -68,7 +68,7 @@ def test_an_address_where_nothing_listens(unchanged: Site) -> None:
 
 
 @pytest.mark.campaign(short=0)
-def test_a_server_that_is_not_a_scheduler(unchanged: Site) -> None:
+def test_a_server_that_is_not_a_scheduler(unchanged: ClusterSite) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
@@ -77,7 +77,9 @@ def test_a_server_that_is_not_a_scheduler(unchanged: Site) -> None:
 
 
 @pytest.mark.campaign(short=0)
-def test_a_scheduler_that_is_killed_while_workers_render(unchanged: Site, worker_environ: Mapping[str, str]) -> None:
+def test_a_scheduler_that_is_killed_while_workers_render(
+    unchanged: ClusterSite, worker_environ: Mapping[str, str]
+) -> None:
     with running(worker_environ, workers=1) as cluster, unchanged.held():
         begun = begin(unchanged, cluster.address, is_fresh=True)
         unchanged.worker_at_gate(cluster, begun)
@@ -89,7 +91,7 @@ def test_a_scheduler_that_is_killed_while_workers_render(unchanged: Site, worker
 
 @pytest.mark.campaign(short=0)
 def test_a_scheduler_that_is_killed_while_it_is_asked_for_its_workers(
-    unchanged: Site, worker_environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+    unchanged: ClusterSite, worker_environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "_POLL_S", 0.05)
     with running(worker_environ, workers=1) as cluster, unchanged.held():
@@ -102,7 +104,7 @@ def test_a_scheduler_that_is_killed_while_it_is_asked_for_its_workers(
 
 
 @pytest.mark.campaign(short=0)
-def test_an_interrupt_while_workers_render(unchanged: Site, workers: Cluster) -> None:
+def test_an_interrupt_while_workers_render(unchanged: ClusterSite, workers: Cluster) -> None:
     with unchanged.held():
         begun = begin(unchanged, workers.address, is_fresh=True)
         unchanged.worker_at_gate(workers, begun)
@@ -117,14 +119,14 @@ def test_an_interrupt_while_workers_render(unchanged: Site, workers: Cluster) ->
 # ── workers ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_scheduler_without_workers(unchanged: Site, odd: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduler_without_workers(unchanged: ClusterSite, odd: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "PATIENCE_S", 0.2)
     assert f"the scheduler {odd.address} has no worker" in sentence(begin(unchanged, odd.address))
 
 
 @pytest.mark.campaign(short=0)
 def test_workers_that_all_die(
-    unchanged: Site, odd: Cluster, worker_environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+    unchanged: ClusterSite, odd: Cluster, worker_environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "PATIENCE_S", 0.2)
     monkeypatch.setattr(engine, "_POLL_S", 0.2)
@@ -136,7 +138,7 @@ def test_workers_that_all_die(
 
 
 def test_a_worker_of_another_version(
-    unchanged: Site, odd: Cluster, worker_environ: Mapping[str, str], tmp_path: Path
+    unchanged: ClusterSite, odd: Cluster, worker_environ: Mapping[str, str], tmp_path: Path
 ) -> None:
     shutil.copytree(ROOT / "generator", tmp_path / "generator", ignore=shutil.ignore_patterns("__pycache__"))
     with (tmp_path / "generator/wording.py").open("a") as file:
@@ -155,7 +157,7 @@ def test_a_worker_of_another_version(
 
 @pytest.mark.campaign(short=0)
 def test_a_worker_without_an_installation(
-    unchanged: Site, odd: Cluster, worker_environ: Mapping[str, str], tmp_path: Path
+    unchanged: ClusterSite, odd: Cluster, worker_environ: Mapping[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / "generator").mkdir()
     (tmp_path / "generator/__init__.py").touch()  # before any that is installed
@@ -164,7 +166,7 @@ def test_a_worker_without_an_installation(
 
 
 @pytest.mark.campaign(short=0)
-def test_a_worker_without_the_address_of_the_database(unchanged: Site, odd: Cluster) -> None:
+def test_a_worker_without_the_address_of_the_database(unchanged: ClusterSite, odd: Cluster) -> None:
     worker = odd.joined(odd.begin({}))
     assert sentence(begin(unchanged, odd.address)) == (
         f"worker {worker.address}: {_URL} is not set; set it in the environment of every worker"
@@ -172,7 +174,7 @@ def test_a_worker_without_the_address_of_the_database(unchanged: Site, odd: Clus
 
 
 @pytest.mark.campaign(short=0)
-def test_a_worker_that_names_another_database(unchanged: Site, odd: Cluster, postgres: Server) -> None:
+def test_a_worker_that_names_another_database(unchanged: ClusterSite, odd: Cluster, postgres: Server) -> None:
     worker = odd.joined(odd.begin({_URL: postgres.url(postgres.create_database())}))
     found = sentence(begin(unchanged, odd.address))
     assert worker.address in found
@@ -183,7 +185,7 @@ def test_a_worker_that_names_another_database(unchanged: Site, odd: Cluster, pos
 
 
 def test_the_transaction_that_exports_the_snapshot_is_ended_while_workers_render(
-    unchanged: Site, workers: Cluster
+    unchanged: ClusterSite, workers: Cluster
 ) -> None:
     with unchanged.held():
         begun = begin(unchanged, workers.address)
@@ -193,7 +195,7 @@ def test_the_transaction_that_exports_the_snapshot_is_ended_while_workers_render
 
 
 def test_a_snapshot_of_a_transaction_that_has_ended(
-    unchanged: Site, workers: Cluster, monkeypatch: pytest.MonkeyPatch
+    unchanged: ClusterSite, workers: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with unchanged.rows.connection.transaction():
         ((stale,),) = unchanged.execute("SELECT pg_export_snapshot()")
@@ -201,7 +203,7 @@ def test_a_snapshot_of_a_transaction_that_has_ended(
     assert "snapshot" in sentence(begin(unchanged, workers.address))
 
 
-def test_sqlite(unchanged: Site, demo_rows: Path) -> None:
+def test_sqlite(unchanged: ClusterSite, demo_rows: Path) -> None:
     begun = begin(unchanged, "tcp://127.0.0.1:1", url=f"sqlite:///{demo_rows}")
     assert "cluster needs PostgreSQL" in sentence(begun)
 
@@ -209,7 +211,7 @@ def test_sqlite(unchanged: Site, demo_rows: Path) -> None:
 # ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_nothing_of_the_databases_address_reaches_the_scheduler(demo: Site, workers: Cluster) -> None:
+def test_nothing_of_the_databases_address_reaches_the_scheduler(demo: ClusterSite, workers: Cluster) -> None:
     with relayed(workers.port) as relay:
         demo.build(relay.address, "relayed")
     assert relay.has_passed(demo.schema), "settings pass, and can be read"
@@ -219,7 +221,7 @@ def test_nothing_of_the_databases_address_reaches_the_scheduler(demo: Site, work
 
 @pytest.mark.campaign(short=0)
 def test_the_password_of_a_worker_stays_there_when_the_database_refuses_it(
-    unchanged: Site, odd: Cluster, postgres: Server
+    unchanged: ClusterSite, odd: Cluster, postgres: Server
 ) -> None:
     worker = odd.joined(odd.begin({_URL: postgres.url(unchanged.rows.name, password=CANARY)}))
     with relayed(odd.port) as relay:

@@ -8,10 +8,10 @@ from typing import Final
 import pytest
 
 from generator.cluster import engine
-from tests.cluster.sites import Site
+from tests.cluster.sites import ClusterSite
 from tests.support import commands
-from tests.support.builds import ROOT
 from tests.support.cluster import Cluster, running
+from tests.support.sites.builds import ROOT
 
 #: Replaces what a worker runs; `{run}` is what it does with each call. The process that unpickles an `Attack` notes its
 #: own number.
@@ -60,7 +60,7 @@ def change(program: Path, run: str) -> None:
 @pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_pickle_from_a_worker_runs_no_code_on_the_coordinator(
-    demo: Site, odd: Cluster, program: Path, attack: str, monkeypatch: pytest.MonkeyPatch
+    demo: ClusterSite, odd: Cluster, program: Path, attack: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "_POLL_S", 0.2)
     mark = program / "attacked"
@@ -76,7 +76,7 @@ def test_a_pickle_from_a_worker_runs_no_code_on_the_coordinator(
 
 @pytest.mark.campaign(short=0)
 def test_the_pickle_with_which_dask_gives_up_a_task_is_told_as_what_it_means(
-    demo: Site, program: Path, monkeypatch: pytest.MonkeyPatch
+    demo: ClusterSite, program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "_POLL_S", 0.2)
     change(program, "\ndef run(*_):\n    import os; os._exit(1)\n")
@@ -90,7 +90,7 @@ def test_the_pickle_with_which_dask_gives_up_a_task_is_told_as_what_it_means(
 
 @pytest.mark.campaign(short=0)
 def test_the_pickle_with_which_dask_tells_that_a_worker_went_away_is_no_attack(
-    demo: Site, odd: Cluster, program: Path
+    demo: ClusterSite, odd: Cluster, program: Path
 ) -> None:
     change(program, "\ndef run(*_):\n    import os; os._exit(1)\n")
     odd.joined(odd.begin({"PUBLIC_MARKETS_SOURCE__URL": demo.rows.url}, program))

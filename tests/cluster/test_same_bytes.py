@@ -9,9 +9,9 @@ import pytest
 
 from generator.api import keys
 from generator.cluster import engine
-from tests.cluster.sites import Site, assert_same, everything
-from tests.support.builds import EXTENDED
+from tests.cluster.sites import ClusterSite, assert_same, everything
 from tests.support.cluster import Cluster
+from tests.support.sites.builds import EXTENDED
 
 LATER: Final = "2026-01-31T13:00:00.000Z"
 #: Every variant and layout, without versions of details and with them.
@@ -23,7 +23,7 @@ KINDS: Final = [
 ]
 
 
-def change(site: Site, *, has_versions: bool) -> None:
+def change(site: ClusterSite, *, has_versions: bool) -> None:
     """Make some trades, hide and edit markets, and add a bad market and a bad fill."""
     (*traded, edited, bad, worse), hidden = (
         [market for (market,) in site.execute(f"SELECT id FROM markets WHERE approval = 'approved' ORDER BY {order}")]
@@ -44,21 +44,21 @@ def change(site: Site, *, has_versions: bool) -> None:
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("settings", "has_versions"), KINDS)
 def test_bytes_equal_those_of_forked_workers_in_a_first_build_and_after_changes(
-    site: Site, workers: Cluster, settings: dict[str, str], *, has_versions: bool
+    cluster_site: ClusterSite, workers: Cluster, settings: dict[str, str], *, has_versions: bool
 ) -> None:
-    site.settings = {**settings, "guards.max_invalid": "0.1"}
+    cluster_site.settings = {**settings, "guards.max_invalid": "0.1"}
     if has_versions:
-        site.execute("ALTER TABLE markets ADD COLUMN detail_version integer DEFAULT 1")
-    assert_same(site.build(workers.address), site.build(None, "forked"))
-    change(site, has_versions=has_versions)
-    later = site.build(workers.address, as_of=LATER)
-    assert_same(later, site.build(None, "forked", as_of=LATER))
+        cluster_site.execute("ALTER TABLE markets ADD COLUMN detail_version integer DEFAULT 1")
+    assert_same(cluster_site.build(workers.address), cluster_site.build(None, "forked"))
+    change(cluster_site, has_versions=has_versions)
+    later = cluster_site.build(workers.address, as_of=LATER)
+    assert_same(later, cluster_site.build(None, "forked", as_of=LATER))
     assert b"Edited?" in later["report.json"] + later["index.html"]
 
 
 @pytest.mark.campaign(short=0)
 def test_a_rebuild_publishes_what_one_with_forked_workers_does(
-    demo: Site, workers: Cluster, monkeypatch: pytest.MonkeyPatch
+    demo: ClusterSite, workers: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(demo.settings, "layout", "chunks")  # which makes fewer objects
     published = demo.rebuild(workers.address, "rebuilt")
@@ -66,11 +66,11 @@ def test_a_rebuild_publishes_what_one_with_forked_workers_does(
     assert_same(published, demo.rebuild(None, "rebuilt by forked"))
 
 
-def assert_like_forked(demo: Site, name: str) -> None:
+def assert_like_forked(demo: ClusterSite, name: str) -> None:
     assert_same(everything(demo.output(name)), everything(demo.output("forked")))
 
 
-def test_a_worker_that_is_killed_in_the_middle_of_a_range_changes_no_byte(demo: Site, workers: Cluster) -> None:
+def test_a_worker_that_is_killed_in_the_middle_of_a_range_changes_no_byte(demo: ClusterSite, workers: Cluster) -> None:
     with ExitStack() as later:
         with demo.held():
             running = demo.begin(workers.address, "killed")
@@ -84,7 +84,9 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_range_changes_no_byte(demo: 
 
 
 @pytest.mark.campaign(short=0)
-def test_a_worker_that_loses_the_database_in_the_middle_of_a_range_tries_again(demo: Site, workers: Cluster) -> None:
+def test_a_worker_that_loses_the_database_in_the_middle_of_a_range_tries_again(
+    demo: ClusterSite, workers: Cluster
+) -> None:
     with demo.held():
         running = demo.begin(workers.address, "lost")
         for _ in range(engine.ATTEMPTS - 1):
@@ -96,7 +98,9 @@ def test_a_worker_that_loses_the_database_in_the_middle_of_a_range_tries_again(d
     assert_like_forked(demo, "lost")
 
 
-def test_a_range_that_runs_twice_changes_no_byte(demo: Site, workers: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_range_that_runs_twice_changes_no_byte(
+    demo: ClusterSite, workers: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     once = engine.Cluster.results
 
     def twice(cluster: engine.Cluster, calls: Iterable[tuple[Any, Any]], expected_bytes: int) -> Iterator[Any]:

@@ -14,9 +14,9 @@ from generator.cluster import engine
 from generator.errors import ClusterError
 from tests.source.native import Postgres, assert_same_files
 from tests.support import commands
-from tests.support.builds import NOW, ROOT
+from tests.support.edges.servers import free_port, mortal
 from tests.support.postgres import Server
-from tests.support.servers import free_port, mortal
+from tests.support.sites.builds import NOW, ROOT
 from tests.support.waiting import wait_until
 from tests.test_cluster_docs import ROLES, configured, environment, make_certificates
 

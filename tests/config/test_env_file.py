@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from generator.cli.main import main
 from generator.config import env_file
 from generator.errors import ConfigError
-from tests.support.builds import all_commands
+from tests.support.sites.builds import all_commands
 
 URL = "postgresql://u:p$HOME`id`#1@h/db?a=1&b=2;c"
 

@@ -9,14 +9,13 @@ import pytest
 
 from generator.cost import estimate, prices, readers, sizes
 from generator.cost.estimate import Basis, Terms
-from generator.cost.sizes import Change, Downloads, ListSize
-from generator.cost.sizes import Site as Sizes
+from generator.cost.sizes import Change, Downloads, ListSize, Site
 from generator.tree.generation import Weight
 from generator.tree.layouts import LAYOUTS
-from tests.support.builds import make_config
-from tests.support.publishing import FIRST, OPEN, PREFIX, Site, hour
+from tests.support.sites.builds import make_config
+from tests.support.sites.publishing import FIRST, OPEN, PREFIX, PublishedSite, hour
 
-SIZES = Sizes((ListSize("all/new", 250, 75_000),), objects=55, bytes=500_000)
+SIZES = Site((ListSize("all/new", 250, 75_000),), objects=55, bytes=500_000)
 #: A dump of 20,000 bytes and its index, the index of the change feed and two steps of 1,000 bytes; two heads.
 DOWNLOADS = Downloads(Weight(5, 23_000, 2, 1_000), dump_bytes=20_000, steps=2, steps_bytes=2_000)
 OFFERED = replace(SIZES, downloads=DOWNLOADS)
@@ -90,36 +89,43 @@ def figure(lines: list[str], start: str) -> int:
     return int(line.split()[-1].replace(",", ""))
 
 
-def of_downloads(site: Site) -> list[str]:
+def of_downloads(site: PublishedSite) -> list[str]:
     """The keys of dump and change feed that the last command uploaded."""
     puts = [entry.key.removeprefix(PREFIX) for entry in site.server.log if entry.operation == "PutObject"]
     return [key for key in puts if key.startswith(("v1/dumps/", "v1/changes/"))]
 
 
-def test_plan_predicts_which_downloads_the_next_publish_puts_and_their_bytes(site: Site) -> None:
-    assert figure(site.done("plan", "--as-of", FIRST).stdout.splitlines(), "of these, in the dump and change feed") == 0
-    site.edit(1, question="Else?")
-    site.edit(2, is_listed=0)
-    lines = site.done("plan", "--as-of", hour(1)).stdout.splitlines()
-    site.server.log.clear()
-    site.done("rebuild", "--as-of", hour(1))
-    puts, stored = of_downloads(site), site.built()
+def test_plan_predicts_which_downloads_the_next_publish_puts_and_their_bytes(published_site: PublishedSite) -> None:
+    assert (
+        figure(
+            published_site.done("plan", "--as-of", FIRST).stdout.splitlines(), "of these, in the dump and change feed"
+        )
+        == 0
+    )
+    published_site.edit(1, question="Else?")
+    published_site.edit(2, is_listed=0)
+    lines = published_site.done("plan", "--as-of", hour(1)).stdout.splitlines()
+    published_site.server.log.clear()
+    published_site.done("rebuild", "--as-of", hour(1))
+    puts, stored = of_downloads(published_site), published_site.built()
     assert figure(lines, "of these, in the dump and change feed") == len(puts) == 6
     retired = {key for key in stored if key.startswith("v1/dumps/")} - {*puts}
     made = [body for key, body in stored.items() if key.startswith(("v1/dumps/", "v1/changes/")) and key not in retired]
     assert figure(lines, "bytes of its dump and change feed") == sum(map(len, made))
 
 
-def test_a_build_learns_how_large_steps_are(site: Site) -> None:
-    site.edit(1, question="Else?")
-    site.done("build", "--as-of", hour(1))
-    (step,) = [body for key, body in site.built().items() if key.startswith("v1/changes/") and key.endswith(".gz")]
-    found = estimate.of_report((site.folder / "output" / "report.json").read_bytes())
+def test_a_build_learns_how_large_steps_are(published_site: PublishedSite) -> None:
+    published_site.edit(1, question="Else?")
+    published_site.done("build", "--as-of", hour(1))
+    (step,) = [
+        body for key, body in published_site.built().items() if key.startswith("v1/changes/") and key.endswith(".gz")
+    ]
+    found = estimate.of_report((published_site.folder / "output" / "report.json").read_bytes())
     assert found
     assert {load.step_bytes for load in found.basis.loads.values()} == {len(step)}
 
 
-def test_plan_counts_parquet_files_and_how_many_of_them_the_first_build_of_a_day_replaces(empty: Site) -> None:
+def test_plan_counts_parquet_files_and_how_many_of_them_the_first_build_of_a_day_replaces(empty: PublishedSite) -> None:
     def planned(moment: str) -> tuple[int, int, int]:
         lines = empty.done("plan", "--as-of", moment).stdout.splitlines()
         names = ("objects of its dump and change feed", "bytes of its dump", "of these, in the dump and change feed")

@@ -19,9 +19,8 @@ from generator.cost.sizes import Change, Downloads, ListSize, Site
 from generator.tree import chunks, pages
 from generator.tree.generation import ItemList
 from generator.tree.pages import LIMITS, Generation, page_count
-from tests.support.builds import make_config
-from tests.support.publishing import EVERY, PREFIX, hour
-from tests.support.publishing import Site as Published
+from tests.support.sites.builds import make_config
+from tests.support.sites.publishing import EVERY, PREFIX, PublishedSite, hour
 
 pytestmark = pytest.mark.every_limit
 
@@ -33,12 +32,12 @@ def terms(tmp_path: Path) -> Terms:
     return Terms(60, timedelta(hours=6), prices.load(make_config(tmp_path)))
 
 
-def report(site: Published) -> dict[str, Any]:
+def report(site: PublishedSite) -> dict[str, Any]:
     content: dict[str, Any] = json.loads((site.folder / "output" / "report.json").read_bytes())
     return content
 
 
-def estimated(site: Published) -> Cost:
+def estimated(site: PublishedSite) -> Cost:
     found = estimate.of_report((site.folder / "output" / "report.json").read_bytes())
     assert found is not None
     return found
@@ -196,12 +195,12 @@ def test_chunks_that_did_not_change_are_not_put_again(terms: Terms) -> None:
 # ── against real builds and publishes ─────────────────────────────────────────────────────────────────────────────
 
 
-def uploads(site: Published) -> list[str]:
+def uploads(site: PublishedSite) -> list[str]:
     """The keys that the last command uploaded: those under v1/ and the record."""
     return [entry.key.removeprefix(PREFIX) for entry in site.server.log if entry.operation == "PutObject"]
 
 
-def test_the_first_publish_puts_as_many_objects_as_were_estimated(empty: Published) -> None:
+def test_the_first_publish_puts_as_many_objects_as_were_estimated(empty: PublishedSite) -> None:
     mine = estimated(empty).layouts["pages"]
     assert estimated(empty).basis.builds == 0
     empty.done("publish")
@@ -211,64 +210,64 @@ def test_the_first_publish_puts_as_many_objects_as_were_estimated(empty: Publish
     assert mine.bytes == pytest.approx(sum(map(len, empty.built().values())), rel=0.01)
 
 
-def test_plan_predicts_the_puts_of_the_next_publish_and_writes_nothing(site: Published) -> None:
-    site.edit(1, question="Another question?", volume=99.5)
-    before = {path: path.stat().st_mtime_ns for path in site.folder.rglob("*")}
-    lines = site.done("plan", "--as-of", hour(1)).stdout.splitlines()
-    assert {path: path.stat().st_mtime_ns for path in site.folder.rglob("*")} == before
+def test_plan_predicts_the_puts_of_the_next_publish_and_writes_nothing(published_site: PublishedSite) -> None:
+    published_site.edit(1, question="Another question?", volume=99.5)
+    before = {path: path.stat().st_mtime_ns for path in published_site.folder.rglob("*")}
+    lines = published_site.done("plan", "--as-of", hour(1)).stdout.splitlines()
+    assert {path: path.stat().st_mtime_ns for path in published_site.folder.rglob("*")} == before
     (line,) = [line for line in lines if line.startswith("objects changed since 2024-01-31T12:00:00.000Z")]
-    site.server.log.clear()
-    site.done("rebuild", "--as-of", hour(1))
-    puts = [key for key in uploads(site) if key.startswith("v1/")]
+    published_site.server.log.clear()
+    published_site.done("rebuild", "--as-of", hour(1))
+    puts = [key for key in uploads(published_site) if key.startswith("v1/")]
     assert int(line.split()[-2].replace(",", "")) == len(puts) > 1_000
 
 
-def test_a_build_learns_what_such_builds_put(site: Published) -> None:
-    site.edit(1, question="Another question?")
-    site.server.log.clear()
-    site.done("rebuild", "--as-of", hour(1))
-    basis = estimated(site).basis
+def test_a_build_learns_what_such_builds_put(published_site: PublishedSite) -> None:
+    published_site.edit(1, question="Another question?")
+    published_site.server.log.clear()
+    published_site.done("rebuild", "--as-of", hour(1))
+    basis = estimated(published_site).basis
     assert (basis.builds, basis.minutes) == (1, 13 * 60)
-    assert basis.loads["pages"].puts == len(uploads(site))
+    assert basis.loads["pages"].puts == len(uploads(published_site))
 
 
 @pytest.mark.campaign(short=0)
-def test_the_store_fills_up_to_what_was_estimated_and_no_further(site: Published) -> None:
+def test_the_store_fills_up_to_what_was_estimated_and_no_further(published_site: PublishedSite) -> None:
     for number in range(1, 7):
         for market in EVERY:
-            site.edit(market, question=f"Edition {number} of {market}?")
-        site.done("rebuild", "--as-of", hour(number), schedule="60", cursor__lifetime="2 h")
-    mine = estimated(site).layouts["pages"]
-    assert len(site.objects()) == mine.stored_objects
-    assert sum(map(len, site.objects().values())) == pytest.approx(mine.stored_bytes, rel=0.01)
+            published_site.edit(market, question=f"Edition {number} of {market}?")
+        published_site.done("rebuild", "--as-of", hour(number), schedule="60", cursor__lifetime="2 h")
+    mine = estimated(published_site).layouts["pages"]
+    assert len(published_site.objects()) == mine.stored_objects
+    assert sum(map(len, published_site.objects().values())) == pytest.approx(mine.stored_bytes, rel=0.01)
     assert mine.stored_objects > mine.objects
 
 
-def test_a_second_build_of_the_same_data_leaves_report_and_estimate_alone(site: Published) -> None:
-    site.edit(1, question="Another question?")
-    site.done("build", "--as-of", hour(1))
-    file = site.folder / "output" / "report.json"
+def test_a_second_build_of_the_same_data_leaves_report_and_estimate_alone(published_site: PublishedSite) -> None:
+    published_site.edit(1, question="Another question?")
+    published_site.done("build", "--as-of", hour(1))
+    file = published_site.folder / "output" / "report.json"
     before = file.stat().st_mtime_ns, file.read_bytes()
-    site.done("build", "--as-of", hour(1))
+    published_site.done("build", "--as-of", hour(1))
     assert (file.stat().st_mtime_ns, file.read_bytes()) == before
 
 
-def test_another_schedule_is_estimated_at_once_and_what_was_learned_stays(site: Published) -> None:
-    site.edit(1, question="Another question?")
-    site.done("build", "--as-of", hour(1))
-    learned = estimated(site)
-    site.done("build", "--as-of", hour(1), schedule="5")
-    changed = estimated(site)
+def test_another_schedule_is_estimated_at_once_and_what_was_learned_stays(published_site: PublishedSite) -> None:
+    published_site.edit(1, question="Another question?")
+    published_site.done("build", "--as-of", hour(1))
+    learned = estimated(published_site)
+    published_site.done("build", "--as-of", hour(1), schedule="5")
+    changed = estimated(published_site)
     assert (changed.schedule, changed.basis) == (5, learned.basis)
     assert changed.layouts["pages"].puts_per_month > learned.layouts["pages"].puts_per_month
-    file = site.folder / "output" / "report.json"
+    file = published_site.folder / "output" / "report.json"
     before = file.stat().st_mtime_ns
-    site.done("build", "--as-of", hour(1), schedule="5")
+    published_site.done("build", "--as-of", hour(1), schedule="5")
     assert file.stat().st_mtime_ns == before
 
 
-def test_the_report_has_the_estimate_for_every_layout_and_store(site: Published) -> None:
-    cost = report(site)["cost"]
+def test_the_report_has_the_estimate_for_every_layout_and_store(published_site: PublishedSite) -> None:
+    cost = report(published_site)["cost"]
     assert cost["pricesAsOf"] == "2026-03-08"
     assert cost["layouts"].keys() == {"pages", "chunks"}
     for layout in cost["layouts"].values():

@@ -9,7 +9,7 @@ import pytest
 
 from generator.cost import prices
 from generator.errors import ConfigError
-from tests.support.builds import make_config
+from tests.support.sites.builds import make_config
 
 
 def shipped() -> dict[str, Any]:

@@ -11,21 +11,20 @@ import pytest
 from generator.api import keys
 from generator.cost import estimate, prices, sizes
 from generator.cost.estimate import Basis, Cost, Terms
-from generator.cost.sizes import Change, ListSize
-from generator.cost.sizes import Site as Sizes
+from generator.cost.sizes import Change, ListSize, Site
 from generator.search.generation import MOST_OBJECTS
 from generator.tree.generation import Weight
 from generator.tree.layouts import LAYOUTS
-from tests.support.builds import dry_run_of, make_config
-from tests.support.publishing import EVERY, FIRST, PREFIX, Site, hour
+from tests.support.sites.builds import dry_run_of, make_config
+from tests.support.sites.publishing import EVERY, FIRST, PREFIX, PublishedSite, hour
 
 INDEX = Weight(9, 60_000, 1, 1_000)
-SIZES = Sizes((ListSize("all/new", 250, 75_000),), objects=55, bytes=500_000)
+SIZES = Site((ListSize("all/new", 250, 75_000),), objects=55, bytes=500_000)
 SEARCHED = replace(SIZES, index=INDEX)
 
 
 @pytest.fixture(params=LAYOUTS)
-def searched(empty: Site, request: pytest.FixtureRequest) -> Site:
+def searched(empty: PublishedSite, request: pytest.FixtureRequest) -> PublishedSite:
     """The site with an index, built and not published."""
     empty.forget_output()
     empty.settings |= {"variant": "extended", "search": "title+description", "layout": str(request.param)}
@@ -33,17 +32,17 @@ def searched(empty: Site, request: pytest.FixtureRequest) -> Site:
     return empty
 
 
-def report(site: Site) -> dict[str, Any]:
+def report(site: PublishedSite) -> dict[str, Any]:
     content: dict[str, Any] = json.loads((site.folder / "output" / "report.json").read_bytes())
     return content
 
 
-def estimated(site: Site) -> estimate.LayoutCost:
+def estimated(site: PublishedSite) -> estimate.LayoutCost:
     found = Cost.model_validate(report(site)["cost"])
     return found.layouts[site.settings["layout"]]
 
 
-def uploads(site: Site) -> list[str]:
+def uploads(site: PublishedSite) -> list[str]:
     """The keys under v1/ that the last command uploaded."""
     found = [entry.key.removeprefix(PREFIX) for entry in site.server.log if entry.operation == "PutObject"]
     return [key for key in found if key.startswith("v1/")]
@@ -81,7 +80,7 @@ def test_only_what_is_new_of_an_index_is_put_and_retired(layout: str) -> None:
 # ── against real builds and publishes ─────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_first_publish_puts_the_index_as_measured_and_estimated(searched: Site) -> None:
+def test_the_first_publish_puts_the_index_as_measured_and_estimated(searched: PublishedSite) -> None:
     config = make_config(searched.folder, **searched.settings)
     dry = dry_run_of(config, datetime.fromisoformat(FIRST), output=searched.folder / "none")
     made = {key: len(body) for key, body in searched.built().items() if keys.SEARCH in key}
@@ -92,7 +91,7 @@ def test_the_first_publish_puts_the_index_as_measured_and_estimated(searched: Si
     assert estimated(searched).bytes == pytest.approx(sum(map(len, searched.built().values())), rel=0.01)
 
 
-def test_plan_predicts_which_objects_of_the_index_the_next_publish_puts(searched: Site) -> None:
+def test_plan_predicts_which_objects_of_the_index_the_next_publish_puts(searched: PublishedSite) -> None:
     searched.done("publish")
     layout = searched.settings["layout"]
     unchanged = searched.done("plan", "--as-of", FIRST).stdout.splitlines()
@@ -109,8 +108,8 @@ def test_plan_predicts_which_objects_of_the_index_the_next_publish_puts(searched
     assert report(searched)["cost"]["basis"]["loads"][layout]["puts"] == len(puts) + estimate.RECORD_PUTS
 
 
-def test_plan_prices_searches_by_the_most_objects_that_one_reads(site: Site) -> None:
-    output = site.done("plan", "--reads", "10M", variant="extended").stdout
+def test_plan_prices_searches_by_the_most_objects_that_one_reads(published_site: PublishedSite) -> None:
+    output = published_site.done("plan", "--reads", "10M", variant="extended").stdout
     figures = {line.rpartition("  ")[0].split("  ")[0]: line.split()[-2:] for line in output.splitlines()}
     # A month of Workers, then each request and the reads of 24 objects for it, in USD per million.
     assert figures["plus 10,000,000 searches at R2, at most"] == [f"{5 + 10 * (0.30 + MOST_OBJECTS * 0.36):.2f}"] * 2
@@ -120,11 +119,11 @@ def test_plan_prices_searches_by_the_most_objects_that_one_reads(site: Site) -> 
     assert "makes 13,140,000 requests a month, 1,314,000 of them searches;" in output
     assert "a search reads 24 objects at most; CloudFront cannot search in layout pages" in output
     for settings in ({"variant": "extended", "search": "off"}, {}):
-        assert "search" not in site.done("plan", "--reads", "10M", **settings).stdout
+        assert "search" not in published_site.done("plan", "--reads", "10M", **settings).stdout
 
 
 @pytest.mark.campaign(short=0)
-def test_the_store_fills_up_with_retired_indexes_as_estimated(searched: Site) -> None:
+def test_the_store_fills_up_with_retired_indexes_as_estimated(searched: PublishedSite) -> None:
     searched.settings |= {"schedule": "60", "cursor.lifetime": "2 h"}
     for number in range(1, 6):
         for market in EVERY:

@@ -19,7 +19,7 @@ from generator.api.contract import PublicMarketDetail
 from generator.demo import crowd, texts
 from generator.demo.database import METADATA, seed
 from generator.errors import SourceError
-from tests.support.builds import ROOT
+from tests.support.sites.builds import ROOT
 
 AS_OF = datetime(2026, 1, 31, 12, tzinfo=UTC)
 RELATIONS = {

@@ -18,9 +18,9 @@ from generator.api import contract
 from generator.api.contract import Variant
 from generator.downloads import parquet
 from generator.errors import ConfigError
-from tests.support.builds import VARIANTS
-from tests.support.parquet import rows
-from tests.support.rows import fill_id, market_id
+from tests.support.readers.parquet import rows
+from tests.support.sites.builds import VARIANTS
+from tests.support.sites.rows import fill_id, market_id
 
 #: Columns of times, which are text on the wire.
 TIMES: Final = ("closeTime", "createdAt", "resolvedAt", "lastActivityAt", "timestamp")

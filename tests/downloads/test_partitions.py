@@ -8,7 +8,7 @@ import pytest
 from generator.api.contract import MarketStatus
 from generator.downloads import partitions
 from generator.downloads.partitions import Member
-from tests.support.rows import market_id
+from tests.support.sites.rows import market_id
 
 
 class Market(NamedTuple):

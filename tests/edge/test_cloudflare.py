@@ -16,11 +16,11 @@ from generator.api import contract, cursors, keys
 from generator.api.contract import Variant
 from generator.edge import cloudflare, responses, router
 from generator.search.generation import BLOCK_SIZES
-from tests.support.builds import NO_LIMITS, OTHER_BUILDS, VARIANTS, Outputs, make_config
-from tests.support.cloudflare import Site, as_handed_over, mismatches, serving, write
-from tests.support.edges import CHANGED_RULES_BY_VARIANT, Case, change_rule, on_the_wire
-from tests.support.servers import Answer
-from tests.support.serving import walk
+from tests.support.edges.cases import CHANGED_RULES_BY_VARIANT, Case, change_rule, on_the_wire
+from tests.support.edges.cloudflare import RunningWorker, as_handed_over, mismatches, serving, write
+from tests.support.edges.servers import Answer
+from tests.support.edges.serving import walk
+from tests.support.sites.builds import NO_LIMITS, OTHER_BUILDS, VARIANTS, Outputs, make_config
 from tests.support.waiting import wait_until
 
 #: Of the table's cases; a few more are answered by workerd itself.
@@ -37,7 +37,7 @@ NOWHERE: Final = "00000000-0000-4000-8000-000000000000"
 
 
 @pytest.fixture(scope="module")
-def site(demo_folder: Path, demo_output: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def worker(demo_folder: Path, demo_output: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWorker]:
     """A deployment that grants more than the tests ask for."""
     folder = tmp_path_factory.mktemp("cloudflare")
     wrangler = write(make_config(demo_folder, **NO_LIMITS), folder)
@@ -48,7 +48,7 @@ def site(demo_folder: Path, demo_output: Path, tmp_path_factory: pytest.TempPath
 
 
 @pytest.fixture(scope="module")
-def strict(demo_folder: Path, demo_output: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def strict(demo_folder: Path, demo_output: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWorker]:
     """A deployment with a small rate limit and a prefix, whose objects were uploaded without headers."""
     target = f"s3://markets/{PREFIX}"
     settings = make_config(
@@ -106,13 +106,13 @@ def error(answer: Answer) -> contract.ErrorResponse:
 # ── the table of requests ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_every_case_of_the_table(site: Site, demo_folder: Path, demo_output: Path, tmp_path: Path) -> None:
+def test_every_case_of_the_table(worker: RunningWorker, demo_folder: Path, demo_output: Path, tmp_path: Path) -> None:
     core = router.render(make_config(demo_folder))
     cases = [case for case in on_the_wire(demo_output) if case.method not in UNKNOWN_METHODS]
     assert len(cases) >= CASES["core"]
     handed_over = as_handed_over(cases, core, tmp_path, demo_output)
     assert sum(case != seen for case, seen in zip(cases, handed_over, strict=True)) >= RESPELT
-    wrong = mismatches(site, handed_over, demo_output)
+    wrong = mismatches(worker, handed_over, demo_output)
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
 
 
@@ -130,11 +130,11 @@ def test_every_case_of_other_builds(build: str, demo_folder: Path, outputs: Outp
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
 
 
-def test_methods_that_workerd_does_not_know_never_reach_the_worker(site: Site, demo_output: Path) -> None:
+def test_methods_that_workerd_does_not_know_never_reach_the_worker(worker: RunningWorker, demo_output: Path) -> None:
     cases = [case for case in on_the_wire(demo_output) if case.method in UNKNOWN_METHODS]
     assert {case.method for case in cases} == UNKNOWN_METHODS
     for case in cases:
-        assert site.ask(case.target, case.method).status == (500 if case.method == "CONNECT" else 501)
+        assert worker.ask(case.target, case.method).status == (500 if case.method == "CONNECT" else 501)
 
 
 @pytest.mark.campaign(short=0)
@@ -161,45 +161,45 @@ def test_a_changed_rule_is_noticed(  # noqa: PLR0917 - three are a table's colum
 # ── objects ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_walk_is_the_list_as_the_files_have_it(site: Site, demo_output: Path) -> None:
+def test_a_walk_is_the_list_as_the_files_have_it(worker: RunningWorker, demo_output: Path) -> None:
     files = [json.loads((demo_output / key).read_bytes()) for key in walked_keys(demo_output)]
     status, sort = WALKED.split("/")
-    found = walk(site.client, repeat(WALK_LIMIT), status=status, sort=sort)
+    found = walk(worker.client, repeat(WALK_LIMIT), status=status, sort=sort)
     assert len(files) > 10
     assert found == [item["id"] for file in files for item in file["items"]]
     assert len(found) == len(set(found)) == manifest(demo_output)["current"][WALKED]["count"]
 
 
 @pytest.mark.parametrize("mark", ["{}", "W/{}", '"other", {}', '"other",W/{}', "*"])
-def test_a_reader_who_has_the_object_gets_304(site: Site, mark: str) -> None:
-    first = site.ask(f"/{keys.SNAPSHOT.removesuffix('.json')}")
-    again = site.ask(f"/{keys.SNAPSHOT.removesuffix('.json')}", if_none_match=mark.format(first.headers["etag"]))
+def test_a_reader_who_has_the_object_gets_304(worker: RunningWorker, mark: str) -> None:
+    first = worker.ask(f"/{keys.SNAPSHOT.removesuffix('.json')}")
+    again = worker.ask(f"/{keys.SNAPSHOT.removesuffix('.json')}", if_none_match=mark.format(first.headers["etag"]))
     assert (again.status, again.body) == (HTTPStatus.NOT_MODIFIED, b"")
     assert has_cors(again)
     for name in ("etag", "cache-control"):
         assert again.headers[name] == first.headers[name]
 
 
-def test_a_reader_who_has_another_object_gets_this_one(site: Site) -> None:
+def test_a_reader_who_has_another_object_gets_this_one(worker: RunningWorker) -> None:
     target = f"/{keys.SNAPSHOT.removesuffix('.json')}"
-    first = site.ask(target)
+    first = worker.ask(target)
     etag = first.headers["etag"]
     assert re.fullmatch('"[0-9a-f]{32}"', etag)
     for other in ('"other"', etag.strip('"'), f'"{etag}"', ""):
-        assert site.ask(target, if_none_match=other).body == first.body
+        assert worker.ask(target, if_none_match=other).body == first.body
 
 
-def test_head_is_get_without_a_body(site: Site) -> None:
+def test_head_is_get_without_a_body(worker: RunningWorker) -> None:
     for target in (list_target(), list_target(limit=0), f"/{keys.MARKETS}/{NOWHERE}", "/"):
-        get, head = site.ask(target), site.ask(target, "HEAD")
+        get, head = worker.ask(target), worker.ask(target, "HEAD")
         assert (head.status, head.body) == (get.status, b"")
         unsized = {name: value for name, value in get.headers.items() if name != "content-length"}
         assert {name: value for name, value in head.headers.items() if name != "content-length"} == unsized
 
 
-def test_nothing_keeps_cloudflare_from_compressing(site: Site, demo_output: Path) -> None:
+def test_nothing_keeps_cloudflare_from_compressing(worker: RunningWorker, demo_output: Path) -> None:
     # workerd leaves that to Cloudflare's network, which compresses JSON unless an answer forbids it.
-    answer = site.ask(list_target(), accept_encoding="gzip, br")
+    answer = worker.ask(list_target(), accept_encoding="gzip, br")
     encoding = answer.headers.get("content-encoding")
     body = gzip.decompress(answer.body) if encoding == "gzip" else answer.body
     assert encoding in (None, "gzip")
@@ -208,15 +208,17 @@ def test_nothing_keeps_cloudflare_from_compressing(site: Site, demo_output: Path
     assert "no-transform" not in answer.headers["cache-control"]
 
 
-def test_a_missing_page_is_a_400_and_a_missing_market_a_404(site: Site, demo_output: Path) -> None:
+def test_a_missing_page_is_a_400_and_a_missing_market_a_404(worker: RunningWorker, demo_output: Path) -> None:
     gone = cursors.mint(WALKED, generation(demo_output), 10**8 * WALK_LIMIT)
-    withdrawn = site.ask(list_target(cursor=gone))
+    withdrawn = worker.ask(list_target(cursor=gone))
     assert (withdrawn.status, error(withdrawn)) == (HTTPStatus.BAD_REQUEST, contract.invalid("cursor.gone"))
-    unknown = site.ask(f"/{keys.MARKETS}/{NOWHERE}")
+    unknown = worker.ask(f"/{keys.MARKETS}/{NOWHERE}")
     assert (unknown.status, error(unknown)) == (HTTPStatus.NOT_FOUND, contract.FIXED_ERRORS[404])
 
 
-def test_what_a_bucket_without_a_build_lacks_is_no_mistake_of_the_reader(strict: Site, demo_output: Path) -> None:
+def test_what_a_bucket_without_a_build_lacks_is_no_mistake_of_the_reader(
+    strict: RunningWorker, demo_output: Path
+) -> None:
     gone = cursors.mint(WALKED, generation(demo_output), 10**8 * WALK_LIMIT)
     for target in (list_target(cursor=gone), f"/{keys.MARKETS}/{NOWHERE}"):
         answer = strict.ask(target, cf_connecting_ip="192.0.2.3")
@@ -224,22 +226,22 @@ def test_what_a_bucket_without_a_build_lacks_is_no_mistake_of_the_reader(strict:
         assert error(answer) == contract.FIXED_ERRORS[503]
 
 
-def test_the_cache_knows_objects_by_their_key_and_no_missing_ones(site: Site, demo_output: Path) -> None:
+def test_the_cache_knows_objects_by_their_key_and_no_missing_ones(worker: RunningWorker, demo_output: Path) -> None:
     market = next(path for path in (demo_output / keys.DETAILS).glob("*/*.json") if path.stem != NOWHERE)
     key, target = market.relative_to(demo_output).as_posix(), f"/{keys.MARKETS}/{market.stem}"
-    site.delete(key)
-    if site.ask(target).status == HTTPStatus.OK:
+    worker.delete(key)
+    if worker.ask(target).status == HTTPStatus.OK:
         pytest.fail("another test left the market in the cache")
-    site.put([key])
-    assert site.ask(f"{target}?a=1").body == market.read_bytes()
-    site.delete(key)
+    worker.put([key])
+    assert worker.ask(f"{target}?a=1").body == market.read_bytes()
+    worker.delete(key)
     # The cache is filled after the answer.
-    wait_until(lambda: site.ask(f"/{keys.MARKETS}/{market.stem.upper()}?b=2").status != 404)
-    cached = site.ask(f"/{keys.MARKETS}/{market.stem.upper()}?b=2")
+    wait_until(lambda: worker.ask(f"/{keys.MARKETS}/{market.stem.upper()}?b=2").status != 404)
+    cached = worker.ask(f"/{keys.MARKETS}/{market.stem.upper()}?b=2")
     assert cached.body == market.read_bytes()
     assert {name: cached.headers[name.lower()] for name in keys.headers(key)} == keys.headers(key)
     assert "cf-cache-status" not in cached.headers
-    assert site.ask(target, if_none_match=cached.headers["etag"]).status == HTTPStatus.NOT_MODIFIED
+    assert worker.ask(target, if_none_match=cached.headers["etag"]).status == HTTPStatus.NOT_MODIFIED
 
 
 def test_a_bucket_that_fails_is_a_503_and_refusals_need_no_bucket(
@@ -262,7 +264,7 @@ def test_a_bucket_that_fails_is_a_503_and_refusals_need_no_bucket(
 
 
 @pytest.mark.campaign(short=0)
-def test_a_burst_gets_429_until_it_has_waited_and_a_polite_reader_never(strict: Site) -> None:
+def test_a_burst_gets_429_until_it_has_waited_and_a_polite_reader_never(strict: RunningWorker) -> None:
     target = f"/{keys.SNAPSHOT.removesuffix('.json')}"
     burst = [strict.ask(target, cf_connecting_ip="192.0.2.1") for _ in range(4 * LIMIT)]
     polite = [strict.ask(target, cf_connecting_ip="2001:db8::1") for _ in range(LIMIT)]
@@ -277,7 +279,7 @@ def test_a_burst_gets_429_until_it_has_waited_and_a_polite_reader_never(strict: 
     wait_until(lambda: strict.ask(target, cf_connecting_ip="192.0.2.1").status == HTTPStatus.OK)
 
 
-def test_half_an_ipv6_address_is_counted(strict: Site) -> None:
+def test_half_an_ipv6_address_is_counted(strict: RunningWorker) -> None:
     target = f"/{keys.SNAPSHOT.removesuffix('.json')}"
 
     def refused(pattern: str) -> int:
@@ -291,7 +293,9 @@ def test_half_an_ipv6_address_is_counted(strict: Site) -> None:
 # ── the configuration ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_prefix_is_honoured_and_headers_that_were_not_stored_are_added(strict: Site, demo_output: Path) -> None:
+def test_a_prefix_is_honoured_and_headers_that_were_not_stored_are_added(
+    strict: RunningWorker, demo_output: Path
+) -> None:
     page = next(key for key in walked_keys(demo_output) if keys.is_immutable(key))
     at = cursors.mint(WALKED, generation(demo_output), int(Path(page).stem))
     for key, target in ((keys.SNAPSHOT, f"/{keys.MARKETS}/snapshot"), (page, list_target(cursor=at))):

@@ -17,12 +17,12 @@ from generator.edge import cloudflare
 from generator.publish import invalidation
 from generator.search import buckets
 from generator.tree.layouts import LAYOUTS
-from tests.support import lists, search
-from tests.support.builds import NO_LIMITS, NOW, make_config
-from tests.support.cloudflare import NODE_FOLDER, Site, serving, write
-from tests.support.search import InQuickjs, Market, Objects
-from tests.support.servers import Answer
-from tests.support.sites import NO_RULE, Rule
+from tests.support.edges.cloudflare import NODE_FOLDER, RunningWorker, serving, write
+from tests.support.edges.edge_sites import NO_RULE, Rule
+from tests.support.edges.servers import Answer
+from tests.support.readers import lists, search
+from tests.support.readers.search import InQuickjs, Market, Objects
+from tests.support.sites.builds import NO_LIMITS, NOW, make_config
 from tests.support.waiting import wait_until
 
 #: Subrequests that Cloudflare grants a Worker for one request in its smallest plan; looks at the cache count, too.
@@ -64,7 +64,7 @@ def settings(folder: Path) -> Config:
 class Worker:
     """A Worker that tells what its requests took; its bucket holds what `hold` was given last."""
 
-    def __init__(self, site: Site, config: Config) -> None:
+    def __init__(self, site: RunningWorker, config: Config) -> None:
         self._site = site
         self._output = config.output
         self._held: Objects = {}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from generator.edge import cloudflare
-from tests.support.builds import VARIANTS, make_config
-from tests.support.cloudflare import NODE_FOLDER, environment, node, write
+from tests.support.edges.cloudflare import NODE_FOLDER, environment, node, write
+from tests.support.sites.builds import VARIANTS, make_config
 
 
 def configuration(folder: Path) -> Any:

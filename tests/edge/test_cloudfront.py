@@ -17,8 +17,8 @@ from generator.config.settings import Config
 from generator.edge import cloudfront as edge_cloudfront
 from generator.edge import responses, router
 from generator.edge.compaction import compact
-from tests.support.builds import Outputs
-from tests.support.cloudfront import (
+from tests.support.edges.cases import CHANGED_EXTENDED_RULES, Case, full_tier, http_mismatch, requests
+from tests.support.edges.cloudfront import (
     AWKWARD,
     CHUNKED,
     EXTENDED,
@@ -36,9 +36,9 @@ from tests.support.cloudfront import (
     rendered,
     viewer_event,
 )
-from tests.support.edges import CHANGED_EXTENDED_RULES, Case, full_tier, http_mismatch, requests
-from tests.support.router_lint import findings
-from tests.support.rows import market_id
+from tests.support.edges.router_lint import findings
+from tests.support.sites.builds import Outputs
+from tests.support.sites.rows import market_id
 
 CASES: Final[Mapping[Variant, int]] = {"core": 706, "extended": 880}
 PAGE_GONE: Final = contract.encode(contract.invalid("cursor.gone")).decode()

@@ -15,18 +15,18 @@ from generator.config.settings import Config, Publish
 from generator.edge import cloudfront
 from generator.tree import chunks, pages
 from tests.edge.test_cloudfront import is_red, mutated
-from tests.support import lists, search
-from tests.support.builds import VARIANTS, Outputs, files
 from tests.support.campaigns import sample
-from tests.support.cloudflare import node
-from tests.support.cloudfront import CHUNKED, Answer, CloudFront, rendered
-from tests.support.edges import CHANGED_SEARCH_RULES, MOST_READS, Case, http_mismatch, requests, searches
-from tests.support.s3.bucket import Conditions
-from tests.support.s3.server import S3Server
-from tests.support.search import Market
-from tests.support.search_cases import CASES, MARKETS
-from tests.support.search_walks import AFTER, LATER, Query, Walk
-from tests.support.windows import LISTS, damaged_chunks, damaged_heads, damaged_indexes, made_up
+from tests.support.edges.cases import CHANGED_SEARCH_RULES, MOST_READS, Case, http_mismatch, requests, searches
+from tests.support.edges.cloudflare import node
+from tests.support.edges.cloudfront import CHUNKED, Answer, CloudFront, rendered
+from tests.support.edges.windows import LISTS, damaged_chunks, damaged_heads, damaged_indexes, made_up
+from tests.support.readers import lists, search
+from tests.support.readers.search import Market
+from tests.support.readers.search_cases import CASES, MARKETS
+from tests.support.readers.search_walks import AFTER, LATER, Query, Walk
+from tests.support.sites.builds import VARIANTS, Outputs, files
+from tests.support.stores.s3.bucket import Conditions
+from tests.support.stores.s3.server import S3Server
 
 IN_BUCKET = CHUNKED.model_copy(update={"publish": Publish(target="s3://markets/read api/ü")})
 

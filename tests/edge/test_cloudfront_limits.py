@@ -17,16 +17,16 @@ from generator.tree import chunks
 from generator.tree.generation import ItemList
 from tests.edge.test_cloudfront import mutated
 from tests.edge.test_cloudfront_chunks import SEARCHED, distribution, put, search_pages
-from tests.support import search
-from tests.support.cloudflare import node
-from tests.support.cloudfront import Answer, CloudFront
-from tests.support.edges import CHANGED_SEARCH_RULES
-from tests.support.s3.behaviour import CUT_SHORT, Fault
-from tests.support.s3.server import S3Server
-from tests.support.s3.wire import Request
-from tests.support.search import Market
-from tests.support.search_cases import CASES, MARKETS, SCATTERED
-from tests.support.search_walks import Query
+from tests.support.edges.cases import CHANGED_SEARCH_RULES
+from tests.support.edges.cloudflare import node
+from tests.support.edges.cloudfront import Answer, CloudFront
+from tests.support.readers import search
+from tests.support.readers.search import Market
+from tests.support.readers.search_cases import CASES, MARKETS, SCATTERED
+from tests.support.readers.search_walks import Query
+from tests.support.stores.s3.behaviour import CUT_SHORT, Fault
+from tests.support.stores.s3.server import S3Server
+from tests.support.stores.s3.wire import Request
 
 #: A part of it grows when an answer is written as JSON.
 LONG: Final = "ü" * 8_000 + '"' * 1_000

@@ -16,10 +16,10 @@ from generator.config.settings import Config
 from generator.edge import cloudfront
 from generator.edge.compaction import compact
 from generator.edge.local.js_router import provide_digest
-from tests.support import search
 from tests.support.campaigns import rounds
-from tests.support.cloudfront import AWKWARD, RefusedError, check_viewer_result, rendered, viewer_event
-from tests.support.search_texts import TEXTS
+from tests.support.edges.cloudfront import AWKWARD, RefusedError, check_viewer_result, rendered, viewer_event
+from tests.support.readers import search
+from tests.support.readers.search_texts import TEXTS
 
 CONFIG: Final = Config(variant="extended", layout="chunks", search="title")
 FIRST_LETTERS: Final = "0123456789"[: cursors.CHECK_LENGTH]

@@ -13,9 +13,9 @@ from generator.config.downloads import Dumps
 from generator.config.settings import Config, Publish, RateLimit
 from generator.edge import cloudfront, counting, deployment, responses
 from generator.tree.layouts import LAYOUTS
-from tests.support.builds import VARIANTS
-from tests.support.cloudfront import AWKWARD, CHUNKED, EXTENDED, FOLDER, IN_BUCKET, PLAIN, rendered
+from tests.support.edges.cloudfront import AWKWARD, CHUNKED, EXTENDED, FOLDER, IN_BUCKET, PLAIN, rendered
 from tests.support.programs import require
+from tests.support.sites.builds import VARIANTS
 
 
 class _Loader(yaml.SafeLoader):

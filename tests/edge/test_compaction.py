@@ -11,8 +11,8 @@ from generator.config.settings import Config
 from generator.edge import templates
 from generator.edge.compaction import compact
 from generator.edge.packing import packed
-from tests.support.builds import VARIANTS
-from tests.support.cloudfront import AWKWARD, rendered
+from tests.support.edges.cloudfront import AWKWARD, rendered
+from tests.support.sites.builds import VARIANTS
 
 _TOKENS: Final = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|//[^\n]*|\s+|[\w$]+|.""")
 #: How a line ends that is no statement yet, or is one that the next line can follow.

@@ -13,10 +13,10 @@ from generator.api import contract, cursors, keys
 from generator.config.settings import Config
 from generator.edge import router
 from generator.edge.local.js_router import provide_digest
-from tests.support.builds import build_now, make_config
-from tests.support.engines import ENGINES, NOWHERE
-from tests.support.growth import LONG, SHORT, grows_no_faster, repeated
-from tests.support.servers import connected, folder_for_anybody, free_port, nginx
+from tests.support.edges.engines import ENGINES, NOWHERE
+from tests.support.edges.growth import LONG, SHORT, grows_no_faster, repeated
+from tests.support.edges.servers import connected, folder_for_anybody, free_port, nginx
+from tests.support.sites.builds import build_now, make_config
 
 MARKETS: Final = f"/{keys.MARKETS}"
 SEARCHING: Final = Config(variant="extended", layout="chunks")

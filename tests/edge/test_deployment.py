@@ -14,11 +14,11 @@ from generator.api.contract import Variant
 from generator.config.settings import Config, Publish
 from generator.edge import deployment
 from generator.tree.layouts import LAYOUTS
-from tests.support.bucket import behind_nginx, bucket
-from tests.support.builds import NO_LIMITS, ROOT, VARIANTS, build_now, make_config
-from tests.support.edges import http_mismatch, on_the_wire
-from tests.support.rows import create_database, insert_market, market_id
-from tests.support.servers import connected, folder_for_anybody, free_port, nginx
+from tests.support.edges.cases import http_mismatch, on_the_wire
+from tests.support.edges.servers import connected, folder_for_anybody, free_port, nginx
+from tests.support.sites.builds import NO_LIMITS, ROOT, VARIANTS, build_now, make_config
+from tests.support.sites.rows import create_database, insert_market, market_id
+from tests.support.stores.bucket import behind_nginx, bucket
 
 BUCKET = "edge/nginx/bucket.conf"
 

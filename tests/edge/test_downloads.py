@@ -13,11 +13,11 @@ import pytest
 
 from generator.api import contract, keys
 from generator.edge import deployment, responses
-from tests.support import lists
-from tests.support.builds import NOW, make_config
-from tests.support.edges import full_tier
-from tests.support.servers import Answer, connected, folder_for_anybody, free_port, nginx
-from tests.support.sites import EDGES, Site, site
+from tests.support.edges.cases import full_tier
+from tests.support.edges.edge_sites import EDGES, EdgeSite, edge_site
+from tests.support.edges.servers import Answer, connected, folder_for_anybody, free_port, nginx
+from tests.support.readers import lists
+from tests.support.sites.builds import NOW, make_config
 from tests.support.waiting import PATIENCE_S
 
 BYTES: Final = random.Random(1).randbytes(100_000)  # noqa: S311 - no secret
@@ -52,8 +52,8 @@ GONE: Final = named("v1/dumps/markets", ".ndjson.gz", b"")
 
 
 @pytest.fixture(scope="module", params=full_tier(EDGES, short=["nginx", "serve", "worker"]))
-def edge(request: pytest.FixtureRequest) -> Iterator[Site]:
-    with site(request.param, "chunks", dumps__parquet="true") as running:
+def edge(request: pytest.FixtureRequest) -> Iterator[EdgeSite]:
+    with edge_site(request.param, "chunks", dumps__parquet="true") as running:
         for key in FILES:
             lists.write(running.output / key, BYTES)
         for key in DOCUMENTS.values():
@@ -62,14 +62,14 @@ def edge(request: pytest.FixtureRequest) -> Iterator[Site]:
         yield running
 
 
-def ask(edge: Site, key: str, method: str = "GET", **headers: str) -> Answer:
+def ask(edge: EdgeSite, key: str, method: str = "GET", **headers: str) -> Answer:
     answer = edge.client.send(method, f"/{key}", **headers)
     assert responses.COMMON.items() <= answer.headers.items()
     return answer
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
-def test_documents_have_their_types_and_the_headers_of_others(edge: Site, path: str) -> None:
+def test_documents_have_their_types_and_the_headers_of_others(edge: EdgeSite, path: str) -> None:
     key = DOCUMENTS[path]
     first = ask(edge, path[1:])
     assert (first.status, first.body) == (200, (edge.output / key).read_bytes())
@@ -80,13 +80,13 @@ def test_documents_have_their_types_and_the_headers_of_others(edge: Site, path: 
     assert (head.status, head.body, head.headers["content-type"]) == (200, b"", first.headers["content-type"])
 
 
-def test_the_root_without_its_slash_is_no_document(edge: Site) -> None:
+def test_the_root_without_its_slash_is_no_document(edge: EdgeSite) -> None:
     for path in ("v1", "v1/index.json", "v1//"):
         assert ask(edge, path).status == 404
 
 
 @pytest.mark.parametrize("key", FILES)
-def test_a_file_is_sent_as_it_is(edge: Site, key: str) -> None:
+def test_a_file_is_sent_as_it_is(edge: EdgeSite, key: str) -> None:
     whole = ask(edge, key, Accept_Encoding="gzip, br")
     assert (whole.status, whole.body) == (200, BYTES)
     stored = keys.headers(key)
@@ -113,7 +113,7 @@ def test_a_file_is_sent_as_it_is(edge: Site, key: str) -> None:
         ("bytes=99999-999999", SIZE - 1, SIZE),
     ],
 )
-def test_a_range_is_a_part_of_the_file(edge: Site, asked: str, start: int, end: int) -> None:
+def test_a_range_is_a_part_of_the_file(edge: EdgeSite, asked: str, start: int, end: int) -> None:
     part = ask(edge, NDJSON, Range=asked, Accept_Encoding="gzip")
     assert (part.status, part.body) == (206, BYTES[start:end])
     assert part.headers["content-range"] == f"bytes {start}-{end - 1}/{SIZE}"
@@ -124,13 +124,13 @@ def test_a_range_is_a_part_of_the_file(edge: Site, asked: str, start: int, end: 
 
 
 @pytest.mark.parametrize("asked", ["bytes=0-1,5-6", "lines=0-9"])
-def test_several_ranges_and_other_units_get_the_whole_file(edge: Site, asked: str) -> None:
+def test_several_ranges_and_other_units_get_the_whole_file(edge: EdgeSite, asked: str) -> None:
     whole = ask(edge, NDJSON, Range=asked)
     assert (whole.status, whole.body) == (200, BYTES)
 
 
 @pytest.mark.parametrize("asked", [f"bytes={SIZE}-", "bytes=999999-1000000"])
-def test_a_range_outside_the_file_is_a_416_in_json(edge: Site, asked: str) -> None:
+def test_a_range_outside_the_file_is_a_416_in_json(edge: EdgeSite, asked: str) -> None:
     answer = ask(edge, NDJSON, Range=asked)
     assert (answer.status, json.loads(answer.body)["error"]) == (416, "invalid request")
     assert (answer.headers["content-type"], answer.headers["cache-control"]) == (keys.CONTENT_TYPE, "no-store")
@@ -142,7 +142,7 @@ def test_a_range_outside_the_file_is_a_416_in_json(edge: Site, asked: str) -> No
     assert len(names) == len({*names}), f"browsers refuse headers that come twice: {names}"
 
 
-def test_a_reader_who_has_the_file_gets_304(edge: Site) -> None:
+def test_a_reader_who_has_the_file_gets_304(edge: EdgeSite) -> None:
     etag = ask(edge, NDJSON, "HEAD").headers["etag"]
     for headers in ({}, {"Range": "bytes=0-9"}):
         for known in [etag] if edge.edge == "bucket" else [etag, f"W/{etag}", f'"other", {etag}', "*"]:
@@ -152,7 +152,7 @@ def test_a_reader_who_has_the_file_gets_304(edge: Site) -> None:
     assert ask(edge, NDJSON, If_None_Match='"other"').status == 200
 
 
-def test_a_range_of_another_file_is_the_whole_of_this_one(edge: Site) -> None:
+def test_a_range_of_another_file_is_the_whole_of_this_one(edge: EdgeSite) -> None:
     head = ask(edge, NDJSON, "HEAD").headers
     dates = {} if edge.edge == "bucket" else {head["last-modified"]: 206}
     for known, status in {head["etag"]: 206, '"other"': 200, **dates}.items():
@@ -162,7 +162,7 @@ def test_a_range_of_another_file_is_the_whole_of_this_one(edge: Site) -> None:
 
 @pytest.mark.parametrize("headers", [{}, {"Range": "bytes=0-9"}, {"If_None_Match": "*"}, {"If_Range": '"x"'}])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_a_file_that_is_gone_is_not_found(edge: Site, method: str, headers: Mapping[str, str]) -> None:
+def test_a_file_that_is_gone_is_not_found(edge: EdgeSite, method: str, headers: Mapping[str, str]) -> None:
     for key in (GONE, GONE.replace("markets", "history/state=open/part=99").replace(".ndjson.gz", ".parquet")):
         answer = ask(edge, key, method, **headers)
         assert (answer.status, answer.headers["content-type"]) == (404, keys.CONTENT_TYPE)
@@ -170,7 +170,7 @@ def test_a_file_that_is_gone_is_not_found(edge: Site, method: str, headers: Mapp
         assert answer.headers["cache-control"] == "public, max-age=10"
 
 
-def test_what_is_not_named_like_a_file_is_not_found(edge: Site) -> None:
+def test_what_is_not_named_like_a_file_is_not_found(edge: EdgeSite) -> None:
     digest = NDJSON.rpartition("/")[2]
     for path in (
         *(f"v1/dumps//markets/{digest}", f"v1/dumps/x/../markets/{digest}", f"v1/dumps/./markets/{digest}"),
@@ -188,7 +188,7 @@ def test_what_is_not_named_like_a_file_is_not_found(edge: Site) -> None:
     assert ask(edge, f"{NDJSON}?limit=0&x=%zz").body == BYTES, "a query makes no difference"
 
 
-def test_other_methods_are_refused_and_browsers_may_ask_for_ranges(edge: Site) -> None:
+def test_other_methods_are_refused_and_browsers_may_ask_for_ranges(edge: EdgeSite) -> None:
     for path in (NDJSON, keys.head(keys.DUMPS), "v1/"):
         assert ask(edge, path, "POST", Content_Length="0").status == 405
         preflight = ask(edge, path, "OPTIONS", Origin="https://x.example", Access_Control_Request_Headers="range")
@@ -197,7 +197,7 @@ def test_other_methods_are_refused_and_browsers_may_ask_for_ranges(edge: Site) -
         assert {"Content-Range", "Accept-Ranges", "Content-Length", "ETag"} <= set(exposed)
 
 
-def test_documents_are_compressed_as_others_are(edge: Site) -> None:
+def test_documents_are_compressed_as_others_are(edge: EdgeSite) -> None:
     if edge.edge == "worker":
         return  # Cloudflare's network does it
     for path in ("v1/", keys.head(keys.DUMPS), keys.feed("new", "atom"), keys.feed("new", "json"), keys.LLMS):
@@ -227,7 +227,7 @@ RULES: Final = (
 )
 
 
-def wrong(edge: Site) -> list[str]:
+def wrong(edge: EdgeSite) -> list[str]:
     """What the tests above find wrong."""
     checks: dict[str, Callable[[], None]] = {
         "whole": lambda: test_a_file_is_sent_as_it_is(edge, NDJSON),
@@ -250,7 +250,7 @@ def wrong(edge: Site) -> list[str]:
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(("name", "rule", "changed"), [*RULES, *((name, "", "") for name in EDGES)])
 def test_a_changed_rule_is_noticed(name: str, rule: str, changed: str) -> None:
-    with site(name, "chunks", rule=(rule, changed), dumps__parquet="true") as running:
+    with edge_site(name, "chunks", rule=(rule, changed), dumps__parquet="true") as running:
         lists.write(running.output / NDJSON, BYTES)
         running.upload([NDJSON])
         assert bool(wrong(running)) == bool(rule)

@@ -16,10 +16,10 @@ from generator.edge import responses
 from generator.edge.local import js_router
 from generator.edge.local.app import LocalEdge
 from generator.edge.local.hosts import Hosts
-from tests.support.bucket import Fault, behind_nginx, bucket
-from tests.support.builds import AS_OF, NO_LIMITS, build_now, make_config
-from tests.support.edges import without_cache
-from tests.support.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
+from tests.support.edges.cases import without_cache
+from tests.support.edges.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
+from tests.support.sites.builds import AS_OF, NO_LIMITS, build_now, make_config
+from tests.support.stores.bucket import Fault, behind_nginx, bucket
 from tests.support.waiting import PATIENCE_S
 
 MARKETS = f"/{keys.MARKETS}"

@@ -23,9 +23,9 @@ from generator.edge import deployment
 from generator.edge import nginx as nginx_values
 from generator.site.catalog import Catalog
 from generator.tree.layouts import LAYOUTS
-from tests.support.builds import NOW, VARIANTS
+from tests.support.edges.servers import connected, folder_for_anybody, free_port, nginx
 from tests.support.programs import require
-from tests.support.servers import connected, folder_for_anybody, free_port, nginx
+from tests.support.sites.builds import NOW, VARIANTS
 
 #: Each has a meaning in some file: ends a directive, a string, a comment or an element, or begins a variable.
 CHARACTERS: Final = (

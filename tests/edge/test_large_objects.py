@@ -12,16 +12,16 @@ from generator.config.settings import Config
 from generator.edge import nginx, responses
 from generator.tree import chunks
 from generator.tree.generation import ItemList
-from tests.support import lists
-from tests.support.servers import Answer
-from tests.support.sites import CACHED, Site, site
+from tests.support.edges.edge_sites import CACHED, EdgeSite, edge_site
+from tests.support.edges.servers import Answer
+from tests.support.readers import lists
 
 LIST: Final = "all/new"
 
 
 @pytest.fixture(scope="module", params=CACHED)
-def edge(request: pytest.FixtureRequest) -> Iterator[Site]:
-    with site(request.param, "chunks") as running:
+def edge(request: pytest.FixtureRequest) -> Iterator[EdgeSite]:
+    with edge_site(request.param, "chunks") as running:
         yield running
 
 
@@ -35,7 +35,7 @@ def is_unavailable(answer: Answer) -> bool:
     return (answer.status, answer.body) == (503, body) and wanted.items() <= answer.headers.items()
 
 
-def test_a_first_page_made_of_an_object_that_is_too_large_is_a_503(edge: Site) -> None:
+def test_a_first_page_made_of_an_object_that_is_too_large_is_a_503(edge: EdgeSite) -> None:
     overhead = len(chunks.Generation(ItemList("open/new", [padded(0)])).head())
     for name, size, is_there in (
         ("open/new", nginx.LARGEST_OBJECT - overhead, True),
@@ -49,7 +49,7 @@ def test_a_first_page_made_of_an_object_that_is_too_large_is_a_503(edge: Site) -
         assert (head.status, head.body) == (HTTPStatus.OK if is_there else HTTPStatus.SERVICE_UNAVAILABLE, b"")
 
 
-def test_a_later_page_made_of_an_object_that_is_too_large_is_a_503_and_others_are_not(edge: Site) -> None:
+def test_a_later_page_made_of_an_object_that_is_too_large_is_a_503_and_others_are_not(edge: EdgeSite) -> None:
     made = ItemList(LIST, [padded(1)] * 150 + [padded(nginx.LARGEST_OBJECT)] + [padded(1)] * 150)
     generation = edge.put(made)[LIST]
     found = {at: edge.ask(LIST, 1, cursors.mint(LIST, generation, at)) for at in (100, 150, 300)}

@@ -12,12 +12,12 @@ from generator.api import keys
 from generator.tree import chunks, pages
 from generator.tree.generation import ItemList
 from generator.tree.layouts import LAYOUTS
-from tests.support import lists
-from tests.support.edges import CHANGED_SEARCH_RULES
-from tests.support.search_walks import AFTER, BEFORE, LATER, QUERIES, Walk, objects
-from tests.support.sites import EDGES, Site, site, target
+from tests.support.edges.cases import CHANGED_SEARCH_RULES
+from tests.support.edges.edge_sites import EDGES, EdgeSite, edge_site, target
+from tests.support.edges.windows import made_up, walk
+from tests.support.readers import lists
+from tests.support.readers.search_walks import AFTER, BEFORE, LATER, QUERIES, Walk, objects
 from tests.support.waiting import PATIENCE_S, wait_until
-from tests.support.windows import made_up, walk
 
 #: In the short tier each edge is rendered for one layout.
 SHORT: Final = [*zip(EDGES, cycle(LAYOUTS), strict=False)]
@@ -28,13 +28,13 @@ BEYOND: Final = [
 
 
 @pytest.fixture(scope="module", params=[*SHORT, *BEYOND], ids="-".join)
-def moving(request: pytest.FixtureRequest) -> Iterator[Site]:
+def moving(request: pytest.FixtureRequest) -> Iterator[EdgeSite]:
     """An edge that was rendered for either layout and searches, with an empty store."""
-    with site(*request.param, variant="extended", search="title") as running:
+    with edge_site(*request.param, variant="extended", search="title") as running:
         yield running
 
 
-def in_pages(at: Site, one: ItemList, limit: int, page: bytes) -> None:
+def in_pages(at: EdgeSite, one: ItemList, limit: int, page: bytes) -> None:
     """Walk what is in the layout `pages`, from a page on."""
     generation, position = pages.Generation(one).name, 0
     while following := json.loads(page)["nextCursor"]:
@@ -44,7 +44,7 @@ def in_pages(at: Site, one: ItemList, limit: int, page: bytes) -> None:
     assert position + limit >= len(one.items)
 
 
-def test_a_site_may_move_to_the_other_layout_and_back_and_no_walk_breaks(moving: Site) -> None:
+def test_a_site_may_move_to_the_other_layout_and_back_and_no_walk_breaks(moving: EdgeSite) -> None:
     name, limit = "all/new", 20
     paged, cut, again = (made_up(name, 150, seed) for seed in ("paged", "cut", "paged again"))
     first = {one: pages.Generation(one).first(limit) for one in (paged, again)}
@@ -68,7 +68,7 @@ def test_a_site_may_move_to_the_other_layout_and_back_and_no_walk_breaks(moving:
     in_pages(moving, paged, limit, first[paged])
 
 
-def test_a_pointer_of_the_other_layout_is_as_good(moving: Site) -> None:
+def test_a_pointer_of_the_other_layout_is_as_good(moving: EdgeSite) -> None:
     one = made_up("all/volume", 30)
     moving.put_pages(one, 20)
     found = moving.ask(one.name, 20)
@@ -79,7 +79,7 @@ def test_a_pointer_of_the_other_layout_is_as_good(moving: Site) -> None:
     assert moving.ask(one.name, 21).status == HTTPStatus.SERVICE_UNAVAILABLE, "no pointer of either kind"
 
 
-def test_a_search_goes_on_while_the_site_is_republished_and_when_it_moves(moving: Site) -> None:
+def test_a_search_goes_on_while_the_site_is_republished_and_when_it_moves(moving: EdgeSite) -> None:
     search_while_it_moves(moving)
 
 
@@ -87,13 +87,13 @@ def test_a_search_goes_on_while_the_site_is_republished_and_when_it_moves(moving
 @pytest.mark.parametrize(("name", "rule"), [*zip(cycle(EDGES), CHANGED_SEARCH_RULES)])
 def test_a_changed_rule_of_a_search_is_noticed_by_such_readers(name: str, rule: tuple[str, str]) -> None:
     with (
-        site(name, "chunks", rule=rule, variant="extended", search="title") as running,
+        edge_site(name, "chunks", rule=rule, variant="extended", search="title") as running,
         pytest.raises((AssertionError, TimeoutError)),
     ):
         search_while_it_moves(running, 3)
 
 
-def search_while_it_moves(moving: Site, patience_s: float = PATIENCE_S) -> None:
+def search_while_it_moves(moving: EdgeSite, patience_s: float = PATIENCE_S) -> None:
     """Begin walks, publish other markets, go on, move to the other layout, and end the walks."""
     other = next(layout for layout in LAYOUTS if layout != moving.layout)
     moving.put_objects(objects(BEFORE, moving.layout))

@@ -20,10 +20,10 @@ from generator.edge import responses
 from generator.stores.directory import Directory
 from generator.stores.store import If
 from tests.support import limits
-from tests.support.builds import AS_OF, CHUNKED, NO_LIMITS, OTHER_BUILDS, VARIANTS, build_now, make_config
-from tests.support.edges import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
-from tests.support.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
-from tests.support.serving import ids, in_order, page, target, walk
+from tests.support.edges.cases import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
+from tests.support.edges.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
+from tests.support.edges.serving import ids, in_order, page, target, walk
+from tests.support.sites.builds import AS_OF, CHUNKED, NO_LIMITS, OTHER_BUILDS, VARIANTS, build_now, make_config
 from tests.support.waiting import PATIENCE_S, wait_until
 
 CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}

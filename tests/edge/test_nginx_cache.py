@@ -16,15 +16,15 @@ from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.edge import deployment, responses
 from generator.tree.layouts import LAYOUTS
-from tests.support import lists
-from tests.support.bucket import behind_nginx, bucket
-from tests.support.builds import make_config
-from tests.support.edges import full_tier
-from tests.support.rows import market_id
-from tests.support.servers import Answer, connected, folder_for_anybody, free_port, nginx
-from tests.support.sites import CACHED, Site, site, target
+from tests.support.edges.cases import full_tier
+from tests.support.edges.edge_sites import CACHED, EdgeSite, edge_site, target
+from tests.support.edges.servers import Answer, connected, folder_for_anybody, free_port, nginx
+from tests.support.edges.windows import made_up
+from tests.support.readers import lists
+from tests.support.sites.builds import make_config
+from tests.support.sites.rows import market_id
+from tests.support.stores.bucket import behind_nginx, bucket
 from tests.support.waiting import PATIENCE_S, wait_until
-from tests.support.windows import made_up
 
 #: Seconds after which nothing withdrawn may be in an answer. For as long, the router leaves out what it would have to
 #: read from a file that was just replaced, like Link: tests that compare headers wait a little longer.
@@ -38,7 +38,7 @@ DETAIL: Final = f"/{keys.MARKETS}/{market_id(1)}"
 FILE: Final = f"v1/dumps/markets/{'0' * 32}.ndjson.gz"
 
 
-def publish(edge: Site, number: int) -> None:
+def publish(edge: EdgeSite, number: int) -> None:
     """A list, a market and a file to take away; number 1 withdraws what number 0 shows."""
     one = (BEFORE, AFTER)[number]
     if edge.layout == "pages":
@@ -70,13 +70,13 @@ def within_a_second(act: Callable[[], None]) -> bool:
     scope="module",
     params=full_tier(map(" ".join, product(CACHED, LAYOUTS)), short=["cached-nginx pages", "cached-nginx chunks"]),
 )
-def edge(request: pytest.FixtureRequest) -> Iterator[Site]:
-    with site(*request.param.split()) as running:
+def edge(request: pytest.FixtureRequest) -> Iterator[EdgeSite]:
+    with edge_site(*request.param.split()) as running:
         publish(running, 0)
         yield running
 
 
-def reads(edge: Site, asked: str, is_over: threading.Event) -> list[tuple[float, Answer]]:
+def reads(edge: EdgeSite, asked: str, is_over: threading.Event) -> list[tuple[float, Answer]]:
     """The answers to one request, again and again until it is over and once after that; and when each was asked for."""
     found, was_over = list[tuple[float, Answer]](), False
     with connected(edge.client.port) as client:
@@ -87,7 +87,7 @@ def reads(edge: Site, asked: str, is_over: threading.Event) -> list[tuple[float,
 
 
 @pytest.mark.campaign(short=1)
-def test_what_is_withdrawn_is_in_no_answer_two_seconds_later(edge: Site) -> None:
+def test_what_is_withdrawn_is_in_no_answer_two_seconds_later(edge: EdgeSite) -> None:
     publish(edge, 0)
     asked, is_over = (target(NAME, LIMIT), DETAIL, f"/{FILE}"), threading.Event()
     with ThreadPoolExecutor(6) as readers:
@@ -108,7 +108,7 @@ def test_what_is_withdrawn_is_in_no_answer_two_seconds_later(edge: Site) -> None
 
 
 @pytest.mark.campaign(short=1)
-def test_hot_answers_are_those_of_the_router_whatever_is_asked_for(edge: Site) -> None:
+def test_hot_answers_are_those_of_the_router_whatever_is_asked_for(edge: EdgeSite) -> None:
     publish(edge, 0)
     time.sleep(SETTLED)
     asked = {target(NAME, LIMIT): 200, DETAIL: 200, target(NAME, 0): 400, f"/{keys.MARKETS}/{market_id(9)}": 404}
@@ -132,7 +132,7 @@ def unlike(answer: Answer, other: Answer) -> set[tuple[str, str]]:
     return {(name, value) for name, value in answer.headers.items() ^ other.headers.items() if name != "date"}
 
 
-def test_a_cached_answer_is_for_one_target_and_method_only(edge: Site) -> None:
+def test_a_cached_answer_is_for_one_target_and_method_only(edge: EdgeSite) -> None:
     publish(edge, 0)
     for _ in range(100):
         for limit in (LIMIT, 0):
@@ -147,7 +147,7 @@ def test_a_cached_answer_is_for_one_target_and_method_only(edge: Site) -> None:
 
 
 @IN_CHUNKS
-def test_a_hot_page_is_cut_once_a_second(edge: Site) -> None:
+def test_a_hot_page_is_cut_once_a_second(edge: EdgeSite) -> None:
     bodies: list[bytes] = []
 
     def publish_between_two_requests() -> None:
@@ -168,7 +168,7 @@ def test_a_hot_page_is_cut_once_a_second(edge: Site) -> None:
 
 @pytest.mark.campaign(short=1)
 @IN_CHUNKS
-def test_the_servers_failure_is_not_kept_and_brings_nothing_back(edge: Site) -> None:
+def test_the_servers_failure_is_not_kept_and_brings_nothing_back(edge: EdgeSite) -> None:
     publish(edge, 0)
     time.sleep(SETTLED)
     assert edge.ask(NAME, LIMIT).status == 200
@@ -185,7 +185,7 @@ def test_the_servers_failure_is_not_kept_and_brings_nothing_back(edge: Site) -> 
 
 
 @IN_CHUNKS
-def test_the_inner_server_listens_on_this_machine_only_and_what_it_tells_the_cache_stays_there(edge: Site) -> None:
+def test_the_inner_server_listens_on_this_machine_only_and_what_it_tells_the_cache_stays_there(edge: EdgeSite) -> None:
     text = edge.output.joinpath("edge", "nginx", "nginx.conf").read_text("utf-8")
     listening = re.findall(r"listen ([0-9.]+):([0-9]+)", text)
     assert len(listening) == 2

@@ -9,8 +9,8 @@ from typing import Final
 from generator.api import contract, keys
 from generator.edge import nginx as nginx_values
 from generator.edge import responses
-from tests.support.empty_nginx import ask, empty_nginx, received
-from tests.support.rows import market_id
+from tests.support.edges.empty_nginx import ask, empty_nginx, received
+from tests.support.sites.rows import market_id
 from tests.support.waiting import PATIENCE_S
 
 #: Requests in progress that one network may have.

@@ -9,8 +9,8 @@ import pytest
 from generator.config.downloads import Dumps
 from generator.config.settings import Config, Publish
 from generator.edge import deployment, nginx
-from tests.support import patterns
-from tests.support.growth import grows_no_faster
+from tests.support.edges import patterns
+from tests.support.edges.growth import grows_no_faster
 
 #: What the patterns look for, over and over.
 _HOSTILE: Final = (

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.support.empty_nginx import ask, empty_nginx
+from tests.support.edges.empty_nginx import ask, empty_nginx
 
 #: Of a limit of two requests, nginx grants one more.
 GRANTED: Final = ["404"] * 3

@@ -14,8 +14,8 @@ from generator.config.settings import Config
 from generator.edge import deployment
 from generator.edge.local.js_router import provide_digest
 from generator.tree.layouts import LAYOUTS
-from tests.support.builds import Outputs
-from tests.support.edges import on_the_wire
+from tests.support.edges.cases import on_the_wire
+from tests.support.sites.builds import Outputs
 
 GENERATION: Final = "p" + "0" * 19
 #: Rules of the usual targets, each with a change that a request shows.

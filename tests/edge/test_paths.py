@@ -11,7 +11,7 @@ from generator.api import keys
 from generator.config.downloads import Changes, Dumps, Feeds
 from generator.config.settings import Config
 from generator.edge import paths, router
-from tests.support.engines import NOWHERE, in_quickjs
+from tests.support.edges.engines import NOWHERE, in_quickjs
 
 EVERYTHING: Final = Config(dumps=Dumps(parquet=True))
 #: Names of files and documents below the API's root, with all their parts, and others that are nearly the same.

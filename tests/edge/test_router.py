@@ -22,12 +22,12 @@ from generator.markets import slugs as market_slugs
 from generator.tree import chunks, pages
 from generator.tree.generation import ItemList
 from generator.tree.layouts import LAYOUTS
-from tests.support import lists
-from tests.support.builds import Outputs
 from tests.support.campaigns import sample
-from tests.support.edges import CHANGED_SEARCH_RULES, MOST_READS, Case, full_tier, mismatch, requests, searches
-from tests.support.engines import ENGINES, NOWHERE, Request, in_quickjs
-from tests.support.windows import LISTS, damaged_chunks, damaged_indexes, made_up, near_borders
+from tests.support.edges.cases import CHANGED_SEARCH_RULES, MOST_READS, Case, full_tier, mismatch, requests, searches
+from tests.support.edges.engines import ENGINES, NOWHERE, Request, in_quickjs
+from tests.support.edges.windows import LISTS, damaged_chunks, damaged_indexes, made_up, near_borders
+from tests.support.readers import lists
+from tests.support.sites.builds import Outputs
 
 #: A folder of objects, and the page for each request.
 Windows: TypeAlias = tuple[Path, Mapping[Request, bytes]]

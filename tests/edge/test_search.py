@@ -16,24 +16,24 @@ from generator.config.settings import Config
 from generator.edge import responses
 from generator.search import buckets
 from generator.tree.layouts import LAYOUTS
-from tests.support import search
-from tests.support.edges import CHANGED_SEARCH_RULES, full_tier
-from tests.support.search import Market
-from tests.support.search_cases import CASES, MARKETS
-from tests.support.search_walks import Query
-from tests.support.servers import Answer
-from tests.support.serving import MARKETS as PATH
-from tests.support.sites import EDGES, Site, site
+from tests.support.edges.cases import CHANGED_SEARCH_RULES, full_tier
+from tests.support.edges.edge_sites import EDGES, EdgeSite, edge_site
+from tests.support.edges.servers import Answer
+from tests.support.edges.serving import MARKETS as PATH
+from tests.support.readers import search
+from tests.support.readers.search import Market
+from tests.support.readers.search_cases import CASES, MARKETS
+from tests.support.readers.search_walks import Query
 from tests.support.waiting import wait_until
 
 
 @pytest.fixture(
     scope="module", params=full_tier(map(" ".join, product(EDGES, LAYOUTS)), short=["nginx pages", "serve chunks"])
 )
-def edge(request: pytest.FixtureRequest) -> Iterator[Site]:
+def edge(request: pytest.FixtureRequest) -> Iterator[EdgeSite]:
     """An edge of a site with the MARKETS, which can be searched."""
     name, layout = request.param.split()
-    with site(name, layout, variant="extended", search="title") as running:
+    with edge_site(name, layout, variant="extended", search="title") as running:
         running.put_objects(search.objects(MARKETS, layout))
         yield running
 
@@ -41,12 +41,12 @@ def edge(request: pytest.FixtureRequest) -> Iterator[Site]:
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(("name", "rule"), [*zip(cycle(EDGES), CHANGED_SEARCH_RULES)])
 def test_a_broken_rule_turns_the_table_red(name: str, rule: tuple[str, str]) -> None:
-    with site(name, "chunks", rule=rule, variant="extended", search="title") as running:
+    with edge_site(name, "chunks", rule=rule, variant="extended", search="title") as running:
         running.put_objects(search.objects(MARKETS, "chunks"))
         assert any(is_wrong(running, case) for case in CASES)
 
 
-def is_wrong(edge: Site, case: Query) -> bool:
+def is_wrong(edge: EdgeSite, case: Query) -> bool:
     """Whether the first two pages are not those of the naive search."""
     answers = [ask(edge, case.target())]
     if answers[0].status == HTTPStatus.OK and (cursor := json.loads(answers[0].body)["nextCursor"]):
@@ -60,11 +60,11 @@ def cursor_of(answer: Answer) -> str:
     return str(json.loads(answer.body)["nextCursor"])
 
 
-def ask(edge: Site, query: str, **headers: str) -> Answer:
+def ask(edge: EdgeSite, query: str, **headers: str) -> Answer:
     return edge.client.send("GET", f"{PATH}?{query}", **headers)
 
 
-def walk(edge: Site, query: str, cursor: str | None = None) -> list[bytes]:
+def walk(edge: EdgeSite, query: str, cursor: str | None = None) -> list[bytes]:
     """The bodies of the pages of a walk."""
     bodies = list[bytes]()
     while True:
@@ -81,19 +81,19 @@ def items(bodies: list[bytes]) -> list[bytes]:
     return search.items_of([{"body": body.decode()} for body in bodies])
 
 
-def test_every_search_of_the_table(edge: Site) -> None:
+def test_every_search_of_the_table(edge: EdgeSite) -> None:
     for case in CASES:
         assert items(walk(edge, case.target())) == case.items(MARKETS), case
 
 
-def test_a_q_whose_letters_are_not_encoded_is_read_as_utf_8(edge: Site) -> None:
+def test_a_q_whose_letters_are_not_encoded_is_read_as_utf_8(edge: EdgeSite) -> None:
     for q in ("élec", "選挙", "𠮷野", "WILL THÉ".replace(" ", "+")):
         plain, encoded = ask(edge, f"q={q}&status=all"), ask(edge, f"q={quote(q, safe='+')}&status=all")
         assert (plain.status, plain.body) == (HTTPStatus.OK, encoded.body), q
         assert b'"id"' in plain.body, q
 
 
-def test_what_cannot_be_searched_is_refused(edge: Site) -> None:
+def test_what_cannot_be_searched_is_refused(edge: EdgeSite) -> None:
     malformed = ("%", "%C3%28", "%FF", "%C0%80", "%ED%A0%80", "%F4%90%80%80", "will%E9", "%ED%A0%B4%ED%B4%9E")
     for q in ("", "-", "%00", "%F0%9F%99%82", "x" * 101, "x" * 3_900, "a&q=b", *malformed):
         answer = ask(edge, f"q={q}")
@@ -101,7 +101,7 @@ def test_what_cannot_be_searched_is_refused(edge: Site) -> None:
         assert [detail["path"] for detail in json.loads(answer.body)["details"]] == [["q"]]
 
 
-def test_a_page_has_the_headers_of_pages_of_the_list(edge: Site) -> None:
+def test_a_page_has_the_headers_of_pages_of_the_list(edge: EdgeSite) -> None:
     query = "q=the&status=all&limit=5"
     first = ask(edge, query)
     cursor = json.loads(first.body)["nextCursor"]
@@ -115,13 +115,13 @@ def test_a_page_has_the_headers_of_pages_of_the_list(edge: Site) -> None:
         assert (again.status, again.body) == (HTTPStatus.NOT_MODIFIED, b"")
 
 
-def test_other_words_and_other_lists_have_other_etags(edge: Site) -> None:
+def test_other_words_and_other_lists_have_other_etags(edge: EdgeSite) -> None:
     queries = ("q=the", "q=will", "q=the&limit=5", "q=the&status=closed", "q=the&sort=new", "q=the&category=crypto")
     assert len({ask(edge, query).headers["etag"] for query in queries}) == len(queries)
     assert ask(edge, "q=THE").headers["etag"] == ask(edge, "q=the").headers["etag"]
 
 
-def test_a_walk_goes_on_while_other_markets_are_published(edge: Site) -> None:
+def test_a_walk_goes_on_while_other_markets_are_published(edge: EdgeSite) -> None:
     case = Query("the", limit=9)
     first = ask(edge, case.target())
     later: Mapping[str, str] = search.objects([*MARKETS[9:], Market(("the new one",), rank=60)], edge.layout)
@@ -133,7 +133,7 @@ def test_a_walk_goes_on_while_other_markets_are_published(edge: Site) -> None:
     wait_until(lambda: ask(edge, case.target()).body == first.body)
 
 
-def test_without_an_index_a_search_is_refused(edge: Site) -> None:
+def test_without_an_index_a_search_is_refused(edge: EdgeSite) -> None:
     head = keys.head(keys.SEARCH)
     whole = (edge.output / head).read_bytes()
     edge.change(head, None)
@@ -164,7 +164,7 @@ FAULTS: Final[tuple[tuple[str, int, str | None], ...]] = (
 
 
 @pytest.fixture
-def faulty(edge: Site) -> Iterator[Mapping[str, str]]:
+def faulty(edge: EdgeSite) -> Iterator[Mapping[str, str]]:
     """The objects of the site FAULTY, which the edge serves with all FAULTS."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(buckets, "TARGET_SIZE", 1)
@@ -195,7 +195,7 @@ def read_by(objects: Mapping[str, str], query: str, place: int) -> set[str]:
 
 
 def test_what_is_lost_or_damaged_in_mid_search_is_no_mistake_of_the_reader(
-    edge: Site, faulty: Mapping[str, str]
+    edge: EdgeSite, faulty: Mapping[str, str]
 ) -> None:
     gone = contract.encode(contract.invalid("cursor.gone", variant="extended"))
     unavailable = contract.encode(contract.FIXED_ERRORS[503])
@@ -210,7 +210,7 @@ def test_what_is_lost_or_damaged_in_mid_search_is_no_mistake_of_the_reader(
             assert answer.headers.items() >= wanted.items(), query
 
 
-def test_a_withdrawal_interrupts_no_search(edge: Site) -> None:
+def test_a_withdrawal_interrupts_no_search(edge: EdgeSite) -> None:
     before, after = (search.objects(markets, edge.layout) for markets in (MARKETS, MARKETS[1:]))
     assert items([ask(edge, "q=will&status=all&sort=new&limit=100").body])
     edge.put_objects(after)
@@ -224,7 +224,7 @@ def test_a_withdrawal_interrupts_no_search(edge: Site) -> None:
 # ── headers ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_headers_of_a_search_are_the_same_on_every_edge(edge: Site) -> None:
+def test_the_headers_of_a_search_are_the_same_on_every_edge(edge: EdgeSite) -> None:
     objects = search.objects(MARKETS, edge.layout)
     first = "q=the&status=all&limit=5"
     for query in (first, f"{first}&cursor={cursor_of(ask(edge, first))}", "q=nothing", "q=%C3%A9l"):

@@ -13,11 +13,11 @@ from generator.edge import deployment, responses
 from generator.edge.local import js_router
 from generator.edge.local.app import LocalEdge
 from generator.edge.local.hosts import Hosts
-from tests.support.builds import make_config
-from tests.support.cloudflare import serving, write
-from tests.support.empty_nginx import ask, empty_nginx
-from tests.support.lists import write as write_file
-from tests.support.servers import Answer
+from tests.support.edges.cloudflare import serving, write
+from tests.support.edges.empty_nginx import ask, empty_nginx
+from tests.support.edges.servers import Answer
+from tests.support.readers.lists import write as write_file
+from tests.support.sites.builds import make_config
 
 MARKETS: Final = f"/{keys.MARKETS}"
 SEARCHES: Final = 2

@@ -20,14 +20,14 @@ import pytest
 from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.tree.layouts import LAYOUTS
-from tests.support import search
-from tests.support.builds import AS_OF, build_now, files, make_config
 from tests.support.commands import run
-from tests.support.rows import create_database, insert_category, insert_market, market_id
-from tests.support.search_walks import Query, Walk
-from tests.support.servers import connected
-from tests.support.serving import MARKETS, in_order
-from tests.support.sites import EDGES, NO_RULE, Site, site
+from tests.support.edges.edge_sites import EDGES, NO_RULE, EdgeSite, edge_site
+from tests.support.edges.servers import connected
+from tests.support.edges.serving import MARKETS, in_order
+from tests.support.readers import search
+from tests.support.readers.search_walks import Query, Walk
+from tests.support.sites.builds import AS_OF, build_now, files, make_config
+from tests.support.sites.rows import create_database, insert_category, insert_market, market_id
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.campaign(short=0)
@@ -67,7 +67,7 @@ RARE: Final = ("qixyzzy", "zyzzyva")
 class Rebuilt:
     """An edge, and the database from which its site is built."""
 
-    edge: Site
+    edge: EdgeSite
     database: sqlite3.Connection
     dice: random.Random
     builds: Iterator[int] = field(default_factory=count)
@@ -148,7 +148,7 @@ class Seen:
 def rebuilt(request: pytest.FixtureRequest) -> Iterator[Rebuilt]:
     """The edge with a first build, each edge in one layout: test_layout_change.py has both of all."""
     with (
-        site(*request.param, rule=NO_RULE, **SETTINGS) as edge,
+        edge_site(*request.param, rule=NO_RULE, **SETTINGS) as edge,
         closing(create_database(edge.output.parent / "markets.db")) as database,
     ):
         shutil.rmtree(edge.output / contract.API_VERSION)

@@ -15,13 +15,11 @@ from generator.api import contract, cursors, keys
 from generator.edge import responses
 from generator.tree import borders, chunks
 from generator.tree.generation import ItemList
-from tests.support import lists
 from tests.support.campaigns import sample
-from tests.support.edges import full_tier
-from tests.support.servers import Answer, connected
-from tests.support.sites import EDGES, Site, site, target
-from tests.support.waiting import wait_until
-from tests.support.windows import (
+from tests.support.edges.cases import full_tier
+from tests.support.edges.edge_sites import EDGES, EdgeSite, edge_site, target
+from tests.support.edges.servers import Answer, connected
+from tests.support.edges.windows import (
     LISTS,
     damaged_chunks,
     damaged_heads,
@@ -31,12 +29,14 @@ from tests.support.windows import (
     refused,
     walk,
 )
+from tests.support.readers import lists
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture(scope="module", params=full_tier(EDGES, short=["nginx", "worker"]))
-def edge(request: pytest.FixtureRequest) -> Iterator[Site]:
+def edge(request: pytest.FixtureRequest) -> Iterator[EdgeSite]:
     """An edge of a site in the layout `chunks`, which has all LISTS."""
-    with site(request.param, "chunks") as running:
+    with edge_site(request.param, "chunks") as running:
         running.put(*LISTS.values())
         yield running
 
@@ -49,7 +49,7 @@ def generations() -> dict[str, str]:
 _T = TypeVar("_T")
 
 
-def some(edge: Site, cases: Iterable[_T], short: int) -> list[_T]:
+def some(edge: EdgeSite, cases: Iterable[_T], short: int) -> list[_T]:
     """All cases; in the short tier only so many for the Worker, whose requests take ten times as long as others."""
     return sample(cases, short) if edge.edge == "worker" else [*cases]
 
@@ -58,7 +58,7 @@ def some(edge: Site, cases: Iterable[_T], short: int) -> list[_T]:
 
 
 @pytest.mark.campaign(short=2)
-def test_every_list_is_walked_whole_with_every_kind_of_limit(edge: Site) -> None:
+def test_every_list_is_walked_whole_with_every_kind_of_limit(edge: EdgeSite) -> None:
     for one in LISTS.values():
         for limit in some(edge, sample((7, 99, 20, 100), 2), 1):
             assert walk(edge, one, repeat(limit)) == max(1, -(-len(one.items) // limit))
@@ -67,7 +67,7 @@ def test_every_list_is_walked_whole_with_every_kind_of_limit(edge: Site) -> None
 
 
 @pytest.mark.campaign(short=1)
-def test_a_reader_may_change_the_limit_at_every_request_and_gets_as_many_items(edge: Site) -> None:
+def test_a_reader_may_change_the_limit_at_every_request_and_gets_as_many_items(edge: EdgeSite) -> None:
     dice = random.Random(1)  # noqa: S311 - no secret
     walked = 0
     for one in some(edge, LISTS.values(), 6):
@@ -77,7 +77,7 @@ def test_a_reader_may_change_the_limit_at_every_request_and_gets_as_many_items(e
 
 
 @pytest.mark.campaign(short=1)
-def test_a_page_may_begin_and_end_anywhere_around_a_border(edge: Site, generations: dict[str, str]) -> None:
+def test_a_page_may_begin_and_end_anywhere_around_a_border(edge: EdgeSite, generations: dict[str, str]) -> None:
     asked = 0
     for name in some(edge, ("all/activity", "all/new", "open/ended", "open/volume"), 2):
         one = LISTS[name]
@@ -90,7 +90,7 @@ def test_a_page_may_begin_and_end_anywhere_around_a_border(edge: Site, generatio
     assert asked >= 40
 
 
-def test_items_may_be_long(edge: Site) -> None:
+def test_items_may_be_long(edge: EdgeSite) -> None:
     texts = (f"{i} " + "ü🙂" * 5_000 for i in range(250))
     one = ItemList("all/popular", tuple(contract.encode({"question": text}) for text in texts))
     generation = edge.put(one)[one.name]
@@ -101,12 +101,12 @@ def test_items_may_be_long(edge: Site) -> None:
         assert len(page) > 3_000_000
 
 
-def test_readers_at_the_same_time_do_not_disturb_each_other(edge: Site) -> None:
+def test_readers_at_the_same_time_do_not_disturb_each_other(edge: EdgeSite) -> None:
     port = edge.client.port
 
     def read(number: int) -> int:
         with connected(port) as client:
-            own = Site(edge.edge, edge.layout, edge.output, client, edge.upload)
+            own = EdgeSite(edge.edge, edge.layout, edge.output, client, edge.upload)
             limits = iter(lambda: random.Random(number).randint(20, 100), 0)  # noqa: S311 - no secret
             return sum(walk(own, LISTS[name], limits) for name in ("open/ended", "all/new", "all/volume"))
 
@@ -118,7 +118,7 @@ def test_readers_at_the_same_time_do_not_disturb_each_other(edge: Site) -> None:
 # ── where there is nothing ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_place_at_or_behind_the_end_is_no_place(edge: Site, generations: dict[str, str]) -> None:
+def test_a_place_at_or_behind_the_end_is_no_place(edge: EdgeSite, generations: dict[str, str]) -> None:
     for name, one in LISTS.items():
         count = len(one.items)
         for position in (max(1, count), count + 1, count + 100, 999_999_999):
@@ -126,11 +126,11 @@ def test_a_place_at_or_behind_the_end_is_no_place(edge: Site, generations: dict[
             assert refused(edge.ask(name, 20, place)) == ("cursor.gone",), (name, position)
 
 
-def test_a_list_without_a_head_is_unavailable(edge: Site) -> None:
+def test_a_list_without_a_head_is_unavailable(edge: EdgeSite) -> None:
     assert edge.ask("closed/activity", 20).status == HTTPStatus.SERVICE_UNAVAILABLE
 
 
-def test_a_generation_that_was_taken_down_is_gone_and_so_is_what_lacks_a_chunk(edge: Site) -> None:
+def test_a_generation_that_was_taken_down_is_gone_and_so_is_what_lacks_a_chunk(edge: EdgeSite) -> None:
     one = made_up("closed/volume", 550, "takedown")
     generation = edge.put(one)[one.name]
     made, (_, first, second, *_) = chunks.Generation(one), borders.of(one.items)
@@ -151,7 +151,7 @@ def test_a_generation_that_was_taken_down_is_gone_and_so_is_what_lacks_a_chunk(e
     assert edge.ask(one.name, 100).status == HTTPStatus.OK, "the head is another object"
 
 
-def damaged(edge: Site) -> Iterator[Answer]:
+def damaged(edge: EdgeSite) -> Iterator[Answer]:
     """The answer for each damaged object, none of which was read before."""
     names = [f"cancelled/{sort}" for sort in ("activity", "volume", "ended")]
     names += [f"archive/{sort}" for sort in ("activity", "new")] + ["resolved/activity", "resolved/ended"]
@@ -171,7 +171,7 @@ def damaged(edge: Site) -> Iterator[Answer]:
         yield edge.ask(one.name, 100, cursors.mint(one.name, made.name, 150))
 
 
-def test_no_damaged_object_becomes_a_page(edge: Site) -> None:
+def test_no_damaged_object_becomes_a_page(edge: EdgeSite) -> None:
     found = [*damaged(edge)]
     assert len(found) == 21
     for number, answer in enumerate(found):
@@ -186,7 +186,7 @@ def test_no_damaged_object_becomes_a_page(edge: Site) -> None:
 
 
 def test_a_page_has_the_headers_of_the_object_that_the_other_layout_has(
-    edge: Site, generations: dict[str, str]
+    edge: EdgeSite, generations: dict[str, str]
 ) -> None:
     place = cursors.mint("all/new", generations["all/new"], 30)
     for at, control in ((None, keys.MUTABLE), (place, keys.IMMUTABLE)):
@@ -196,7 +196,7 @@ def test_a_page_has_the_headers_of_the_object_that_the_other_layout_has(
 
 
 def test_every_page_has_an_etag_of_its_own_by_which_it_is_not_sent_again(
-    edge: Site, generations: dict[str, str]
+    edge: EdgeSite, generations: dict[str, str]
 ) -> None:
     tags = set()
     places = [None, *(cursors.mint("all/new", generations["all/new"], position) for position in (30, 31))]
@@ -214,7 +214,7 @@ def test_every_page_has_an_etag_of_its_own_by_which_it_is_not_sent_again(
     assert len(tags) == 6
 
 
-def test_head_is_get_without_the_body(edge: Site, generations: dict[str, str]) -> None:
+def test_head_is_get_without_the_body(edge: EdgeSite, generations: dict[str, str]) -> None:
     for at in (None, cursors.mint("all/new", generations["all/new"], 30)):
         full, head = (edge.client.send(method, target("all/new", 20, at)) for method in ("GET", "HEAD"))
         assert (head.status, head.body) == (HTTPStatus.OK, b"")
@@ -222,7 +222,7 @@ def test_head_is_get_without_the_body(edge: Site, generations: dict[str, str]) -
         assert {**full.headers, **head.headers, "date": ""} == {**full.headers, "date": ""}
 
 
-def test_pages_are_compressed_for_those_who_ask(edge: Site, generations: dict[str, str]) -> None:
+def test_pages_are_compressed_for_those_who_ask(edge: EdgeSite, generations: dict[str, str]) -> None:
     if edge.edge == "worker":
         assert "no-transform" not in edge.ask("all/new", 20).headers["cache-control"], "Cloudflare's network compresses"
         return
@@ -236,7 +236,7 @@ def test_pages_are_compressed_for_those_who_ask(edge: Site, generations: dict[st
 
 
 @pytest.mark.parametrize("path", ["/-/objects/v1/build.json", "/-/objects/", "/-/objects/../v1/build.json"])
-def test_readers_reach_no_object_by_its_key(edge: Site, path: str) -> None:
+def test_readers_reach_no_object_by_its_key(edge: EdgeSite, path: str) -> None:
     answer = edge.client.send("GET", path)
     assert (answer.status, answer.body) == (404, contract.encode(contract.FIXED_ERRORS[404]))
 
@@ -244,7 +244,7 @@ def test_readers_reach_no_object_by_its_key(edge: Site, path: str) -> None:
 # ── while lists change ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_walk_stays_in_its_generation_while_others_come(edge: Site) -> None:
+def test_a_walk_stays_in_its_generation_while_others_come(edge: EdgeSite) -> None:
     one, following = (made_up("closed/volume", 250, seed) for seed in ("one", "following"))
     edge.put(one)
     first = lists.page(one, chunks.Generation(one).name, 0, 60)

@@ -14,8 +14,8 @@ from generator.api.feeds import FEED_NAMES, Feed, FeedName
 from generator.api.links import Links
 from generator.config.settings import Config
 from generator.feeds import atom, json_feed
-from tests.support.builds import make_config
-from tests.support.rows import market_id, public_market
+from tests.support.sites.builds import make_config
+from tests.support.sites.rows import market_id, public_market
 
 HERE: Final = Path(__file__).parent
 ATOM: Final = etree.RelaxNG(etree.parse(HERE / "atom.rng"))

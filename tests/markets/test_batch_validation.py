@@ -13,7 +13,7 @@ from generator.markets import batch_validation, row_validation
 from generator.markets.batch_validation import BATCH, SlowPathError
 from generator.markets.row_validation import MAX_FLOAT
 from tests.support.campaigns import rounds
-from tests.support.rows import fill_id
+from tests.support.sites.rows import fill_id
 
 MOMENTS = st.datetimes()
 PLAIN_TIMES = MOMENTS.map(lambda moment: moment.isoformat(" ", "microseconds"))

@@ -5,7 +5,7 @@ import pickle
 from generator.markets.columns import Columns
 from generator.markets.fingerprint import Fingerprint
 from generator.markets.market import Market
-from tests.support.rows import public_market
+from tests.support.sites.rows import public_market
 
 
 def sent(markets: list[Market]) -> Columns:

@@ -18,8 +18,8 @@ from generator.markets.detail import Book, MarketRows, from_rows, order_book
 from generator.markets.fills import recent
 from generator.markets.history import GRID, Point, history, thin
 from generator.markets.quarantine import Quarantine
-from tests.support.builds import NOW, make_config
-from tests.support.rows import FX_MEMBER, fill_id, market_id, market_row
+from tests.support.sites.builds import NOW, make_config
+from tests.support.sites.rows import FX_MEMBER, fill_id, market_id, market_row
 
 MARKET = market_id(1)
 START = datetime(2026, 1, 1, tzinfo=UTC)

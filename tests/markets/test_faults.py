@@ -10,8 +10,8 @@ from pydantic_core import PydanticCustomError
 from generator.config.settings import Texts
 from generator.markets import faults, row_validation
 from generator.markets.categories import CategoryRow
-from tests.support.builds import NOW
-from tests.support.rows import FX_MEMBER, market_row
+from tests.support.sites.builds import NOW
+from tests.support.sites.rows import FX_MEMBER, market_row
 
 #: For each rule, a value of a market's column that breaks it, and the remedy.
 BROKEN: Final[list[tuple[str, Any, str]]] = [

@@ -14,8 +14,8 @@ from generator.markets import batch_validation, row_validation
 from generator.markets.batch_validation import BATCH
 from generator.markets.fills import NO_FILLS, WINDOW, Window, opening, recent, windows
 from generator.markets.quarantine import Quarantine
-from tests.support.builds import NOW
-from tests.support.rows import fill_id, market_id
+from tests.support.sites.builds import NOW
+from tests.support.sites.rows import fill_id, market_id
 
 START = "2026-01-30T12:00:00.000Z"
 MIDNIGHT: Final = datetime(2026, 1, 28, tzinfo=UTC)

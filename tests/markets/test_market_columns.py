@@ -16,8 +16,8 @@ from generator.markets.market import Market, SearchWords
 from generator.markets.market_columns import Batch, Given
 from generator.markets.row_validation import ExtendedFields
 from tests.markets.test_batch_validation import IDS, NUMBERS, PLAIN_TIMES, TIMES
-from tests.support.builds import NOW
-from tests.support.rows import FX_MEMBER, market_id, market_row
+from tests.support.sites.builds import NOW
+from tests.support.sites.rows import FX_MEMBER, market_id, market_row
 
 TOO_LONG: Final = ["é" * 1_001, "🙂" * 2_000, "🙂" * 2_001, "\r" * 100_000, "\r" * 100_001]
 TEXTS: Final = (

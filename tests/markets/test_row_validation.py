@@ -15,8 +15,16 @@ from pydantic import ValidationError
 
 from generator.api import contract, ids
 from generator.markets import detail_market, faults, row_validation
-from tests.support.builds import AS_OF, NOW, build_now, files, make_config
-from tests.support.rows import FX_MEMBER, fill_id, insert_fill, insert_market, market_id, market_row, public_market
+from tests.support.sites.builds import AS_OF, NOW, build_now, files, make_config
+from tests.support.sites.rows import (
+    FX_MEMBER,
+    fill_id,
+    insert_fill,
+    insert_market,
+    market_id,
+    market_row,
+    public_market,
+)
 
 WIRE_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
 

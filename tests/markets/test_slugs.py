@@ -3,7 +3,7 @@
 import pytest
 
 from generator.markets import slugs
-from tests.support.rows import market_id
+from tests.support.sites.rows import market_id
 
 
 def references(*given_: object) -> slugs.References:

@@ -7,62 +7,62 @@ import pytest
 
 from generator import filesystem
 from generator.api import keys
-from tests.support.builds import lasting
-from tests.support.publishing import (
+from tests.support.sites.builds import lasting
+from tests.support.sites.publishing import (
     FX,
-    Site,
+    PublishedSite,
     copy_output,
     hour,
 )
-from tests.support.rows import market_id
+from tests.support.sites.rows import market_id
 
 
-def blocked_ids(site: Site) -> set[str]:
+def blocked_ids(site: PublishedSite) -> set[str]:
     decisions = json.loads(site.stored()["blocked.json"])["markets"]
     return {market_id for market_id, decision in decisions.items() if decision["isBlocked"]}
 
 
-def test_builds_omit_a_blocked_market(site: Site) -> None:
-    site.done("takedown", market_id(FX))
-    result = site.done("build", "--as-of", hour(1))
+def test_builds_omit_a_blocked_market(published_site: PublishedSite) -> None:
+    published_site.done("takedown", market_id(FX))
+    result = published_site.done("build", "--as-of", hour(1))
     assert result.stdout.startswith("built 10 markets")
     assert json.loads(Path("output/report.json").read_text("utf-8"))["takenDown"] == [market_id(FX)]
-    assert site.traces(FX) == []
+    assert published_site.traces(FX) == []
 
 
-def test_a_rebuild_in_an_empty_folder_omits_it(site: Site) -> None:
-    site.done("takedown", market_id(FX))
-    site.forget_output()
-    site.done("rebuild", "--as-of", hour(1))
-    assert site.traces(FX) == []
-    site.check()
+def test_a_rebuild_in_an_empty_folder_omits_it(published_site: PublishedSite) -> None:
+    published_site.done("takedown", market_id(FX))
+    published_site.forget_output()
+    published_site.done("rebuild", "--as-of", hour(1))
+    assert published_site.traces(FX) == []
+    published_site.check()
 
 
-def test_a_build_made_before_the_takedown_is_published_without_the_market(site: Site) -> None:
-    copy_output(site.folder / "output", site.folder / "elsewhere")
-    site.done("takedown", market_id(1), output="elsewhere")
-    assert len(site.traces(1)) > 20, "the folder still has it"
-    site.done("publish")
-    assert site.traces(1) == []
-    site.check()
-    assert json.loads(Path("output/blocked.json").read_bytes()) == json.loads(site.stored()["blocked.json"])
+def test_a_build_made_before_the_takedown_is_published_without_the_market(published_site: PublishedSite) -> None:
+    copy_output(published_site.folder / "output", published_site.folder / "elsewhere")
+    published_site.done("takedown", market_id(1), output="elsewhere")
+    assert len(published_site.traces(1)) > 20, "the folder still has it"
+    published_site.done("publish")
+    assert published_site.traces(1) == []
+    published_site.check()
+    assert json.loads(Path("output/blocked.json").read_bytes()) == json.loads(published_site.stored()["blocked.json"])
 
 
-def test_a_takedown_without_a_target_reaches_the_store_with_the_next_publish(site: Site) -> None:
-    target, site.target = site.target, ""
-    result = site.done("takedown", market_id(1))
+def test_a_takedown_without_a_target_reaches_the_store_with_the_next_publish(published_site: PublishedSite) -> None:
+    target, published_site.target = published_site.target, ""
+    result = published_site.done("takedown", market_id(1))
     assert "s3://" not in result.stderr
-    site.target = target
-    assert site.traces(1)
-    assert not [key for key, body in site.built().items() if market_id(1).encode() in body]
-    site.done("publish")
-    assert site.traces(1) == []
-    assert blocked_ids(site) == {market_id(1)}
-    site.check()
+    published_site.target = target
+    assert published_site.traces(1)
+    assert not [key for key, body in published_site.built().items() if market_id(1).encode() in body]
+    published_site.done("publish")
+    assert published_site.traces(1) == []
+    assert blocked_ids(published_site) == {market_id(1)}
+    published_site.check()
 
 
 def test_no_power_failure_brings_back_what_a_takedown_deleted_from_a_folder(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found, sync = list[list[Path]](), filesystem.sync
 
@@ -72,51 +72,51 @@ def test_no_power_failure_brings_back_what_a_takedown_deleted_from_a_folder(
         found.append([path for path in texts if path.parts[1] != "report.json"])
 
     monkeypatch.setattr(filesystem, "sync", noted)
-    site.target = ""
-    site.done("takedown", market_id(1))
+    published_site.target = ""
+    published_site.done("takedown", market_id(1))
     assert found[0], "what is staged is flushed before anything is replaced"
     assert not found[-1], "what is deleted is flushed when it is gone"
 
 
-def test_without_target_and_folder_a_takedown_applies_to_the_first_build(site: Site) -> None:
-    site.forget_output()
-    site.target = ""
-    site.done("takedown", market_id(FX))
-    site.done("build")
-    assert not [key for key, body in site.built().items() if market_id(FX).encode() in body]
+def test_without_target_and_folder_a_takedown_applies_to_the_first_build(published_site: PublishedSite) -> None:
+    published_site.forget_output()
+    published_site.target = ""
+    published_site.done("takedown", market_id(FX))
+    published_site.done("build")
+    assert not [key for key, body in published_site.built().items() if market_id(FX).encode() in body]
 
 
-def test_an_undone_takedown_takes_effect_with_the_next_build(site: Site) -> None:
-    before = site.objects()
-    site.done("takedown", market_id(1))
-    result = site.done("takedown", "--undo", market_id(1))
+def test_an_undone_takedown_takes_effect_with_the_next_build(published_site: PublishedSite) -> None:
+    before = published_site.objects()
+    published_site.done("takedown", market_id(1))
+    result = published_site.done("takedown", "--undo", market_id(1))
     assert result.stdout == "0 markets are blocked\n"
-    assert site.traces(1) == []
-    site.done("rebuild", "--as-of", hour(1))
-    after = lasting(site.objects())
+    assert published_site.traces(1) == []
+    published_site.done("rebuild", "--as-of", hour(1))
+    after = lasting(published_site.objects())
     expected = {key: body for key, body in lasting(before).items() if key != keys.BUILD}
     assert {key: after.get(key) for key in expected} == expected
-    site.check()
+    published_site.check()
 
 
-def test_a_takedown_undone_on_another_machine_is_undone_here(site: Site) -> None:
-    site.done("takedown", market_id(FX))
-    site.done("takedown", "--undo", market_id(FX), output="elsewhere")
-    site.done("rebuild", "--as-of", hour(1))
-    assert site.traces(FX)
-    site.done("takedown", market_id(FX), output="elsewhere")
-    assert site.traces(FX, output=False) == []
+def test_a_takedown_undone_on_another_machine_is_undone_here(published_site: PublishedSite) -> None:
+    published_site.done("takedown", market_id(FX))
+    published_site.done("takedown", "--undo", market_id(FX), output="elsewhere")
+    published_site.done("rebuild", "--as-of", hour(1))
+    assert published_site.traces(FX)
+    published_site.done("takedown", market_id(FX), output="elsewhere")
+    assert published_site.traces(FX, output=False) == []
 
 
-def test_a_damaged_blocked_list_stops_every_command(site: Site) -> None:
-    site.done("takedown", market_id(FX))
-    good = site.stored()["blocked.json"]
-    site.put("blocked.json", good[:-20])
+def test_a_damaged_blocked_list_stops_every_command(published_site: PublishedSite) -> None:
+    published_site.done("takedown", market_id(FX))
+    good = published_site.stored()["blocked.json"]
+    published_site.put("blocked.json", good[:-20])
     for command in (["publish"], ["rebuild"], ["takedown", market_id(1)], ["takedown"]):
-        assert "blocked.json: damaged or not this program's (1 error)" in site.refused(1, *command)
-    site.put("blocked.json", good.replace(b'"format": 1', b'"format": 2'))
-    assert "blocked.json: format 2, this program knows 1" in site.refused(1, "publish")
-    site.put("blocked.json", good)
+        assert "blocked.json: damaged or not this program's (1 error)" in published_site.refused(1, *command)
+    published_site.put("blocked.json", good.replace(b'"format": 1', b'"format": 2'))
+    assert "blocked.json: format 2, this program knows 1" in published_site.refused(1, "publish")
+    published_site.put("blocked.json", good)
     Path("output/blocked.json").write_bytes(b"{}{")
     for command in (["publish"], ["rebuild"], ["build"]):
-        assert "output/blocked.json: damaged" in site.refused(1, *command)
+        assert "output/blocked.json: damaged" in published_site.refused(1, *command)

@@ -8,11 +8,11 @@ import pytest
 from generator.errors import StoreError
 from generator.publish import blocklist as store_blocklist
 from generator.tree.blocklist import KEY, BlockedList
-from tests.support.s3.behaviour import APPLIED_BUT_FAILED, Fault
-from tests.support.s3.bucket import Conditions
-from tests.support.s3.server import S3Server
-from tests.support.s3.wire import Request
-from tests.support.stores import open_bucket, use_credentials
+from tests.support.stores.places import open_bucket, use_credentials
+from tests.support.stores.s3.behaviour import APPLIED_BUT_FAILED, Fault
+from tests.support.stores.s3.bucket import Conditions
+from tests.support.stores.s3.server import S3Server
+from tests.support.stores.s3.wire import Request
 
 T1, T2 = (f"2026-01-31T12:00:0{second}.000Z" for second in (1, 2))
 

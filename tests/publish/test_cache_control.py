@@ -9,9 +9,9 @@ import pytest
 from generator.api import keys
 from generator.edge import deployment
 from generator.tree.layouts import LAYOUTS
-from tests.support.builds import make_config
-from tests.support.publishing import Site, hour
-from tests.support.rows import market_id
+from tests.support.sites.builds import make_config
+from tests.support.sites.publishing import PublishedSite, hour
+from tests.support.sites.rows import market_id
 
 YEAR, MINUTES = 31_536_000, 300
 PURGED = ({"publish__cloudfront_distribution": "E123"}, {"publish__purge_command": "purge"})
@@ -22,7 +22,7 @@ def shared_ages(text: str) -> set[int]:
     return {int(age) for age in re.findall(r"s-maxage=([0-9]+)", text)} - {30}
 
 
-def put_ages(site: Site) -> set[int]:
+def put_ages(site: PublishedSite) -> set[int]:
     objects = site.server.objects().items()
     return {age for key, (_, headers) in objects if keys.LISTS in key for age in shared_ages(headers["cache-control"])}
 
@@ -46,27 +46,27 @@ def test_every_edge_sends_the_age_that_the_configured_cdn_allows(layout: str, tm
         assert set().union(*dict(ages(**purged)).values()) == {YEAR}
 
 
-def test_without_a_way_to_purge_pages_are_put_with_an_age_of_minutes(site: Site) -> None:
-    assert put_ages(site) == {MINUTES}
+def test_without_a_way_to_purge_pages_are_put_with_an_age_of_minutes(published_site: PublishedSite) -> None:
+    assert put_ages(published_site) == {MINUTES}
 
 
-def test_with_a_way_to_purge_pages_are_put_with_an_age_of_a_year(empty: Site) -> None:
+def test_with_a_way_to_purge_pages_are_put_with_an_age_of_a_year(empty: PublishedSite) -> None:
     empty.done("rebuild", "--as-of", "2024-01-31T12:00:00Z", publish__purge_command="true")
     assert put_ages(empty) == {YEAR}
 
 
-def test_check_says_so(site: Site) -> None:
+def test_check_says_so(published_site: PublishedSite) -> None:
     sentence = "until then, shared caches are told to keep pages for 5 minutes only, instead of a year"
-    assert sentence in site.done("check").stdout
-    assert sentence not in site.done("check", publish__target="./site").stdout
+    assert sentence in published_site.done("check").stdout
+    assert sentence not in published_site.done("check", publish__target="./site").stdout
     for purge in PURGED:
-        assert sentence not in site.done("check", **purge).stdout
+        assert sentence not in published_site.done("check", **purge).stdout
 
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_pages_that_were_put_while_a_cdn_was_set_are_not_promised_to_end_within_minutes(
-    empty: Site, layout: str
+    empty: PublishedSite, layout: str
 ) -> None:
     empty.settings["layout"] = layout
     empty.done("rebuild", "--as-of", hour(1), publish__purge_command="true")
@@ -81,7 +81,7 @@ def test_pages_that_were_put_while_a_cdn_was_set_are_not_promised_to_end_within_
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_verifying_puts_what_was_put_while_a_cdn_was_set_again(empty: Site, layout: str) -> None:
+def test_verifying_puts_what_was_put_while_a_cdn_was_set_again(empty: PublishedSite, layout: str) -> None:
     empty.settings["layout"] = layout
     empty.done("rebuild", "--as-of", hour(1), publish__purge_command="true")
     empty.edit(1, volume=50.0)

@@ -9,11 +9,11 @@ from generator.api import keys
 from generator.publish import chunk_names, record
 from generator.publish.record import Abandoned, Published
 from generator.tree.manifest import Current, Manifest, Retired
-from tests.support.publishing import EVERY, Site, hour
-from tests.support.records import named_shards, sharded
-from tests.support.rows import insert_fill, insert_point, market_id
-from tests.support.s3.behaviour import Fault
-from tests.support.s3.wire import Request
+from tests.support.sites.publishing import EVERY, PublishedSite, hour
+from tests.support.sites.rows import insert_fill, insert_point, market_id
+from tests.support.stores.records import named_shards, sharded
+from tests.support.stores.s3.behaviour import Fault
+from tests.support.stores.s3.wire import Request
 
 DIGEST: Final = "0123456789abcdef0123456789abcdef"
 #: A name of each kind, and some that no kind has yet.
@@ -44,16 +44,16 @@ def test_names_of_every_kind_are_read_back_as_they_were_written() -> None:
 
 
 @pytest.fixture
-def filed(site: Site) -> Iterator[Site]:
+def filed(published_site: PublishedSite) -> Iterator[PublishedSite]:
     """A published site with Parquet files, and a record in shards."""
     for number in EVERY:
-        insert_point(site.database, "2024-01-10 00:00:00.000000", market_id=market_id(number))
-        insert_fill(site.database, number, market_id=market_id(number))
-    site.settings["dumps.parquet"] = "true"
+        insert_point(published_site.database, "2024-01-10 00:00:00.000000", market_id=market_id(number))
+        insert_fill(published_site.database, number, market_id=market_id(number))
+    published_site.settings["dumps.parquet"] = "true"
     with sharded():
-        site.done("rebuild", "--as-of", hour(1))
-        assert named_shards(site.stored())
-        yield site
+        published_site.done("rebuild", "--as-of", hour(1))
+        assert named_shards(published_site.stored())
+        yield published_site
 
 
 def is_download(request: Request) -> bool:
@@ -64,7 +64,7 @@ def is_download(request: Request) -> bool:
     "command", [("takedown", market_id(1)), ("check",), ("publish", "--verify"), ("publish",)], ids=lambda args: args[0]
 )
 def test_a_publish_that_was_killed_while_it_added_an_archive_file_stops_no_later_command(
-    filed: Site, command: tuple[str, ...]
+    filed: PublishedSite, command: tuple[str, ...]
 ) -> None:
     filed.edit(2, status="resolved", resolution="NO", resolved_at="2024-01-25 00:00:00")
     filed.server.before = lambda request: Fault(403, "AccessDenied") if is_download(request) else None

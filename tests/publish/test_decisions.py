@@ -7,15 +7,15 @@ import pytest
 from generator.errors import PublicMarketsError
 from generator.publish.decisions import Known, Request
 from generator.tree.manifest import Manifest
-from tests.support.publishing import FX, Site
-from tests.support.rows import market_id
+from tests.support.sites.publishing import FX, PublishedSite
+from tests.support.sites.rows import market_id
 
 MISTYPED = market_id(4_711)
 SINCE = "2024-01-01T00:00:00.000Z"
 UNKNOWN = "it was never published here, or is gone already, so nothing was removed; check the id"
 
 
-def block(site: Site, number: int, *, is_blocked: bool = True) -> None:
+def block(site: PublishedSite, number: int, *, is_blocked: bool = True) -> None:
     """Decide on a market long ago, on another machine."""
     decisions = {"format": 1, "markets": {market_id(number): {"at": SINCE, "isBlocked": is_blocked}}}
     site.put("blocked.json", json.dumps(decisions).encode())
@@ -25,8 +25,8 @@ def warnings(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("WARNING: ") and "no CDN" not in line]
 
 
-def test_an_id_that_was_never_published_is_blocked_with_a_warning(site: Site) -> None:
-    result = site.done("takedown", MISTYPED, market_id(FX))
+def test_an_id_that_was_never_published_is_blocked_with_a_warning(published_site: PublishedSite) -> None:
+    result = published_site.done("takedown", MISTYPED, market_id(FX))
     (line,) = warnings(result.stderr)
     assert line == (
         f"WARNING: {MISTYPED}: neither the record of s3://markets/api nor output/manifest.json names this market: "
@@ -35,11 +35,11 @@ def test_an_id_that_was_never_published_is_blocked_with_a_warning(site: Site) ->
     assert f"{MISTYPED} blocked since " in result.stdout
 
 
-def test_a_market_that_only_the_folder_holds_is_known(empty: Site) -> None:
+def test_a_market_that_only_the_folder_holds_is_known(empty: PublishedSite) -> None:
     assert warnings(empty.done("takedown", market_id(FX)).stderr) == []
 
 
-def test_where_nothing_is_published_the_warning_says_so(empty: Site) -> None:
+def test_where_nothing_is_published_the_warning_says_so(empty: PublishedSite) -> None:
     empty.forget_output()
     (line,) = warnings(empty.done("takedown", MISTYPED).stderr)
     assert line == (
@@ -48,31 +48,31 @@ def test_where_nothing_is_published_the_warning_says_so(empty: Site) -> None:
     )
 
 
-def test_without_a_target_the_folder_is_what_is_known(site: Site) -> None:
-    site.target, site.settings["publish.endpoint_url"] = "", ""
-    (line,) = warnings(site.done("takedown", MISTYPED).stderr)
+def test_without_a_target_the_folder_is_what_is_known(published_site: PublishedSite) -> None:
+    published_site.target, published_site.settings["publish.endpoint_url"] = "", ""
+    (line,) = warnings(published_site.done("takedown", MISTYPED).stderr)
     assert line.startswith(f"WARNING: {MISTYPED}: output/manifest.json does not name this market: {UNKNOWN}. ")
 
 
-def test_a_repeated_takedown_keeps_the_time_and_says_so(site: Site) -> None:
-    block(site, FX)
-    result = site.done("takedown", market_id(FX))
+def test_a_repeated_takedown_keeps_the_time_and_says_so(published_site: PublishedSite) -> None:
+    block(published_site, FX)
+    result = published_site.done("takedown", market_id(FX))
     assert f"{market_id(FX)}: has been blocked since {SINCE}; this takedown repeats that one" in result.stderr
     assert result.stdout.splitlines()[0] == f"{market_id(FX)} blocked since {SINCE}"
-    again = site.done("takedown", market_id(FX))
+    again = published_site.done("takedown", market_id(FX))
     assert warnings(again.stderr) == [], "that its traces are gone is no reason to doubt the id"
-    assert again.stdout == result.stdout == site.done("takedown").stdout
+    assert again.stdout == result.stdout == published_site.done("takedown").stdout
 
 
-def test_a_takedown_after_an_undo_has_a_time_of_its_own(site: Site) -> None:
-    block(site, FX, is_blocked=False)
-    assert f"{market_id(FX)} blocked since 20" in site.done("takedown", market_id(FX)).stdout
-    assert SINCE not in site.done("takedown").stdout
+def test_a_takedown_after_an_undo_has_a_time_of_its_own(published_site: PublishedSite) -> None:
+    block(published_site, FX, is_blocked=False)
+    assert f"{market_id(FX)} blocked since 20" in published_site.done("takedown", market_id(FX)).stdout
+    assert SINCE not in published_site.done("takedown").stdout
 
 
-def test_an_undo_names_the_market_and_the_run_that_brings_it_back(site: Site) -> None:
-    block(site, FX)
-    result = site.done("takedown", "--undo", market_id(FX))
+def test_an_undo_names_the_market_and_the_run_that_brings_it_back(published_site: PublishedSite) -> None:
+    block(published_site, FX)
+    result = published_site.done("takedown", "--undo", market_id(FX))
     assert (
         f"{market_id(FX)}: no longer blocked; the next `public-markets rebuild` publishes it again, if it is public in "
         "the database then\n"
@@ -80,53 +80,55 @@ def test_an_undo_names_the_market_and_the_run_that_brings_it_back(site: Site) ->
     assert result.stdout == "0 markets are blocked\n"
 
 
-def test_without_a_target_an_undo_names_the_build(site: Site) -> None:
-    site.target, site.settings["publish.endpoint_url"] = "", ""
-    site.done("takedown", market_id(FX))
+def test_without_a_target_an_undo_names_the_build(published_site: PublishedSite) -> None:
+    published_site.target, published_site.settings["publish.endpoint_url"] = "", ""
+    published_site.done("takedown", market_id(FX))
     assert "no longer blocked; the next `public-markets build` shows it again" in (
-        site.done("takedown", "--undo", market_id(FX)).stderr
+        published_site.done("takedown", "--undo", market_id(FX)).stderr
     )
 
 
 @pytest.mark.parametrize("number", [FX, 4_711])
-def test_an_undo_of_what_is_not_blocked_says_so_and_changes_nothing(site: Site, number: int) -> None:
-    before = site.stored()
-    result = site.done("takedown", "--undo", market_id(number))
+def test_an_undo_of_what_is_not_blocked_says_so_and_changes_nothing(published_site: PublishedSite, number: int) -> None:
+    before = published_site.stored()
+    result = published_site.done("takedown", "--undo", market_id(number))
     (line,) = warnings(result.stderr)
     assert line == (
         f"WARNING: {market_id(number)}: was not blocked, so nothing changes; check the id, and list the blocked "
         "markets with `public-markets takedown`"
     )
-    assert site.stored() == before
+    assert published_site.stored() == before
 
 
-def test_a_block_that_only_the_folder_knows_is_undone(site: Site) -> None:
-    target = site.target
-    site.target, site.settings["publish.endpoint_url"] = "", ""
-    site.done("takedown", market_id(FX))
-    site.target = target
-    del site.settings["publish.endpoint_url"]
-    result = site.done("takedown", "--undo", market_id(FX))
+def test_a_block_that_only_the_folder_knows_is_undone(published_site: PublishedSite) -> None:
+    target = published_site.target
+    published_site.target, published_site.settings["publish.endpoint_url"] = "", ""
+    published_site.done("takedown", market_id(FX))
+    published_site.target = target
+    del published_site.settings["publish.endpoint_url"]
+    result = published_site.done("takedown", "--undo", market_id(FX))
     assert (warnings(result.stderr), result.stdout) == ([], "0 markets are blocked\n")
 
 
-def test_a_record_that_cannot_be_read_does_not_keep_a_market_from_being_blocked(site: Site) -> None:
-    site.put("manifest.json", b'{"format": 99}')
-    assert site.run("takedown", MISTYPED).exit_code == 1
-    assert MISTYPED in json.loads(site.stored()["blocked.json"])["markets"]
+def test_a_record_that_cannot_be_read_does_not_keep_a_market_from_being_blocked(published_site: PublishedSite) -> None:
+    published_site.put("manifest.json", b'{"format": 99}')
+    assert published_site.run("takedown", MISTYPED).exit_code == 1
+    assert MISTYPED in json.loads(published_site.stored()["blocked.json"])["markets"]
 
 
 @pytest.mark.parametrize("reference", [MISTYPED[:-1], f"{MISTYPED}0", MISTYPED.replace("-", "")])
-def test_a_malformed_id_is_told_what_an_id_looks_like(site: Site, reference: str) -> None:
-    assert site.refused(1, "takedown", reference) == (
+def test_a_malformed_id_is_told_what_an_id_looks_like(published_site: PublishedSite, reference: str) -> None:
+    assert published_site.refused(1, "takedown", reference) == (
         f"{reference}: is not the id of a market, and no slugs are published; name the market by its id, a UUID: 32 "
         "hexadecimal digits in groups of 8-4-4-4-12"
     )
-    assert "blocked.json" not in site.stored()
+    assert "blocked.json" not in published_site.stored()
 
 
-def test_a_slug_cannot_be_undone_and_the_error_says_where_the_id_is(site: Site) -> None:
-    assert site.refused(1, "takedown", "--undo", "slug-of-1-").endswith("; `public-markets takedown` lists the ids")
+def test_a_slug_cannot_be_undone_and_the_error_says_where_the_id_is(published_site: PublishedSite) -> None:
+    assert published_site.refused(1, "takedown", "--undo", "slug-of-1-").endswith(
+        "; `public-markets takedown` lists the ids"
+    )
 
 
 def test_an_unknown_slug_is_called_a_slug_where_slugs_are_published() -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from generator.api import keys
 from generator.tree.folder import Output
-from tests.support.followed import quick
 from tests.support.kills import dying_before
-from tests.support.publishing import FX, OPEN, PREFIX, Site, copy_output, hour
-from tests.support.rows import market_id
-from tests.support.s3.wire import Request
+from tests.support.readers.followed import quick
+from tests.support.sites.publishing import FX, OPEN, PREFIX, PublishedSite, copy_output, hour
+from tests.support.sites.rows import market_id
+from tests.support.stores.s3.wire import Request
 
 FORECAST: Final = re.compile(
     r"dry run, nothing was changed; would publish (.*): upload (\d+) objects? \((\d+) bytes?\), "
@@ -49,32 +49,32 @@ def state(folder: Path) -> dict[str, tuple[bytes, int, int]]:
 # ── what a dry run says is what the real run then does ────────────────────────────────────────────────────────────
 
 
-def nothing_published(site: Site) -> None:
+def nothing_published(site: PublishedSite) -> None:
     for key in site.stored():
         site.remove(key)
 
 
-def nothing_changed(site: Site) -> None:
+def nothing_changed(site: PublishedSite) -> None:
     assert site.stored()
 
 
-def changed(site: Site) -> None:
+def changed(site: PublishedSite) -> None:
     site.edit(1, question="Else?")
     site.edit(9, approval="rejected")
 
 
-def purge(site: Site) -> None:
+def purge(site: PublishedSite) -> None:
     site.edit(1, question="Regretted?")
     site.done("rebuild", "--as-of", hour(1))
     site.edit(1, question="Else?")
 
 
-def takedown_elsewhere(site: Site) -> None:
+def takedown_elsewhere(site: PublishedSite) -> None:
     site.edit(2, question="Else?")
     site.done("takedown", market_id(1), output="elsewhere")
 
 
-def takedown_pending(site: Site) -> None:
+def takedown_pending(site: PublishedSite) -> None:
     """Killed when the market was blocked, and nothing deleted yet."""
 
     def is_deletion(request: Request) -> bool:
@@ -85,7 +85,7 @@ def takedown_pending(site: Site) -> None:
     assert keys.detail(market_id(1)) in site.objects()
 
 
-def killed(site: Site) -> None:
+def killed(site: PublishedSite) -> None:
     site.edit(1, question="Else?")
     site.edit(9, approval="rejected")
 
@@ -97,7 +97,7 @@ def killed(site: Site) -> None:
     assert site.record().work
 
 
-def forked(site: Site) -> None:
+def forked(site: PublishedSite) -> None:
     """The folder was restored from a copy, and goes on from there."""
     copy_output(site.folder / "output", site.folder / "copy")
     site.edit(1, question="Regretted?")
@@ -108,7 +108,7 @@ def forked(site: Site) -> None:
 
 
 #: What happened, the options of the runs, and what a dry run must mention at least.
-CASES: Final[dict[str, tuple[Callable[[Site], None], tuple[str, ...], str]]] = {
+CASES: Final[dict[str, tuple[Callable[[PublishedSite], None], tuple[str, ...], str]]] = {
     "first publish": (nothing_published, (), r"upload v1/build.json: new"),
     "unchanged": (nothing_changed, (), ""),
     "unchanged, verified": (nothing_changed, ("--verify",), ""),
@@ -126,22 +126,22 @@ CASES: Final[dict[str, tuple[Callable[[Site], None], tuple[str, ...], str]]] = {
 @pytest.mark.parametrize("command", ["publish", "rebuild"])
 @pytest.mark.parametrize("case", CASES)
 def test_a_dry_run_says_what_the_real_run_then_does_and_changes_nothing(
-    case: str, command: str, layout: str, site: Site, monkeypatch: pytest.MonkeyPatch
+    case: str, command: str, layout: str, published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     happened, options, expected = CASES[case]
     monkeypatch.setattr("generator.process_identity.has_ended", lambda _: True)  # of killed runs in this process
-    with quick(site):
-        site.settings["layout"] = layout
-        site.done("rebuild", "--as-of", hour(0), "--allow-older")
-        happened(site)
+    with quick(published_site):
+        published_site.settings["layout"] = layout
+        published_site.done("rebuild", "--as-of", hour(0), "--allow-older")
+        happened(published_site)
         later = ["--as-of", hour(0 if case.startswith("unchanged") else 2)]
         if command == "publish":
-            site.done("build", *later)
+            published_site.done("build", *later)
         arguments = [command, *options, *(later if command == "rebuild" else [])]
-        check(site, arguments, expected)
+        check(published_site, arguments, expected)
 
 
-def check(site: Site, arguments: list[str], expected: str) -> None:
+def check(site: PublishedSite, arguments: list[str], expected: str) -> None:
     before, output = site.stored(), state(site.folder / "output")
     site.server.log.clear()
     *said, forecast = site.done(*arguments, "--dry-run").stdout.splitlines()
@@ -183,7 +183,7 @@ def is_told(key: str, places: set[str]) -> bool:
 # ── single properties ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_dry_run_of_a_first_publish_asks_nothing_of_single_objects(empty: Site) -> None:
+def test_a_dry_run_of_a_first_publish_asks_nothing_of_single_objects(empty: PublishedSite) -> None:
     *steps, summary = empty.done("publish", "--dry-run").stdout.splitlines()
     assert empty.stored() == {}
     assert len(empty.server.log) < 12 < len(steps)
@@ -192,29 +192,33 @@ def test_a_dry_run_of_a_first_publish_asks_nothing_of_single_objects(empty: Site
 
 
 @pytest.mark.parametrize("command", ["publish", "rebuild"])
-def test_a_dry_run_leaves_out_markets_that_were_blocked_on_another_machine(site: Site, command: str) -> None:
-    site.done("takedown", market_id(FX), output="elsewhere")
-    before, output = site.stored(), state(site.folder / "output")
-    result = site.done(command, "--dry-run")
+def test_a_dry_run_leaves_out_markets_that_were_blocked_on_another_machine(
+    published_site: PublishedSite, command: str
+) -> None:
+    published_site.done("takedown", market_id(FX), output="elsewhere")
+    before, output = published_site.stored(), state(published_site.folder / "output")
+    result = published_site.done(command, "--dry-run")
     assert keys.detail(market_id(FX)) not in result.stdout
     assert "would publish 10 markets" in result.stdout
-    assert (site.stored(), state(site.folder / "output")) == (before, output)
-    assert result.stderr == site.done(command).stderr
+    assert (published_site.stored(), state(published_site.folder / "output")) == (before, output)
+    assert result.stderr == published_site.done(command).stderr
 
 
-def test_a_dry_run_says_what_names_each_row_as_its_own_report_is_gone(site: Site) -> None:
+def test_a_dry_run_says_what_names_each_row_as_its_own_report_is_gone(published_site: PublishedSite) -> None:
     for number in (1, 2):
-        site.edit(number, question="")
-    said = site.done("rebuild", "--dry-run", "--as-of", hour(1)).stderr.splitlines()
+        published_site.edit(number, question="")
+    said = published_site.done("rebuild", "--dry-run", "--as-of", hour(1)).stderr.splitlines()
     assert [line.partition(" (such as ")[0] for line in said] == [
         "WARNING: markets: 2 remarks: question is empty",
         "`public-markets check --all` names each",
     ]
 
 
-def test_a_dry_run_reads_only_what_it_would_upload(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    site.edit(1, question="Else?")
-    site.done("build", "--as-of", hour(1))
+def test_a_dry_run_reads_only_what_it_would_upload(
+    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published_site.edit(1, question="Else?")
+    published_site.done("build", "--as-of", hour(1))
     read_names = set[str]()
     read = Output.read
 
@@ -223,17 +227,17 @@ def test_a_dry_run_reads_only_what_it_would_upload(site: Site, monkeypatch: pyte
         return read(self, name)
 
     monkeypatch.setattr(Output, "read", noted)
-    *steps, _ = site.done("publish", "--dry-run").stdout.splitlines()
+    *steps, _ = published_site.done("publish", "--dry-run").stdout.splitlines()
     told = {step.split()[1].rstrip(":") for step in steps}
     unchanged = [name for name in read_names if name.startswith("v1/") and not is_told(name, told)]
     assert unchanged == []
     assert keys.detail(market_id(1)) in read_names
 
 
-def test_a_dry_run_of_a_rebuild_goes_on_from_the_folder(site: Site) -> None:
-    site.done("rebuild", "--as-of", hour(1))
-    said = site.done("rebuild", "--dry-run", "--as-of", hour(1)).stdout.splitlines()
+def test_a_dry_run_of_a_rebuild_goes_on_from_the_folder(published_site: PublishedSite) -> None:
+    published_site.done("rebuild", "--as-of", hour(1))
+    said = published_site.done("rebuild", "--dry-run", "--as-of", hour(1)).stdout.splitlines()
     assert figures(BUILD_FORECAST, said[0])[1] == "0"
-    site.edit(OPEN[0], volume=1234.5)
-    said = site.done("rebuild", "--dry-run", "--as-of", hour(1)).stdout.splitlines()
-    assert 0 < int(figures(BUILD_FORECAST, said[0])[1]) < len(site.built())
+    published_site.edit(OPEN[0], volume=1234.5)
+    said = published_site.done("rebuild", "--dry-run", "--as-of", hour(1)).stdout.splitlines()
+    assert 0 < int(figures(BUILD_FORECAST, said[0])[1]) < len(published_site.built())

@@ -13,18 +13,18 @@ from generator.publish import record
 from generator.publish.record import Published
 from generator.tree.families import object_keys
 from generator.tree.manifest import Manifest
-from tests.support import records
-from tests.support.builds import files
-from tests.support.publishing import Site, hour
-from tests.support.records import sharded
-from tests.support.rows import market_id
-from tests.support.searchable_site import in_one_layout
+from tests.support.sites.builds import files
+from tests.support.sites.publishing import PublishedSite, hour
+from tests.support.sites.rows import market_id
+from tests.support.sites.searchable_site import in_one_layout
+from tests.support.stores import records
+from tests.support.stores.records import sharded
 
 MANIFEST = Path("output/manifest.json")
 
 
 @pytest.fixture(params=[False, True], ids=["whole", "in-shards"])
-def earlier(searched: Site, request: pytest.FixtureRequest) -> Iterator[Site]:
+def earlier(searched: PublishedSite, request: pytest.FixtureRequest) -> Iterator[PublishedSite]:
     """A published site with retired generations and two steps of its change feed, all in the earlier form."""
     with sharded() if request.param else nullcontext():
         for number in (1, 2):
@@ -48,12 +48,12 @@ def in_earlier_form(content: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def head(site: Site) -> dict[str, Any]:
+def head(site: PublishedSite) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(site.read(keys.head(keys.CHANGES)) or b"")
     return found
 
 
-def whole(site: Site) -> Published:
+def whole(site: PublishedSite) -> Published:
     found = records.whole(site.stored())
     assert found
     return found
@@ -64,14 +64,14 @@ def immutable(built: Manifest) -> set[str]:
     return {key for (name, _), entry in built.generations().items() for key in object_keys(name, entry)}
 
 
-def check(site: Site) -> None:
+def check(site: PublishedSite) -> None:
     """The store and the folder hold exactly what the record says."""
     built = whole(site).built
     assert built.complete
     assert site.objects().keys() == site.built().keys() == built.objects.keys() | immutable(built)
 
 
-def test_a_rebuild_keeps_walks_and_session_and_uploads_only_what_changed(earlier: Site) -> None:
+def test_a_rebuild_keeps_walks_and_session_and_uploads_only_what_changed(earlier: PublishedSite) -> None:
     before, feed, stored = whole(earlier).built, head(earlier), earlier.stored()
     existing = immutable(before)
     assert len(before.retired) > 2
@@ -89,14 +89,14 @@ def test_a_rebuild_keeps_walks_and_session_and_uploads_only_what_changed(earlier
     check(earlier)
 
 
-def test_a_build_of_the_same_data_changes_no_published_byte(earlier: Site) -> None:
+def test_a_build_of_the_same_data_changes_no_published_byte(earlier: PublishedSite) -> None:
     built, stored = files(earlier.folder / "output"), earlier.objects()
     earlier.done("rebuild", "--as-of", hour(2))
     assert (files(earlier.folder / "output"), earlier.objects()) == (built, stored)
 
 
 @in_one_layout
-def test_a_takedown_removes_a_market_without_a_build_before_it(earlier: Site) -> None:
+def test_a_takedown_removes_a_market_without_a_build_before_it(earlier: PublishedSite) -> None:
     earlier.done("takedown", market_id(1))
     assert not [key for key in earlier.objects() if market_id(1) in key]
     assert market_id(1) not in whole(earlier).built.markets

@@ -13,18 +13,18 @@ import pytest
 from generator.api import keys
 from generator.config import demo
 from generator.tree.folder import Output
-from tests.support.builds import files
-from tests.support.publishing import FX, OPEN, Site, hour, tamper
-from tests.support.rows import market_id
+from tests.support.sites.builds import files
+from tests.support.sites.publishing import FX, OPEN, PublishedSite, hour, tamper
+from tests.support.sites.rows import market_id
 
 
-def contents(site: Site) -> tuple[dict[str, bytes], dict[str, bytes]]:
+def contents(site: PublishedSite) -> tuple[dict[str, bytes], dict[str, bytes]]:
     """What the output folder and the store hold."""
     built = files(site.folder / "output", "")
     return {name: body for name, body in built.items() if name != ".lock"}, site.stored()
 
 
-def hide(site: Site, *numbers: int) -> None:
+def hide(site: PublishedSite, *numbers: int) -> None:
     for number in numbers:
         site.edit(number, is_listed=0)
 
@@ -37,80 +37,82 @@ def manifest() -> dict[str, object]:
 # Too many markets lost
 
 
-def test_the_loss_of_too_many_markets_is_refused(site: Site) -> None:
-    hide(site, 1, 2, FX)
-    site.done("build", "--as-of", hour(1), "--allow-shrink")
+def test_the_loss_of_too_many_markets_is_refused(published_site: PublishedSite) -> None:
+    hide(published_site, 1, 2, FX)
+    published_site.done("build", "--as-of", hour(1), "--allow-shrink")
     sentence = "3 of 11 markets would disappear, more than guards.max_shrink (0.2) allows; nothing was "
-    assert site.refused(3, "publish") == sentence + "replaced. If the database is complete, pass --allow-shrink"
-    assert "3 of 11" in site.refused(3, "publish", "--dry-run")
-    assert "8 markets" in site.done("publish", "--allow-shrink").stdout
-    site.check()
+    assert (
+        published_site.refused(3, "publish") == sentence + "replaced. If the database is complete, pass --allow-shrink"
+    )
+    assert "3 of 11" in published_site.refused(3, "publish", "--dry-run")
+    assert "8 markets" in published_site.done("publish", "--allow-shrink").stdout
+    published_site.check()
 
 
-def test_an_ephemeral_machine_is_guarded_by_the_store(site: Site) -> None:
-    site.forget_output()
-    hide(site, 1, 2, FX)
-    assert "3 of 11 markets would disappear" in site.refused(3, "rebuild", "--as-of", hour(1))
-    assert all(site.traces(number, output=False) for number in (1, 2, FX))
-    site.done("rebuild", "--as-of", hour(1), "--allow-shrink")
-    site.check()
+def test_an_ephemeral_machine_is_guarded_by_the_store(published_site: PublishedSite) -> None:
+    published_site.forget_output()
+    hide(published_site, 1, 2, FX)
+    assert "3 of 11 markets would disappear" in published_site.refused(3, "rebuild", "--as-of", hour(1))
+    assert all(published_site.traces(number, output=False) for number in (1, 2, FX))
+    published_site.done("rebuild", "--as-of", hour(1), "--allow-shrink")
+    published_site.check()
 
 
-def test_a_loss_within_the_limit_is_allowed(site: Site) -> None:
-    hide(site, FX)
-    site.done("build", "--as-of", hour(1))
-    site.refused(3, "publish", guards__max_shrink="0.09")
-    site.done("publish", guards__max_shrink="0.091")
-    site.check()
+def test_a_loss_within_the_limit_is_allowed(published_site: PublishedSite) -> None:
+    hide(published_site, FX)
+    published_site.done("build", "--as-of", hour(1))
+    published_site.refused(3, "publish", guards__max_shrink="0.09")
+    published_site.done("publish", guards__max_shrink="0.091")
+    published_site.check()
 
 
-def test_an_empty_database_does_not_empty_the_site(site: Site) -> None:
-    site.database.execute("DELETE FROM markets")
-    before = site.stored()
-    assert "11 of 11 markets would disappear" in site.refused(3, "rebuild", "--as-of", hour(1))
-    site.forget_output()
-    assert "11 of 11 markets would disappear" in site.refused(3, "rebuild", "--as-of", hour(1))
-    assert {key: body for key, body in site.stored().items() if key != "blocked.json"} == before
+def test_an_empty_database_does_not_empty_the_site(published_site: PublishedSite) -> None:
+    published_site.database.execute("DELETE FROM markets")
+    before = published_site.stored()
+    assert "11 of 11 markets would disappear" in published_site.refused(3, "rebuild", "--as-of", hour(1))
+    published_site.forget_output()
+    assert "11 of 11 markets would disappear" in published_site.refused(3, "rebuild", "--as-of", hour(1))
+    assert {key: body for key, body in published_site.stored().items() if key != "blocked.json"} == before
 
 
-def test_markets_that_were_taken_down_do_not_count_as_lost(site: Site) -> None:
-    site.done("takedown", *map(market_id, OPEN[:4]))
-    hide(site, FX)
-    site.done("rebuild", "--as-of", hour(1))
-    site.check()
+def test_markets_that_were_taken_down_do_not_count_as_lost(published_site: PublishedSite) -> None:
+    published_site.done("takedown", *map(market_id, OPEN[:4]))
+    hide(published_site, FX)
+    published_site.done("rebuild", "--as-of", hour(1))
+    published_site.check()
 
 
 # Older builds
 
 
-def test_a_build_older_than_the_published_one_is_refused(site: Site) -> None:
-    site.done("rebuild", "--as-of", hour(2))
-    assert site.refused(3, "rebuild", "--as-of", hour(1)) == (
+def test_a_build_older_than_the_published_one_is_refused(published_site: PublishedSite) -> None:
+    published_site.done("rebuild", "--as-of", hour(2))
+    assert published_site.refused(3, "rebuild", "--as-of", hour(1)) == (
         "the build is as of 2024-02-01T01:00:00.000Z, older than what is published, 2024-02-01T02:00:00.000Z; "
         "build again (check the clocks), or pass --allow-older"
     )
-    site.done("publish", "--allow-older")
-    assert site.record().built.as_of == "2024-02-01T01:00:00.000Z"
-    site.check()
+    published_site.done("publish", "--allow-older")
+    assert published_site.record().built.as_of == "2024-02-01T01:00:00.000Z"
+    published_site.check()
 
 
-def test_a_build_of_the_same_age_is_published(site: Site) -> None:
-    site.edit(FX, question="Else?")
-    site.done("rebuild", "--as-of", "2024-01-31T12:00:00Z")
-    site.check()
+def test_a_build_of_the_same_age_is_published(published_site: PublishedSite) -> None:
+    published_site.edit(FX, question="Else?")
+    published_site.done("rebuild", "--as-of", "2024-01-31T12:00:00Z")
+    published_site.check()
 
 
 # Blocked markets go nevertheless
 
 
-def blocked_elsewhere(site: Site, number: int) -> None:
+def blocked_elsewhere(site: PublishedSite, number: int) -> None:
     """A takedown on another machine that was killed once the blocked list was written."""
     decisions = {"format": 1, "markets": {market_id(number): {"at": "2024-01-01T00:00:00.000Z", "isBlocked": True}}}
     site.put("blocked.json", json.dumps(decisions).encode())
 
 
 @pytest.mark.parametrize("reason", ["shrink", "older", "settings", "altered", "no build"])
-def test_whatever_a_guard_refuses_blocked_markets_are_withdrawn(site: Site, reason: str) -> None:
+def test_whatever_a_guard_refuses_blocked_markets_are_withdrawn(published_site: PublishedSite, reason: str) -> None:
     refusal, settings = {
         "shrink": ("would disappear", {"guards__max_shrink": "0.01"}),
         "older": ("older than what is published", {}),
@@ -119,39 +121,39 @@ def test_whatever_a_guard_refuses_blocked_markets_are_withdrawn(site: Site, reas
         "no build": ("holds no build yet", {}),
     }[reason]
     if reason == "older":
-        site.done("rebuild", "--as-of", hour(2))
-    hide(site, FX)
-    site.edit(2, question="Else?")
-    site.done("build", "--as-of", hour(1))
+        published_site.done("rebuild", "--as-of", hour(2))
+    hide(published_site, FX)
+    published_site.edit(2, question="Else?")
+    published_site.done("build", "--as-of", hour(1))
     if reason == "altered":
         tamper(Path("output", keys.detail(market_id(2))), b"{}")
     if reason == "no build":
-        site.forget_output()
-    blocked_elsewhere(site, 1)
-    result = site.run("publish", **settings)
+        published_site.forget_output()
+    blocked_elsewhere(published_site, 1)
+    result = published_site.run("publish", **settings)
     assert result.exit_code == 3
     assert next(line for line in result.stderr.splitlines() if line.startswith("error: ")).count(refusal) == 1
-    assert site.traces(1, output=False) == []
-    assert site.traces(FX, output=False), "the rest stays"
-    assert site.record().work is None
+    assert published_site.traces(1, output=False) == []
+    assert published_site.traces(FX, output=False), "the rest stays"
+    assert published_site.record().work is None
 
 
-def test_another_sites_bucket_is_left_alone_with_its_blocked_markets(site: Site) -> None:
-    blocked_elsewhere(site, 1)
+def test_another_sites_bucket_is_left_alone_with_its_blocked_markets(published_site: PublishedSite) -> None:
+    blocked_elsewhere(published_site, 1)
     other = "https://other.example"
-    assert "base_url" in site.refused(3, "publish", base_url=other)
-    assert "publish.target holds the site" in site.refused(3, "rebuild", "--as-of", hour(1), base_url=other)
-    site.edit(1, prob=7.0)
-    site.refused(3, "rebuild", "--as-of", hour(1), base_url=other)
-    assert site.traces(1, output=False)
+    assert "base_url" in published_site.refused(3, "publish", base_url=other)
+    assert "publish.target holds the site" in published_site.refused(3, "rebuild", "--as-of", hour(1), base_url=other)
+    published_site.edit(1, prob=7.0)
+    published_site.refused(3, "rebuild", "--as-of", hour(1), base_url=other)
+    assert published_site.traces(1, output=False)
 
 
-def test_a_dry_run_that_is_refused_withdraws_nothing(site: Site) -> None:
-    blocked_elsewhere(site, 1)
-    hide(site, FX)
-    site.done("build", "--as-of", hour(1))
-    assert "would disappear" in site.refused(3, "publish", "--dry-run", guards__max_shrink="0.01")
-    assert site.traces(1, output=False)
+def test_a_dry_run_that_is_refused_withdraws_nothing(published_site: PublishedSite) -> None:
+    blocked_elsewhere(published_site, 1)
+    hide(published_site, FX)
+    published_site.done("build", "--as-of", hour(1))
+    assert "would disappear" in published_site.refused(3, "publish", "--dry-run", guards__max_shrink="0.01")
+    assert published_site.traces(1, output=False)
 
 
 # Damaged or incomplete builds
@@ -160,11 +162,11 @@ def test_a_dry_run_that_is_refused_withdraws_nothing(site: Site) -> None:
 @pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("step", ["detail", "page", "document", "first page"])
 @pytest.mark.parametrize("harm", ["missing", "altered"])
-def test_a_file_altered_since_the_build_is_refused(site: Site, step: str, harm: str) -> None:
-    site.edit(1, question="Else?")
-    site.done("build", "--as-of", hour(1))
-    built = site.built()
-    new = sorted(key for key in built.keys() - site.objects().keys() if keys.is_immutable(key))
+def test_a_file_altered_since_the_build_is_refused(published_site: PublishedSite, step: str, harm: str) -> None:
+    published_site.edit(1, question="Else?")
+    published_site.done("build", "--as-of", hour(1))
+    built = published_site.built()
+    new = sorted(key for key in built.keys() - published_site.objects().keys() if keys.is_immutable(key))
     assert new
     key = {
         "detail": keys.detail(market_id(1)),
@@ -176,22 +178,22 @@ def test_a_file_altered_since_the_build_is_refused(site: Site, step: str, harm: 
         Path("output", key).unlink()
     else:
         tamper(Path("output", key), built[key] + b" ")
-    sentence = site.refused(3, "publish")
+    sentence = published_site.refused(3, "publish")
     assert sentence.endswith(": missing or altered since it was built; run `public-markets build` again")
     assert sentence.startswith("output/v1/")
     assert sentence.split(":")[0].removeprefix("output/") in key
     if step == "page":
         # A build never rewrites a generation's files, unless its folder is missing.
         shutil.rmtree(Path("output", *Path(key).parts[:-2]))
-    site.done("build", "--as-of", hour(1))
-    assert site.built() == built
+    published_site.done("build", "--as-of", hour(1))
+    assert published_site.built() == built
 
 
 def test_a_publish_reads_each_file_once_if_none_changed_since_the_build(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site.edit(1, question="Else?")
-    site.done("build", "--as-of", hour(1))
+    published_site.edit(1, question="Else?")
+    published_site.done("build", "--as-of", hour(1))
     readings: Counter[str] = Counter()
     read = Output.read
 
@@ -200,91 +202,95 @@ def test_a_publish_reads_each_file_once_if_none_changed_since_the_build(
         return read(self, name)
 
     monkeypatch.setattr(Output, "read", counted)
-    site.done("publish")
+    published_site.done("publish")
     assert readings[keys.detail(market_id(1))] == 1
     assert not [key for key, times in readings.items() if times > 1 and key.startswith("v1/")]
 
 
-def test_a_file_that_the_disk_altered_is_not_published(site: Site) -> None:
-    site.edit(1, question="Else?")
-    site.done("build", "--as-of", hour(1))
+def test_a_file_that_the_disk_altered_is_not_published(published_site: PublishedSite) -> None:
+    published_site.edit(1, question="Else?")
+    published_site.done("build", "--as-of", hour(1))
     key = keys.detail(market_id(1))
-    built = site.built()[key]
+    built = published_site.built()[key]
     tamper(Path("output", key), built + b" ")
     # No time tells that the detail was altered after the build.
     os.utime("output/report.json", (time.time() + 1,) * 2)
-    result = site.run("publish")
+    result = published_site.run("publish")
     assert "altered since it was built; run `public-markets build --full` again" in result.stderr
     assert result.exit_code == 1
-    assert site.objects()[key] != built + b" "
+    assert published_site.objects()[key] != built + b" "
 
 
-def test_a_build_that_was_killed_is_refused(site: Site) -> None:
+def test_a_build_that_was_killed_is_refused(published_site: PublishedSite) -> None:
     tamper(Path("output/manifest.json"), json.dumps({**manifest(), "complete": False}).encode())
-    sentence = site.refused(3, "publish", "--allow-shrink", "--allow-older", "--allow-other-site", "--verify")
+    sentence = published_site.refused(3, "publish", "--allow-shrink", "--allow-older", "--allow-other-site", "--verify")
     assert sentence == "output: the last build there was killed; run `public-markets build` again"
-    site.done("rebuild", "--as-of", hour(1))
-    site.check()
+    published_site.done("rebuild", "--as-of", hour(1))
+    published_site.check()
 
 
 @pytest.mark.parametrize("content", [None, b"{", b"{}"])
-def test_a_folder_without_a_manifest_is_refused(site: Site, content: bytes | None) -> None:
+def test_a_folder_without_a_manifest_is_refused(published_site: PublishedSite, content: bytes | None) -> None:
     Path("output/manifest.json").unlink()
     if content is not None:
         Path("output/manifest.json").write_bytes(content)
-    sentence = site.refused(1, "publish")
+    sentence = published_site.refused(1, "publish")
     assert "output/manifest.json" in sentence
     assert "damaged" in sentence or "does not" in sentence
 
 
-def test_a_folder_without_a_build_is_refused(site: Site) -> None:
-    site.forget_output()
-    assert site.refused(3, "publish") == "output: holds no build yet; run `public-markets build`"
+def test_a_folder_without_a_build_is_refused(published_site: PublishedSite) -> None:
+    published_site.forget_output()
+    assert published_site.refused(3, "publish") == "output: holds no build yet; run `public-markets build`"
 
 
 # Another site
 
 
-def test_a_build_made_with_other_settings_is_refused(site: Site) -> None:
-    sentence = site.refused(3, "publish", snapshot__size="3")
+def test_a_build_made_with_other_settings_is_refused(published_site: PublishedSite) -> None:
+    sentence = published_site.refused(3, "publish", snapshot__size="3")
     assert sentence == (
         "output: built with other settings (snapshot.size was 6, is 3); run `public-markets build` again"
     )
     os.link("markets.db", "copy.db")
-    assert "(from another database)" in site.refused(3, "publish", source__url="sqlite:///copy.db")
+    assert "(from another database)" in published_site.refused(3, "publish", source__url="sqlite:///copy.db")
     # Settings that do not affect the published objects may change at any time.
-    site.done("publish", cursor__lifetime="1 h", publish__lease="1 min", schedule="5")
+    published_site.done("publish", cursor__lifetime="1 h", publish__lease="1 min", schedule="5")
 
 
-def test_another_sites_bucket_is_refused(site: Site) -> None:
+def test_another_sites_bucket_is_refused(published_site: PublishedSite) -> None:
     other = "https://other.example"
-    assert "base_url was http://127.0.0.1:8000, is https://other.example" in site.refused(3, "publish", base_url=other)
-    assert site.refused(3, "rebuild", "--as-of", hour(1), base_url=other) == (
+    assert "base_url was http://127.0.0.1:8000, is https://other.example" in published_site.refused(
+        3, "publish", base_url=other
+    )
+    assert published_site.refused(3, "rebuild", "--as-of", hour(1), base_url=other) == (
         "publish.target holds the site http://127.0.0.1:8000, but base_url is https://other.example; if it is the "
         "right target, pass --allow-other-site"
     )
-    site.done("rebuild", "--as-of", hour(1), "--allow-other-site", base_url=other)
-    assert site.record().built.settings["base_url"] == other
-    site.check()
-    site.done("publish", base_url=other)
+    published_site.done("rebuild", "--as-of", hour(1), "--allow-other-site", base_url=other)
+    assert published_site.record().built.settings["base_url"] == other
+    published_site.check()
+    published_site.done("publish", base_url=other)
 
 
 @pytest.mark.parametrize("options", [(), ("--dry-run",)])
-def test_another_sites_bucket_is_refused_before_anything_is_built(site: Site, options: tuple[str, ...]) -> None:
-    blocked_elsewhere(site, 1)
-    before = contents(site)
-    sentence = site.refused(3, "rebuild", "--as-of", hour(1), *options, base_url="https://other.example")
+def test_another_sites_bucket_is_refused_before_anything_is_built(
+    published_site: PublishedSite, options: tuple[str, ...]
+) -> None:
+    blocked_elsewhere(published_site, 1)
+    before = contents(published_site)
+    sentence = published_site.refused(3, "rebuild", "--as-of", hour(1), *options, base_url="https://other.example")
     assert "publish.target holds the site" in sentence
-    assert contents(site) == before
+    assert contents(published_site) == before
 
 
-def test_a_publish_to_another_sites_bucket_leaves_both_blocked_lists_alone(site: Site) -> None:
+def test_a_publish_to_another_sites_bucket_leaves_both_blocked_lists_alone(published_site: PublishedSite) -> None:
     other = "https://other.example"
-    blocked_elsewhere(site, 1)
-    site.done("build", "--as-of", hour(1), base_url=other)
-    before = contents(site)
-    assert "publish.target holds the site" in site.refused(3, "publish", base_url=other)
-    assert contents(site) == before
+    blocked_elsewhere(published_site, 1)
+    published_site.done("build", "--as-of", hour(1), base_url=other)
+    before = contents(published_site)
+    assert "publish.target holds the site" in published_site.refused(3, "publish", base_url=other)
+    assert contents(published_site) == before
 
 
 # Made-up markets
@@ -295,16 +301,16 @@ MADE_UP = (
 )
 
 
-def mark_as_demo(site: Site) -> None:
+def mark_as_demo(site: PublishedSite) -> None:
     site.database.execute(f"PRAGMA application_id = {demo.APPLICATION_ID}")
 
 
-def use_the_default_source(site: Site) -> None:
+def use_the_default_source(site: PublishedSite) -> None:
     Path("markets.db").rename("demo.db")
     Path("config.yaml").write_text("source: {url: 'sqlite:///demo.db'}\n", "utf-8")
 
 
-def test_a_demo_database_is_built_but_not_published(empty: Site) -> None:
+def test_a_demo_database_is_built_but_not_published(empty: PublishedSite) -> None:
     mark_as_demo(empty)
     empty.done("build", "--as-of", hour(1))
     for options in ((), ("--dry-run",)):
@@ -315,7 +321,7 @@ def test_a_demo_database_is_built_but_not_published(empty: Site) -> None:
     empty.check()
 
 
-def test_the_default_source_is_built_but_not_published(empty: Site) -> None:
+def test_the_default_source_is_built_but_not_published(empty: PublishedSite) -> None:
     use_the_default_source(empty)
     empty.done("build", "--as-of", hour(1))
     sentence = f"source.url is not set, and its default is the demo database: {MADE_UP}"
@@ -327,37 +333,39 @@ def test_the_default_source_is_built_but_not_published(empty: Site) -> None:
 @pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("lose", [mark_as_demo, use_the_default_source])
 @pytest.mark.parametrize("options", [(), ("--dry-run",)])
-def test_a_lost_source_replaces_nothing(site: Site, lose: Callable[[Site], None], options: tuple[str, ...]) -> None:
-    lose(site)
-    before = contents(site)
-    assert "--allow-demo" in site.refused(3, "rebuild", "--as-of", hour(1), *options)
-    assert contents(site) == before
+def test_a_lost_source_replaces_nothing(
+    published_site: PublishedSite, lose: Callable[[PublishedSite], None], options: tuple[str, ...]
+) -> None:
+    lose(published_site)
+    before = contents(published_site)
+    assert "--allow-demo" in published_site.refused(3, "rebuild", "--as-of", hour(1), *options)
+    assert contents(published_site) == before
 
 
-def test_made_up_markets_can_be_rebuilt_on_purpose(site: Site) -> None:
-    use_the_default_source(site)
-    site.done("rebuild", "--as-of", hour(1), "--allow-demo")
-    site.check()
+def test_made_up_markets_can_be_rebuilt_on_purpose(published_site: PublishedSite) -> None:
+    use_the_default_source(published_site)
+    published_site.done("rebuild", "--as-of", hour(1), "--allow-demo")
+    published_site.check()
 
 
-def test_a_database_named_as_the_demo_on_purpose_is_published(site: Site) -> None:
-    use_the_default_source(site)
-    site.done("rebuild", "--as-of", hour(1), source__url="sqlite:///demo.db")
+def test_a_database_named_as_the_demo_on_purpose_is_published(published_site: PublishedSite) -> None:
+    use_the_default_source(published_site)
+    published_site.done("rebuild", "--as-of", hour(1), source__url="sqlite:///demo.db")
 
 
-def test_the_mark_ends_with_the_next_build_of_a_real_database(site: Site) -> None:
-    mark_as_demo(site)
-    site.done("rebuild", "--as-of", hour(1), "--allow-demo")
-    site.database.execute("PRAGMA application_id = 0")
-    site.done("build", "--as-of", hour(2))
-    site.done("publish")
-    assert not site.record().built.is_demo
+def test_the_mark_ends_with_the_next_build_of_a_real_database(published_site: PublishedSite) -> None:
+    mark_as_demo(published_site)
+    published_site.done("rebuild", "--as-of", hour(1), "--allow-demo")
+    published_site.database.execute("PRAGMA application_id = 0")
+    published_site.done("build", "--as-of", hour(2))
+    published_site.done("publish")
+    assert not published_site.record().built.is_demo
 
 
 # Unknown objects, and unreliable stores
 
 
-def test_a_first_publish_among_unknown_objects_is_refused(empty: Site) -> None:
+def test_a_first_publish_among_unknown_objects_is_refused(empty: PublishedSite) -> None:
     empty.put("v1/index.html", b"somebody else's")
     assert empty.refused(1, "publish") == (
         "s3://markets/api: holds v1/index.html but no record of this program, so the object may belong to somebody "
@@ -368,7 +376,7 @@ def test_a_first_publish_among_unknown_objects_is_refused(empty: Site) -> None:
     empty.check()
 
 
-def test_objects_beside_the_api_are_left_alone(empty: Site) -> None:
+def test_objects_beside_the_api_are_left_alone(empty: PublishedSite) -> None:
     empty.put("v10/file.json", b"mine")
     empty.put("index.html", b"mine")
     empty.done("publish")
@@ -378,7 +386,7 @@ def test_objects_beside_the_api_are_left_alone(empty: Site) -> None:
     empty.check()
 
 
-def test_a_store_that_ignores_conditions_is_refused_without_single_writer(empty: Site) -> None:
+def test_a_store_that_ignores_conditions_is_refused_without_single_writer(empty: PublishedSite) -> None:
     empty.server.behaviour.ignores_conditions = True
     assert empty.refused(1, "publish") == (
         "s3://markets/api: ignores conditional puts (If-Match, If-None-Match), so two publishers could overwrite each "
@@ -391,79 +399,81 @@ def test_a_store_that_ignores_conditions_is_refused_without_single_writer(empty:
     empty.check()
 
 
-def test_a_probe_that_a_killed_run_left_is_deleted_by_the_next_probe(empty: Site) -> None:
+def test_a_probe_that_a_killed_run_left_is_deleted_by_the_next_probe(empty: PublishedSite) -> None:
     empty.put("probe-0123456789abcdef.json", b"1")
     empty.done("publish")
     assert not [key for key in empty.stored() if key.startswith("probe")]
 
 
-def test_a_store_is_probed_again_after_a_week(site: Site) -> None:
-    site.server.behaviour.clock_offset_s = 6 * 86_400
-    assert not [request for request in site.requests("rebuild") if "probe" in request]
-    site.server.behaviour.clock_offset_s = 15 * 86_400
-    assert [request for request in site.requests("rebuild") if "probe" in request]
-    assert len(site.requests("rebuild")) == 5
-    site.server.behaviour.ignores_conditions = True
-    site.server.behaviour.clock_offset_s = 30 * 86_400
-    assert "ignores conditional puts" in site.refused(1, "rebuild")
+def test_a_store_is_probed_again_after_a_week(published_site: PublishedSite) -> None:
+    published_site.server.behaviour.clock_offset_s = 6 * 86_400
+    assert not [request for request in published_site.requests("rebuild") if "probe" in request]
+    published_site.server.behaviour.clock_offset_s = 15 * 86_400
+    assert [request for request in published_site.requests("rebuild") if "probe" in request]
+    assert len(published_site.requests("rebuild")) == 5
+    published_site.server.behaviour.ignores_conditions = True
+    published_site.server.behaviour.clock_offset_s = 30 * 86_400
+    assert "ignores conditional puts" in published_site.refused(1, "rebuild")
 
 
-def test_a_store_is_not_probed_again_because_its_answers_seem_a_moment_older(site: Site) -> None:
-    site.server.behaviour.clock_offset_s = -5
-    assert not [request for request in site.requests("rebuild") if "probe" in request]
-    site.server.behaviour.clock_offset_s = -3_600
-    assert [request for request in site.requests("rebuild") if "probe" in request]
+def test_a_store_is_not_probed_again_because_its_answers_seem_a_moment_older(published_site: PublishedSite) -> None:
+    published_site.server.behaviour.clock_offset_s = -5
+    assert not [request for request in published_site.requests("rebuild") if "probe" in request]
+    published_site.server.behaviour.clock_offset_s = -3_600
+    assert [request for request in published_site.requests("rebuild") if "probe" in request]
 
 
-def test_a_bucket_that_anyone_can_write_to_causes_a_warning(empty: Site) -> None:
+def test_a_bucket_that_anyone_can_write_to_causes_a_warning(empty: PublishedSite) -> None:
     empty.server.behaviour.open_to_everyone = True
     result = empty.done("publish")
     assert "s3://markets/api: anyone can write here without credentials; deny it" in result.stderr
     empty.check()
 
 
-def test_a_directory_that_anyone_can_write_to_causes_a_warning(site: Site) -> None:
-    site.target = "www"  # which exists
+def test_a_directory_that_anyone_can_write_to_causes_a_warning(published_site: PublishedSite) -> None:
+    published_site.target = "www"  # which exists
     Path("www").mkdir()
     Path("www").chmod(0o777)
-    assert "www: anyone can write here" in site.done("publish").stderr
+    assert "www: anyone can write here" in published_site.done("publish").stderr
 
 
 # Records of other programs and formats
 
 
 @pytest.mark.parametrize("option", [(), ("--dry-run",), ("--allow-other-site", "--allow-older", "--allow-shrink")])
-def test_a_foreign_record_is_refused(site: Site, option: tuple[str, ...]) -> None:
-    site.put("manifest.json", b'{"name": "a web app"}')
-    assert site.refused(1, "publish", *option) == (
+def test_a_foreign_record_is_refused(published_site: PublishedSite, option: tuple[str, ...]) -> None:
+    published_site.put("manifest.json", b'{"name": "a web app"}')
+    assert published_site.refused(1, "publish", *option) == (
         "s3://markets/api: manifest.json: damaged or not this program's (1 error); if the target is right, "
         "`public-markets publish --verify` checks every object and writes the record anew"
     )
 
 
-def test_a_record_with_fields_of_a_newer_version_is_not_called_damaged(site: Site) -> None:
-    site.put("manifest.json", json.dumps(json.loads(site.stored()["manifest.json"]) | {"shards": 7}).encode())
-    assert site.refused(1, "publish") == (
+def test_a_record_with_fields_of_a_newer_version_is_not_called_damaged(published_site: PublishedSite) -> None:
+    published_site.put(
+        "manifest.json", json.dumps(json.loads(published_site.stored()["manifest.json"]) | {"shards": 7}).encode()
+    )
+    assert published_site.refused(1, "publish") == (
         "s3://markets/api: manifest.json: written by a newer version of this program (unknown: shards); run that "
         "version, or stay with this one: if the target is right, `public-markets publish --verify` checks every object "
         "and writes the record anew"
     )
-    site.done("publish", "--verify")
-    site.check()
+    published_site.done("publish", "--verify")
+    published_site.check()
 
 
 @pytest.mark.parametrize("option", [(), ("--verify",)])
-def test_a_record_of_a_newer_format_is_refused(site: Site, option: tuple[str, ...]) -> None:
-    future = json.loads(site.stored()["manifest.json"]) | {"format": 2, "shards": 7}
-    site.put("manifest.json", json.dumps(future).encode())
-    assert site.refused(1, "publish", *option) == (
+def test_a_record_of_a_newer_format_is_refused(published_site: PublishedSite, option: tuple[str, ...]) -> None:
+    future = json.loads(published_site.stored()["manifest.json"]) | {"format": 2, "shards": 7}
+    published_site.put("manifest.json", json.dumps(future).encode())
+    assert published_site.refused(1, "publish", *option) == (
         "s3://markets/api: manifest.json: format 2, this program knows 1; upgrade this program"
     )
-    assert "upgrade this program" in site.refused(1, "takedown", market_id(1))
+    assert "upgrade this program" in published_site.refused(1, "takedown", market_id(1))
 
 
-def test_a_missing_target_is_reported(site: Site) -> None:
-    site.target = ""
+def test_a_missing_target_is_reported(published_site: PublishedSite) -> None:
+    published_site.target = ""
     for command in ("publish", "rebuild"):
-        sentence = site.refused(1, command)
+        sentence = published_site.refused(1, command)
         assert sentence.startswith("publish.target: is not set; set it to s3://bucket/prefix or a ")

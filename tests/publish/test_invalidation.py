@@ -18,13 +18,13 @@ from generator.errors import BusyError, StoreError
 from generator.publish import invalidation
 from generator.publish.invalidation import Cdn, is_configured
 from generator.stores.store import nothing
-from tests.support.builds import make_config
-from tests.support.publishing import FX, Site, hour
-from tests.support.rows import market_id
-from tests.support.s3.behaviour import Fault
-from tests.support.s3.servers import Endpoint
-from tests.support.s3.wire import Request
-from tests.support.stores import use_credentials
+from tests.support.sites.builds import make_config
+from tests.support.sites.publishing import FX, PublishedSite, hour
+from tests.support.sites.rows import market_id
+from tests.support.stores.places import use_credentials
+from tests.support.stores.s3.behaviour import Fault
+from tests.support.stores.s3.servers import Endpoint
+from tests.support.stores.s3.wire import Request
 
 if TYPE_CHECKING:
     from types_boto3_cloudfront.type_defs import DistributionConfigTypeDef, OriginTypeDef
@@ -44,141 +44,157 @@ def noted(notes: Path) -> list[str]:
     return [line.partition(" ")[2] for line in notes.read_text("utf-8").splitlines()] if notes.exists() else []
 
 
-def test_the_purge_command_is_called_twice_with_the_base_url(site: Site, command: tuple[str, Path]) -> None:
+def test_the_purge_command_is_called_twice_with_the_base_url(
+    published_site: PublishedSite, command: tuple[str, Path]
+) -> None:
     line, notes = command
-    result = site.done("takedown", market_id(FX), publish__purge_command=line)
+    result = published_site.done("takedown", market_id(FX), publish__purge_command=line)
     assert noted(notes) == ["purge http://127.0.0.1:8000/v1/"] * 2
     assert NO_CDN not in result.stderr
-    assert not site.record().are_caches_stale
-    site.check()
+    assert not published_site.record().are_caches_stale
+    published_site.check()
 
 
-def test_copies_of_files_at_their_own_address_are_purged_too(site: Site, command: tuple[str, Path]) -> None:
+def test_copies_of_files_at_their_own_address_are_purged_too(
+    published_site: PublishedSite, command: tuple[str, Path]
+) -> None:
     files = {"dumps__base_url": "https://files.example.org/site", "publish__purge_command": command[0]}
-    site.done("takedown", market_id(FX), **files)
+    published_site.done("takedown", market_id(FX), **files)
     assert noted(command[1]) == ["purge http://127.0.0.1:8000/v1/", "purge https://files.example.org/site/v1/"] * 2
 
 
-def test_the_second_call_comes_after_the_longest_fill_time(site: Site, command: tuple[str, Path]) -> None:
+def test_the_second_call_comes_after_the_longest_fill_time(
+    published_site: PublishedSite, command: tuple[str, Path]
+) -> None:
     line, notes = command
-    site.edit(FX, is_listed=0)
-    site.done("rebuild", "--as-of", hour(1), publish__purge_command=line, publish__cache_fill="1 s")
+    published_site.edit(FX, is_listed=0)
+    published_site.done("rebuild", "--as-of", hour(1), publish__purge_command=line, publish__cache_fill="1 s")
     first, second = (float(line.split()[0]) for line in notes.read_text("utf-8").splitlines())
     assert second - first >= 1
 
 
 @pytest.mark.parametrize("option", [(), ("--verify",)])
 def test_nothing_is_invalidated_unless_something_is_withdrawn(
-    site: Site, command: tuple[str, Path], option: tuple[str, ...]
+    published_site: PublishedSite, command: tuple[str, Path], option: tuple[str, ...]
 ) -> None:
-    site.edit(FX, question="Else?")
-    result = site.done("rebuild", "--as-of", hour(1), *option, publish__purge_command=command[0])
+    published_site.edit(FX, question="Else?")
+    result = published_site.done("rebuild", "--as-of", hour(1), *option, publish__purge_command=command[0])
     assert noted(command[1]) == []
     assert result.stderr == ""
 
 
-def test_a_purge_of_retired_generations_invalidates_too(site: Site, command: tuple[str, Path]) -> None:
-    site.done("publish", "--purge-retired", publish__purge_command=command[0])
+def test_a_purge_of_retired_generations_invalidates_too(
+    published_site: PublishedSite, command: tuple[str, Path]
+) -> None:
+    published_site.done("publish", "--purge-retired", publish__purge_command=command[0])
     assert len(noted(command[1])) == 2
 
 
-def test_a_dry_run_invalidates_nothing(site: Site, command: tuple[str, Path]) -> None:
-    site.edit(FX, is_listed=0)
-    site.done("rebuild", "--dry-run", "--as-of", hour(1), publish__purge_command=command[0])
+def test_a_dry_run_invalidates_nothing(published_site: PublishedSite, command: tuple[str, Path]) -> None:
+    published_site.edit(FX, is_listed=0)
+    published_site.done("rebuild", "--dry-run", "--as-of", hour(1), publish__purge_command=command[0])
     assert noted(command[1]) == []
 
 
-def test_without_a_cdn_the_operator_is_warned(site: Site) -> None:
-    assert NO_CDN in site.done("takedown", market_id(FX)).stderr
+def test_without_a_cdn_the_operator_is_warned(published_site: PublishedSite) -> None:
+    assert NO_CDN in published_site.done("takedown", market_id(FX)).stderr
 
 
-def test_a_failing_command_ends_with_1_and_the_next_publish_tries_again(site: Site, command: tuple[str, Path]) -> None:
+def test_a_failing_command_ends_with_1_and_the_next_publish_tries_again(
+    published_site: PublishedSite, command: tuple[str, Path]
+) -> None:
     failing = shlex.join([sys.executable, "-c", "import sys; print('first'); sys.exit('token refused')"])
-    result = site.run("takedown", market_id(FX), publish__purge_command=failing)
+    result = published_site.run("takedown", market_id(FX), publish__purge_command=failing)
     assert result.exit_code == 1
     assert result.stderr.splitlines()[-1] == (
         f"error: publish.purge_command: {sys.executable} ended with 1 (token refused); copies of withdrawn markets "
         "may remain in the CDN; fix the command, then run publish again"
     )
-    assert site.record().are_caches_stale
-    assert [key for key in site.traces(FX) if key.startswith("store")] == []
-    assert site.record().work is None
-    assert site.run("publish", publish__purge_command=failing).exit_code == 1
-    site.done("publish", publish__purge_command=command[0])
+    assert published_site.record().are_caches_stale
+    assert [key for key in published_site.traces(FX) if key.startswith("store")] == []
+    assert published_site.record().work is None
+    assert published_site.run("publish", publish__purge_command=failing).exit_code == 1
+    published_site.done("publish", publish__purge_command=command[0])
     assert len(noted(command[1])) == 2
-    assert not site.record().are_caches_stale
-    site.done("publish", publish__purge_command=command[0])
+    assert not published_site.record().are_caches_stale
+    published_site.done("publish", publish__purge_command=command[0])
     assert len(noted(command[1])) == 2
-    site.check()
+    published_site.check()
 
 
-def test_a_repeated_takedown_tries_again_too(site: Site, command: tuple[str, Path]) -> None:
-    assert site.run("takedown", market_id(FX), publish__purge_command="false").exit_code == 1
-    assert site.run("takedown", market_id(FX), publish__purge_command="false").exit_code == 1
-    site.done("takedown", market_id(FX), publish__purge_command=command[0])
+def test_a_repeated_takedown_tries_again_too(published_site: PublishedSite, command: tuple[str, Path]) -> None:
+    assert published_site.run("takedown", market_id(FX), publish__purge_command="false").exit_code == 1
+    assert published_site.run("takedown", market_id(FX), publish__purge_command="false").exit_code == 1
+    published_site.done("takedown", market_id(FX), publish__purge_command=command[0])
     assert len(noted(command[1])) == 2
-    assert not site.record().are_caches_stale
+    assert not published_site.record().are_caches_stale
 
 
 def denying_versions(request: Request) -> Fault | None:
     return Fault(403, "AccessDenied") if request.operation == "ListObjectVersions" else None
 
 
-def test_the_cdn_is_invalidated_although_old_versions_cannot_be_listed(site: Site, command: tuple[str, Path]) -> None:
-    site.server.bucket.versioning = "Enabled"
-    site.server.before = denying_versions
-    result = site.run("takedown", market_id(FX), publish__purge_command=command[0])
+def test_the_cdn_is_invalidated_although_old_versions_cannot_be_listed(
+    published_site: PublishedSite, command: tuple[str, Path]
+) -> None:
+    published_site.server.bucket.versioning = "Enabled"
+    published_site.server.before = denying_versions
+    result = published_site.run("takedown", market_id(FX), publish__purge_command=command[0])
     assert result.exit_code == 1
     assert len(noted(command[1])) == 2
     assert result.stderr.splitlines()[-1] == (
         "error: s3://markets/api: cannot delete old versions; allow these credentials s3:GetBucketVersioning, "
         "s3:ListBucketVersions and s3:DeleteObjectVersion, then run publish again"
     )
-    assert (site.record().are_caches_stale, site.record().are_versions_kept) == (False, True)
-    assert site.record().work is None
-    assert site.run("publish").exit_code == 1
-    site.server.before = None
-    site.done("publish")
-    assert not site.record().are_versions_kept
-    versions, _ = site.server.bucket.list_versions("", ("", ""), 10_000)
+    assert (published_site.record().are_caches_stale, published_site.record().are_versions_kept) == (False, True)
+    assert published_site.record().work is None
+    assert published_site.run("publish").exit_code == 1
+    published_site.server.before = None
+    published_site.done("publish")
+    assert not published_site.record().are_versions_kept
+    versions, _ = published_site.server.bucket.list_versions("", ("", ""), 10_000)
     assert not [version.key for version in versions if market_id(FX) in version.key]
 
 
-def test_whichever_run_first_knows_a_cdn_invalidates_it(site: Site, command: tuple[str, Path]) -> None:
-    result = site.done("takedown", market_id(FX))
+def test_whichever_run_first_knows_a_cdn_invalidates_it(
+    published_site: PublishedSite, command: tuple[str, Path]
+) -> None:
+    result = published_site.done("takedown", market_id(FX))
     assert NO_CDN in result.stderr
     assert "the first run that knows a CDN invalidates it" in result.stderr
-    assert site.record().are_caches_stale
-    site.done("publish")
+    assert published_site.record().are_caches_stale
+    published_site.done("publish")
     for run in (("publish",), ("takedown", market_id(FX))):
-        result = site.done(*run)
+        result = published_site.done(*run)
         assert NO_CDN not in result.stderr, "nothing was withdrawn by this run"
-    requests = site.requests("publish")
+    requests = published_site.requests("publish")
     assert not [request for request in requests if request.startswith("Put")], "a site without a CDN stays cheap"
-    assert site.record().are_caches_stale
-    site.done("takedown", market_id(FX), publish__purge_command=command[0])
+    assert published_site.record().are_caches_stale
+    published_site.done("takedown", market_id(FX), publish__purge_command=command[0])
     assert len(noted(command[1])) == 2
-    assert not site.record().are_caches_stale
-    site.done("publish", publish__purge_command=command[0])
+    assert not published_site.record().are_caches_stale
+    published_site.done("publish", publish__purge_command=command[0])
     assert len(noted(command[1])) == 2
 
 
-def test_a_run_that_knows_no_cdn_leaves_a_failed_invalidation_to_others(site: Site, command: tuple[str, Path]) -> None:
-    assert site.run("takedown", market_id(FX), publish__purge_command="false").exit_code == 1
-    site.edit(10, question="Else?")
-    site.done("rebuild", "--as-of", hour(1))
-    site.done("publish", publish__purge_command=command[0])
+def test_a_run_that_knows_no_cdn_leaves_a_failed_invalidation_to_others(
+    published_site: PublishedSite, command: tuple[str, Path]
+) -> None:
+    assert published_site.run("takedown", market_id(FX), publish__purge_command="false").exit_code == 1
+    published_site.edit(10, question="Else?")
+    published_site.done("rebuild", "--as-of", hour(1))
+    published_site.done("publish", publish__purge_command=command[0])
     assert len(noted(command[1])) == 2
 
 
 def test_the_lease_is_renewed_while_the_command_runs_and_versions_are_deleted(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("generator.publish.lease._RENEW", 0.00005)  # 15 ms
     monkeypatch.setattr(invalidation, "_STEP_S", 0.02)
-    site.server.bucket.versioning = "Enabled"
-    site.server.behaviour.page_size = 25
-    enough = site.folder / "enough"
+    published_site.server.bucket.versioning = "Enabled"
+    published_site.server.behaviour.page_size = 25
+    enough = published_site.folder / "enough"
     program = f"import os, time; [*iter(lambda: os.path.exists({str(enough)!r}) or time.sleep(0.01), True)]"
     put: list[Request] = []
 
@@ -187,9 +203,9 @@ def test_the_lease_is_renewed_while_the_command_runs_and_versions_are_deleted(
         if len(put) == 20:
             enough.touch()
 
-    site.server.before = count
+    published_site.server.before = count
     line = shlex.join([sys.executable, "-c", program])
-    requests = site.requests("takedown", market_id(FX), publish__purge_command=line)
+    requests = published_site.requests("takedown", market_id(FX), publish__purge_command=line)
     pages = [number for number, request in enumerate(requests) if request.startswith("ListObjectVersions")]
     renewals = [number for number, request in enumerate(requests) if request == "PutObject manifest.json"]
     assert len([number for number in renewals if number < pages[0]]) > 10, "while the command ran"
@@ -219,9 +235,9 @@ def test_a_command_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
         Cdn(make_config(tmp_path, publish__purge_command="sh -c 'exec sleep 30'"), nothing).invalidate()
 
 
-def test_a_missing_command_is_reported(site: Site) -> None:
-    site.edit(FX, is_listed=0)
-    result = site.run("rebuild", "--as-of", hour(1), publish__purge_command="no-such-command --all")
+def test_a_missing_command_is_reported(published_site: PublishedSite) -> None:
+    published_site.edit(FX, is_listed=0)
+    result = published_site.run("rebuild", "--as-of", hour(1), publish__purge_command="no-such-command --all")
     assert result.exit_code == 1
     assert "publish.purge_command: no-such-command: no such file or directory; copies of withdrawn" in result.stderr
 
@@ -276,10 +292,12 @@ def invalidations(distribution: str) -> list[list[str]]:
     ]
 
 
-def test_cloudfront_invalidates_everything_with_one_path_each_time(site: Site, cloudfront: str) -> None:
-    site.done("takedown", market_id(FX), publish__cloudfront_distribution=cloudfront)
+def test_cloudfront_invalidates_everything_with_one_path_each_time(
+    published_site: PublishedSite, cloudfront: str
+) -> None:
+    published_site.done("takedown", market_id(FX), publish__cloudfront_distribution=cloudfront)
     assert invalidations(cloudfront) == [["/*"]] * 2
-    site.check()
+    published_site.check()
 
 
 class SlowCloudFront:
@@ -322,20 +340,22 @@ def test_a_takedown_waits_until_cloudfront_has_invalidated_every_copy(
 
 
 def test_an_invalidation_that_does_not_complete_is_an_error_and_stays_owed(
-    site: Site, slow_cloudfront: Callable[[SlowCloudFront], SlowCloudFront], monkeypatch: pytest.MonkeyPatch
+    published_site: PublishedSite,
+    slow_cloudfront: Callable[[SlowCloudFront], SlowCloudFront],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     slow_cloudfront(SlowCloudFront(10**9))
     monkeypatch.setattr(invalidation, "_PATIENCE_S", 0.05)
-    result = site.run("takedown", market_id(FX), publish__cloudfront_distribution="E1")
+    result = published_site.run("takedown", market_id(FX), publish__cloudfront_distribution="E1")
     assert result.exit_code == 1
     assert result.stderr.splitlines()[-1] == (
         "error: publish.cloudfront_distribution E1: invalidation I1 is not complete after 0 minutes; copies of "
         "withdrawn markets under http://127.0.0.1:8000/v1/ may remain there; run publish again"
     )
-    assert site.record().are_caches_stale
+    assert published_site.record().are_caches_stale
     slow_cloudfront(SlowCloudFront(0))
-    site.done("publish", publish__cloudfront_distribution="E1")
-    assert not site.record().are_caches_stale
+    published_site.done("publish", publish__cloudfront_distribution="E1")
+    assert not published_site.record().are_caches_stale
 
 
 def test_the_missing_permission_to_ask_about_an_invalidation_is_named(

@@ -9,10 +9,10 @@ import pytest
 from generator.api import keys
 from generator.publish import record
 from tests.support.kills import dying_before
-from tests.support.publishing import CLOSED, PREFIX, Site
-from tests.support.rows import market_id
-from tests.support.s3.behaviour import DENIED, DROPPED, Fault
-from tests.support.s3.wire import Answer, Request
+from tests.support.sites.publishing import CLOSED, PREFIX, PublishedSite
+from tests.support.sites.rows import market_id
+from tests.support.stores.s3.behaviour import DENIED, DROPPED, Fault
+from tests.support.stores.s3.wire import Answer, Request
 
 # Many requests are sent twice here.
 pytestmark = pytest.mark.usefixtures("impatient")
@@ -25,7 +25,7 @@ MANY = 600
 
 
 @contextmanager
-def dropping(site: Site, is_chosen: Callable[[Request], bool]) -> Iterator[list[Request]]:
+def dropping(site: PublishedSite, is_chosen: Callable[[Request], bool]) -> Iterator[list[Request]]:
     """Answer none of these requests the first time; yields those."""
     dropped = list[Request]()
 
@@ -55,88 +55,90 @@ def is_page(request: Request) -> bool:
     return request.operation == "PutObject" and keys.is_immutable(key) and "/lists/open/new/" in key
 
 
-def undo(site: Site) -> None:
+def undo(site: PublishedSite) -> None:
     site.done("takedown", "--undo", market_id(MARKET))
     site.done("rebuild")
 
 
-def test_a_put_that_arrives_late_brings_no_withdrawn_market_back_for_good(site: Site) -> None:
-    site.edit(MARKET, question="Question 5?", volume=77.0)
-    with dropping(site, is_page) as dropped:
-        site.done("rebuild")
+def test_a_put_that_arrives_late_brings_no_withdrawn_market_back_for_good(published_site: PublishedSite) -> None:
+    published_site.edit(MARKET, question="Question 5?", volume=77.0)
+    with dropping(published_site, is_page) as dropped:
+        published_site.done("rebuild")
     late = {request.key.removeprefix(PREFIX) for request in dropped}
     assert late
-    assert {*site.record().abandoned[0].immutable} >= late
-    bodies = {key: body for key, body in site.objects().items() if key in late}
-    site.done("takedown", market_id(MARKET))
+    assert {*published_site.record().abandoned[0].immutable} >= late
+    bodies = {key: body for key, body in published_site.objects().items() if key in late}
+    published_site.done("takedown", market_id(MARKET))
     for key, body in bodies.items():
-        site.put(key, body)
-    assert site.traces(MARKET, output=False)
-    site.done("rebuild")
-    assert site.traces(MARKET) == []
-    site.check()
+        published_site.put(key, body)
+    assert published_site.traces(MARKET, output=False)
+    published_site.done("rebuild")
+    assert published_site.traces(MARKET) == []
+    published_site.check()
 
 
-def test_a_deletion_that_arrives_late_is_repaired_by_the_next_rebuild(site: Site) -> None:
-    before = site.objects().keys()
-    with dropping(site, is_deletion) as dropped:
-        site.done("takedown", market_id(MARKET))
-    gone = before - site.objects().keys()
+def test_a_deletion_that_arrives_late_is_repaired_by_the_next_rebuild(published_site: PublishedSite) -> None:
+    before = published_site.objects().keys()
+    with dropping(published_site, is_deletion) as dropped:
+        published_site.done("takedown", market_id(MARKET))
+    gone = before - published_site.objects().keys()
     assert len(dropped) > 1
-    undo(site)
-    late = gone & site.objects().keys()
+    undo(published_site)
+    late = gone & published_site.objects().keys()
     assert DETAIL in late
     assert any(map(keys.is_immutable, late))
     for key in late:
-        site.remove(key)
-    site.done("rebuild")
-    site.check()
+        published_site.remove(key)
+    published_site.done("rebuild")
+    published_site.check()
 
 
 def test_more_requests_without_an_answer_than_the_record_can_name_are_looked_for_everywhere(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(record, "MOST_NAMED", 3)
-    with dropping(site, is_deletion):
-        site.done("takedown", market_id(MARKET))
-    (left,) = site.record().abandoned
+    with dropping(published_site, is_deletion):
+        published_site.done("takedown", market_id(MARKET))
+    (left,) = published_site.record().abandoned
     assert left.is_anything
     assert left.touched == left.immutable == ()
-    undo(site)
-    for key in [key for key in site.objects() if "/lists/open/new/" in key and keys.is_immutable(key)]:
-        site.remove(key)
-    site.remove(DETAIL)
-    site.done("rebuild")
-    site.check()
+    undo(published_site)
+    for key in [key for key in published_site.objects() if "/lists/open/new/" in key and keys.is_immutable(key)]:
+        published_site.remove(key)
+    published_site.remove(DETAIL)
+    published_site.done("rebuild")
+    published_site.check()
 
 
-def test_what_was_answered_is_not_remembered_and_what_was_not_is_forgotten_after_an_hour(site: Site) -> None:
-    site.edit(MARKET, volume=77.0)
-    site.done("rebuild")
-    assert site.record().abandoned == ()
-    site.edit(MARKET, volume=78.0)
-    with dropping(site, is_page):
-        site.done("rebuild")
-    assert site.record().abandoned
-    site.server.behaviour.clock_offset_s += 3_700
-    site.done("publish")
-    assert site.record().abandoned == ()
-    assert len(site.requests("publish")) <= 5
+def test_what_was_answered_is_not_remembered_and_what_was_not_is_forgotten_after_an_hour(
+    published_site: PublishedSite,
+) -> None:
+    published_site.edit(MARKET, volume=77.0)
+    published_site.done("rebuild")
+    assert published_site.record().abandoned == ()
+    published_site.edit(MARKET, volume=78.0)
+    with dropping(published_site, is_page):
+        published_site.done("rebuild")
+    assert published_site.record().abandoned
+    published_site.server.behaviour.clock_offset_s += 3_700
+    published_site.done("publish")
+    assert published_site.record().abandoned == ()
+    assert len(published_site.requests("publish")) <= 5
 
 
-def test_the_deletion_of_a_blocked_detail_is_announced_so_a_late_one_is_repaired(site: Site) -> None:
-    site.done("takedown", market_id(MARKET))
-    site.edit(2, volume=77.0)
-    with dying_before(site.server, is_deletion):
-        assert site.run("rebuild").exit_code == 1
-    site.server.behaviour.clock_offset_s += 600
-    undo(site)
-    site.remove(DETAIL)
-    site.done("rebuild")
-    assert DETAIL in site.objects()
+def test_the_deletion_of_a_blocked_detail_is_announced_so_a_late_one_is_repaired(published_site: PublishedSite) -> None:
+    published_site.done("takedown", market_id(MARKET))
+    published_site.edit(2, volume=77.0)
+    with dying_before(published_site.server, is_deletion):
+        assert published_site.run("rebuild").exit_code == 1
+    published_site.server.behaviour.clock_offset_s += 600
+    undo(published_site)
+    published_site.remove(DETAIL)
+    published_site.done("rebuild")
+    assert DETAIL in published_site.objects()
 
 
-def lose_a_page(site: Site) -> str:
+def lose_a_page(site: PublishedSite) -> str:
     """Take down a market and undo that; then one of the requests deletes a page that was published again."""
     with dropping(site, is_deletion):
         site.done("takedown", market_id(MARKET))
@@ -148,17 +150,19 @@ def lose_a_page(site: Site) -> str:
     return lost
 
 
-def test_a_takedown_puts_again_what_a_late_deletion_removed(site: Site) -> None:
-    lost = lose_a_page(site)
-    site.done("takedown", market_id(CLOSED))
-    assert lost in site.objects()
-    assert site.traces(CLOSED, output=False) == []
-    site.done("rebuild")
-    site.check()
+def test_a_takedown_puts_again_what_a_late_deletion_removed(published_site: PublishedSite) -> None:
+    lost = lose_a_page(published_site)
+    published_site.done("takedown", market_id(CLOSED))
+    assert lost in published_site.objects()
+    assert published_site.traces(CLOSED, output=False) == []
+    published_site.done("rebuild")
+    published_site.check()
 
 
-def test_a_takedown_that_puts_in_vain_what_late_deletions_remove_ends_and_says_so(site: Site) -> None:
-    lost = lose_a_page(site)
+def test_a_takedown_that_puts_in_vain_what_late_deletions_remove_ends_and_says_so(
+    published_site: PublishedSite,
+) -> None:
+    lost = lose_a_page(published_site)
     asked = 0
 
     def before(_: Request) -> Fault | None:
@@ -168,23 +172,23 @@ def test_a_takedown_that_puts_in_vain_what_late_deletions_remove_ends_and_says_s
 
     def after(request: Request, _: Answer) -> None:
         if request.operation == "PutObject" and request.key.endswith(lost):
-            site.remove(lost)
+            published_site.remove(lost)
 
-    site.server.before, site.server.after = before, after
-    result = site.run("takedown", market_id(CLOSED))
+    published_site.server.before, published_site.server.after = before, after
+    result = published_site.run("takedown", market_id(CLOSED))
     assert asked < MANY
     assert result.exit_code == 1
     assert f"{lost}: deleted or altered by a request that took effect late" in result.stderr
-    assert site.record().work is None, "the lease is released"
-    site.server.before = site.server.after = None
-    site.done("rebuild")
-    assert site.traces(CLOSED) == []
-    site.check()
+    assert published_site.record().work is None, "the lease is released"
+    published_site.server.before = published_site.server.after = None
+    published_site.done("rebuild")
+    assert published_site.traces(CLOSED) == []
+    published_site.check()
 
 
 @pytest.mark.parametrize("is_verifying", [True, False])
 def test_what_a_late_put_showed_again_is_removed_from_caches_by_whichever_run_finds_it(
-    site: Site,
+    published_site: PublishedSite,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     is_verifying: bool,  # noqa: FBT001 - a row
@@ -193,11 +197,11 @@ def test_what_a_late_put_showed_again_is_removed_from_caches_by_whichever_run_fi
         monkeypatch.setattr(record, "MOST_NAMED", 3)
     notes = tmp_path / "notes"
     purge = {"publish__purge_command": f"sh -c 'echo purged >> {notes}'"}
-    detail = site.objects()[DETAIL]
-    with dropping(site, is_deletion):
-        site.done("takedown", market_id(MARKET), **purge)
+    detail = published_site.objects()[DETAIL]
+    with dropping(published_site, is_deletion):
+        published_site.done("takedown", market_id(MARKET), **purge)
     notes.unlink()
-    site.put(DETAIL, detail)
-    site.done("publish", *(["--verify"] if is_verifying else []), **purge)
-    assert DETAIL not in site.objects()
+    published_site.put(DETAIL, detail)
+    published_site.done("publish", *(["--verify"] if is_verifying else []), **purge)
+    assert DETAIL not in published_site.objects()
     assert notes.exists()

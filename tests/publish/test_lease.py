@@ -15,12 +15,12 @@ from generator.publish import record
 from generator.publish.lease import Lease
 from generator.publish.record import Published
 from generator.tree.manifest import Manifest
-from tests.support.builds import ROOT
-from tests.support.s3.behaviour import APPLIED_BUT_FAILED, DROPPED, Fault
-from tests.support.s3.bucket import Conditions
-from tests.support.s3.server import S3Server
-from tests.support.s3.wire import Request
-from tests.support.stores import open_bucket, use_credentials
+from tests.support.sites.builds import ROOT
+from tests.support.stores.places import open_bucket, use_credentials
+from tests.support.stores.s3.behaviour import APPLIED_BUT_FAILED, DROPPED, Fault
+from tests.support.stores.s3.bucket import Conditions
+from tests.support.stores.s3.server import S3Server
+from tests.support.stores.s3.wire import Request
 
 LEASE = timedelta(minutes=5)
 BUILT = Manifest(

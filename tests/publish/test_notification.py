@@ -13,9 +13,9 @@ from generator.api import keys
 from generator.publish import notification
 from generator.publish.lease import Lease
 from generator.tree.manifest import Current, Manifest
-from tests.support.builds import make_config
-from tests.support.publishing import FIRST, FX, Site, hour
-from tests.support.rows import market_id
+from tests.support.sites.builds import make_config
+from tests.support.sites.publishing import FIRST, FX, PublishedSite, hour
+from tests.support.sites.rows import market_id
 from tests.support.waiting import wait_until
 
 FEED = "http://127.0.0.1:8000/v1/changes/head.json"
@@ -39,39 +39,43 @@ def told(notes: Path) -> list[list[str]]:
     return [json.loads(line) for line in notes.read_text("utf-8").splitlines()] if notes.exists() else []
 
 
-def published(site: Site) -> list[str]:
+def published(site: PublishedSite) -> list[str]:
     """What the command must be told of what is published."""
     feed = site.record().built.current.get(keys.CHANGES)
     return ["", ""] if feed is None else [feed.chunks[-1] if feed.chunks else "", FEED]
 
 
-def test_followers_are_told_of_the_newest_step_and_of_where_the_feed_is(site: Site, command: str, notes: Path) -> None:
-    site.edit(1, question="Else?")
-    result = site.done("rebuild", "--as-of", hour(1), publish__notify_command=command)
-    assert told(notes) == [published(site)]
+def test_followers_are_told_of_the_newest_step_and_of_where_the_feed_is(
+    published_site: PublishedSite, command: str, notes: Path
+) -> None:
+    published_site.edit(1, question="Else?")
+    result = published_site.done("rebuild", "--as-of", hour(1), publish__notify_command=command)
+    assert told(notes) == [published(published_site)]
     assert result.stderr == ""
 
 
-def test_nobody_is_told_when_nothing_changed(site: Site, command: str, notes: Path) -> None:
-    site.done("publish", publish__notify_command=command)
-    site.done("rebuild", "--as-of", hour(1), publish__notify_command=command)
+def test_nobody_is_told_when_nothing_changed(published_site: PublishedSite, command: str, notes: Path) -> None:
+    published_site.done("publish", publish__notify_command=command)
+    published_site.done("rebuild", "--as-of", hour(1), publish__notify_command=command)
     assert told(notes) == [], "only build.json differs"
-    site.done("publish", "--purge-retired", publish__notify_command=command)
+    published_site.done("publish", "--purge-retired", publish__notify_command=command)
     assert told(notes) == [], "only what was retired is gone"
 
 
-def test_a_dry_run_tells_nobody(site: Site, command: str, notes: Path) -> None:
-    site.edit(1, question="Else?")
-    site.done("rebuild", "--dry-run", "--as-of", hour(1), publish__notify_command=command)
+def test_a_dry_run_tells_nobody(published_site: PublishedSite, command: str, notes: Path) -> None:
+    published_site.edit(1, question="Else?")
+    published_site.done("rebuild", "--dry-run", "--as-of", hour(1), publish__notify_command=command)
     assert told(notes) == []
 
 
-def test_a_takedown_tells_followers_of_the_new_session(site: Site, command: str, notes: Path) -> None:
-    site.edit(1, question="Else?")
-    site.done("rebuild", "--as-of", hour(1))
-    site.done("takedown", market_id(1), publish__notify_command=command)
-    assert told(notes) == [published(site)]
-    site.done("takedown", market_id(1), publish__notify_command=command)
+def test_a_takedown_tells_followers_of_the_new_session(
+    published_site: PublishedSite, command: str, notes: Path
+) -> None:
+    published_site.edit(1, question="Else?")
+    published_site.done("rebuild", "--as-of", hour(1))
+    published_site.done("takedown", market_id(1), publish__notify_command=command)
+    assert told(notes) == [published(published_site)]
+    published_site.done("takedown", market_id(1), publish__notify_command=command)
     assert len(told(notes)) == 1
 
 
@@ -96,17 +100,17 @@ def test_the_arguments_are_the_newest_step_and_the_feeds_address_as_far_as_there
 
 
 def test_the_command_runs_when_the_lease_is_released_and_the_cdn_invalidated(
-    site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     purged, seen = tmp_path / "purged", list[tuple[object, bool]]()
 
     def send(*_: object) -> list[str]:
-        seen.append((site.record().work, purged.exists()))
+        seen.append((published_site.record().work, purged.exists()))
         return ["a warning"]
 
     monkeypatch.setattr(notification, "send", send)
-    site.edit(FX, is_listed=0)
-    result = site.done("rebuild", "--as-of", hour(1), publish__purge_command=f"sh -c 'touch {purged}'")
+    published_site.edit(FX, is_listed=0)
+    result = published_site.done("rebuild", "--as-of", hour(1), publish__purge_command=f"sh -c 'touch {purged}'")
     assert seen == [(None, True)]
     assert "WARNING: a warning" in result.stderr
 
@@ -118,19 +122,23 @@ def test_the_command_runs_when_the_lease_is_released_and_the_cdn_invalidated(
         ("no-such-command --all", "no-such-command: no such file or directory"),
     ],
 )
-def test_a_failure_is_a_warning_and_no_failure_of_the_publish(site: Site, line: str, reason: str) -> None:
-    site.edit(1, question="Else?")
-    result = site.done("rebuild", "--as-of", hour(1), publish__notify_command=line)
+def test_a_failure_is_a_warning_and_no_failure_of_the_publish(
+    published_site: PublishedSite, line: str, reason: str
+) -> None:
+    published_site.edit(1, question="Else?")
+    result = published_site.done("rebuild", "--as-of", hour(1), publish__notify_command=line)
     assert f"WARNING: publish.notify_command: {reason}; {COMPLETE}" in result.stderr
-    site.check()
+    published_site.check()
 
 
-def test_a_command_that_hangs_is_killed_with_its_children(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_hangs_is_killed_with_its_children(
+    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(notification, "_PATIENCE_S", 0.2)
     child = f"sleep {3600 + os.getpid()}"  # no other process of this machine has this command line
-    site.edit(1, question="Else?")
+    published_site.edit(1, question="Else?")
     line = f"sh -c '{child} & {child}'"
-    result = site.done("rebuild", "--as-of", hour(1), publish__notify_command=line)
+    result = published_site.done("rebuild", "--as-of", hour(1), publish__notify_command=line)
     assert f"WARNING: publish.notify_command: sh did not end within 0.2 seconds; {COMPLETE}" in result.stderr
     wait_until(lambda: not is_running(child))
 
@@ -145,20 +153,24 @@ def is_running(command: str) -> bool:
     return False
 
 
-def test_the_command_gets_no_secrets_but_its_own(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_gets_no_secrets_but_its_own(
+    published_site: PublishedSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("PGPASSWORD", "AWS_SECRET_ACCESS_KEY", "PURGE_TOKEN", "NOTIFY_TOKEN"):
         monkeypatch.setenv(name, f"secret of {name}")
     notes = tmp_path / "environment"
     program = f"import os, json; json.dump(dict(os.environ), open({str(notes)!r}, 'w'))"
-    site.edit(1, question="Else?")
-    site.done("rebuild", "--as-of", hour(1), publish__notify_command=shlex.join([sys.executable, "-c", program]))
+    published_site.edit(1, question="Else?")
+    published_site.done(
+        "rebuild", "--as-of", hour(1), publish__notify_command=shlex.join([sys.executable, "-c", program])
+    )
     given = json.loads(notes.read_text("utf-8"))
     assert [name for name, value in given.items() if "secret" in value] == ["NOTIFY_TOKEN"]
     assert given["PATH"] == os.environ["PATH"]
 
 
 def test_the_publish_that_finishes_the_work_of_a_killed_one_tells_followers(
-    site: Site, command: str, notes: Path, monkeypatch: pytest.MonkeyPatch
+    published_site: PublishedSite, command: str, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class KilledError(BaseException):
         pass
@@ -166,20 +178,24 @@ def test_the_publish_that_finishes_the_work_of_a_killed_one_tells_followers(
     def die(*_: object) -> None:
         raise KilledError
 
-    site.edit(1, question="Else?")
+    published_site.edit(1, question="Else?")
     with monkeypatch.context() as patch:
         patch.setattr(Lease, "release", die)  # after the commit
         with pytest.raises(KilledError):
-            site.run("rebuild", "--as-of", hour(1), publish__notify_command=command)
-    assert site.record().built.complete
+            published_site.run("rebuild", "--as-of", hour(1), publish__notify_command=command)
+    assert published_site.record().built.complete
     assert told(notes) == []
     monkeypatch.setattr("generator.process_identity.has_ended", lambda _: True)
-    site.done("publish", publish__notify_command=command)
-    assert told(notes) == [published(site)]
+    published_site.done("publish", publish__notify_command=command)
+    assert told(notes) == [published(published_site)]
 
 
-def test_followers_are_told_although_the_cdn_could_not_be_invalidated(site: Site, command: str, notes: Path) -> None:
-    site.edit(FX, is_listed=0)
-    result = site.run("rebuild", "--as-of", hour(1), publish__notify_command=command, publish__purge_command="false")
+def test_followers_are_told_although_the_cdn_could_not_be_invalidated(
+    published_site: PublishedSite, command: str, notes: Path
+) -> None:
+    published_site.edit(FX, is_listed=0)
+    result = published_site.run(
+        "rebuild", "--as-of", hour(1), publish__notify_command=command, publish__purge_command="false"
+    )
     assert result.exit_code == 1
     assert len(told(notes)) == 1

@@ -15,7 +15,7 @@ from generator.publish.record import Published, Work
 from generator.tree import families
 from generator.tree.manifest import Current, Manifest, Retired
 from tests.support.campaigns import rounds
-from tests.support.rows import market_id
+from tests.support.sites.rows import market_id
 
 LIFETIME = timedelta(hours=6)
 NOW = "2026-01-31T12:00:00.000Z"

@@ -15,10 +15,10 @@ from generator.config import demo
 from generator.config.settings import Config
 from generator.publish import record, store_checks
 from tests.support import limits
-from tests.support.publishing import FX, Site, hour
-from tests.support.records import named_shards, sharded
-from tests.support.rows import market_id
-from tests.support.s3.behaviour import Fault
+from tests.support.sites.publishing import FX, PublishedSite, hour
+from tests.support.sites.rows import market_id
+from tests.support.stores.records import named_shards, sharded
+from tests.support.stores.s3.behaviour import Fault
 
 NAME = "s3://markets/api"
 KEEPS = f"fine: {NAME}: can be written, and honours conditional puts"
@@ -31,18 +31,18 @@ FIRST = datetime(2024, 1, 31, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def site(site: Site) -> Site:
+def published_site(published_site: PublishedSite) -> PublishedSite:
     """The published site, with the store's clock ten minutes after the build."""
-    at(site, FIRST + timedelta(minutes=10))
-    site.settings["base_url"] = "http://127.0.0.1:8000"
-    return site
+    at(published_site, FIRST + timedelta(minutes=10))
+    published_site.settings["base_url"] = "http://127.0.0.1:8000"
+    return published_site
 
 
-def at(site: Site, moment: datetime) -> None:
+def at(site: PublishedSite, moment: datetime) -> None:
     site.server.clock = moment.timestamp
 
 
-def found(site: Site, code: int = 0, **settings: str) -> list[str]:
+def found(site: PublishedSite, code: int = 0, **settings: str) -> list[str]:
     """The findings about the store; without the clocks, which are years apart here."""
     result = site.run("check", **settings)
     assert result.exit_code == code, result.output
@@ -51,203 +51,213 @@ def found(site: Site, code: int = 0, **settings: str) -> list[str]:
     return [line for line in lines if not line.partition(": ")[2].startswith(others) and not line.startswith("`")]
 
 
-def test_a_healthy_store_is_reported_with_what_is_published(site: Site) -> None:
-    before = site.stored()
-    assert found(site) == [
+def test_a_healthy_store_is_reported_with_what_is_published(published_site: PublishedSite) -> None:
+    before = published_site.stored()
+    assert found(published_site) == [
         f"fine: {NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, 10 minutes ago",
         KEEPS,
         NO_CDN,
     ]
-    assert site.stored() == before, "the probe deletes its object"
+    assert published_site.stored() == before, "the probe deletes its object"
 
 
-def test_the_last_line_names_the_target(site: Site) -> None:
+def test_the_last_line_names_the_target(published_site: PublishedSite) -> None:
     with limits.every():
-        checked = site.done("check")
+        checked = published_site.done("check")
     assert checked.stdout.splitlines()[-1] == (
         "`public-markets build` will make 3,230 objects of 11 markets in output, `public-markets publish` them to "
         "s3://markets/api/"
     )
 
 
-def test_an_empty_bucket_is_fine(empty: Site) -> None:
+def test_an_empty_bucket_is_fine(empty: PublishedSite) -> None:
     assert found(empty)[:2] == [f"fine: {NAME}: can be read; nothing is published there yet", KEEPS]
 
 
-def test_somebody_elses_objects_are_an_error(empty: Site) -> None:
+def test_somebody_elses_objects_are_an_error(empty: PublishedSite) -> None:
     empty.put("v1/index.html", b"hello")
     (line,) = [line for line in found(empty, 1) if line.startswith("error")]
     assert line.startswith(f"error: {NAME}: holds v1/index.html but no record of this program")
 
 
-def test_all_problems_of_a_store_are_reported_at_once(site: Site) -> None:
-    site.server.behaviour.change({"ignores_conditions": True, "open_to_everyone": True})
-    site.server.bucket.versioning = "Enabled"
-    lines = found(site, 1, base_url="https://other.example")
+def test_all_problems_of_a_store_are_reported_at_once(published_site: PublishedSite) -> None:
+    published_site.server.behaviour.change({"ignores_conditions": True, "open_to_everyone": True})
+    published_site.server.bucket.versioning = "Enabled"
+    lines = found(published_site, 1, base_url="https://other.example")
     assert [line.split(";")[0].split(", ")[0] for line in lines[:-1]] == [
         f"fine: {NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z",
         f"error: {NAME}: holds the site http://127.0.0.1:8000",
         f"error: {NAME}: ignores conditional puts (If-Match",
         f"warning: {NAME}: anyone can write here without credentials",
-        f"warning: {NAME}: anyone can read manifest.json at {site.server.url}/markets/api/manifest.json",
+        f"warning: {NAME}: anyone can read manifest.json at {published_site.server.url}/markets/api/manifest.json",
         f"warning: {NAME}: keeps old versions",
     ]
     assert lines[-1] == NO_CDN
 
 
-def test_a_configured_cdn_causes_no_warning(site: Site) -> None:
-    assert NO_CDN not in found(site, publish__cloudfront_distribution="E123")
-    assert NO_CDN not in found(site, publish__purge_command="true")
+def test_a_configured_cdn_causes_no_warning(published_site: PublishedSite) -> None:
+    assert NO_CDN not in found(published_site, publish__cloudfront_distribution="E123")
+    assert NO_CDN not in found(published_site, publish__purge_command="true")
 
 
-def test_a_single_writer_causes_a_warning(site: Site) -> None:
-    lines = found(site, publish__single_writer="true")
+def test_a_single_writer_causes_a_warning(published_site: PublishedSite) -> None:
+    lines = found(published_site, publish__single_writer="true")
     assert any(line.startswith(f"warning: {NAME}: publish.single_writer declares") for line in lines)
     assert KEEPS not in lines
 
 
-def test_a_clock_difference_is_reported_in_seconds(site: Site) -> None:
-    at(site, datetime.now(UTC) - timedelta(seconds=90))
-    warnings = [line for line in site.done("check").stdout.splitlines() if "clock" in line]
+def test_a_clock_difference_is_reported_in_seconds(published_site: PublishedSite) -> None:
+    at(published_site, datetime.now(UTC) - timedelta(seconds=90))
+    warnings = [line for line in published_site.done("check").stdout.splitlines() if "clock" in line]
     assert [line.split(" s ")[1] for line in warnings] == ["ahead of the store's; set it: it dates the builds"]
-    at(site, datetime.now(UTC) + timedelta(seconds=10))
-    assert "clock" not in site.done("check").stdout
+    at(published_site, datetime.now(UTC) + timedelta(seconds=10))
+    assert "clock" not in published_site.done("check").stdout
 
 
-def test_a_running_publisher_is_reported(site: Site) -> None:
-    published = site.record()
+def test_a_running_publisher_is_reported(published_site: PublishedSite) -> None:
+    published = published_site.record()
     work = record.Work(
         owner="x", process="y", who="process 1 on elsewhere", since="2024-01-31T12:05:00.000Z",
         deadline="2024-01-31T12:15:00.000Z", touched=(),
     )  # fmt: skip
-    site.put(record.KEY, published.model_copy(update={"work": work}).encoded())
+    published_site.put(record.KEY, published.model_copy(update={"work": work}).encoded())
     assert f"warning: {NAME}: process 1 on elsewhere is publishing there, until 2024-01-31T12:15:00.000Z at most" in (
-        found(site)
+        found(published_site)
     )
 
 
-def test_an_unreadable_record_is_reported(site: Site) -> None:
-    site.put(record.KEY, b"{}")
-    (line,) = [line for line in found(site, 1) if line.startswith("error")]
+def test_an_unreadable_record_is_reported(published_site: PublishedSite) -> None:
+    published_site.put(record.KEY, b"{}")
+    (line,) = [line for line in found(published_site, 1) if line.startswith("error")]
     assert line.startswith(f"error: s3://markets/api: {record.KEY}: damaged or not this program's (1 error); if the")
 
 
-def test_a_record_of_a_newer_format_is_reported_as_a_publish_reports_it(site: Site) -> None:
-    site.put(record.KEY, json.dumps(json.loads(site.stored()[record.KEY]) | {"format": 2}).encode())
-    (line,) = [line for line in found(site, 1) if line.startswith("error")]
-    assert line == f"error: {site.refused(1, 'publish')}"
+def test_a_record_of_a_newer_format_is_reported_as_a_publish_reports_it(published_site: PublishedSite) -> None:
+    published_site.put(record.KEY, json.dumps(json.loads(published_site.stored()[record.KEY]) | {"format": 2}).encode())
+    (line,) = [line for line in found(published_site, 1) if line.startswith("error")]
+    assert line == f"error: {published_site.refused(1, 'publish')}"
     assert line.endswith("format 2, this program knows 1; upgrade this program")
 
 
 @pytest.mark.parametrize("body", [None, b"{}\n[]"], ids=["missing", "altered"])
-def test_a_damaged_shard_of_the_record_is_an_error_with_the_remedy(site: Site, body: bytes | None) -> None:
-    site.edit(1, question="New?")
+def test_a_damaged_shard_of_the_record_is_an_error_with_the_remedy(
+    published_site: PublishedSite, body: bytes | None
+) -> None:
+    published_site.edit(1, question="New?")
     with sharded():
-        site.done("rebuild", "--as-of", hour(1))
-        whole, keys = site.stored(), named_shards(site.stored())
-        at(site, datetime.fromisoformat(hour(1)) + timedelta(minutes=10))
-        assert f"fine: {NAME}: all {len(keys)} shards of the record are whole" in found(site)
+        published_site.done("rebuild", "--as-of", hour(1))
+        whole, keys = published_site.stored(), named_shards(published_site.stored())
+        at(published_site, datetime.fromisoformat(hour(1)) + timedelta(minutes=10))
+        assert f"fine: {NAME}: all {len(keys)} shards of the record are whole" in found(published_site)
         damaged = min(keys)
-        site.remove(damaged) if body is None else site.put(damaged, body)
+        published_site.remove(damaged) if body is None else published_site.put(damaged, body)
         said = f"error: {NAME}: {damaged}: {'missing' if body is None else 'altered'}; it is part of the record, which "
-        assert f"{said}`public-markets rebuild --verify` writes anew" in found(site, 1)
-        assert site.stored().keys() == whole.keys() - ({damaged} if body is None else set()), "it repairs nothing"
+        assert f"{said}`public-markets rebuild --verify` writes anew" in found(published_site, 1)
+        assert published_site.stored().keys() == whole.keys() - ({damaged} if body is None else set()), (
+            "it repairs nothing"
+        )
 
 
-def test_a_store_that_does_not_answer_is_asked_once(site: Site) -> None:
-    site.server.behaviour.change({"shares": {"slow_down": 1.0}})
-    (line,) = found(site, 1)
+def test_a_store_that_does_not_answer_is_asked_once(published_site: PublishedSite) -> None:
+    published_site.server.behaviour.change({"shares": {"slow_down": 1.0}})
+    (line,) = found(published_site, 1)
     assert line.startswith("error: s3://markets/api: does not answer (")
     assert line.endswith("check publish.endpoint_url and the network")
-    assert len(site.server.log) == 1
+    assert len(published_site.server.log) == 1
 
 
-def test_read_only_credentials_are_reported(site: Site) -> None:
-    site.server.before = lambda request: Fault(403, "AccessDenied") if request.method in ("PUT", "POST") else None
-    errors = [line for line in found(site, 1) if line.startswith("error")]
+def test_read_only_credentials_are_reported(published_site: PublishedSite) -> None:
+    published_site.server.before = lambda request: (
+        Fault(403, "AccessDenied") if request.method in ("PUT", "POST") else None
+    )
+    errors = [line for line in found(published_site, 1) if line.startswith("error")]
     assert len(errors) == 1
     assert "PutObject was refused (403 AccessDenied" in errors[0]
     assert errors[0].endswith("; allow these credentials s3:PutObject on markets/api/*")
 
 
-def test_a_key_that_may_not_delete_is_reported_by_the_operation(site: Site) -> None:
-    site.server.behaviour.change({"delete_errors": 1.0, "delete_code": "AccessDenied"})
-    (line,) = [line for line in found(site, 1) if line.startswith("error")]
+def test_a_key_that_may_not_delete_is_reported_by_the_operation(published_site: PublishedSite) -> None:
+    published_site.server.behaviour.change({"delete_errors": 1.0, "delete_code": "AccessDenied"})
+    (line,) = [line for line in found(published_site, 1) if line.startswith("error")]
     assert ": DeleteObject was refused (AccessDenied: We failed.); allow these credentials s3:DeleteObject on " in line
 
 
-def test_a_store_that_rejects_conditional_puts_is_told_from_one_that_ignores_them(site: Site) -> None:
-    site.server.before = lambda request: Fault(501, "NotImplemented") if request.condition else None
-    (line,) = [line for line in found(site, 1) if line.startswith("error")]
+def test_a_store_that_rejects_conditional_puts_is_told_from_one_that_ignores_them(
+    published_site: PublishedSite,
+) -> None:
+    published_site.server.before = lambda request: Fault(501, "NotImplemented") if request.condition else None
+    (line,) = [line for line in found(published_site, 1) if line.startswith("error")]
     assert line.startswith(f"error: {NAME}: does not support conditional puts (If-Match, If-None-Match), so two ")
     assert line.endswith("publish.single_writer: true")
 
 
-def test_an_address_that_does_not_speak_s3_is_no_empty_store(site: Site) -> None:
-    site.server.before = lambda _: Fault(404, page="<html>Not Found", headers={"Content-Type": "text/html"})
-    (line,) = found(site, 1)
-    assert line.startswith(f"error: {NAME}: {site.server.url} does not speak S3: it answers GetObject with 404 and ")
+def test_an_address_that_does_not_speak_s3_is_no_empty_store(published_site: PublishedSite) -> None:
+    published_site.server.before = lambda _: Fault(404, page="<html>Not Found", headers={"Content-Type": "text/html"})
+    (line,) = found(published_site, 1)
+    assert line.startswith(
+        f"error: {NAME}: {published_site.server.url} does not speak S3: it answers GetObject with 404 and "
+    )
 
 
-def test_a_directory_is_checked_like_a_bucket(site: Site) -> None:
-    site.target, site.settings["publish.endpoint_url"] = "./site", ""
-    assert found(site) == [
+def test_a_directory_is_checked_like_a_bucket(published_site: PublishedSite) -> None:
+    published_site.target, published_site.settings["publish.endpoint_url"] = "./site", ""
+    assert found(published_site) == [
         "fine: site: can be read; nothing is published there yet",
         "fine: site: can be written, and honours conditional puts",
     ]
 
 
-def test_an_endpoint_without_a_bucket_is_reported(site: Site) -> None:
-    site.target = "./site"
+def test_an_endpoint_without_a_bucket_is_reported(published_site: PublishedSite) -> None:
+    published_site.target = "./site"
     without = "publish.endpoint_url: has no effect, because publish.target is the directory ./site; write s3://"
-    assert found(site)[0].startswith(f"warning: {without}")
-    assert f"WARNING: {without}" in site.done("publish").stderr
-    assert f"WARNING: {without}" in site.done("takedown").stderr
+    assert found(published_site)[0].startswith(f"warning: {without}")
+    assert f"WARNING: {without}" in published_site.done("publish").stderr
+    assert f"WARNING: {without}" in published_site.done("takedown").stderr
 
 
 # ── monitoring ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("minutes", [0, 59, 179])
-def test_a_fresh_site_passes(site: Site, minutes: int) -> None:
-    at(site, FIRST + timedelta(minutes=minutes))
-    assert site.done("check", "--published").stdout == (
+def test_a_fresh_site_passes(published_site: PublishedSite, minutes: int) -> None:
+    at(published_site, FIRST + timedelta(minutes=minutes))
+    assert published_site.done("check", "--published").stdout == (
         f"{NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, {minutes} minutes ago\n"
     )
 
 
-def test_a_site_older_than_three_schedules_fails(site: Site) -> None:
-    at(site, FIRST + timedelta(minutes=181))
-    assert site.refused(1, "check", "--published") == (
+def test_a_site_older_than_three_schedules_fails(published_site: PublishedSite) -> None:
+    at(published_site, FIRST + timedelta(minutes=181))
+    assert published_site.refused(1, "check", "--published") == (
         f"{NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, 181 minutes ago, which is more than 3 "
         "schedules of 60 minutes; check that cron runs, and how the last `public-markets rebuild` ended"
     )
-    site.done("check", "--published", schedule="120")
-    assert any("; check that cron runs" in line for line in found(site))
+    published_site.done("check", "--published", schedule="120")
+    assert any("; check that cron runs" in line for line in found(published_site))
 
 
-def test_a_site_from_the_future_fails_because_it_would_never_look_stale(site: Site) -> None:
-    at(site, FIRST - timedelta(minutes=45))
+def test_a_site_from_the_future_fails_because_it_would_never_look_stale(published_site: PublishedSite) -> None:
+    at(published_site, FIRST - timedelta(minutes=45))
     problem = (
         f"{NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, 45 minutes from now: the clock of a machine "
         "that built was ahead; set it, then run `public-markets rebuild --allow-older` once"
     )
-    assert site.refused(1, "check", "--published") == problem
-    assert f"warning: {problem}" in found(site)
+    assert published_site.refused(1, "check", "--published") == problem
+    assert f"warning: {problem}" in found(published_site)
 
 
-def test_the_monitor_makes_one_request(site: Site) -> None:
-    assert site.requests("check", "--published") == ["GetObject manifest.json"]
+def test_the_monitor_makes_one_request(published_site: PublishedSite) -> None:
+    assert published_site.requests("check", "--published") == ["GetObject manifest.json"]
 
 
-def test_a_rebuild_without_changes_is_fresh_again(site: Site) -> None:
-    at(site, FIRST + timedelta(hours=10))
-    site.refused(1, "check", "--published")
-    site.done("rebuild", "--as-of", "2024-01-31T22:00:00Z")
-    site.done("check", "--published")
+def test_a_rebuild_without_changes_is_fresh_again(published_site: PublishedSite) -> None:
+    at(published_site, FIRST + timedelta(hours=10))
+    published_site.refused(1, "check", "--published")
+    published_site.done("rebuild", "--as-of", "2024-01-31T22:00:00Z")
+    published_site.done("check", "--published")
 
 
-def test_an_empty_store_and_a_missing_target_fail(empty: Site) -> None:
+def test_an_empty_store_and_a_missing_target_fail(empty: PublishedSite) -> None:
     assert empty.refused(1, "check", "--published") == (
         f"{NAME}: nothing is published there; run `public-markets rebuild`"
     )
@@ -255,24 +265,24 @@ def test_an_empty_store_and_a_missing_target_fail(empty: Site) -> None:
     assert without.startswith("publish.target: is not set")
 
 
-def test_an_inaccessible_store_fails_with_one_message(site: Site) -> None:
-    site.server.before = lambda _: Fault(403, "AccessDenied")
-    assert "AccessDenied" in site.refused(1, "check", "--published")
+def test_an_inaccessible_store_fails_with_one_message(published_site: PublishedSite) -> None:
+    published_site.server.before = lambda _: Fault(403, "AccessDenied")
+    assert "AccessDenied" in published_site.refused(1, "check", "--published")
 
 
-def test_the_age_counts_from_the_as_of_of_the_last_build(site: Site) -> None:
-    site.done("rebuild", "--as-of", hour(1))
-    at(site, FIRST + timedelta(hours=13, minutes=30))
-    assert site.done("check", "--published").stdout.endswith(", 30 minutes ago\n")
+def test_the_age_counts_from_the_as_of_of_the_last_build(published_site: PublishedSite) -> None:
+    published_site.done("rebuild", "--as-of", hour(1))
+    at(published_site, FIRST + timedelta(hours=13, minutes=30))
+    assert published_site.done("check", "--published").stdout.endswith(", 30 minutes ago\n")
 
 
-def test_a_demo_database_is_an_error_of_check_unless_it_is_to_be_published(site: Site) -> None:
-    site.database.execute(f"PRAGMA application_id = {demo.APPLICATION_ID}")
-    result = site.run("check")
+def test_a_demo_database_is_an_error_of_check_unless_it_is_to_be_published(published_site: PublishedSite) -> None:
+    published_site.database.execute(f"PRAGMA application_id = {demo.APPLICATION_ID}")
+    result = published_site.run("check")
     assert result.exit_code == 1
     assert "error: source.url names a demo database: its markets are" in result.stdout
-    site.done("check", "--allow-demo")
-    site.done("check", publish__target="", publish__endpoint_url="")
+    published_site.done("check", "--allow-demo")
+    published_site.done("check", publish__target="", publish__endpoint_url="")
 
 
 @contextmanager
@@ -293,27 +303,27 @@ def told_of_reading(lines: list[str]) -> list[str]:
     return [line.split(" at ")[0].partition("anyone can read ")[2] for line in lines if "anyone can read" in line]
 
 
-def test_a_record_and_a_blocked_list_that_anyone_can_read_are_reported(site: Site) -> None:
-    assert told_of_reading(found(site)) == []
-    site.done("takedown", market_id(FX))
-    site.server.behaviour.open_to_everyone = True
-    assert told_of_reading(found(site)) == ["manifest.json", "blocked.json"]
+def test_a_record_and_a_blocked_list_that_anyone_can_read_are_reported(published_site: PublishedSite) -> None:
+    assert told_of_reading(found(published_site)) == []
+    published_site.done("takedown", market_id(FX))
+    published_site.server.behaviour.open_to_everyone = True
+    assert told_of_reading(found(published_site)) == ["manifest.json", "blocked.json"]
 
 
 @pytest.mark.parametrize("setting", ["base_url", "dumps__base_url"])
 def test_what_readers_reach_by_an_address_of_the_settings_is_tried_there(
-    site: Site, tmp_path: Path, setting: str
+    published_site: PublishedSite, tmp_path: Path, setting: str
 ) -> None:
     store = tmp_path / "store"
     elsewhere = {"publish__target": str(store), "publish__endpoint_url": ""}
-    site.done("publish", **elsewhere)
-    site.done("takedown", market_id(FX), **elsewhere)
+    published_site.done("publish", **elsewhere)
+    published_site.done("takedown", market_id(FX), **elsewhere)
     with web_server(store) as address:
-        told = site.run("check", **elsewhere, **{setting: address}).stdout.splitlines()
+        told = published_site.run("check", **elsewhere, **{setting: address}).stdout.splitlines()
         assert told_of_reading(told) == ["manifest.json", "blocked.json"]
         assert f"anyone can read blocked.json at {address}/blocked.json, and so learns" in "".join(told)
     with web_server(store / "v1") as address:
-        assert told_of_reading(site.run("check", **elsewhere, **{setting: address}).stdout.splitlines()) == []
+        assert told_of_reading(published_site.run("check", **elsewhere, **{setting: address}).stdout.splitlines()) == []
 
 
 @pytest.mark.parametrize(

@@ -25,14 +25,14 @@ from generator.tree.files import SHARDS
 from generator.tree.manifest import Manifest
 from generator.tree.shards import Rows
 from tests.publish.faults.scene import LEASE_S, Scene, check_whole, record_of
-from tests.support.builds import NOW, Silent
 from tests.support.faults import fast_folder
-from tests.support.records import named_shards, shard_keys, sharded
-from tests.support.rows import market_id
-from tests.support.s3.behaviour import Fault
-from tests.support.s3.server import S3Server
-from tests.support.s3.wire import Request
-from tests.support.stores import MemoryStore, use_credentials
+from tests.support.sites.builds import NOW, Silent
+from tests.support.sites.rows import market_id
+from tests.support.stores.places import MemoryStore, use_credentials
+from tests.support.stores.records import named_shards, shard_keys, sharded
+from tests.support.stores.s3.behaviour import Fault
+from tests.support.stores.s3.server import S3Server
+from tests.support.stores.s3.wire import Request
 
 DENIED: Final = Fault(403, "AccessDenied")
 

@@ -14,8 +14,8 @@ from generator.publish.lease import Lease
 from generator.publish.record import Published
 from generator.tree.files import SHARDS
 from generator.tree.manifest import Current, Manifest, Retired
-from tests.support.records import sharded
-from tests.support.stores import MemoryStore
+from tests.support.stores.places import MemoryStore
+from tests.support.stores.records import sharded
 
 #: Builds that replaced every list within the lifetime of cursors.
 BUILDS: Final = 30

@@ -16,21 +16,21 @@ from generator.stores.directory import Directory
 from generator.stores.s3 import Bucket
 from generator.stores.store import Condition
 from generator.tree import families
-from tests.support.builds import ROOT, files
 from tests.support.campaigns import rounds
-from tests.support.publishing import EVERY, FIRST, FX, OPEN, Site, Walk, copy_output, hour, tamper, walk
-from tests.support.rows import insert_fx_member, insert_market, market_id
-from tests.support.s3.behaviour import SLOW_DOWN
+from tests.support.sites.builds import ROOT, files
+from tests.support.sites.publishing import EVERY, FIRST, FX, OPEN, PublishedSite, Walk, copy_output, hour, tamper, walk
+from tests.support.sites.rows import insert_fx_member, insert_market, market_id
+from tests.support.stores.s3.behaviour import SLOW_DOWN
 from tests.support.waiting import PATIENCE_S, wait_until
 
 LIST = "open/popular"
 
 
-def generation(site: Site, list_name: str = LIST) -> str:
+def generation(site: PublishedSite, list_name: str = LIST) -> str:
     return site.record().built.current[list_name].generation
 
 
-def pages_of(site: Site, name: str, list_name: str = LIST) -> int:
+def pages_of(site: PublishedSite, name: str, list_name: str = LIST) -> int:
     prefix = keys.generation_prefix(list_name, name)
     return sum(key.startswith(f"{prefix}/") for key in site.objects())
 
@@ -42,7 +42,7 @@ def without_times(text: str) -> str:
 # What is uploaded
 
 
-def test_the_first_publish_uploads_the_whole_build(empty: Site) -> None:
+def test_the_first_publish_uploads_the_whole_build(empty: PublishedSite) -> None:
     result = empty.done("publish")
     built = empty.built()
     assert empty.objects() == built
@@ -55,19 +55,19 @@ def test_the_first_publish_uploads_the_whole_build(empty: Site) -> None:
     assert result.stderr == ""
 
 
-def test_every_object_is_stored_with_its_headers(site: Site) -> None:
+def test_every_object_is_stored_with_its_headers(published_site: PublishedSite) -> None:
     stored = {
         key.removeprefix("api/"): (headers["content-type"], headers["cache-control"])
-        for key, (_, headers) in site.server.objects().items()
+        for key, (_, headers) in published_site.server.objects().items()
         if key.startswith("api/v1/")
     }
     assert len(stored) > 100
     assert stored == {key: tuple(keys.headers(key, keys.UNPURGED_IMMUTABLE).values()) for key in stored}
 
 
-def test_groups_are_uploaded_in_publication_order(site: Site) -> None:
-    site.edit(1, question="Else?")
-    requests = site.requests("rebuild", "--as-of", hour(1))
+def test_groups_are_uploaded_in_publication_order(published_site: PublishedSite) -> None:
+    published_site.edit(1, question="Else?")
+    requests = published_site.requests("rebuild", "--as-of", hour(1))
     put = [request.removeprefix("PutObject ") for request in requests if request.startswith("PutObject v1/")]
     groups = [0 if keys.is_immutable(key) else 1 + families.rank(key) for key in put]
     assert groups == sorted(groups)
@@ -79,17 +79,17 @@ def test_groups_are_uploaded_in_publication_order(site: Site) -> None:
     assert before < requests.index(f"PutObject {put[0]}") < requests.index(f"PutObject {put[-1]}") < after
 
 
-def test_only_what_changed_is_uploaded(site: Site) -> None:
-    before = site.objects()
-    site.edit(1, question="Else?")
-    result = site.done("rebuild", "--as-of", hour(1))
-    site.check()
-    after = site.objects()
+def test_only_what_changed_is_uploaded(published_site: PublishedSite) -> None:
+    before = published_site.objects()
+    published_site.edit(1, question="Else?")
+    result = published_site.done("rebuild", "--as-of", hour(1))
+    published_site.check()
+    after = published_site.objects()
     changed = {key for key in after if after[key] != before.get(key)}
     size = sum(len(after[key]) for key in changed)
-    unchanged = len(site.built().keys() & after.keys()) - len(changed) - site_retained(result.stdout)
+    unchanged = len(published_site.built().keys() & after.keys()) - len(changed) - site_retained(result.stdout)
     assert f"{len(changed)} objects uploaded ({size} bytes), {unchanged} unchanged, 0 deleted" in result.stdout
-    uploaded = {entry.key.removeprefix("api/") for entry in site.server.log if entry.operation == "PutObject"}
+    uploaded = {entry.key.removeprefix("api/") for entry in published_site.server.log if entry.operation == "PutObject"}
     assert {key for key in uploaded if key.startswith("v1/")} == changed
 
 
@@ -99,42 +99,42 @@ def site_retained(summary: str) -> int:
     return int(found[1])
 
 
-def test_changed_headers_count_as_a_change(site: Site) -> None:
+def test_changed_headers_count_as_a_change(published_site: PublishedSite) -> None:
     # The record holds digests of bytes and headers, so other headers give another digest.
-    record = json.loads(site.stored()["manifest.json"])
+    record = json.loads(published_site.stored()["manifest.json"])
     record["built"]["objects"][keys.SNAPSHOT] = "0" * 32
-    site.put("manifest.json", json.dumps(record).encode())
-    site.put(keys.SNAPSHOT, site.objects()[keys.SNAPSHOT], {"cache-control": "no-store"})
-    assert f"PutObject {keys.SNAPSHOT}" in site.requests("publish")
-    assert site.server.objects()["api/" + keys.SNAPSHOT][1]["cache-control"] == keys.MUTABLE
-    site.check()
+    published_site.put("manifest.json", json.dumps(record).encode())
+    published_site.put(keys.SNAPSHOT, published_site.objects()[keys.SNAPSHOT], {"cache-control": "no-store"})
+    assert f"PutObject {keys.SNAPSHOT}" in published_site.requests("publish")
+    assert published_site.server.objects()["api/" + keys.SNAPSHOT][1]["cache-control"] == keys.MUTABLE
+    published_site.check()
 
 
 @pytest.mark.parametrize("client", ["obstore", "boto3"])
-def test_both_clients_publish_the_same(site: Site, client: str) -> None:
-    site.edit(FX, question="Else?")
-    site.done("rebuild", "--as-of", hour(1), publish__client=client)
-    site.check()
-    assert b'"Else?"' in site.objects()[keys.detail(market_id(FX))]
+def test_both_clients_publish_the_same(published_site: PublishedSite, client: str) -> None:
+    published_site.edit(FX, question="Else?")
+    published_site.done("rebuild", "--as-of", hour(1), publish__client=client)
+    published_site.check()
+    assert b'"Else?"' in published_site.objects()[keys.detail(market_id(FX))]
 
 
 # Numbers of requests
 
 
-def test_an_unchanged_publish_makes_two_requests(site: Site) -> None:
-    before = site.stored()
-    assert site.requests("publish") == ["GetObject manifest.json", "GetObject blocked.json"]
-    assert site.stored() == before
+def test_an_unchanged_publish_makes_two_requests(published_site: PublishedSite) -> None:
+    before = published_site.stored()
+    assert published_site.requests("publish") == ["GetObject manifest.json", "GetObject blocked.json"]
+    assert published_site.stored() == before
 
 
 @pytest.mark.parametrize("more", [0, 90])
-def test_an_unchanged_rebuild_makes_five_requests_whatever_the_size(site: Site, more: int) -> None:
+def test_an_unchanged_rebuild_makes_five_requests_whatever_the_size(published_site: PublishedSite, more: int) -> None:
     if more:
         for number in range(200, 200 + more):
-            insert_market(site.database, number)
-            insert_fx_member(site.database, market_id=market_id(number))
-        site.done("rebuild", "--as-of", hour(1))
-    requests = site.requests("rebuild", "--as-of", hour(2))
+            insert_market(published_site.database, number)
+            insert_fx_member(published_site.database, market_id=market_id(number))
+        published_site.done("rebuild", "--as-of", hour(1))
+    requests = published_site.requests("rebuild", "--as-of", hour(2))
     assert requests == [
         "GetObject blocked.json",
         "GetObject manifest.json",
@@ -142,150 +142,150 @@ def test_an_unchanged_rebuild_makes_five_requests_whatever_the_size(site: Site, 
         "PutObject v1/build.json",
         "PutObject manifest.json",
     ]
-    site.check()
-    assert json.loads(site.objects()[keys.BUILD])["markets"] == len(EVERY) + more
+    published_site.check()
+    assert json.loads(published_site.objects()[keys.BUILD])["markets"] == len(EVERY) + more
 
 
-def test_the_bucket_is_not_listed_in_the_normal_case(site: Site) -> None:
-    site.server.behaviour.refuses_lists = True
-    site.edit(1, question="Else?")
-    site.done("rebuild", "--as-of", hour(1))
-    assert site.server.count("ListObjectsV2") == 0
-    site.check()
+def test_the_bucket_is_not_listed_in_the_normal_case(published_site: PublishedSite) -> None:
+    published_site.server.behaviour.refuses_lists = True
+    published_site.edit(1, question="Else?")
+    published_site.done("rebuild", "--as-of", hour(1))
+    assert published_site.server.count("ListObjectsV2") == 0
+    published_site.check()
 
 
 # Retention
 
 
 def test_a_retired_generation_is_deleted_by_the_first_publish_after_its_lifetime(
-    site: Site,
+    published_site: PublishedSite,
 ) -> None:
-    old = generation(site)
-    objects = pages_of(site, old)
+    old = generation(published_site)
+    objects = pages_of(published_site, old)
     assert objects > 0
-    site.edit(1, question="Else?")
-    assert site_retained(site.done("rebuild", "--as-of", hour(1)).stdout) > objects
+    published_site.edit(1, question="Else?")
+    assert site_retained(published_site.done("rebuild", "--as-of", hour(1)).stdout) > objects
     for as_of in (hour(2), hour(7)):
-        site.done("rebuild", "--as-of", as_of)
-        assert pages_of(site, old) == objects
-        site.check()
-    result = site.done("rebuild", "--as-of", "2024-02-01T07:00:00.001Z")
-    assert pages_of(site, old) == 0
+        published_site.done("rebuild", "--as-of", as_of)
+        assert pages_of(published_site, old) == objects
+        published_site.check()
+    result = published_site.done("rebuild", "--as-of", "2024-02-01T07:00:00.001Z")
+    assert pages_of(published_site, old) == 0
     assert site_retained(result.stdout) == 0
-    site.check()
+    published_site.check()
 
 
-def test_without_as_of_retirement_goes_by_the_stores_clock(site: Site) -> None:
-    site.done("rebuild")
-    old = generation(site)
-    site.edit(1, question="Else?")
-    site.done("rebuild")
+def test_without_as_of_retirement_goes_by_the_stores_clock(published_site: PublishedSite) -> None:
+    published_site.done("rebuild")
+    old = generation(published_site)
+    published_site.edit(1, question="Else?")
+    published_site.done("rebuild")
     for offset in (3_600, 6 * 3_600 - 60):
-        site.server.behaviour.clock_offset_s = offset
-        site.done("publish")
-        assert pages_of(site, old) > 0
-    site.server.behaviour.clock_offset_s = 6 * 3_600 + 60
-    assert "0 retained" in site.done("publish").stdout
-    assert pages_of(site, old) == 0
-    site.check()
+        published_site.server.behaviour.clock_offset_s = offset
+        published_site.done("publish")
+        assert pages_of(published_site, old) > 0
+    published_site.server.behaviour.clock_offset_s = 6 * 3_600 + 60
+    assert "0 retained" in published_site.done("publish").stdout
+    assert pages_of(published_site, old) == 0
+    published_site.check()
 
 
 @pytest.mark.campaign
-def test_machines_with_and_without_as_of_that_take_turns_do_not_fill_the_bucket(site: Site) -> None:
+def test_machines_with_and_without_as_of_that_take_turns_do_not_fill_the_bucket(published_site: PublishedSite) -> None:
     retired = []
     hours = rounds(2.5, 1.0)  # never just the lifetime of cursors in the short tier
     for turn in range(rounds(7, 30)):
-        site.edit(1, question=f"Edition {turn}?")
+        published_site.edit(1, question=f"Edition {turn}?")
         if turn % 2:
-            site.done("rebuild", "--as-of", hour(turn // 2), "--allow-older", output="of-another-machine")
+            published_site.done("rebuild", "--as-of", hour(turn // 2), "--allow-older", output="of-another-machine")
         else:
-            site.done("rebuild")
-        retired.append(len(site.record().built.retired))
-        site.server.behaviour.clock_offset_s += hours * 3_600
+            published_site.done("rebuild")
+        retired.append(len(published_site.record().built.retired))
+        published_site.server.behaviour.clock_offset_s += hours * 3_600
     assert max(retired) == max(retired[: rounds(5, 8)]), retired  # cursors live for six hours
 
 
-def test_a_walk_begun_before_a_publish_stays_exact(site: Site) -> None:
-    site.done("rebuild", "--as-of", hour(0))
-    lists = {name: walk(site, name) for name in (LIST, "all/new", "all/volume", "archive/ended")}
-    walks = [Walk(site, name, 2).begin() for name in lists]
+def test_a_walk_begun_before_a_publish_stays_exact(published_site: PublishedSite) -> None:
+    published_site.done("rebuild", "--as-of", hour(0))
+    lists = {name: walk(published_site, name) for name in (LIST, "all/new", "all/volume", "archive/ended")}
+    walks = [Walk(published_site, name, 2).begin() for name in lists]
     for step in range(1, 3):
         for number in (1, 2, 8):
-            site.edit(number, question=f"Step {step}, {number}?", volume=float(step * number * 7 % 13))
-        site.done("rebuild", "--as-of", hour(step))
+            published_site.edit(number, question=f"Step {step}, {number}?", volume=float(step * number * 7 % 13))
+        published_site.done("rebuild", "--as-of", hour(step))
     assert len(walks) == 4
     for begun in walks:
         assert begun.finish() == lists[begun.list_name]
-        assert walk(site, begun.list_name) != lists[begun.list_name]
+        assert walk(published_site, begun.list_name) != lists[begun.list_name]
 
 
-def test_an_ephemeral_machine_publishes_and_retains(site: Site) -> None:
-    generations = [generation(site)]
-    began = Walk(site, LIST, 2).begin()
+def test_an_ephemeral_machine_publishes_and_retains(published_site: PublishedSite) -> None:
+    generations = [generation(published_site)]
+    began = Walk(published_site, LIST, 2).begin()
     for step in range(1, 3):
-        site.forget_output()
-        site.edit(1, question=f"Step {step}?")
-        site.done("rebuild", "--as-of", hour(step))
-        site.check()
-        generations.append(generation(site))
-    assert all(pages_of(site, name) > 0 for name in generations)
+        published_site.forget_output()
+        published_site.edit(1, question=f"Step {step}?")
+        published_site.done("rebuild", "--as-of", hour(step))
+        published_site.check()
+        generations.append(generation(published_site))
+    assert all(pages_of(published_site, name) > 0 for name in generations)
     assert len({*generations}) == 3
     assert len(began.finish()) == len(OPEN)
-    site.forget_output()
-    site.done("rebuild", "--as-of", hour(8, 1))
-    assert [pages_of(site, name) > 0 for name in generations] == [False, False, True]
-    site.check()
+    published_site.forget_output()
+    published_site.done("rebuild", "--as-of", hour(8, 1))
+    assert [pages_of(published_site, name) > 0 for name in generations] == [False, False, True]
+    published_site.check()
 
 
-def test_an_unchanged_build_on_a_fresh_machine_costs_no_more(site: Site) -> None:
-    site.forget_output()
-    assert len(site.requests("rebuild", "--as-of", FIRST)) <= 5
-    site.check()
+def test_an_unchanged_build_on_a_fresh_machine_costs_no_more(published_site: PublishedSite) -> None:
+    published_site.forget_output()
+    assert len(published_site.requests("rebuild", "--as-of", FIRST)) <= 5
+    published_site.check()
 
 
-def test_two_machines_publish_in_turn(site: Site) -> None:
-    copy_output(site.folder / "output", site.folder / "other")
+def test_two_machines_publish_in_turn(published_site: PublishedSite) -> None:
+    copy_output(published_site.folder / "output", published_site.folder / "other")
     for step in range(1, 4):
         output = "other" if step % 2 else "output"
-        site.edit(FX if step == 2 else 1, question=f"Step {step}?")
-        site.done("rebuild", "--as-of", hour(step), output=output)
-        site.check(output)
-    assert "Step 3?" in walk(site, "open/new")
+        published_site.edit(FX if step == 2 else 1, question=f"Step {step}?")
+        published_site.done("rebuild", "--as-of", hour(step), output=output)
+        published_site.check(output)
+    assert "Step 3?" in walk(published_site, "open/new")
 
 
-def test_a_purge_deletes_every_retired_generation(site: Site) -> None:
-    old = generation(site)
-    site.edit(1, question="Regretted text?")
-    site.done("rebuild", "--as-of", hour(1))
-    site.edit(1, question="Corrected text?")
-    summary = site.done("rebuild", "--as-of", hour(2), "--purge-retired").stdout
-    site.check()
+def test_a_purge_deletes_every_retired_generation(published_site: PublishedSite) -> None:
+    old = generation(published_site)
+    published_site.edit(1, question="Regretted text?")
+    published_site.done("rebuild", "--as-of", hour(1))
+    published_site.edit(1, question="Corrected text?")
+    summary = published_site.done("rebuild", "--as-of", hour(2), "--purge-retired").stdout
+    published_site.check()
     assert "0 retained" in summary
-    assert pages_of(site, old) == 0
-    assert not [key for key, body in site.objects().items() if b"Regretted" in body]
-    assert [key for key, body in site.objects().items() if b"Corrected" in body]
+    assert pages_of(published_site, old) == 0
+    assert not [key for key, body in published_site.objects().items() if b"Regretted" in body]
+    assert [key for key, body in published_site.objects().items() if b"Corrected" in body]
 
 
 # Versions
 
 
-def test_a_purge_deletes_old_versions_of_edited_texts(site: Site) -> None:
-    site.server.bucket.versioning = "Enabled"
-    site.edit(FX, question="Regretted text?")
-    site.done("rebuild", "--as-of", hour(1))
-    site.edit(FX, question="Corrected text?")
-    site.done("rebuild", "--as-of", hour(2), "--purge-retired")
-    versions, _ = site.server.bucket.list_versions("api/v1/", ("", ""), 100_000)
+def test_a_purge_deletes_old_versions_of_edited_texts(published_site: PublishedSite) -> None:
+    published_site.server.bucket.versioning = "Enabled"
+    published_site.edit(FX, question="Regretted text?")
+    published_site.done("rebuild", "--as-of", hour(1))
+    published_site.edit(FX, question="Corrected text?")
+    published_site.done("rebuild", "--as-of", hour(2), "--purge-retired")
+    versions, _ = published_site.server.bucket.list_versions("api/v1/", ("", ""), 100_000)
     assert not [version.key for version in versions if b"Regretted" in version.body]
     assert [version.key for version in versions if b"Corrected" in version.body]
-    site.check()
+    published_site.check()
 
 
 # Outages
 
 
 @pytest.mark.usefixtures("impatient")
-def test_an_outage_says_nothing_of_a_published_site_where_there_is_none(empty: Site) -> None:
+def test_an_outage_says_nothing_of_a_published_site_where_there_is_none(empty: PublishedSite) -> None:
     empty.server.before = lambda request: SLOW_DOWN if "first/" in request.key else None
     assert empty.run("rebuild", "--as-of", hour(1)).stderr.endswith(
         "; check publish.endpoint_url and the network, then run again\n"
@@ -293,10 +293,10 @@ def test_an_outage_says_nothing_of_a_published_site_where_there_is_none(empty: S
 
 
 @pytest.mark.usefixtures("impatient")
-def test_an_outage_of_a_published_site_is_no_reason_to_worry(site: Site) -> None:
-    site.edit(1, question="Else?")
-    site.server.before = lambda request: SLOW_DOWN if "first/" in request.key else None
-    assert site.run("rebuild", "--as-of", hour(1)).stderr.endswith(
+def test_an_outage_of_a_published_site_is_no_reason_to_worry(published_site: PublishedSite) -> None:
+    published_site.edit(1, question="Else?")
+    published_site.server.before = lambda request: SLOW_DOWN if "first/" in request.key else None
+    assert published_site.run("rebuild", "--as-of", hour(1)).stderr.endswith(
         "; what is published stays whole, the next run finishes the work\n"
     )
 
@@ -304,30 +304,32 @@ def test_an_outage_of_a_published_site_is_no_reason_to_worry(site: Site) -> None
 # Targets
 
 
-def test_a_directory_is_a_target_too(site: Site) -> None:
-    directory = site.folder / "www"
-    site.target = str(directory)
-    site.done("publish")
-    assert files(directory) == site.built()
-    site.edit(1, question="Else?")
-    site.done("rebuild", "--as-of", hour(1))
-    assert files(directory) == site.built()
+def test_a_directory_is_a_target_too(published_site: PublishedSite) -> None:
+    directory = published_site.folder / "www"
+    published_site.target = str(directory)
+    published_site.done("publish")
+    assert files(directory) == published_site.built()
+    published_site.edit(1, question="Else?")
+    published_site.done("rebuild", "--as-of", hour(1))
+    assert files(directory) == published_site.built()
     for _ in range(2):
-        site.done("rebuild", "--as-of", hour(8))
-        assert files(directory) == site.built()
+        published_site.done("rebuild", "--as-of", hour(8))
+        assert files(directory) == published_site.built()
     names = {path.name for path in directory.iterdir()}
     assert names - {".lock-publish"} == {"v1", "manifest.json"}
-    assert [listed.key for listed in Directory(directory).list("")] == sorted(["manifest.json", *site.built()])
+    assert [listed.key for listed in Directory(directory).list("")] == sorted(
+        ["manifest.json", *published_site.built()]
+    )
 
 
-def test_two_prefixes_of_a_bucket_are_two_sites(site: Site) -> None:
-    site.done("publish", publish__target="s3://markets/other/place")
-    other = {key.removeprefix("other/place/"): body for key, (body, _) in site.server.objects().items()}
-    assert {key: body for key, body in other.items() if key.startswith("v1/")} == site.objects()
-    site.check()
+def test_two_prefixes_of_a_bucket_are_two_sites(published_site: PublishedSite) -> None:
+    published_site.done("publish", publish__target="s3://markets/other/place")
+    other = {key.removeprefix("other/place/"): body for key, (body, _) in published_site.server.objects().items()}
+    assert {key: body for key, body in other.items() if key.startswith("v1/")} == published_site.objects()
+    published_site.check()
 
 
-def test_large_files_are_uploaded_one_at_a_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_files_are_uploaded_one_at_a_time(published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them at once would be in memory, and share the line until none is done in time."""
     put, at_once, most, patience_s = Bucket.put, set[str](), 0, float(PATIENCE_S)
 
@@ -342,22 +344,22 @@ def test_large_files_are_uploaded_one_at_a_time(site: Site, monkeypatch: pytest.
         return put(bucket, key, body, condition)
 
     monkeypatch.setattr(Bucket, "put", slowly)
-    site.done("rebuild", "--as-of", hour(1), dumps__parquet="true")
+    published_site.done("rebuild", "--as-of", hour(1), dumps__parquet="true")
     assert most > 1
     most, patience_s = 0, 0.01
     monkeypatch.setattr(apply, "_LARGE", 1)
-    site.done("publish", dumps__parquet="true", publish__target="s3://markets/another/")
+    published_site.done("publish", dumps__parquet="true", publish__target="s3://markets/another/")
     assert most == 1
 
 
-def test_a_foreign_change_of_an_object_is_overwritten_and_the_store_audited(site: Site) -> None:
+def test_a_foreign_change_of_an_object_is_overwritten_and_the_store_audited(published_site: PublishedSite) -> None:
     page, detail = keys.first_page("cancelled/new", 2), keys.detail(market_id(2))
-    site.put(page, b"manual")
-    site.put(detail, b"manual, too")
-    site.edit(10, question="Else?", volume=1_000.0)
-    requests = site.requests("rebuild", "--as-of", hour(1))
+    published_site.put(page, b"manual")
+    published_site.put(detail, b"manual, too")
+    published_site.edit(10, question="Else?", volume=1_000.0)
+    requests = published_site.requests("rebuild", "--as-of", hour(1))
     assert "ListObjectsV2 " in requests
-    site.check()
+    published_site.check()
 
 
 def test_objects_uploaded_twice_do_not_reduce_the_unchanged() -> None:
@@ -369,16 +371,16 @@ def test_objects_uploaded_twice_do_not_reduce_the_unchanged() -> None:
 
 
 @pytest.mark.parametrize("target", ["output", "output/", "./output/v1", "output/site", "link", "link/site"])
-def test_a_target_within_the_output_folder_is_refused(site: Site, target: str) -> None:
-    (site.folder / "link").symlink_to("output")
-    before = files(site.folder / "output", "")
-    sentence = site.refused(1, "publish", publish__target=target)
+def test_a_target_within_the_output_folder_is_refused(published_site: PublishedSite, target: str) -> None:
+    (published_site.folder / "link").symlink_to("output")
+    before = files(published_site.folder / "output", "")
+    sentence = published_site.refused(1, "publish", publish__target=target)
     assert sentence.startswith("publish.target: ")
     assert "output" in sentence
-    assert files(site.folder / "output", "").keys() == before.keys()
+    assert files(published_site.folder / "output", "").keys() == before.keys()
 
 
-def test_two_runs_on_one_folder_do_not_overlap(site: Site) -> None:
+def test_two_runs_on_one_folder_do_not_overlap(published_site: PublishedSite) -> None:
     hold = (
         "import sys; from pathlib import Path; from generator.tree.folder import locked\n"
         "with locked(Path('output')): print('held', flush=True); sys.stdin.read()"
@@ -390,12 +392,14 @@ def test_two_runs_on_one_folder_do_not_overlap(site: Site) -> None:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
         for command in (["publish"], ["rebuild"], ["publish", "--dry-run"]):
-            assert site.refused(4, *command) == f"output: another run is at work there (process {other.pid})"
+            assert published_site.refused(4, *command) == f"output: another run is at work there (process {other.pid})"
         other.communicate()
-    site.done("publish")
+    published_site.done("publish")
 
 
-def test_a_published_file_that_was_altered_in_the_folder_only_matters_when_it_is_uploaded(site: Site) -> None:
-    tamper(site.folder / "output" / keys.SNAPSHOT, b"{}")
-    site.done("publish")
-    assert site.objects()[keys.SNAPSHOT] != b"{}"
+def test_a_published_file_that_was_altered_in_the_folder_only_matters_when_it_is_uploaded(
+    published_site: PublishedSite,
+) -> None:
+    tamper(published_site.folder / "output" / keys.SNAPSHOT, b"{}")
+    published_site.done("publish")
+    assert published_site.objects()[keys.SNAPSHOT] != b"{}"

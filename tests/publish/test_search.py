@@ -2,12 +2,12 @@
 
 import json
 
-from tests.support.publishing import FX, Site, hour
-from tests.support.rows import market_id
-from tests.support.searchable_site import Reads, engine, found, index_of
+from tests.support.sites.publishing import FX, PublishedSite, hour
+from tests.support.sites.rows import market_id
+from tests.support.sites.searchable_site import Reads, engine, found, index_of
 
 
-def test_a_published_site_can_be_searched(searched: Site) -> None:
+def test_a_published_site_can_be_searched(searched: PublishedSite) -> None:
     searched.check()
     assert found(searched, "zyzz") == [market_id(1)]
     assert sorted(found(searched, "COMMITTEE", "&limit=1")) == [market_id(number) for number in (1, 2, 3)]
@@ -15,13 +15,13 @@ def test_a_published_site_can_be_searched(searched: Site) -> None:
     assert market_id(FX) not in found(searched, "question"), "no list has it"
 
 
-def test_an_unchanged_rebuild_writes_nothing(searched: Site) -> None:
+def test_an_unchanged_rebuild_writes_nothing(searched: PublishedSite) -> None:
     before = searched.objects()
     searched.done("rebuild", "--as-of", hour(1))
     assert searched.objects() == before
 
 
-def test_a_walk_goes_on_while_the_site_is_published(searched: Site) -> None:
+def test_a_walk_goes_on_while_the_site_is_published(searched: PublishedSite) -> None:
     edge, query = engine(searched), "q=committee&status=all&limit=1&sort=volume"
     first = edge.walk(Reads(searched), query)[0]
     searched.edit(2, description="Nobody decides.", volume=5000.0)
@@ -31,7 +31,7 @@ def test_a_walk_goes_on_while_the_site_is_published(searched: Site) -> None:
     assert found(searched, "committee", "&sort=volume") == [market_id(3), market_id(1)]
 
 
-def test_a_site_that_ends_search_has_no_index(searched: Site) -> None:
+def test_a_site_that_ends_search_has_no_index(searched: PublishedSite) -> None:
     searched.done("rebuild", "--as-of", hour(2), search="off")
     searched.done("rebuild", "--as-of", hour(12), search="off")
     assert index_of(searched.objects()) == {}

@@ -12,18 +12,18 @@ from generator.api import keys
 from generator.config.settings import Config
 from generator.site.catalog import Catalog
 from generator.tree import manifest
-from tests.support.builds import files
-from tests.support.publishing import OPEN, Site, hour, tamper
-from tests.support.rows import market_id
-from tests.support.searchable_site import RARE, Reads, engine, found, in_one_layout, index_of, remains
+from tests.support.sites.builds import files
+from tests.support.sites.publishing import OPEN, PublishedSite, hour, tamper
+from tests.support.sites.rows import market_id
+from tests.support.sites.searchable_site import RARE, Reads, engine, found, in_one_layout, index_of, remains
 
 
-def left(site: Site) -> set[str]:
+def left(site: PublishedSite) -> set[str]:
     """The rare words of market 1 that are left in the store or the folder."""
     return remains(site.stored()) | remains(files(site.folder / "output", ""))
 
 
-def test_no_object_has_a_word_of_a_market_that_was_taken_down(searched: Site) -> None:
+def test_no_object_has_a_word_of_a_market_that_was_taken_down(searched: PublishedSite) -> None:
     assert remains(searched.stored()) == remains(files(searched.folder / "output", "")) == {*RARE}
     searched.database.execute("ALTER TABLE markets RENAME TO away")
     searched.done("takedown", market_id(1))
@@ -37,7 +37,7 @@ def test_no_object_has_a_word_of_a_market_that_was_taken_down(searched: Site) ->
 
 
 @pytest.mark.campaign(short=1)
-def test_no_object_has_a_word_of_a_market_that_is_no_longer_public(searched: Site) -> None:
+def test_no_object_has_a_word_of_a_market_that_is_no_longer_public(searched: PublishedSite) -> None:
     searched.edit(1, approval="rejected")
     searched.done("rebuild", "--as-of", hour(2))
     assert left(searched) == set()
@@ -45,7 +45,7 @@ def test_no_object_has_a_word_of_a_market_that_is_no_longer_public(searched: Sit
 
 
 @pytest.mark.campaign(short=1)
-def test_a_takedown_makes_the_index_of_a_build_without_the_market(searched: Site) -> None:
+def test_a_takedown_makes_the_index_of_a_build_without_the_market(searched: PublishedSite) -> None:
     searched.done("takedown", market_id(1), market_id(OPEN[-1]))
     made = index_of(searched.objects())
     for number in (1, OPEN[-1]):
@@ -55,7 +55,7 @@ def test_a_takedown_makes_the_index_of_a_build_without_the_market(searched: Site
 
 
 @pytest.mark.campaign(short=1)
-def test_a_takedown_ends_walks_in_earlier_indexes(searched: Site) -> None:
+def test_a_takedown_ends_walks_in_earlier_indexes(searched: PublishedSite) -> None:
     edge, query = engine(searched), "q=committee&status=all&limit=1"
     cursor = json.loads(edge.walk(Reads(searched), query)[0]["body"])["nextCursor"]
     searched.done("takedown", market_id(1))
@@ -66,7 +66,7 @@ def test_a_takedown_ends_walks_in_earlier_indexes(searched: Site) -> None:
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("damage", [None, b"[\n]", b"<Error/>"])
-def test_an_index_that_cannot_be_read_is_made_again(searched: Site, damage: bytes | None) -> None:
+def test_an_index_that_cannot_be_read_is_made_again(searched: PublishedSite, damage: bytes | None) -> None:
     spoilt = [key for key, body in searched.objects().items() if keys.SEARCH in key and b"zyva" in body]
     assert spoilt
     for key in spoilt:
@@ -78,7 +78,7 @@ def test_an_index_that_cannot_be_read_is_made_again(searched: Site, damage: byte
 
 
 @in_one_layout
-def test_no_index_that_an_edit_replaced_comes_back_with_a_takedown(searched: Site) -> None:
+def test_no_index_that_an_edit_replaced_comes_back_with_a_takedown(searched: PublishedSite) -> None:
     """The lists are the same, as they show no description; the index that is published now cannot be read."""
     searched.edit(2, description="Nobody decides about quaggas.")
     searched.done("rebuild", "--as-of", hour(2))
@@ -91,7 +91,7 @@ def test_no_index_that_an_edit_replaced_comes_back_with_a_takedown(searched: Sit
 
 
 @in_one_layout
-def test_a_market_is_taken_down_by_its_slug_and_comes_back(searched: Site) -> None:
+def test_a_market_is_taken_down_by_its_slug_and_comes_back(searched: PublishedSite) -> None:
     searched.done("publish", "--purge-retired")
     before = index_of(searched.objects())
     searched.done("takedown", "dzixyzzy")
@@ -106,7 +106,7 @@ def test_a_market_is_taken_down_by_its_slug_and_comes_back(searched: Site) -> No
 
 
 @in_one_layout
-def test_a_folder_built_before_a_takedown_elsewhere_is_published_without_the_word(searched: Site) -> None:
+def test_a_folder_built_before_a_takedown_elsewhere_is_published_without_the_word(searched: PublishedSite) -> None:
     searched.edit(2, description="Nobody decides about quaggas.")
     searched.done("build", "--as-of", hour(2))
     searched.done("takedown", market_id(1), output="elsewhere")
@@ -122,7 +122,7 @@ def test_a_folder_built_before_a_takedown_elsewhere_is_published_without_the_wor
 
 
 @in_one_layout
-def test_after_a_takedown_no_machine_brings_the_word_back(searched: Site) -> None:
+def test_after_a_takedown_no_machine_brings_the_word_back(searched: PublishedSite) -> None:
     searched.done("build", "--as-of", hour(2), output="other")
     searched.done("takedown", market_id(1), output="elsewhere")
     searched.done("rebuild", "--as-of", hour(3), output="other")
@@ -132,7 +132,7 @@ def test_after_a_takedown_no_machine_brings_the_word_back(searched: Site) -> Non
 
 
 @in_one_layout
-def test_a_retired_index_of_a_site_without_search_ends_with_a_takedown(searched: Site) -> None:
+def test_a_retired_index_of_a_site_without_search_ends_with_a_takedown(searched: PublishedSite) -> None:
     searched.done("rebuild", "--as-of", hour(2), search="off")
     assert remains(searched.stored())
     searched.done("takedown", market_id(1), search="off")
@@ -143,7 +143,7 @@ def test_a_retired_index_of_a_site_without_search_ends_with_a_takedown(searched:
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("is_complete", [True, False])
 def test_a_takedown_from_a_folder_makes_the_index_of_a_build_without_the_market(
-    searched: Site, *, is_complete: bool
+    searched: PublishedSite, *, is_complete: bool
 ) -> None:
     """Even from one that a killed build left, whose objects the manifest does not describe."""
     content = json.loads(Path("output/manifest.json").read_bytes())
@@ -186,7 +186,7 @@ RULES: Final[dict[str, tuple[str, Callable[..., Any], Callable[..., None]]]] = {
 @in_one_layout
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("rule", RULES)
-def test_without_a_rule_its_test_fails(searched: Site, monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
+def test_without_a_rule_its_test_fails(searched: PublishedSite, monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
     kept_by, broken, notices = RULES[rule]
     given = {"searched": searched, "monkeypatch": monkeypatch}
     wanted = inspect.signature(notices).parameters

@@ -10,23 +10,23 @@ import pytest
 from generator.api import keys
 from tests.publish.explorer import downloads
 from tests.publish.test_dry_run import FORECAST, SUMMARY, figures
-from tests.support.builds import text_of
-from tests.support.followed import quick
-from tests.support.publishing import FIRST, Site, copy_output, hour
-from tests.support.s3.behaviour import SLOW_DOWN, Fault
-from tests.support.s3.wire import Request
+from tests.support.readers.followed import quick
+from tests.support.sites.builds import text_of
+from tests.support.sites.publishing import FIRST, PublishedSite, copy_output, hour
+from tests.support.stores.s3.behaviour import SLOW_DOWN, Fault
+from tests.support.stores.s3.wire import Request
 
 CHANGES = keys.head(keys.CHANGES)
 
 
 @pytest.fixture(autouse=True)
-def _is_quick(site: Site) -> Iterator[None]:
-    with quick(site):
-        site.done("rebuild", "--as-of", FIRST)
+def _is_quick(published_site: PublishedSite) -> Iterator[None]:
+    with quick(published_site):
+        published_site.done("rebuild", "--as-of", FIRST)
         yield
 
 
-def head(site: Site) -> dict[str, Any]:
+def head(site: PublishedSite) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(site.read(CHANGES) or b"")
     return found
 
@@ -36,7 +36,7 @@ def showing(text: bytes, objects: dict[str, bytes]) -> list[str]:
     return [key for key, body in objects.items() if text in text_of(key, body)]
 
 
-def regret(site: Site) -> None:
+def regret(site: PublishedSite) -> None:
     """Publish a text, and what follows it, so that a step names it."""
     site.edit(1, question="Regretted text?")
     site.done("rebuild", "--as-of", hour(1))
@@ -50,60 +50,60 @@ def regret(site: Site) -> None:
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("purge", ["rebuild", "publish"])
-def test_a_purge_deletes_the_steps_that_show_an_earlier_text(site: Site, purge: str) -> None:
-    regret(site)
-    session = head(site)["session"]
-    assert any("/changes/" in key for key in showing(b"Regretted", site.objects()))
+def test_a_purge_deletes_the_steps_that_show_an_earlier_text(published_site: PublishedSite, purge: str) -> None:
+    regret(published_site)
+    session = head(published_site)["session"]
+    assert any("/changes/" in key for key in showing(b"Regretted", published_site.objects()))
     if purge == "publish":
-        site.done("rebuild", "--as-of", hour(3))
-    site.done(purge, *(["--as-of", hour(3)] if purge == "rebuild" else []), "--purge-retired")
-    found = head(site)
+        published_site.done("rebuild", "--as-of", hour(3))
+    published_site.done(purge, *(["--as-of", hour(3)] if purge == "rebuild" else []), "--purge-retired")
+    found = head(published_site)
     assert (found["session"] != session, found["serial"], found["steps"]) == (True, 1, [])
-    for objects in (site.objects(), site.built()):
+    for objects in (published_site.objects(), published_site.built()):
         assert showing(b"Regretted", objects) == []
         assert showing(b"Corrected", objects) != []
         assert len([key for key in objects if key.endswith(".ndjson.gz")]) == 1
-    site.check()
-    site.edit(2, volume=78.0)
-    site.done("rebuild", "--as-of", hour(4))
-    assert (head(site)["session"], len(head(site)["steps"])) == (found["session"], 1)
+    published_site.check()
+    published_site.edit(2, volume=78.0)
+    published_site.done("rebuild", "--as-of", hour(4))
+    assert (head(published_site)["session"], len(head(published_site)["steps"])) == (found["session"], 1)
 
 
-def test_a_second_purge_begins_no_other_session(site: Site) -> None:
-    regret(site)
-    site.done("rebuild", "--as-of", hour(3), "--purge-retired")
-    before = site.objects()
-    site.done("publish", "--purge-retired")
-    assert site.objects() == before
+def test_a_second_purge_begins_no_other_session(published_site: PublishedSite) -> None:
+    regret(published_site)
+    published_site.done("rebuild", "--as-of", hour(3), "--purge-retired")
+    before = published_site.objects()
+    published_site.done("publish", "--purge-retired")
+    assert published_site.objects() == before
 
 
-def test_a_folder_without_target_is_purged_by_its_build(site: Site) -> None:
-    regret(site)
-    site.done("build", "--as-of", hour(3))
-    assert len(showing(b"Regretted", site.built())) > 1
-    site.done("build", "--as-of", hour(4), "--purge-retired")
-    assert showing(b"Regretted", site.built()) == []
-    report = json.loads((site.folder / "output" / "report.json").read_bytes())
-    found = json.loads(site.built()[CHANGES])
+def test_a_folder_without_target_is_purged_by_its_build(published_site: PublishedSite) -> None:
+    regret(published_site)
+    published_site.done("build", "--as-of", hour(3))
+    assert len(showing(b"Regretted", published_site.built())) > 1
+    published_site.done("build", "--as-of", hour(4), "--purge-retired")
+    assert showing(b"Regretted", published_site.built()) == []
+    report = json.loads((published_site.folder / "output" / "report.json").read_bytes())
+    found = json.loads(published_site.built()[CHANGES])
     assert report["retainedGenerations"] == 0
     counts = report["downloads"]
     assert (counts["session"], counts["serial"], counts["steps"]) == (found["session"], 1, 0)
-    page = (site.folder / "output" / "index.html").read_text()
+    page = (published_site.folder / "output" / "index.html").read_text()
     assert found["session"] in page
-    purged = site.built()
-    site.done("build", "--as-of", hour(4), "--purge-retired")
-    assert site.built() == purged
+    purged = published_site.built()
+    published_site.done("build", "--as-of", hour(4), "--purge-retired")
+    assert published_site.built() == purged
 
 
 @pytest.mark.campaign(short=0)
-def test_a_site_without_a_change_feed_is_purged(site: Site) -> None:
-    site.settings["changes.enabled"] = "false"
-    site.edit(1, question="Regretted text?")
-    site.done("rebuild", "--as-of", hour(1))
-    site.edit(1, question="Corrected text?")
-    site.done("rebuild", "--as-of", hour(2), "--purge-retired")
-    assert showing(b"Regretted", site.objects()) == []
-    assert CHANGES not in site.objects()
+def test_a_site_without_a_change_feed_is_purged(published_site: PublishedSite) -> None:
+    published_site.settings["changes.enabled"] = "false"
+    published_site.edit(1, question="Regretted text?")
+    published_site.done("rebuild", "--as-of", hour(1))
+    published_site.edit(1, question="Corrected text?")
+    published_site.done("rebuild", "--as-of", hour(2), "--purge-retired")
+    assert showing(b"Regretted", published_site.objects()) == []
+    assert CHANGES not in published_site.objects()
 
 
 # ── older builds ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -115,7 +115,7 @@ class Serials:
     def __init__(self) -> None:
         self._states = dict[tuple[str, int], str]()
 
-    def look(self, site: Site) -> str:
+    def look(self, site: PublishedSite) -> str:
         """Note what the head says, and check that it is true; returns the session."""
         found = head(site)
         text = text_of("x.gz", site.read(keys.chunk(keys.DUMPS, found["dump"]["name"])) or b"")
@@ -124,70 +124,74 @@ class Serials:
         return str(found["session"])
 
 
-def test_no_serial_names_two_states_after_an_older_build_was_published(site: Site) -> None:
+def test_no_serial_names_two_states_after_an_older_build_was_published(published_site: PublishedSite) -> None:
     """Twice from the same copy, as a session that is made from the state alone would be the same."""
     serials = Serials()
-    site.edit(1, volume=50.0)
-    site.done("rebuild", "--as-of", hour(1))
-    serials.look(site)
-    copy_output(site.folder / "output", site.folder / "good")
+    published_site.edit(1, volume=50.0)
+    published_site.done("rebuild", "--as-of", hour(1))
+    serials.look(published_site)
+    copy_output(published_site.folder / "output", published_site.folder / "good")
     sessions = set[str]()
     for volume in (60.0, 70.0):
-        site.edit(2, volume=volume)
-        site.done("rebuild", "--as-of", hour(9))
-        serials.look(site)
-        copy_output(site.folder / "good", site.folder / f"good-{volume}")
-        site.done("publish", "--allow-older", output=f"good-{volume}")
-        sessions.add(serials.look(site))
-        site.check(f"good-{volume}")
-        assert (head(site)["serial"], head(site)["steps"]) == (1, [])
-        site.edit(3, volume=volume)
-        site.done("rebuild", "--as-of", hour(2), "--allow-older", output=f"good-{volume}")
-        serials.look(site)
+        published_site.edit(2, volume=volume)
+        published_site.done("rebuild", "--as-of", hour(9))
+        serials.look(published_site)
+        copy_output(published_site.folder / "good", published_site.folder / f"good-{volume}")
+        published_site.done("publish", "--allow-older", output=f"good-{volume}")
+        sessions.add(serials.look(published_site))
+        published_site.check(f"good-{volume}")
+        assert (head(published_site)["serial"], head(published_site)["steps"]) == (1, [])
+        published_site.edit(3, volume=volume)
+        published_site.done("rebuild", "--as-of", hour(2), "--allow-older", output=f"good-{volume}")
+        serials.look(published_site)
     assert len(sessions) == 2
 
 
-def test_no_serial_names_two_states_after_a_folder_was_restored(site: Site) -> None:
+def test_no_serial_names_two_states_after_a_folder_was_restored(published_site: PublishedSite) -> None:
     """Twice from the same copy; its builds are newer than what is published."""
     serials = Serials()
-    copy_output(site.folder / "output", site.folder / "backup")
-    sessions = {serials.look(site)}
-    site.edit(1, volume=50.0)
-    site.done("rebuild", "--as-of", hour(1))
-    serials.look(site)
+    copy_output(published_site.folder / "output", published_site.folder / "backup")
+    sessions = {serials.look(published_site)}
+    published_site.edit(1, volume=50.0)
+    published_site.done("rebuild", "--as-of", hour(1))
+    serials.look(published_site)
     for time in (2, 4):
-        copy_output(site.folder / "backup", site.folder / f"restored-{time}")
+        copy_output(published_site.folder / "backup", published_site.folder / f"restored-{time}")
         for later in (time, time + 1):
-            site.edit(1, volume=50.0 + later)
-            site.done("rebuild", "--as-of", hour(later), output=f"restored-{time}")
-            sessions.add(serials.look(site))
-        assert (head(site)["serial"], len(head(site)["steps"])) == (2, 1)
+            published_site.edit(1, volume=50.0 + later)
+            published_site.done("rebuild", "--as-of", hour(later), output=f"restored-{time}")
+            sessions.add(serials.look(published_site))
+        assert (head(published_site)["serial"], len(head(published_site)["steps"])) == (2, 1)
     assert len(sessions) == 3
 
 
-def test_no_step_leads_elsewhere_after_a_copy_of_the_folder_has_come_to_the_same_state(site: Site) -> None:
+def test_no_step_leads_elsewhere_after_a_copy_of_the_folder_has_come_to_the_same_state(
+    published_site: PublishedSite,
+) -> None:
     """Both copies were built thrice and show the same markets by now, but not by the same steps."""
-    copy_output(site.folder / "output", site.folder / "copy")
-    site.edit(1, volume=50.0)
-    site.done("rebuild", "--as-of", hour(1))
-    ((place, had),) = [found for found in downloads.begun(site.objects()) if found[0][0] == keys.CHANGES]
-    site.edit(2, volume=60.0)
-    site.done("build", "--as-of", hour(2), output="copy")
-    site.edit(3, volume=70.0)
-    site.done("rebuild", "--as-of", hour(3))
-    state = head(site)["state"]
-    site.done("rebuild", "--as-of", hour(4), output="copy")
-    assert head(site)["state"] == state
-    objects, (_, serial, session) = site.objects(), place
+    copy_output(published_site.folder / "output", published_site.folder / "copy")
+    published_site.edit(1, volume=50.0)
+    published_site.done("rebuild", "--as-of", hour(1))
+    ((place, had),) = [found for found in downloads.begun(published_site.objects()) if found[0][0] == keys.CHANGES]
+    published_site.edit(2, volume=60.0)
+    published_site.done("build", "--as-of", hour(2), output="copy")
+    published_site.edit(3, volume=70.0)
+    published_site.done("rebuild", "--as-of", hour(3))
+    state = head(published_site)["state"]
+    published_site.done("rebuild", "--as-of", hour(4), output="copy")
+    assert head(published_site)["state"] == state
+    objects, (_, serial, session) = published_site.objects(), place
     assert not (downloads.is_in_session(objects, session) and downloads.leads_astray(objects, serial, had))
-    assert head(site)["session"] != session
+    assert head(published_site)["session"] != session
 
 
-def test_a_store_that_is_slow_once_does_not_keep_a_restored_folder_from_being_published(site: Site) -> None:
-    copy_output(site.folder / "output", site.folder / "restored")
-    site.edit(1, volume=50.0)
-    site.done("rebuild", "--as-of", hour(1))
-    session, refused = head(site)["session"], list[str]()
+def test_a_store_that_is_slow_once_does_not_keep_a_restored_folder_from_being_published(
+    published_site: PublishedSite,
+) -> None:
+    copy_output(published_site.folder / "output", published_site.folder / "restored")
+    published_site.edit(1, volume=50.0)
+    published_site.done("rebuild", "--as-of", hour(1))
+    session, refused = head(published_site)["session"], list[str]()
 
     def refuse_first(request: Request) -> Fault | None:
         """Refuse the first look at the index of the published change feed."""
@@ -197,49 +201,51 @@ def test_a_store_that_is_slow_once_does_not_keep_a_restored_folder_from_being_pu
         refused.append(request.key)
         return SLOW_DOWN
 
-    site.server.before = refuse_first
-    site.edit(1, volume=60.0)
-    site.done("rebuild", "--as-of", hour(2), output="restored")
+    published_site.server.before = refuse_first
+    published_site.edit(1, volume=60.0)
+    published_site.done("rebuild", "--as-of", hour(2), output="restored")
     assert len(refused) == 1
-    assert head(site)["session"] != session
+    assert head(published_site)["session"] != session
 
 
-def test_the_newest_build_begins_a_new_session_after_an_older_one(site: Site) -> None:
+def test_the_newest_build_begins_a_new_session_after_an_older_one(published_site: PublishedSite) -> None:
     serials = Serials()
-    copy_output(site.folder / "output", site.folder / "good")
-    site.edit(1, volume=50.0)
-    site.done("rebuild", "--as-of", hour(1))
-    sessions = {serials.look(site)}
-    site.done("publish", "--allow-older", output="good")
-    sessions.add(serials.look(site))
-    site.edit(1, volume=60.0)
-    site.done("rebuild", "--as-of", hour(2))
-    assert serials.look(site) not in sessions
-    assert (head(site)["serial"], head(site)["steps"]) == (1, [])
+    copy_output(published_site.folder / "output", published_site.folder / "good")
+    published_site.edit(1, volume=50.0)
+    published_site.done("rebuild", "--as-of", hour(1))
+    sessions = {serials.look(published_site)}
+    published_site.done("publish", "--allow-older", output="good")
+    sessions.add(serials.look(published_site))
+    published_site.edit(1, volume=60.0)
+    published_site.done("rebuild", "--as-of", hour(2))
+    assert serials.look(published_site) not in sessions
+    assert (head(published_site)["serial"], head(published_site)["steps"]) == (1, [])
 
 
 @pytest.mark.parametrize("gone", [(), (3,)])
-def test_a_session_goes_on_over_builds_that_were_not_published(site: Site, gone: tuple[int, ...]) -> None:
+def test_a_session_goes_on_over_builds_that_were_not_published(
+    published_site: PublishedSite, gone: tuple[int, ...]
+) -> None:
     """Even if the folder has forgotten what was published, as cursors expired or a market was withdrawn."""
-    site.edit(1, volume=50.0)
-    site.done("rebuild", "--as-of", hour(1))
-    session = head(site)["session"]
+    published_site.edit(1, volume=50.0)
+    published_site.done("rebuild", "--as-of", hour(1))
+    session = head(published_site)["session"]
     for time in (2, 3) if gone else (8, 15):
-        site.edit(1, volume=50.0 + time)
-        site.done("build", "--as-of", hour(time))
+        published_site.edit(1, volume=50.0 + time)
+        published_site.done("build", "--as-of", hour(time))
     for number in gone:
-        site.edit(number, is_listed=False)
-    serial = json.loads(site.built()[CHANGES])["serial"]
-    site.edit(2, volume=50.0)
-    site.done("rebuild", "--as-of", hour(22), "--allow-shrink")
-    assert (head(site)["session"], head(site)["serial"]) == (session, serial + 1)
+        published_site.edit(number, is_listed=False)
+    serial = json.loads(published_site.built()[CHANGES])["serial"]
+    published_site.edit(2, volume=50.0)
+    published_site.done("rebuild", "--as-of", hour(22), "--allow-shrink")
+    assert (head(published_site)["session"], head(published_site)["serial"]) == (session, serial + 1)
 
 
-def test_an_older_build_of_the_same_markets_keeps_the_session(site: Site) -> None:
-    before = head(site)
-    site.done("rebuild", "--as-of", hour(2))
-    site.done("rebuild", "--as-of", hour(1), "--allow-older")
-    assert head(site) == before
+def test_an_older_build_of_the_same_markets_keeps_the_session(published_site: PublishedSite) -> None:
+    before = head(published_site)
+    published_site.done("rebuild", "--as-of", hour(2))
+    published_site.done("rebuild", "--as-of", hour(1), "--allow-older")
+    assert head(published_site) == before
 
 
 # ── dry runs ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -247,21 +253,23 @@ def test_an_older_build_of_the_same_markets_keeps_the_session(site: Site) -> Non
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("options", [("--purge-retired", "--allow-older"), ("--purge-retired",), ("--allow-older",)])
-def test_a_dry_run_lists_what_a_new_session_takes_and_changes_nothing(site: Site, options: tuple[str, ...]) -> None:
-    regret(site)
-    copy_output(site.folder / "output", site.folder / "good")
-    site.done("rebuild", "--as-of", hour(3))
+def test_a_dry_run_lists_what_a_new_session_takes_and_changes_nothing(
+    published_site: PublishedSite, options: tuple[str, ...]
+) -> None:
+    regret(published_site)
+    copy_output(published_site.folder / "output", published_site.folder / "good")
+    published_site.done("rebuild", "--as-of", hour(3))
     output = "good" if "--allow-older" in options else "output"
-    before, built = site.stored(), site.built(output)
-    *steps, summary = site.done("publish", "--dry-run", *options, output=output).stdout.splitlines()
-    assert (site.stored(), site.built(output)) == (before, built)
+    before, built = published_site.stored(), published_site.built(output)
+    *steps, summary = published_site.done("publish", "--dry-run", *options, output=output).stdout.splitlines()
+    assert (published_site.stored(), published_site.built(output)) == (before, built)
     assert f"upload {CHANGES}: changed" in steps
-    done = site.done("publish", *options, output=output).stdout.strip()
+    done = published_site.done("publish", *options, output=output).stdout.strip()
     assert figures(FORECAST, summary) == figures(SUMMARY, done)
 
 
-def test_a_purge_names_the_head_that_it_cannot_begin_with(site: Site) -> None:
-    regret(site)
-    (site.folder / "output" / keys.head(keys.DUMPS)).unlink()
-    sentence = site.refused(1, "publish", "--purge-retired")
+def test_a_purge_names_the_head_that_it_cannot_begin_with(published_site: PublishedSite) -> None:
+    regret(published_site)
+    (published_site.folder / "output" / keys.head(keys.DUMPS)).unlink()
+    sentence = published_site.refused(1, "publish", "--purge-retired")
     assert sentence.endswith("/v1/dumps/head.json: missing or damaged; run `public-markets build` again")

@@ -8,25 +8,25 @@ from generator.publish import blocklist, takedown
 from generator.publish.protocol import Target
 from generator.stores.factory import open_store
 from generator.tree.blocklist import BlockedList
-from tests.support.builds import NOW, Silent, make_config
-from tests.support.publishing import Site, fill_parquet, hour
-from tests.support.rows import market_id
-from tests.support.s3.wire import Answer, Request
+from tests.support.sites.builds import NOW, Silent, make_config
+from tests.support.sites.publishing import PublishedSite, fill_parquet, hour
+from tests.support.sites.rows import market_id
+from tests.support.stores.s3.wire import Answer, Request
 
 #: After how many requests of a run the other one begins; the last ones are hardly ever made.
 PLACES = (*range(12), 15, 20)
 
 
 @pytest.fixture(params=["ndjson", "parquet"])
-def filed(site: Site, request: pytest.FixtureRequest) -> Site:
+def filed(published_site: PublishedSite, request: pytest.FixtureRequest) -> PublishedSite:
     """A published site with downloads, with or without Parquet files."""
     if request.param == "parquet":
-        fill_parquet(site)
-    site.done("rebuild", "--as-of", hour(1))
-    return site
+        fill_parquet(published_site)
+    published_site.done("rebuild", "--as-of", hour(1))
+    return published_site
 
 
-def after_requests(site: Site, count: int, act: Callable[[], object]) -> None:
+def after_requests(site: PublishedSite, count: int, act: Callable[[], object]) -> None:
     """Have another machine act after so many requests."""
     left = [count]
 
@@ -42,7 +42,7 @@ def blocking(number: int) -> BlockedList:
     return BlockedList().decided([market_id(number)], is_blocked=True, now=NOW)
 
 
-def test_a_takedown_that_ends_during_a_rebuild_of_unchanged_markets_does_not_stop_it(filed: Site) -> None:
+def test_a_takedown_that_ends_during_a_rebuild_of_unchanged_markets_does_not_stop_it(filed: PublishedSite) -> None:
     config = make_config(
         filed.folder, publish__target=filed.target, publish__endpoint_url=filed.server.url, publish__cache_fill=0
     )
@@ -58,7 +58,7 @@ def test_a_takedown_that_ends_during_a_rebuild_of_unchanged_markets_does_not_sto
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("place", PLACES)
-def test_a_takedown_that_begins_during_a_rebuild_stops_neither(filed: Site, place: int) -> None:
+def test_a_takedown_that_begins_during_a_rebuild_stops_neither(filed: PublishedSite, place: int) -> None:
     filed.edit(3, volume=77.0)
     after_requests(filed, place + 1, lambda: blocklist.merge(filed.store(), blocking(1)))
     filed.done("rebuild", "--as-of", hour(2))
@@ -70,7 +70,7 @@ def test_a_takedown_that_begins_during_a_rebuild_stops_neither(filed: Site, plac
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("place", [4, *(place for place in PLACES if place != 4)])
-def test_two_takedowns_at_once_both_succeed(filed: Site, place: int) -> None:
+def test_two_takedowns_at_once_both_succeed(filed: PublishedSite, place: int) -> None:
     """The second one blocks its market, and then waits for the first."""
     after_requests(filed, place + 1, lambda: blocklist.merge(filed.store(), blocking(1)))
     filed.done("takedown", market_id(2))

@@ -12,9 +12,9 @@ from generator.publish import withdrawal
 from generator.publish.lease import Lease
 from generator.tree.folder import locked
 from generator.tree.manifest import Manifest
-from tests.support.builds import files
-from tests.support.publishing import CANCELLED, EVERY, FIRST, FX, OPEN, Site, tamper
-from tests.support.rows import market_id
+from tests.support.sites.builds import files
+from tests.support.sites.publishing import CANCELLED, EVERY, FIRST, FX, OPEN, PublishedSite, tamper
+from tests.support.sites.rows import market_id
 
 LIFETIME = timedelta(hours=6)
 
@@ -27,7 +27,7 @@ def withdraw(place: Path, *numbers: int) -> Manifest:
     return found
 
 
-def rebuilt_without(site: Site, *numbers: int) -> dict[str, bytes]:
+def rebuilt_without(site: PublishedSite, *numbers: int) -> dict[str, bytes]:
     """What a build without the markets gives, except for the session of its change feed."""
     for number in numbers:
         for relation, column in (("markets", "id"), ("fx_members", "market_id")):
@@ -41,19 +41,23 @@ def without_feed(objects: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("numbers", [(1,), (1, CANCELLED, FX), OPEN, EVERY])
-def test_a_withdrawal_from_a_folder_equals_a_build_without_the_markets(site: Site, numbers: tuple[int, ...]) -> None:
+def test_a_withdrawal_from_a_folder_equals_a_build_without_the_markets(
+    published_site: PublishedSite, numbers: tuple[int, ...]
+) -> None:
     made = withdraw(Path("output"), *numbers)
     assert made.complete
-    expected = rebuilt_without(site, *numbers)
+    expected = rebuilt_without(published_site, *numbers)
     found = files(Path("output"))
     assert without_feed(found) == expected
     assert json.loads(found[keys.head(keys.CHANGES)])["steps"] == []
     assert made.markets.keys() == {market_id(number) for number in EVERY if number not in numbers}
 
 
-def test_a_withdrawal_from_a_store_equals_a_build_without_the_markets(site: Site, tmp_path: Path) -> None:
-    site.forget_output()
-    store = site.store()
+def test_a_withdrawal_from_a_store_equals_a_build_without_the_markets(
+    published_site: PublishedSite, tmp_path: Path
+) -> None:
+    published_site.forget_output()
+    store = published_site.store()
     lease = Lease(store, timedelta(minutes=5))
     published = lease.read()
     assert published
@@ -62,15 +66,15 @@ def test_a_withdrawal_from_a_store_equals_a_build_without_the_markets(site: Site
         withdrawal.from_store(state, gone, folder, LIFETIME, lease)
         made = folder.manifest()
     assert made
-    expected = rebuilt_without(site, 1, FX)
+    expected = rebuilt_without(published_site, 1, FX)
     changed = without_feed(files(tmp_path / "scratch"))
     mutable = {key for key in expected if not keys.is_immutable(key)}
     assert made.objects.keys() == {*mutable, keys.head(keys.CHANGES)}
     assert changed == {key: expected[key] for key in changed}
-    assert site.server.count("PutObject") == site.server.count("DeleteObjects") == 0
+    assert published_site.server.count("PutObject") == published_site.server.count("DeleteObjects") == 0
 
 
-def test_withdrawing_unknown_markets_changes_nothing(site: Site) -> None:
+def test_withdrawing_unknown_markets_changes_nothing(published_site: PublishedSite) -> None:
     before = files(Path("output"), "")
     withdraw(Path("output"), 4_711)
     after = files(Path("output"), "")
@@ -83,14 +87,14 @@ def test_a_folder_without_a_build_stays_without(tmp_path: Path) -> None:
         assert folder.manifest() is None
 
 
-def test_the_remains_of_a_killed_build_are_searched_too(site: Site) -> None:
+def test_the_remains_of_a_killed_build_are_searched_too(published_site: PublishedSite) -> None:
     content = json.loads(Path("output/manifest.json").read_bytes())
     tamper(Path("output/manifest.json"), json.dumps({**content, "complete": False}).encode())
     Path("output", keys.detail(market_id(4_711))).write_bytes(b'{"a half-made": "detail"}')
     made = withdraw(Path("output"), 1)
     assert made.complete
-    assert not [key for key, body in site.built().items() if market_id(1).encode() in body]
-    expected = rebuilt_without(site, 1)
+    assert not [key for key, body in published_site.built().items() if market_id(1).encode() in body]
+    expected = rebuilt_without(published_site, 1)
     found = files(Path("output"))
     assert {key: found.get(key) for key in expected} == expected
 
@@ -98,7 +102,7 @@ def test_the_remains_of_a_killed_build_are_searched_too(site: Site) -> None:
 @pytest.mark.campaign(short=3)
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
 @pytest.mark.parametrize("what", ["first page", "page", "build record", "feed", "head of the dump", "dump"])
-def test_what_cannot_be_read_is_made_again(site: Site, harm: str, what: str) -> None:
+def test_what_cannot_be_read_is_made_again(published_site: PublishedSite, harm: str, what: str) -> None:
     (dumped,) = Path("output/v1/dumps/markets").iterdir()
     key = {
         "first page": keys.first_page("open/new", 100),
@@ -114,4 +118,4 @@ def test_what_cannot_be_read_is_made_again(site: Site, harm: str, what: str) -> 
         tamper(Path("output", key), b'{"items":[{')
     withdraw(Path("output"), 1)
     found = without_feed(files(Path("output")))
-    assert found == rebuilt_without(site, 1)
+    assert found == rebuilt_without(published_site, 1)

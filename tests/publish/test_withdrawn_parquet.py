@@ -12,23 +12,23 @@ from generator.config.settings import shaped
 from generator.publish import record
 from generator.site.parquet_files import ParquetFiles
 from generator.site.published import PublishedState
-from tests.support.builds import files
 from tests.support.kills import dying_before
-from tests.support.parquet import owners, rows
-from tests.support.publishing import EVERY, FX, OPEN, RESOLVED, Site, fill_parquet, hour
-from tests.support.rows import insert_point, market_id
-from tests.support.s3.wire import Request
+from tests.support.readers.parquet import owners, rows
+from tests.support.sites.builds import files
+from tests.support.sites.publishing import EVERY, FX, OPEN, RESOLVED, PublishedSite, fill_parquet, hour
+from tests.support.sites.rows import insert_point, market_id
+from tests.support.stores.s3.wire import Request
 
 HEAD = keys.head(keys.DUMPS)
 LISTED = {market_id(number) for number in EVERY if number != FX}
 
 
 @pytest.fixture
-def filed(site: Site) -> Site:
+def filed(published_site: PublishedSite) -> PublishedSite:
     """A published site with Parquet files."""
-    fill_parquet(site)
-    site.done("rebuild", "--as-of", hour(1))
-    return site
+    fill_parquet(published_site)
+    published_site.done("rebuild", "--as-of", hour(1))
+    return published_site
 
 
 def in_files(objects: Mapping[str, bytes]) -> dict[str, set[str]]:
@@ -47,7 +47,7 @@ def folder_of(key: str) -> str:
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("number", [1, RESOLVED])
-def test_a_takedown_rewrites_just_the_files_that_hold_the_market(filed: Site, number: int) -> None:
+def test_a_takedown_rewrites_just_the_files_that_hold_the_market(filed: PublishedSite, number: int) -> None:
     before = in_files(filed.objects())
     holding = {folder_of(key) for key, ids in before.items() if market_id(number) in ids}
     assert sorted(folder.partition("/")[0] for folder in holding) == ["fills", "history", "markets"]
@@ -62,7 +62,7 @@ def test_a_takedown_rewrites_just_the_files_that_hold_the_market(filed: Site, nu
     filed.check()
 
 
-def test_a_takedown_makes_the_files_of_a_build_without_the_market(filed: Site) -> None:
+def test_a_takedown_makes_the_files_of_a_build_without_the_market(filed: PublishedSite) -> None:
     filed.done("takedown", market_id(1), market_id(OPEN[-1]))
     made = {key: body for key, body in filed.objects().items() if key.endswith(".parquet")}
     for number in (1, OPEN[-1]):
@@ -74,7 +74,7 @@ def test_a_takedown_makes_the_files_of_a_build_without_the_market(filed: Site) -
 
 
 def test_without_the_extra_a_takedown_deletes_all_parquet_files_and_says_so(
-    filed: Site, monkeypatch: pytest.MonkeyPatch
+    filed: PublishedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "arro3", None)
@@ -91,7 +91,7 @@ def test_without_the_extra_a_takedown_deletes_all_parquet_files_and_says_so(
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("damage", [lambda _: b"", lambda body: bytes(len(body))], ids=["empty", "zeroes"])
 def test_files_that_cannot_be_read_are_made_again_if_they_held_the_market(
-    filed: Site, damage: Callable[[bytes], bytes]
+    filed: PublishedSite, damage: Callable[[bytes], bytes]
 ) -> None:
     before = in_files(filed.objects())
     holding = [key for key, ids in before.items() if market_id(RESOLVED) in ids]
@@ -111,7 +111,7 @@ def test_files_that_cannot_be_read_are_made_again_if_they_held_the_market(
 
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("damage", [None, b"torn"], ids=["lost", "torn"])
-def test_verify_puts_a_file_again(filed: Site, damage: bytes | None) -> None:
+def test_verify_puts_a_file_again(filed: PublishedSite, damage: bytes | None) -> None:
     before = filed.objects()
     for key in (key for key in before if key.endswith(".parquet")):
         if damage is None:
@@ -124,7 +124,7 @@ def test_verify_puts_a_file_again(filed: Site, damage: bytes | None) -> None:
 
 
 def test_a_takedown_ends_well_after_a_publish_that_was_killed_between_the_head_of_the_dump_and_the_commit(
-    filed: Site,
+    filed: PublishedSite,
 ) -> None:
     insert_point(filed.database, "2024-01-20 00:00:00.000000", market_id=market_id(2))
     has_head = False
@@ -151,7 +151,7 @@ RULES: Final[dict[str, tuple[type, str, Any]]] = {
 
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("rule", RULES)
-def test_without_a_rule_a_test_fails(filed: Site, monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
+def test_without_a_rule_a_test_fails(filed: PublishedSite, monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
     monkeypatch.setattr(*RULES[rule])
     tests: dict[str, Callable[[], None]] = {
         "_without": lambda: test_a_takedown_rewrites_just_the_files_that_hold_the_market(filed, 1),

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generator.search import folding
-from tests.support import search
+from tests.support.readers import search
 
 TABLE: Final = json.loads(folding.table())
 FOLDS: Final = {

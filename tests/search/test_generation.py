@@ -10,8 +10,8 @@ from typing import Final
 from generator.api import contract, keys
 from generator.search import buckets, generation, words
 from generator.search.words import Postings
-from tests.support import search
-from tests.support.search import Market
+from tests.support.readers import search
+from tests.support.readers.search import Market
 
 #: As many different words as there are in real questions, and as often.
 VOCABULARY: Final = [

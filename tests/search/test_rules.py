@@ -15,15 +15,16 @@ from generator.api import contract, cursors, keys
 from generator.search import buckets
 from generator.search import generation as index
 from generator.tree.layouts import LAYOUTS
-from tests.support import expected_searches, router_lint, search
-from tests.support.edges import CHANGED_SEARCH_RULES
-from tests.support.search import Answer, InQuickjs, Market
-from tests.support.search_cases import CASES, MARKETS, SCATTERED
-from tests.support.search_walks import Query
+from tests.support.edges import router_lint
+from tests.support.edges.cases import CHANGED_SEARCH_RULES
+from tests.support.readers import expected_searches, search
+from tests.support.readers.search import Answer, InQuickjs, Market
+from tests.support.readers.search_cases import CASES, MARKETS, SCATTERED
+from tests.support.readers.search_walks import Query
 
 
 @cache
-def site(layout: str) -> Mapping[str, str]:
+def objects_of(layout: str) -> Mapping[str, str]:
     with search.small_objects(span=50):
         return search.objects(MARKETS, layout)
 
@@ -38,7 +39,7 @@ def faults(edge: InQuickjs, layout: str, cases: Sequence[Query]) -> Iterator[obj
     """What is wrong with the answers: the case, or an error."""
     for case in cases:
         try:
-            answers = edge.walk(site(layout), case.target())
+            answers = edge.walk(objects_of(layout), case.target())
             if [answer["status"] for answer in answers] != [200] * len(answers):
                 yield case, answers[-1]
             elif search.items_of(answers) != case.items(MARKETS) or any(
@@ -73,7 +74,7 @@ def test_the_script_has_nothing_that_an_engine_lacks(layout: str) -> None:
 
 
 def refused(edge: InQuickjs, layout: str, query: str) -> Any:
-    (answer,) = edge.walk(site(layout), query)
+    (answer,) = edge.walk(objects_of(layout), query)
     assert answer["status"] == 400, answer
     sentences = {sentence: name for name, sentence in contract.SEARCH_ERRORS.items()}
     return [sentences[detail["message"]] for detail in json.loads(answer["body"])["details"]]
@@ -84,10 +85,10 @@ def next_of(answer: Answer) -> str:
 
 
 def test_a_cursor_is_bound_to_the_list_and_the_folded_words(edge: InQuickjs, layout: str) -> None:
-    first, second, *_ = edge.walk(site(layout), "q=the%20will&limit=3")
+    first, second, *_ = edge.walk(objects_of(layout), "q=the%20will&limit=3")
     cursor = next_of(first)
     for same in ("THE%20will", "the,%20Will!", "th%C3%A9%20will", "will%20the"):
-        assert edge.walk(site(layout), f"q={same}&limit=3&cursor={cursor}")[0]["body"] == second["body"]
+        assert edge.walk(objects_of(layout), f"q={same}&limit=3&cursor={cursor}")[0]["body"] == second["body"]
     others = (
         "q=the",
         "q=the%20wil",
@@ -119,14 +120,14 @@ def test_spellings_of_ascii_are_one_search_to_a_cache_and_other_words_another(ed
 
 def test_a_walk_stays_in_its_generation(edge: InQuickjs, layout: str) -> None:
     query, walked = "q=the&status=all&limit=9", search.scan(MARKETS, "all", "popular", "the")
-    first = edge.walk(site(layout), query)[0]
+    first = edge.walk(objects_of(layout), query)[0]
     with search.small_objects(span=50):
         later = search.objects([*MARKETS[5:], Market(("the new one",), rank=60)], layout)
     answers = [first]
     while json.loads(answers[-1]["body"])["nextCursor"]:
-        answers += edge.walk({**site(layout), **later}, f"{query}&cursor={next_of(answers[-1])}")[:1]
+        answers += edge.walk({**objects_of(layout), **later}, f"{query}&cursor={next_of(answers[-1])}")[:1]
     assert search.items_of(answers) == walked
-    assert edge.walk({**site(layout), **later}, query)[0]["body"] != first["body"]
+    assert edge.walk({**objects_of(layout), **later}, query)[0]["body"] != first["body"]
     assert refused_by(edge, later, f"{query}&cursor={next_of(first)}") == [contract.SEARCH_ERRORS["cursor.gone"]]
 
 
@@ -148,18 +149,18 @@ def test_a_q_without_words_or_of_more_than_a_hundred_characters_is_refused(
 
 def test_a_hundred_characters_of_any_plane_are_allowed(edge: InQuickjs, layout: str) -> None:
     for char in ("x", "é", "𠮷", "🙂x"):
-        (answer,) = edge.walk(site(layout), f"q={quote((char * 100)[:100])}")
+        (answer,) = edge.walk(objects_of(layout), f"q={quote((char * 100)[:100])}")
         assert answer["status"] == 200
 
 
 def test_a_category_without_lists_is_refused(edge: InQuickjs, layout: str) -> None:
     for q in ("will", "nothing"):
         assert refused(edge, layout, f"q={q}&category=other") == ["category"]
-    assert edge.walk(site(layout), "q=nothing&category=empty")[0]["status"] == 200
+    assert edge.walk(objects_of(layout), "q=nothing&category=empty")[0]["status"] == 200
 
 
 def test_a_place_behind_the_end_is_no_place(edge: InQuickjs, layout: str) -> None:
-    generation = json.loads(site(layout)[keys.head(keys.SEARCH)])["generation"]
+    generation = json.loads(objects_of(layout)[keys.head(keys.SEARCH)])["generation"]
     for position in (len(MARKETS), 999_999_999):
         digest = hashlib.sha256(f"open/popular?the/{generation}/{position}".encode()).hexdigest()
         cursor = digest[: cursors.CHECK_LENGTH] + generation + str(position)
@@ -245,12 +246,12 @@ def test_without_an_index_there_is_no_search(edge: InQuickjs, layout: str) -> No
 
 def test_an_object_that_is_gone_ends_a_walk_but_not_the_search(edge: InQuickjs, layout: str) -> None:
     query = "q=the&status=all&limit=5"
-    first = edge.walk(site(layout), query)[0]
-    for key in edge.walk(site(layout), f"{query}&cursor={next_of(first)}")[0]["read"]:
-        left = {name: text for name, text in site(layout).items() if name != key}
+    first = edge.walk(objects_of(layout), query)[0]
+    for key in edge.walk(objects_of(layout), f"{query}&cursor={next_of(first)}")[0]["read"]:
+        left = {name: text for name, text in objects_of(layout).items() if name != key}
         assert refused_by(edge, left, f"{query}&cursor={next_of(first)}") == [contract.SEARCH_ERRORS["cursor.gone"]]
     for key in first["read"][1:]:
-        left = {name: text for name, text in site(layout).items() if name != key}
+        left = {name: text for name, text in objects_of(layout).items() if name != key}
         with pytest.raises(quickjs.JSException, match=f"{key} is missing"):
             edge.walk(left, query)
 
@@ -295,11 +296,11 @@ def test_an_index_that_ends_while_it_is_read_costs_one_more_try(edge: InQuickjs,
 
 
 def test_no_damaged_object_becomes_a_page(edge: InQuickjs, layout: str) -> None:
-    for key in edge.walk(site(layout), "q=%C3%A9l%20the&status=all")[0]["read"]:
-        whole = site(layout)[key]
+    for key in edge.walk(objects_of(layout), "q=%C3%A9l%20the&status=all")[0]["read"]:
+        whole = objects_of(layout)[key]
         for damaged in (whole[:-1], whole[: len(whole) // 2], "", "null", "<Error/>"):
             with pytest.raises(quickjs.JSException):
-                edge.walk({**site(layout), key: damaged}, "q=%C3%A9l%20the&status=all")
+                edge.walk({**objects_of(layout), key: damaged}, "q=%C3%A9l%20the&status=all")
 
 
 # ── broken variants ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from generator.api import contract
 from generator.api.contract import Sort, StatusFilter
 from generator.tree.layouts import LAYOUTS
-from tests.support import search
 from tests.support.campaigns import rounds
-from tests.support.edges import CHANGED_SEARCH_RULES
-from tests.support.search import Answer, InQuickjs, Market, Task
-from tests.support.search_texts import TEXTS
+from tests.support.edges.cases import CHANGED_SEARCH_RULES
+from tests.support.readers import search
+from tests.support.readers.search import Answer, InQuickjs, Market, Task
+from tests.support.readers.search_texts import TEXTS
 
 with search.small_objects():
     CORES: Final = {layout: search.core(layout) for layout in LAYOUTS}

@@ -9,11 +9,11 @@ from urllib.parse import quote
 import pytest
 
 from generator.edge import router
-from tests.support import search
-from tests.support.builds import EXTENDED, make_config
-from tests.support.lists import read
-from tests.support.pages import PAGES
-from tests.support.search import InQuickjs, Market
+from tests.support.readers import search
+from tests.support.readers.lists import read
+from tests.support.readers.pages import PAGES
+from tests.support.readers.search import InQuickjs, Market
+from tests.support.sites.builds import EXTENDED, make_config
 
 #: Texts, each with searches that find it, and others that do not.
 EXPECTED: Final = {

@@ -10,11 +10,11 @@ import pytest
 from tests.site import random_sites
 from tests.site.random_sites import FIRST, LATER, RandomSite
 from tests.site.taken_down import Objects, Workplace, differences, traces, workplace
-from tests.support.builds import lasting
 from tests.support.kills import Kill
-from tests.support.s3.bucket import Conditions
-from tests.support.s3.server import BUCKET, S3Server
-from tests.support.stores import use_credentials
+from tests.support.sites.builds import lasting
+from tests.support.stores.places import use_credentials
+from tests.support.stores.s3.bucket import Conditions
+from tests.support.stores.s3.server import BUCKET, S3Server
 
 _MANY: Final = 1_000_000
 #: When the lease of a publisher that was killed is over.

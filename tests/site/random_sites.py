@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from generator.api import keys, slugs
 from generator.markets import categories
-from tests.support.rows import (
+from tests.support.sites.rows import (
     insert_category,
     insert_fill,
     insert_fx_member,

@@ -15,10 +15,10 @@ from generator.tree.files import INSPECTION
 from tests.site import random_sites
 from tests.site.random_sites import FIRST, RandomSite
 from tests.support import limits
-from tests.support.builds import files, text_of
 from tests.support.faults import fast_folder
-from tests.support.publishing import copy_output
-from tests.support.rows import create_database
+from tests.support.sites.builds import files, text_of
+from tests.support.sites.publishing import copy_output
+from tests.support.sites.rows import create_database
 
 BLOCKED: Final = "blocked.json"
 RECORD: Final = "manifest.json"

@@ -14,8 +14,8 @@ from generator.api.contract import SORTS, STATUS_FILTERS, Sort, StatusFilter
 from generator.markets import row_validation
 from generator.markets.market import Market
 from generator.site.catalog import Catalog
-from tests.support.builds import NOW
-from tests.support.rows import FX_MEMBER, market_id, market_row, public_market
+from tests.support.sites.builds import NOW
+from tests.support.sites.rows import FX_MEMBER, market_id, market_row, public_market
 
 NAMES = {market_id(number): f"{number}" for number in range(100)}
 

@@ -20,8 +20,8 @@ from generator.site import documents
 from generator.site.catalog import Catalog
 from generator.tree.manifest import Manifest
 from generator.tree.pages import LIMITS, Generation
-from tests.support.builds import NOW, make_config
-from tests.support.rows import FX_MEMBER, market_id, public_market
+from tests.support.sites.builds import NOW, make_config
+from tests.support.sites.rows import FX_MEMBER, market_id, public_market
 
 Item = dict[str, Any]
 

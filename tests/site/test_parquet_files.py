@@ -21,9 +21,9 @@ from generator.findings import Severity
 from generator.site.parquet_files import ParquetFiles
 from generator.tree import files as names
 from generator.tree.folder import Output
-from tests.support import parquet
-from tests.support.builds import Silent, build_now, files, make_config
-from tests.support.rows import insert_fill, insert_market, insert_point, market_id
+from tests.support.readers import parquet
+from tests.support.sites.builds import Silent, build_now, files, make_config
+from tests.support.sites.rows import insert_fill, insert_market, insert_point, market_id
 
 MORNING = datetime(2026, 2, 1, 6, tzinfo=UTC)
 NOON = MORNING + timedelta(hours=6)

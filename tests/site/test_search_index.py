@@ -13,11 +13,11 @@ from generator.api import keys
 from generator.tree.families import object_keys
 from generator.tree.layouts import LAYOUTS
 from generator.tree.manifest import Current, Manifest
-from tests.support.builds import lasting, tells_of_earlier_builds
 from tests.support.campaigns import rounds
-from tests.support.publishing import Site, hour
-from tests.support.rows import insert_category, insert_market, market_id
-from tests.support.searchable_site import SEARCH
+from tests.support.sites.builds import lasting, tells_of_earlier_builds
+from tests.support.sites.publishing import PublishedSite, hour
+from tests.support.sites.rows import insert_category, insert_market, market_id
+from tests.support.sites.searchable_site import SEARCH
 
 WORDS: Final = ("rain", "Raïn", "Zürich", "東京都", "election", "of", "42", "Ǆ", "raincoat")
 #: Something to do to a site.
@@ -28,7 +28,7 @@ def text(rng: random.Random) -> str:
     return " ".join(rng.sample(WORDS, rng.randint(1, 4)))
 
 
-def change(site: Site, rng: random.Random, step: int) -> None:
+def change(site: PublishedSite, rng: random.Random, step: int) -> None:
     """Edit, add, hide or show a market, or change the settings of search and layout."""
     number = rng.randint(1, 10)
     changes: list[Change] = [
@@ -46,24 +46,24 @@ def change(site: Site, rng: random.Random, step: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(rounds(1, 4)))
-def test_builds_one_after_the_other_leave_what_a_fresh_build_makes(site: Site, seed: int) -> None:
+def test_builds_one_after_the_other_leave_what_a_fresh_build_makes(published_site: PublishedSite, seed: int) -> None:
     rng = random.Random(seed)
-    site.settings = {**SEARCH, "layout": rng.choice(LAYOUTS)}
+    published_site.settings = {**SEARCH, "layout": rng.choice(LAYOUTS)}
     names = set[str]()
     for step in range(1, rounds(4, 9)):
-        change(site, rng, step)
-        site.done("build", "--as-of", hour(step), "--allow-shrink")
-        site.done("build", "--as-of", hour(step), output="fresh")
-        made, fresh = manifest_of(site, "output"), manifest_of(site, "fresh")
+        change(published_site, rng, step)
+        published_site.done("build", "--as-of", hour(step), "--allow-shrink")
+        published_site.done("build", "--as-of", hour(step), output="fresh")
+        made, fresh = manifest_of(published_site, "output"), manifest_of(published_site, "fresh")
         assert without_downloads(made) == without_downloads(fresh)
         theirs = {key: found for key, found in fresh.objects.items() if not tells_of_earlier_builds(key)}
         assert {key: made.objects.get(key) for key in theirs} == theirs
-        assert (keys.SEARCH not in made.current) == (site.settings["search"] == "off")
-        built, expected = lasting(site.built()), lasting(site.built("fresh"))
+        assert (keys.SEARCH not in made.current) == (published_site.settings["search"] == "off")
+        built, expected = lasting(published_site.built()), lasting(published_site.built("fresh"))
         retired = {key for entry in made.retired for key in object_keys(entry.list, entry)}
         assert {key: built.get(key) for key in expected} == expected
         assert built.keys() - expected.keys() <= retired
-        shutil.rmtree(site.folder / "fresh")
+        shutil.rmtree(published_site.folder / "fresh")
         names |= {entry.generation for name, entry in made.current.items() if name == keys.SEARCH}
     assert len(names) > 1, "the index never changed"
 
@@ -72,5 +72,5 @@ def without_downloads(built: Manifest) -> dict[str, Current]:
     return {name: current for name, current in built.current.items() if name not in keys.DOWNLOADS}
 
 
-def manifest_of(site: Site, output: str) -> Manifest:
+def manifest_of(site: PublishedSite, output: str) -> Manifest:
     return Manifest.model_validate(json.loads((site.folder / output / "manifest.json").read_bytes()))

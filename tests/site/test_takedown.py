@@ -14,8 +14,8 @@ from generator.tree.layouts import COMPACT, LAYOUTS
 from tests.site.killed import killed_site
 from tests.site.random_sites import NEXT_DAY, RandomSite, random_sites, rich_site
 from tests.site.taken_down import Workplace, changes, check, differences, family, faults_of_feed, traces, workplace
-from tests.support.builds import VARIANTS
 from tests.support.campaigns import rounds, sample
+from tests.support.sites.builds import VARIANTS
 
 #: Shrinking runs all commands again for each try; sites are small as they are.
 _PHASES: Final = (Phase.explicit, Phase.reuse, Phase.generate)

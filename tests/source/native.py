@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from generator.source.relations import RELATIONS
-from tests.support.builds import files
 from tests.support.postgres import Server
-from tests.support.rows import (
+from tests.support.sites.builds import files
+from tests.support.sites.rows import (
     insert_fill,
     insert_fx_member,
     insert_market,

@@ -14,9 +14,9 @@ from generator.markets.quarantine import Quarantine
 from generator.source.reader import open_reader
 from generator.source.relations import RELATIONS
 from tests.source.native import Postgres, detail
-from tests.support.builds import AS_OF, build_now, make_config
-from tests.support.catalogs import catalog_of
-from tests.support.rows import (
+from tests.support.sites.builds import AS_OF, build_now, make_config
+from tests.support.sites.catalogs import catalog_of
+from tests.support.sites.rows import (
     fill_id,
     insert_fill,
     insert_fx_member,

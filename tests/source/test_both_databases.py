@@ -11,8 +11,8 @@ import pytest
 from generator.demo.database import seed
 from generator.source.relations import RELATIONS
 from tests.source.native import Postgres, assert_same_files
-from tests.support.builds import AS_OF, EXTENDED, build_now, make_config
-from tests.support.rows import (
+from tests.support.sites.builds import AS_OF, EXTENDED, build_now, make_config
+from tests.support.sites.rows import (
     insert_fill,
     insert_market,
     insert_order,

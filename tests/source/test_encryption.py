@@ -15,8 +15,8 @@ from generator.errors import SourceError
 from generator.markets.quarantine import Quarantine
 from generator.source.reader import open_reader
 from tests.support import programs
-from tests.support.builds import make_config
 from tests.support.postgres import Server
+from tests.support.sites.builds import make_config
 from tests.support.waiting import wait_until
 
 CHECK: Final = "check source.url, and that this user can connect from this host"

@@ -11,8 +11,8 @@ from generator.markets.quarantine import Quarantine
 from generator.source.reader import open_reader
 from generator.source.relations import RELATIONS
 from tests.source.native import Postgres
-from tests.support.builds import make_config
 from tests.support.postgres import ADMIN, PASSWORD, Server
+from tests.support.sites.builds import make_config
 
 Excess = Callable[[str], list[str]]
 REMEDY = "let a role of its own read the views and nothing else, as templates/sql/postgresql-views.sql does"

@@ -15,7 +15,7 @@ from generator.markets.quarantine import Quarantine
 from generator.source.grouping import RowsByMarket
 from tests.markets.test_batch_validation import IDS, NUMBERS, PLAIN_TIMES, TIMES
 from tests.support.campaigns import rounds
-from tests.support.rows import fill_id, market_id
+from tests.support.sites.rows import fill_id, market_id
 
 NUMBER: Final = st.sampled_from([0.25, 0.5, 0.75])
 #: Rows without their market's id: good ones, as in most batches, and odd ones of every kind.

@@ -10,8 +10,8 @@ import pytest
 
 from generator.source.relations import OPTIONAL, RELATIONS
 from tests.source.native import Postgres, assert_same_files, insert_three_markets
-from tests.support.builds import build_now, make_config
-from tests.support.rows import (
+from tests.support.sites.builds import build_now, make_config
+from tests.support.sites.rows import (
     insert_fill,
     insert_fx_member,
     insert_market,

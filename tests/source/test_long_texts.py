@@ -13,8 +13,8 @@ from generator.config import settings
 from generator.markets.row_validation import LENGTHS
 from generator.source import connection, queries
 from tests.source.native import Postgres
-from tests.support.builds import EXTENDED, build_now, make_config
-from tests.support.rows import FX_MEMBER, create_database, insert, market_id, market_row
+from tests.support.sites.builds import EXTENDED, build_now, make_config
+from tests.support.sites.rows import FX_MEMBER, create_database, insert, market_id, market_row
 
 FILLER: Final = "🙂"
 SHOWN: Final = ("PublicMarketListItem", "PublicMarketSignal", "PublicMarketDetailMarket")

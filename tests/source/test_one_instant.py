@@ -17,8 +17,8 @@ from generator.config.settings import Config
 from generator.markets.quarantine import Quarantine
 from generator.source.reader import open_reader
 from tests.source.native import Postgres, assert_same_files, detail, insert_three_markets
-from tests.support.builds import AS_OF, Silent, build_now, files, make_config
-from tests.support.rows import (
+from tests.support.sites.builds import AS_OF, Silent, build_now, files, make_config
+from tests.support.sites.rows import (
     fill_id,
     insert_market,
     market_id,

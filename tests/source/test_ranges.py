@@ -11,8 +11,8 @@ from generator.markets.quarantine import Quarantine
 from generator.source.queries import Range
 from generator.source.reader import open_reader
 from tests.source.native import Postgres
-from tests.support.builds import make_config
-from tests.support.rows import insert_market, market_id
+from tests.support.sites.builds import make_config
+from tests.support.sites.rows import insert_market, market_id
 
 SOME = Range(market_id(1), market_id(3))
 

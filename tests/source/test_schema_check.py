@@ -11,7 +11,7 @@ from generator.source import schema_check
 from generator.source.relations import RELATIONS, Kind
 from generator.source.rights import MissingRights
 from tests.support.commands import run
-from tests.support.rows import (
+from tests.support.sites.rows import (
     create_database,
     fill_id,
     insert_fill,

@@ -8,8 +8,8 @@ from typing import Any, Final
 import pytest
 
 from tests.source.native import Postgres, assert_same_files, detail
-from tests.support.builds import EXTENDED, build_now, make_config
-from tests.support.rows import FX_MEMBER, create_database, fill_id, insert, market_id, market_row
+from tests.support.sites.builds import EXTENDED, build_now, make_config
+from tests.support.sites.rows import FX_MEMBER, create_database, fill_id, insert, market_id, market_row
 
 AT: Final = "2026-01-15 00:00:00.000000"
 FILL: Final = {"id": fill_id(1), "market_id": market_id(1), "amount": 5, "shares": 20, "price": 0.5, "created_at": AT}

@@ -10,9 +10,9 @@ import pytest
 
 from generator.builder.preflight import BuildCheck
 from tests.source.native import Postgres, detail
-from tests.support.builds import Silent, build_now, make_config
 from tests.support.commands import run
-from tests.support.rows import market_id
+from tests.support.sites.builds import Silent, build_now, make_config
+from tests.support.sites.rows import market_id
 
 SUMMER, WINTER = "2025-07-01 12:00:00", "2026-01-15 12:00:00"
 

@@ -9,9 +9,9 @@ import pytest
 from generator.builder import executors
 from generator.errors import SourceError
 from tests.source.native import Postgres
-from tests.support.builds import build_now, make_config
 from tests.support.commands import run
-from tests.support.rows import fill_id, insert_fill, insert_market, insert_order, market_id
+from tests.support.sites.builds import build_now, make_config
+from tests.support.sites.rows import fill_id, insert_fill, insert_market, insert_order, market_id
 
 SOURCE = "PUBLIC_MARKETS_SOURCE__URL"
 #: What SQLite fails to compute: its division by zero is NULL.
@@ -27,7 +27,7 @@ def errors(folder: Path, url: str) -> list[str]:
 
 
 @pytest.fixture
-def site(database: sqlite3.Connection, tmp_path: Path) -> str:
+def database_url(database: sqlite3.Connection, tmp_path: Path) -> str:
     for number in range(1, 8):
         insert_market(database, number)
         insert_fill(database, number, market_id=market_id(number))
@@ -43,80 +43,80 @@ def replace_by_view(database: sqlite3.Connection, relation: str, column: str, ex
 
 
 def test_check_names_the_column_that_cannot_be_computed_and_its_market(
-    site: str, database: sqlite3.Connection, tmp_path: Path
+    database_url: str, database: sqlite3.Connection, tmp_path: Path
 ) -> None:
     replace_by_view(database, "fills", "price", f"CASE WHEN id = '{fill_id(5)}' THEN {OVERFLOW} ELSE price END")
-    assert errors(tmp_path, site) == [
+    assert errors(tmp_path, database_url) == [
         f"error: column fills.price cannot be read: integer overflow (market {market_id(5)}); {CORRECT}"
     ]
 
 
 def test_check_names_every_column_that_cannot_be_computed(
-    site: str, database: sqlite3.Connection, tmp_path: Path
+    database_url: str, database: sqlite3.Connection, tmp_path: Path
 ) -> None:
     replace_by_view(database, "markets", "volume", OVERFLOW)
     replace_by_view(database, "orders", "amount", OVERFLOW)
-    assert [error.partition(": integer")[0] for error in errors(tmp_path, site)] == [
+    assert [error.partition(": integer")[0] for error in errors(tmp_path, database_url)] == [
         "error: column markets.volume cannot be read",
         "error: column orders.amount cannot be read",
     ]
 
 
 def test_check_names_the_relation_whose_conditions_cannot_be_computed(
-    site: str, database: sqlite3.Connection, tmp_path: Path
+    database_url: str, database: sqlite3.Connection, tmp_path: Path
 ) -> None:
     replace_by_view(database, "fills", "price", "price", f"WHERE {OVERFLOW} > 0")
-    assert [error.partition(";")[0] for error in errors(tmp_path, site)] == [
+    assert [error.partition(";")[0] for error in errors(tmp_path, database_url)] == [
         "error: relation fills cannot be read: integer overflow"
     ]
 
 
 def test_a_view_over_what_is_not_there_is_named_by_check_and_build(
-    site: str, database: sqlite3.Connection, tmp_path: Path
+    database_url: str, database: sqlite3.Connection, tmp_path: Path
 ) -> None:
     database.execute("ALTER TABLE fills RENAME TO old")
     database.execute(
         "CREATE VIEW fills AS SELECT no_such(id) AS id, market_id, amount, shares, price, created_at FROM old"
     )
     failed = "relation fills cannot be read: no such function: no_such"
-    assert [error.partition(";")[0] for error in errors(tmp_path, site)] == [f"error: {failed}"]
+    assert [error.partition(";")[0] for error in errors(tmp_path, database_url)] == [f"error: {failed}"]
     with pytest.raises(SourceError) as caught:
         build_now(make_config(tmp_path))
-    assert str(caught.value).startswith(f"{site}: {failed}; ")
+    assert str(caught.value).startswith(f"{database_url}: {failed}; ")
 
 
 def test_check_names_markets_alone_where_what_is_joined_with_them_cannot_be_known(
-    site: str, database: sqlite3.Connection, tmp_path: Path
+    database_url: str, database: sqlite3.Connection, tmp_path: Path
 ) -> None:
     replace_by_view(
         database, "markets", "id", "id", f"WHERE CASE WHEN id = '{market_id(5)}' THEN {OVERFLOW} ELSE 1 END > 0"
     )
-    assert errors(tmp_path, site) == [
+    assert errors(tmp_path, database_url) == [
         "error: relation markets cannot be read: integer overflow; correct the joins and conditions of the view"
     ]
 
 
 @pytest.mark.workers
 def test_a_build_names_the_relation(
-    site: str, database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database_url: str, database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executors, "LEAST", 1)  # the message comes from a worker
     replace_by_view(database, "orders", "price", OVERFLOW)
     with pytest.raises(SourceError) as caught:
         build_now(make_config(tmp_path))
     failed, _, remedy = str(caught.value).partition("; ")
-    assert failed == f"{site}: relation orders cannot be read: integer overflow"
+    assert failed == f"{database_url}: relation orders cannot be read: integer overflow"
     assert remedy == "run `public-markets check`, which looks for the column"
 
 
 def test_a_build_names_the_relation_that_fails_and_not_one_that_is_joined_with_it(
-    site: str, database: sqlite3.Connection, tmp_path: Path
+    database_url: str, database: sqlite3.Connection, tmp_path: Path
 ) -> None:
     replace_by_view(
         database, "markets", "id", "id", f"WHERE CASE WHEN id = '{market_id(5)}' THEN {OVERFLOW} ELSE 1 END > 0"
     )
     with pytest.raises(SourceError, match="relation markets cannot be read"):
-        build_now(make_config(tmp_path, source__url=site))
+        build_now(make_config(tmp_path, source__url=database_url))
 
 
 def test_a_division_by_zero_is_found_in_its_column_and_market(

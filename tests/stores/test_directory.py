@@ -21,7 +21,7 @@ from generator.api import keys
 from generator.errors import BusyError, StoreError
 from generator.stores.directory import Directory
 from generator.stores.store import ConditionFailedError, If, UnavailableError
-from tests.support.builds import ROOT
+from tests.support.sites.builds import ROOT
 
 KEY = "v1/public/markets/snapshot.json"
 IMMUTABLE = keys.page("open/new", "g1", 20, 20)

@@ -8,7 +8,7 @@ from generator.errors import ConfigError
 from generator.stores.directory import Directory
 from generator.stores.factory import open_store
 from generator.stores.store import If
-from tests.support.builds import make_config
+from tests.support.sites.builds import make_config
 
 KEY = "v1/build.json"
 

@@ -12,8 +12,8 @@ from generator.stores.directory import Directory
 from generator.stores.overlay import Overlay
 from generator.stores.requests import body_of, probe
 from generator.stores.store import MOST_DELETED, Condition, ConditionFailedError, If, Store
-from tests.support import stores
-from tests.support.stores import BUCKETS, Place, use_credentials
+from tests.support.stores import places
+from tests.support.stores.places import BUCKETS, Place, use_credentials
 
 RECORD: Final = "manifest.json"
 PAGE: Final = "v1/public/markets/snapshot.json"
@@ -26,7 +26,7 @@ NONE: Final = dict[str, bytes]()
 
 @pytest.fixture(params=[("directory", "", ""), *BUCKETS], ids=lambda parameter: "-".join(filter(None, parameter)))
 def place(request: pytest.FixtureRequest) -> Place:
-    return stores.place(request)
+    return places.place(request)
 
 
 @pytest.fixture(autouse=True)

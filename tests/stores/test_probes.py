@@ -9,9 +9,9 @@ import pytest
 from generator import process_identity
 from generator.stores import probes
 from generator.stores.store import If
-from tests.support.builds import ROOT
-from tests.support.s3.server import S3Server
-from tests.support.stores import open_bucket, use_credentials
+from tests.support.sites.builds import ROOT
+from tests.support.stores.places import open_bucket, use_credentials
+from tests.support.stores.s3.server import S3Server
 
 HOUR_S = timedelta(hours=1).total_seconds()
 

@@ -9,10 +9,10 @@ import pytest
 from generator.errors import StoreError
 from generator.stores.requests import parallel_map, put_until_answered, with_retries
 from generator.stores.store import ConditionFailedError, If, UnavailableError
-from tests.support.s3.behaviour import APPLIED_BUT_DROPPED, APPLIED_BUT_FAILED, SLOW_DOWN, Fault
-from tests.support.s3.server import S3Server
-from tests.support.s3.wire import Request
-from tests.support.stores import open_bucket, use_credentials
+from tests.support.stores.places import open_bucket, use_credentials
+from tests.support.stores.s3.behaviour import APPLIED_BUT_DROPPED, APPLIED_BUT_FAILED, SLOW_DOWN, Fault
+from tests.support.stores.s3.server import S3Server
+from tests.support.stores.s3.wire import Request
 from tests.support.waiting import PATIENCE_S
 
 KEY = "v1/build.json"

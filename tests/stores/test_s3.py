@@ -15,8 +15,10 @@ from generator.errors import BusyError, StoreError
 from generator.stores.factory import open_store
 from generator.stores.s3 import Bucket, RequestOptions
 from generator.stores.store import ConditionFailedError, If, UnavailableError
-from tests.support.builds import ROOT, make_config
-from tests.support.s3.behaviour import (
+from tests.support.edges.servers import free_port
+from tests.support.sites.builds import ROOT, make_config
+from tests.support.stores.places import CLIENTS, Client, open_bucket, use_credentials
+from tests.support.stores.s3.behaviour import (
     APPLIED_BUT_DROPPED,
     APPLIED_BUT_FAILED,
     CONFLICT,
@@ -25,10 +27,8 @@ from tests.support.s3.behaviour import (
     SLOW_DOWN,
     Fault,
 )
-from tests.support.s3.server import S3Server
-from tests.support.s3.wire import Answer, Request
-from tests.support.servers import free_port
-from tests.support.stores import CLIENTS, Client, open_bucket, use_credentials
+from tests.support.stores.s3.server import S3Server
+from tests.support.stores.s3.wire import Answer, Request
 
 KEY = "v1/build.json"
 ETAG = "0" * 32
@@ -577,7 +577,7 @@ def test_threads_that_a_fork_would_lose_start_with_the_first_put(s3: S3Server) -
     code = f"""
 import os
 from generator.stores.store import If
-from tests.support.stores import Bucket
+from tests.support.stores.places import Bucket
 threads = lambda: len(os.listdir("/proc/self/task"))
 bucket = Bucket({s3.name!r}, "", endpoint_url={s3.url!r}, client="obstore")
 bucket.head("v1/build.json")

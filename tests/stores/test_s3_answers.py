@@ -7,9 +7,9 @@ from generator.stores.s3 import Bucket
 from generator.stores.s3_answers import foreign
 from generator.stores.store import UnavailableError
 from tests.stores.test_s3 import CALLS, operations
-from tests.support.s3.behaviour import Fault
-from tests.support.s3.server import S3Server
-from tests.support.stores import open_bucket, use_credentials
+from tests.support.stores.places import open_bucket, use_credentials
+from tests.support.stores.s3.behaviour import Fault
+from tests.support.stores.s3.server import S3Server
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 JSON = {"Content-Type": "application/json"}

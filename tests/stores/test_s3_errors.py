@@ -14,10 +14,10 @@ from generator.stores.s3 import Bucket
 from generator.stores.s3_errors import Asked, of_answer, of_boto3
 from generator.stores.store import If, UnavailableError, UnreachableError
 from tests.stores.test_s3 import CALLS, KEY
-from tests.support.s3.behaviour import DROPPED, Fault
-from tests.support.s3.server import S3Server
-from tests.support.servers import free_port
-from tests.support.stores import CLIENTS, Client, open_bucket, use_credentials
+from tests.support.edges.servers import free_port
+from tests.support.stores.places import CLIENTS, Client, open_bucket, use_credentials
+from tests.support.stores.s3.behaviour import DROPPED, Fault
+from tests.support.stores.s3.server import S3Server
 
 #: The operation that each call begins with, and the permissions that it needs.
 NEEDED = {

@@ -21,10 +21,10 @@ from generator.stores.store import (
     Store,
     UnavailableError,
 )
-from tests.support import stores
-from tests.support.builds import make_config
-from tests.support.s3.server import S3Server
-from tests.support.stores import BUCKETS, CLIENTS, Client, Place, open_bucket, use_credentials
+from tests.support.sites.builds import make_config
+from tests.support.stores import places
+from tests.support.stores.places import BUCKETS, CLIENTS, Client, Place, open_bucket, use_credentials
+from tests.support.stores.s3.server import S3Server
 
 KEY = "v1/public/markets/snapshot.json"
 IMMUTABLE = keys.page("open/new", "g1", 20, 20)
@@ -37,12 +37,12 @@ def named(parameter: tuple[str, str, str]) -> str:
 
 @pytest.fixture(params=[("directory", "", ""), *BUCKETS], ids=named)
 def place(request: pytest.FixtureRequest) -> Place:
-    return stores.place(request)
+    return places.place(request)
 
 
 @pytest.fixture(params=BUCKETS, ids=named)
 def bucket(request: pytest.FixtureRequest) -> Place:
-    return stores.place(request)
+    return places.place(request)
 
 
 @pytest.fixture

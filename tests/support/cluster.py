@@ -17,9 +17,9 @@ from typing import Final
 
 import pytest
 
-from tests.support.builds import ROOT
+from tests.support.edges.servers import free_port, mortal
 from tests.support.postgres import Server
-from tests.support.servers import free_port, mortal
+from tests.support.sites.builds import ROOT
 from tests.support.waiting import wait_until
 
 #: The number of workers in `workers`.

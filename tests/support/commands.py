@@ -20,7 +20,7 @@ from typing import Any, Final
 from generator.cli.main import main
 from generator.tree import pages
 from tests.support import limits, loaded
-from tests.support.builds import ROOT
+from tests.support.sites.builds import ROOT
 
 #: What takes longer hangs.
 _TIMEOUT_S: Final = 120

@@ -25,8 +25,8 @@ from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 from generator.tree.pages import size_at
 from tests.support import limits
-from tests.support.builds import AS_OF, ROOT
-from tests.support.rows import create_database, insert_market, market_id
+from tests.support.sites.builds import AS_OF, ROOT
+from tests.support.sites.rows import create_database, insert_market, market_id
 from tests.support.waiting import PATIENCE_S, wait_until
 
 #: What a reader sees of a market in a list.

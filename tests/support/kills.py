@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support.s3.behaviour import DENIED, Fault
-from tests.support.s3.server import S3Server
-from tests.support.s3.wire import Request
+from tests.support.stores.s3.behaviour import DENIED, Fault
+from tests.support.stores.s3.server import S3Server
+from tests.support.stores.s3.wire import Request
 
 _FILE_CALLS: Final = ("replace", "rename", "link", "unlink", "rmdir", "mkdir", "open")
 _STORE_CALLS: Final = frozenset({"PUT", "POST", "DELETE"})

@@ -23,7 +23,7 @@ import pytest
 from psycopg import sql
 
 from tests.support import programs
-from tests.support.servers import free_port
+from tests.support.edges.servers import free_port
 from tests.support.waiting import PATIENCE_S
 
 #: Awkward on purpose: it must survive a URL, and must never be printed.

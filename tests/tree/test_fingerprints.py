@@ -9,8 +9,8 @@ import pytest
 from generator.tree import files, fingerprints
 from generator.tree.fingerprints import Fingerprints, Made
 from generator.tree.folder import Output, locked
-from tests.support.records import sharded
-from tests.support.rows import market_id
+from tests.support.sites.rows import market_id
+from tests.support.stores.records import sharded
 from tests.tree.test_manifest_saving import killed
 
 

@@ -24,12 +24,12 @@ from generator.publish import withdrawal
 from generator.tree import blocklist
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import FORMAT, Manifest
-from tests.support.builds import AS_OF, ROOT, Silent, build_now, files, make_config
 from tests.support.commands import fresh, run
 from tests.support.disks import Disk
 from tests.support.faults import Reader, World, check_whole, fast_folder
 from tests.support.programs import unavailable
-from tests.support.rows import market_id
+from tests.support.sites.builds import AS_OF, ROOT, Silent, build_now, files, make_config
+from tests.support.sites.rows import market_id
 
 NO_ROOM = "no space left on device; free some space, or"
 

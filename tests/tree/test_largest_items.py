@@ -12,8 +12,8 @@ from generator.markets import row_validation
 from generator.markets.market import Market
 from generator.markets.row_validation import ExtendedFields
 from generator.tree import borders
-from tests.support.builds import NOW
-from tests.support.rows import market_row
+from tests.support.sites.builds import NOW
+from tests.support.sites.rows import market_row
 
 #: Of all characters that a question may have, those that become most bytes: in UTF-8, and in JSON within JSON.
 LARGEST: Final = {"utf-8": "🙂", "json": '"', "line": "\n"}

@@ -17,8 +17,8 @@ from generator.tree import files, manifest, manifest_file, row_shards, shards, s
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Current, Manifest, Retired
 from generator.tree.manifest_saving import Saving
-from tests.support.records import sharded
-from tests.support.rows import market_id
+from tests.support.sites.rows import market_id
+from tests.support.stores.records import sharded
 
 MARKETS = tuple(market_id(number) for number in range(1, 41))
 OPEN, LIST = ("open",), "all/new"

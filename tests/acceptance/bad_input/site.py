@@ -4,15 +4,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tests.support.builds import files
 from tests.support.commands import run
+from tests.support.sites.builds import files
 
 NOW: Final = "2026-01-31T12:00:00Z"
 SOURCE: Final = "PUBLIC_MARKETS_SOURCE__URL"
 
 
 @dataclass(frozen=True)
-class Site:
+class BuiltSite:
     """A folder with a configuration, a database and what was built from it."""
 
     folder: Path

@@ -10,10 +10,10 @@ from urllib.parse import quote, unquote
 import pytest
 
 from generator.source.relations import RELATIONS
-from tests.acceptance.bad_input.site import SOURCE, Site
+from tests.acceptance.bad_input.site import SOURCE, BuiltSite
 from tests.support.commands import run
 from tests.support.postgres import PASSWORD, Server
-from tests.support.rows import (
+from tests.support.sites.rows import (
     create_database,
 )
 
@@ -57,18 +57,18 @@ NATIVE: Final = {
         ),
     ],
 )
-def test_a_database_that_is_none_is_refused(site: Site, url: str, sentence: str) -> None:
-    stderr = site.says(url)
+def test_a_database_that_is_none_is_refused(built_site: BuiltSite, url: str, sentence: str) -> None:
+    stderr = built_site.says(url)
     assert stderr.startswith(f"error: {sentence}")
     assert len(stderr.splitlines()) == 1
     assert "hunter2" not in stderr
 
 
-def test_a_port_where_nobody_listens_is_refused(site: Site) -> None:
+def test_a_port_where_nobody_listens_is_refused(built_site: BuiltSite) -> None:
     with socket.socket() as taken:  # bound, but not listening
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        stderr = site.says(f"postgresql://u:hunter2@127.0.0.1:{port}/d")
+        stderr = built_site.says(f"postgresql://u:hunter2@127.0.0.1:{port}/d")
     assert stderr.startswith(f"error: postgresql://u:***@127.0.0.1:{port}/d: connection failed")
     assert "Connection refused" in stderr
     assert stderr.endswith(f"; {CONNECT}\n")
@@ -79,12 +79,12 @@ def test_a_port_where_nobody_listens_is_refused(site: Site) -> None:
 @pytest.mark.parametrize("verbose", [(), ("-v",)])
 @pytest.mark.parametrize("place", ["password", "query"])
 def test_a_wrong_password_is_refused_and_never_printed(
-    site: Site, postgres: Server, verbose: tuple[str, ...], place: str
+    built_site: BuiltSite, postgres: Server, verbose: tuple[str, ...], place: str
 ) -> None:
     url = f"postgresql://admin:wrong%20{PASSWORD[:7]}@127.0.0.1:{postgres.port}/postgres"
     if place == "query":
         url = f"postgresql://admin@127.0.0.1:{postgres.port}/postgres?password=wrong%20{PASSWORD[:7]}"
-    done = run("build", *verbose, cwd=site.folder, **{SOURCE: url})
+    done = run("build", *verbose, cwd=built_site.folder, **{SOURCE: url})
     assert (done.returncode, done.stdout) == (1, "")
     last = done.stderr.splitlines()[-1]
     assert "password authentication failed for user" in last
@@ -92,12 +92,14 @@ def test_a_wrong_password_is_refused_and_never_printed(
     assert ("Traceback" in done.stderr) == bool(verbose)
     assert PASSWORD[:7] not in done.stderr
     assert "wrong" not in done.stderr
-    assert site.everything() == site.before
+    assert built_site.everything() == built_site.before
 
 
 @pytest.mark.parametrize("name", ["no_such_database", ""])
-def test_a_database_name_that_is_missing_or_wrong_is_refused(site: Site, postgres: Server, name: str) -> None:
-    stderr = site.says(postgres.url(name))
+def test_a_database_name_that_is_missing_or_wrong_is_refused(
+    built_site: BuiltSite, postgres: Server, name: str
+) -> None:
+    stderr = built_site.says(postgres.url(name))
     assert f'database "{name or "admin"}" does not exist' in stderr
     assert stderr.endswith(f"; {CONNECT}\n")
 
@@ -122,26 +124,26 @@ def unfit(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'unfit.db'}"
 
 
-def test_check_prints_every_finding(site: Site, unfit: str) -> None:
-    assert site.errors(unfit) == list(SEVERAL)
+def test_check_prints_every_finding(built_site: BuiltSite, unfit: str) -> None:
+    assert built_site.errors(unfit) == list(SEVERAL)
 
 
-def test_build_names_every_finding(site: Site, unfit: str) -> None:
+def test_build_names_every_finding(built_site: BuiltSite, unfit: str) -> None:
     assert (
-        site.says(unfit)
+        built_site.says(unfit)
         == "\n  ".join(("error: the database schema does not fit; fix these problems:", *SEVERAL)) + "\n"
     )
 
 
 def test_a_missing_schema_and_types_that_do_not_fit_are_found_on_postgresql(
-    site: Site, new_database: Callable[[], str], postgres: Server
+    built_site: BuiltSite, new_database: Callable[[], str], postgres: Server
 ) -> None:
     name = new_database()
     with postgres.connect(name) as connection:
         connection.execute(
             "CREATE TABLE orders (market_id text, side text, price text, amount money, is_public integer)"
         )
-    assert [line.split(";")[0] for line in site.errors(postgres.url(name))] == [
+    assert [line.split(";")[0] for line in built_site.errors(postgres.url(name))] == [
         "relation markets is missing",
         "relation market_categories is missing",
         "relation fx_members is missing",
@@ -151,7 +153,7 @@ def test_a_missing_schema_and_types_that_do_not_fit_are_found_on_postgresql(
         "relation fills is missing",
         "relation probabilities is missing",
     ]
-    assert len(site.errors(postgres.url(name), "--set", "source.schema=nowhere")) == 6
+    assert len(built_site.errors(postgres.url(name), "--set", "source.schema=nowhere")) == 6
 
 
 @pytest.fixture
@@ -168,23 +170,25 @@ def barred(new_database: Callable[[], str], postgres: Server) -> Iterator[tuple[
         yield connection, postgres.url(name, quote(role))
 
 
-def test_views_that_the_user_may_not_read_are_named_once_with_the_grant(site: Site, barred: tuple[Any, str]) -> None:
+def test_views_that_the_user_may_not_read_are_named_once_with_the_grant(
+    built_site: BuiltSite, barred: tuple[Any, str]
+) -> None:
     owner, url = barred
     role = unquote(url.split("/")[2].split(":")[0])
     owner.execute(f'GRANT USAGE ON SCHEMA public_api TO "{role}"')
     owner.execute(f'GRANT SELECT ON markets, market_categories, fx_members, fills TO "{role}"')
     grant = f'GRANT SELECT ON public_api.orders, public_api.probabilities TO "{role}"'
     finding = f"the database user may not read orders, probabilities; run `{grant}`"
-    assert site.errors(url, "--set", "source.schema=public_api") == [finding]
+    assert built_site.errors(url, "--set", "source.schema=public_api") == [finding]
     owner.execute(f'ALTER ROLE "{role}" SET search_path = public_api')
-    assert site.says(url) == f"error: the database schema does not fit; fix these problems:\n  {finding}\n"
+    assert built_site.says(url) == f"error: the database schema does not fit; fix these problems:\n  {finding}\n"
     owner.execute(grant)
-    assert [error.partition(", ")[0] for error in site.errors(url)] == ["3 of 3 markets would disappear"]
+    assert [error.partition(", ")[0] for error in built_site.errors(url)] == ["3 of 3 markets would disappear"]
 
 
 @pytest.mark.parametrize("place", ["source.schema", "search_path"])
 def test_a_schema_that_the_user_may_not_use_is_named_once_with_the_grant(
-    site: Site, barred: tuple[Any, str], place: str
+    built_site: BuiltSite, barred: tuple[Any, str], place: str
 ) -> None:
     owner, url = barred
     role = unquote(url.split("/")[2].split(":")[0])
@@ -194,16 +198,16 @@ def test_a_schema_that_the_user_may_not_use_is_named_once_with_the_grant(
         arguments = []
     owner.execute(f'GRANT SELECT ON ALL TABLES IN SCHEMA public_api TO "{role}"')
     grant = f'GRANT USAGE ON SCHEMA public_api TO "{role}"'
-    assert site.errors(url, *arguments) == [f"the database user may not use schema public_api; run `{grant}`"]
+    assert built_site.errors(url, *arguments) == [f"the database user may not use schema public_api; run `{grant}`"]
     owner.execute("REVOKE ALL ON ALL TABLES IN SCHEMA public_api FROM PUBLIC; REVOKE ALL ON fills FROM " + f'"{role}"')
-    assert [error.split("`")[1] for error in site.errors(url, *arguments)] == [
+    assert [error.split("`")[1] for error in built_site.errors(url, *arguments)] == [
         grant,
         f'GRANT SELECT ON public_api.fills TO "{role}"',
     ]
 
 
 def test_a_right_that_the_owner_of_a_view_lacks_is_not_granted_to_the_reader(
-    site: Site, barred: tuple[Any, str]
+    built_site: BuiltSite, barred: tuple[Any, str]
 ) -> None:
     owner, url = barred
     role = unquote(url.split("/")[2].split(":")[0])
@@ -218,7 +222,7 @@ def test_a_right_that_the_owner_of_a_view_lacks_is_not_granted_to_the_reader(
         GRANT SELECT ON {", ".join(RELATIONS)} TO "{role}"
         """
     )
-    [error] = site.errors(url, "--set", "source.schema=public_api")
+    [error] = built_site.errors(url, "--set", "source.schema=public_api")
     problem, _, remedy = error.partition("; ")
     assert problem == "relation orders cannot be read: permission denied for table secrets"
     assert remedy == "correct the view, or give its owner the rights it lacks"

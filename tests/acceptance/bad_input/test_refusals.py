@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 
-from tests.acceptance.bad_input.site import NOW, Site
-from tests.support.rows import (
+from tests.acceptance.bad_input.site import NOW, BuiltSite
+from tests.support.sites.rows import (
     insert_market,
     market_id,
 )
@@ -19,10 +19,12 @@ from tests.support.rows import (
 ELSEWHERE: Final = "choose another folder with --set output=…; what is served is unchanged"
 
 
-def test_every_mistake_in_the_configuration_is_reported_at_once(site: Site, tmp_path: Path) -> None:
+def test_every_mistake_in_the_configuration_is_reported_at_once(built_site: BuiltSite, tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text("outptu: there\nsnapshot:\n  size: six\nguards: {max_shrink: 2}\n")
-    stderr = site.refuses("build", "--config", str(file), "--set", "schedule=often", "--set", "detail.recent_fils=3")
+    stderr = built_site.refuses(
+        "build", "--config", str(file), "--set", "schedule=often", "--set", "detail.recent_fils=3"
+    )
     assert stderr.splitlines() == [
         f"error: {file}:1:1 outptu: unknown setting; did you mean output?",
         f"{file}:3:9 snapshot.size: write a whole number, without quotes",
@@ -50,13 +52,13 @@ def test_every_mistake_in_the_configuration_is_reported_at_once(site: Site, tmp_
     ],
 )
 def test_rubbish_on_the_command_line_is_refused(
-    site: Site, arguments: tuple[str, ...], code: int, sentence: str
+    built_site: BuiltSite, arguments: tuple[str, ...], code: int, sentence: str
 ) -> None:
-    assert sentence in site.refuses(*arguments, code=code)
+    assert sentence in built_site.refuses(*arguments, code=code)
 
 
-def test_demo_makes_no_database_on_a_server(site: Site) -> None:
-    stderr = site.says("postgresql://u:hunter2@127.0.0.1:1/d", "demo")
+def test_demo_makes_no_database_on_a_server(built_site: BuiltSite) -> None:
+    stderr = built_site.says("postgresql://u:hunter2@127.0.0.1:1/d", "demo")
     assert stderr == (
         "error: demo creates only SQLite databases, not postgresql://u:***@127.0.0.1:1/d; "
         "pass --set source.url=sqlite:///demo.db\n"
@@ -71,40 +73,40 @@ def test_demo_makes_no_database_on_a_server(site: Site) -> None:
         ("/proc/nowhere", "/proc/nowhere: no such file or directory;"),
     ],
 )
-def test_an_output_that_cannot_be_written_is_refused(site: Site, output: str, sentence: str) -> None:
-    assert site.refuses("build", "--set", f"output={output}") == f"error: {sentence} {ELSEWHERE}\n"
+def test_an_output_that_cannot_be_written_is_refused(built_site: BuiltSite, output: str, sentence: str) -> None:
+    assert built_site.refuses("build", "--set", f"output={output}") == f"error: {sentence} {ELSEWHERE}\n"
 
 
-def test_a_folder_of_someone_else_is_refused(site: Site, tmp_path: Path) -> None:
+def test_a_folder_of_someone_else_is_refused(built_site: BuiltSite, tmp_path: Path) -> None:
     (tmp_path / "v1").mkdir()
     (tmp_path / "v1" / "theirs").touch()
-    stderr = site.refuses("build", "--set", f"output={tmp_path}")
+    stderr = built_site.refuses("build", "--set", f"output={tmp_path}")
     assert stderr.startswith(f"error: {tmp_path}/v1 exists but {tmp_path}/manifest.json does not, so this program")
     assert (tmp_path / "v1" / "theirs").exists()
 
 
-def test_a_damaged_manifest_is_refused(site: Site, tmp_path: Path) -> None:
+def test_a_damaged_manifest_is_refused(built_site: BuiltSite, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"format": 1}')
-    stderr = site.refuses("build", "--set", f"output={tmp_path}")
+    stderr = built_site.refuses("build", "--set", f"output={tmp_path}")
     assert stderr.startswith(f"error: {tmp_path}/manifest.json: damaged or not this program's (")
     assert stderr.endswith("move the folder away and build again; keep its blocked.json\n")
 
 
-def test_a_folder_for_temporary_files_is_not_needed(site: Site) -> None:
-    done = site.build(TMPDIR="/proc/nowhere")
+def test_a_folder_for_temporary_files_is_not_needed(built_site: BuiltSite) -> None:
+    done = built_site.build(TMPDIR="/proc/nowhere")
     assert (done.returncode, done.stderr) == (0, "")
-    assert site.everything() == site.before
+    assert built_site.everything() == built_site.before
 
 
 @pytest.fixture
-def grown(site: Site, tmp_path: Path) -> Iterator[tuple[Site, sqlite3.Connection]]:
+def grown(built_site: BuiltSite, tmp_path: Path) -> Iterator[tuple[BuiltSite, sqlite3.Connection]]:
     """A copy of the site whose database may be changed."""
-    shutil.copytree(site.folder, tmp_path / "grown")
+    shutil.copytree(built_site.folder, tmp_path / "grown")
     with closing(sqlite3.connect(tmp_path / "grown" / "markets.db", isolation_level=None)) as connection:
-        yield Site(tmp_path / "grown", site.before), connection
+        yield BuiltSite(tmp_path / "grown", built_site.before), connection
 
 
-def test_too_many_bad_rows_replace_nothing_unless_allowed(grown: tuple[Site, sqlite3.Connection]) -> None:
+def test_too_many_bad_rows_replace_nothing_unless_allowed(grown: tuple[BuiltSite, sqlite3.Connection]) -> None:
     site, connection = grown
     insert_market(connection, 4, prob=1.2)
     stderr = site.refuses("build", "--as-of", NOW, code=3)
@@ -120,7 +122,7 @@ def test_too_many_bad_rows_replace_nothing_unless_allowed(grown: tuple[Site, sql
     assert json.loads((site.output / "report.json").read_bytes())["markets"]["quarantined"] == 1
 
 
-def test_too_great_a_loss_replaces_nothing_unless_allowed(grown: tuple[Site, sqlite3.Connection]) -> None:
+def test_too_great_a_loss_replaces_nothing_unless_allowed(grown: tuple[BuiltSite, sqlite3.Connection]) -> None:
     site, connection = grown
     connection.execute("UPDATE markets SET is_listed = 0 WHERE id = ?", [market_id(1)])
     stderr = site.refuses("build", "--as-of", NOW, code=3)

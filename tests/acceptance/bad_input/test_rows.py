@@ -13,10 +13,10 @@ import pytest
 
 from generator.api.contract import SORTS, STATUS_FILTERS
 from generator.markets import faults
-from tests.acceptance.bad_input.site import Site
-from tests.support.builds import files
+from tests.acceptance.bad_input.site import BuiltSite
 from tests.support.commands import run
-from tests.support.rows import (
+from tests.support.sites.builds import files
+from tests.support.sites.rows import (
     create_database,
     fill_id,
     insert_category,
@@ -130,7 +130,7 @@ def built(folder: Path, fill: Callable[[sqlite3.Connection], object], *arguments
     with closing(create_database(folder / "markets.db")) as connection:
         fill(connection)
     (folder / "config.yaml").write_text("source:\n  url: sqlite:///markets.db\n")
-    done = Site(folder).build("--allow-invalid", *arguments)
+    done = BuiltSite(folder).build("--allow-invalid", *arguments)
     assert done.returncode == 0, done.stderr
     return Built(folder / "output", done.stderr, done.stdout)
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.extended.site import Site
+from tests.acceptance.extended.site import ExtendedSite
 
 
 @pytest.fixture
-def site(tmp_path: Path, database: sqlite3.Connection) -> Site:
-    return Site(tmp_path, database)
+def extended_site(tmp_path: Path, database: sqlite3.Connection) -> ExtendedSite:
+    return ExtendedSite(tmp_path, database)

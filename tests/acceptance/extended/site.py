@@ -12,14 +12,14 @@ from generator.api.contract import SORTS, STATUS_FILTERS
 from generator.builder.report import Report
 from generator.config.settings import Config
 from generator.tree.manifest import Manifest
-from tests.support.builds import AS_OF, build_now, make_config
-from tests.support.rows import market_id
+from tests.support.sites.builds import AS_OF, build_now, make_config
+from tests.support.sites.rows import market_id
 
 POLITICS: Final = "politics"
 ELECTIONS: Final = slugs.of_category("u.s. 2024 elections")
 
 
-class Site:
+class ExtendedSite:
     """A database that tests change, and the folder built from it."""
 
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:

@@ -11,10 +11,10 @@ import pytest
 from generator.api import cursors, keys, slugs
 from generator.api.contract import SORTS, STATES_OF_FILTER, STATUS_FILTERS
 from generator.edge.local import js_router
-from tests.acceptance.extended.site import ELECTIONS, POLITICS, Site, walk
+from tests.acceptance.extended.site import ELECTIONS, POLITICS, ExtendedSite, walk
 from tests.markets.test_categories import SAME_SLUG
-from tests.support.builds import files
-from tests.support.rows import insert_category, insert_fx_member, insert_market, market_id
+from tests.support.sites.builds import files
+from tests.support.sites.rows import insert_category, insert_fx_member, insert_market, market_id
 
 
 def ranked(database: Path) -> dict[str, list[str]]:
@@ -70,76 +70,76 @@ def test_a_cursor_is_bound_to_its_category(extended_output: Path) -> None:
             cursors.read(other, at)
 
 
-def test_every_category_has_lists_unless_the_settings_choose(site: Site) -> None:
+def test_every_category_has_lists_unless_the_settings_choose(extended_site: ExtendedSite) -> None:
     for number, category in enumerate(["weather", "Formula 1", "u.s. elections"], 1):
-        insert_market(site.connection, number)
-        insert_category(site.connection, category, market_id=market_id(number))
+        insert_market(extended_site.connection, number)
+        insert_category(extended_site.connection, category, market_id=market_id(number))
     made = {name: slugs.of_category(name) for name in ("weather", "Formula 1", "u.s. elections")}
 
     def offered(**settings: object) -> set[str]:
-        site.build(**settings)
-        index = {category["name"] for category in site.read(keys.BUILD)["categories"]}
-        assert {name for name, slug in made.items() if site.has_lists(slug)} == index
-        assert len(site.manifest().lists()) == 30 * (1 + len(index))
+        extended_site.build(**settings)
+        index = {category["name"] for category in extended_site.read(keys.BUILD)["categories"]}
+        assert {name for name, slug in made.items() if extended_site.has_lists(slug)} == index
+        assert len(extended_site.manifest().lists()) == 30 * (1 + len(index))
         return index
 
     assert offered() == {*made}
     assert offered(categories="Formula 1,weather") == {"Formula 1", "weather"}
     assert offered(categories=made["u.s. elections"]) == {"u.s. elections"}
     assert offered(categories="[]") == set()
-    assert site.item(2)["categories"] == ["Formula 1"]
+    assert extended_site.item(2)["categories"] == ["Formula 1"]
 
 
-def test_a_configured_category_that_no_market_has_gets_no_lists_and_is_told(site: Site) -> None:
-    insert_market(site.connection)
-    insert_category(site.connection, "weather")
-    report = site.build(categories="weather,wether")
+def test_a_configured_category_that_no_market_has_gets_no_lists_and_is_told(extended_site: ExtendedSite) -> None:
+    insert_market(extended_site.connection)
+    insert_category(extended_site.connection, "weather")
+    report = extended_site.build(categories="weather,wether")
     told = ["category wether: has no public market; it gets no lists: correct the setting `categories`"]
     assert [remark.sentence() for remark in report.remarks] == told
-    assert json.loads((site.output / "report.json").read_bytes())["remarks"] == told
-    assert [category["slug"] for category in site.read(keys.BUILD)["categories"]] == ["weather"]
+    assert json.loads((extended_site.output / "report.json").read_bytes())["remarks"] == told
+    assert [category["slug"] for category in extended_site.read(keys.BUILD)["categories"]] == ["weather"]
 
 
-def test_names_that_differ_only_in_case_are_one_category_and_the_report_says_so(site: Site) -> None:
+def test_names_that_differ_only_in_case_are_one_category_and_the_report_says_so(extended_site: ExtendedSite) -> None:
     for number, category in enumerate(["Sports", "sports", "Sports", "SPORTS", "news"], 1):
-        insert_market(site.connection, number)
-        insert_category(site.connection, category, market_id=market_id(number))
-    report = site.build(categories="sPORTS")
+        insert_market(extended_site.connection, number)
+        insert_category(extended_site.connection, category, market_id=market_id(number))
+    report = extended_site.build(categories="sPORTS")
     slug = slugs.of_category("Sports")
-    assert site.read(keys.BUILD)["categories"] == [{"slug": slug, "name": "Sports"}]
-    assert {*site.listed(keys.list_name("all", "new", slug))} == {market_id(number) for number in range(1, 5)}
-    assert {site.item(number)["category"] for number in range(1, 5)} == {"Sports"}
-    assert site.market(4)["categories"] == ["Sports"]
+    assert extended_site.read(keys.BUILD)["categories"] == [{"slug": slug, "name": "Sports"}]
+    assert {*extended_site.listed(keys.list_name("all", "new", slug))} == {market_id(number) for number in range(1, 5)}
+    assert {extended_site.item(number)["category"] for number in range(1, 5)} == {"Sports"}
+    assert extended_site.market(4)["categories"] == ["Sports"]
     effect = "the two differ only in case, in spaces or in Unicode form"
     assert [remark.sentence() for remark in report.remarks] == [
         f"category {name}: is published in another spelling (Sports); {effect}" for name in ("SPORTS", "sports")
     ]
 
 
-def test_two_names_with_one_slug_never_share_a_list(site: Site) -> None:
+def test_two_names_with_one_slug_never_share_a_list(extended_site: ExtendedSite) -> None:
     first, second = SAME_SLUG
     for number, category in enumerate([second, first, first], 1):
-        insert_market(site.connection, number)
-        insert_category(site.connection, category, market_id=market_id(number))
-    report = site.build()
+        insert_market(extended_site.connection, number)
+        insert_category(extended_site.connection, category, market_id=market_id(number))
+    report = extended_site.build()
     slug = slugs.of_category(first)
-    assert site.read(keys.BUILD)["categories"] == [{"slug": slug, "name": first}]
-    assert {*site.listed(keys.list_name("all", "new", slug))} == {market_id(2), market_id(3)}
-    assert site.item(1)["categories"] == []
+    assert extended_site.read(keys.BUILD)["categories"] == [{"slug": slug, "name": first}]
+    assert {*extended_site.listed(keys.list_name("all", "new", slug))} == {market_id(2), market_id(3)}
+    assert extended_site.item(1)["categories"] == []
     told = f"category {second}: has the slug of another ({first}); markets are published without it: rename it"
     assert [remark.sentence() for remark in report.remarks] == [told]
     assert report.quarantine.total("market_categories") == 1
 
 
-def test_what_an_item_shows_lists_its_category_on_every_page(site: Site) -> None:
+def test_what_an_item_shows_lists_its_category_on_every_page(extended_site: ExtendedSite) -> None:
     names = ["A", "Sports", "u.s. elections", "Über & 🙂", " padded ", "</script>", "100% sure+more", "a,b&c=d#e"]
     for number in range(1, 25):
-        insert_market(site.connection, number)
-        insert_category(site.connection, names[number % len(names)], market_id=market_id(number))
-    site.build()
-    router = js_router.load(site.settings())
+        insert_market(extended_site.connection, number)
+        insert_category(extended_site.connection, names[number % len(names)], market_id=market_id(number))
+    extended_site.build()
+    router = js_router.load(extended_site.settings())
     for slug, name in ((slugs.of_category(name), name) for name in names):
-        assert site.item(names.index(name) or len(names))["category"] == name
+        assert extended_site.item(names.index(name) or len(names))["category"] == name
         query, walked = "status=all&sort=new&limit=1&", []
         at: str | None = ""
         while at is not None:
@@ -148,19 +148,19 @@ def test_what_an_item_shows_lists_its_category_on_every_page(site: Site) -> None
                 for text in (name, slug)
             ]
             assert answers[0] == answers[1], name
-            page = site.read(answers[0]["key"])
+            page = extended_site.read(answers[0]["key"])
             walked += [item["category"] for item in page["items"]]
             at = page["nextCursor"] and f"&cursor={page['nextCursor']}"
         assert walked == [name] * 3
         for other in {name.lower(), name.upper(), name.strip()} - {name}:
             answer = router.route("GET", f"/{keys.MARKETS}", urlencode({"category": other}))
-            assert not (site.output / answer["key"]).exists(), "nothing leads silently elsewhere"
+            assert not (extended_site.output / answer["key"]).exists(), "nothing leads silently elsewhere"
 
 
-def test_a_category_of_fx_members_alone_has_empty_lists(site: Site) -> None:
-    insert_market(site.connection)
-    insert_fx_member(site.connection)
-    insert_category(site.connection, "fx")
-    site.build()
-    assert site.market()["category"] == "fx"
-    assert site.listed(keys.list_name("all", "new", "fx")) == []
+def test_a_category_of_fx_members_alone_has_empty_lists(extended_site: ExtendedSite) -> None:
+    insert_market(extended_site.connection)
+    insert_fx_member(extended_site.connection)
+    insert_category(extended_site.connection, "fx")
+    extended_site.build()
+    assert extended_site.market()["category"] == "fx"
+    assert extended_site.listed(keys.list_name("all", "new", "fx")) == []

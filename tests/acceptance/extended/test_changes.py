@@ -8,83 +8,88 @@ import pytest
 
 from generator.api import cursors, keys
 from generator.tree.manifest import Manifest
-from tests.acceptance.extended.site import ELECTIONS, POLITICS, Site, home, walk
-from tests.support.builds import AS_OF, EXTENDED, build_now, files, lasting
+from tests.acceptance.extended.site import ELECTIONS, POLITICS, ExtendedSite, home, walk
 from tests.support.commands import run
 from tests.support.faults import check_whole
-from tests.support.rows import insert_category, insert_market, market_id
+from tests.support.sites.builds import AS_OF, EXTENDED, build_now, files, lasting
+from tests.support.sites.rows import insert_category, insert_market, market_id
 
 
-def test_a_withdrawn_market_is_gone_by_id_by_slug_and_from_its_categories_past_and_present(site: Site) -> None:
+def test_a_withdrawn_market_is_gone_by_id_by_slug_and_from_its_categories_past_and_present(
+    extended_site: ExtendedSite,
+) -> None:
     for number in range(1, 6):
-        insert_market(site.connection, number, slug=f"market-{number}")
-        insert_category(site.connection, "rain" if number < 4 else "snow", market_id=market_id(number))
-    site.build()
-    site.move(1, "wind")
-    site.set(4, question="Edited?")
-    site.build()
-    retired = {generation.list for generation in site.manifest().retired}
+        insert_market(extended_site.connection, number, slug=f"market-{number}")
+        insert_category(extended_site.connection, "rain" if number < 4 else "snow", market_id=market_id(number))
+    extended_site.build()
+    extended_site.move(1, "wind")
+    extended_site.set(4, question="Edited?")
+    extended_site.build()
+    retired = {generation.list for generation in extended_site.manifest().retired}
     assert {keys.list_name("all", "new", "rain"), keys.list_name("all", "new", "snow")} <= retired
-    site.set(1, approval="rejected")
-    report = site.build()
+    extended_site.set(1, approval="rejected")
+    report = extended_site.build()
     assert report.markets.withdrawn == [market_id(1)]
-    assert (site.by_slug("market-1"), (site.output / keys.detail(market_id(1))).exists()) == (None, False)
-    assert not site.has_lists("wind")
-    kept = {generation.list for generation in site.manifest().retired}
+    assert (extended_site.by_slug("market-1"), (extended_site.output / keys.detail(market_id(1))).exists()) == (
+        None,
+        False,
+    )
+    assert not extended_site.has_lists("wind")
+    kept = {generation.list for generation in extended_site.manifest().retired}
     assert keys.list_name("all", "new", "rain") not in kept
     assert keys.list_name("all", "new", "snow") in kept
-    assert [key for key, body in files(site.output).items() if market_id(1).encode() in body] == []
-    check_whole(site.output)
+    assert [key for key, body in files(extended_site.output).items() if market_id(1).encode() in body] == []
+    check_whole(extended_site.output)
 
 
-def test_a_walk_in_a_category_that_a_market_left_goes_on(site: Site) -> None:
+def test_a_walk_in_a_category_that_a_market_left_goes_on(extended_site: ExtendedSite) -> None:
     for number in range(1, 6):
-        insert_market(site.connection, number)
-        insert_category(site.connection, "rain", market_id=market_id(number))
-    site.build()
+        insert_market(extended_site.connection, number)
+        insert_category(extended_site.connection, "rain", market_id=market_id(number))
+    extended_site.build()
     name = keys.list_name("open", "new", "rain")
-    before = walk(files(site.output), name, 2)
-    place = cursors.read(name, site.read(keys.first_page(name, 2))["nextCursor"])
+    before = walk(files(extended_site.output), name, 2)
+    place = cursors.read(name, extended_site.read(keys.first_page(name, 2))["nextCursor"])
     for number in range(1, 6):
-        site.move(number, "snow")
-    site.build()
-    assert not site.has_lists("rain")
-    page = site.read(keys.page(name, place.generation, 2, place.position))
+        extended_site.move(number, "snow")
+    extended_site.build()
+    assert not extended_site.has_lists("rain")
+    page = extended_site.read(keys.page(name, place.generation, 2, place.position))
     assert [item["id"] for item in page["items"]] == before[2:4]
-    build_now(site.settings(), AS_OF + timedelta(days=1))
-    assert not (site.output / keys.list_prefix(name) / place.generation).exists()
-    check_whole(site.output)
+    build_now(extended_site.settings(), AS_OF + timedelta(days=1))
+    assert not (extended_site.output / keys.list_prefix(name) / place.generation).exists()
+    check_whole(extended_site.output)
 
 
-def test_a_slug_that_changes_or_changes_hands_leads_where_it_should(site: Site) -> None:
+def test_a_slug_that_changes_or_changes_hands_leads_where_it_should(extended_site: ExtendedSite) -> None:
     for number, slug in ((1, "one"), (2, "two"), (3, "three")):
-        insert_market(site.connection, number, slug=slug)
-    site.build()
-    site.set(1, slug="two")
-    site.set(2, slug="one")
-    site.set(3, slug="trois")
-    site.build()
+        insert_market(extended_site.connection, number, slug=slug)
+    extended_site.build()
+    extended_site.set(1, slug="two")
+    extended_site.set(2, slug="one")
+    extended_site.set(3, slug="trois")
+    extended_site.build()
     for number, slug in ((1, "two"), (2, "one"), (3, "trois")):
-        assert site.by_slug(slug) == (site.output / keys.detail(market_id(number))).read_bytes()
-    assert site.by_slug("three") is None
-    site.set(1, approval="pending", slug="gone")
-    site.set(3, slug="two")
-    site.build()
-    assert json.loads(site.by_slug("two") or b"")["market"]["id"] == market_id(3)
-    check_whole(site.output)
+        assert extended_site.by_slug(slug) == (extended_site.output / keys.detail(market_id(number))).read_bytes()
+    assert extended_site.by_slug("three") is None
+    extended_site.set(1, approval="pending", slug="gone")
+    extended_site.set(3, slug="two")
+    extended_site.build()
+    assert json.loads(extended_site.by_slug("two") or b"")["market"]["id"] == market_id(3)
+    check_whole(extended_site.output)
 
 
-def test_the_manifest_tells_every_key_of_a_market(site: Site) -> None:
-    insert_market(site.connection, 1, slug="One")
-    insert_market(site.connection, 2)
-    site.build()
-    record = site.manifest()
+def test_the_manifest_tells_every_key_of_a_market(extended_site: ExtendedSite) -> None:
+    insert_market(extended_site.connection, 1, slug="One")
+    insert_market(extended_site.connection, 2)
+    extended_site.build()
+    record = extended_site.manifest()
     assert list(record.details(market_id(1))) == [keys.detail(market_id(1)), keys.detail_by_slug("one")]
     assert list(record.details(market_id(2))) == [keys.detail(market_id(2))]
     assert {key for number in (1, 2) for key in record.details(market_id(number))} <= record.objects.keys()
 
 
-def in_folder(site: Site, command: str, *arguments: str) -> None:
+def in_folder(site: ExtendedSite, command: str, *arguments: str) -> None:
     """Run a command that must not fail, with the target www/."""
     settings = ("variant=extended", "source.url=sqlite:///markets.db", "publish.target=./www", "publish.cache_fill=0")
     overrides = [word for setting in settings for word in ("--set", setting)]
@@ -92,13 +97,13 @@ def in_folder(site: Site, command: str, *arguments: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def published(site: Site) -> dict[str, bytes]:
+def published(site: ExtendedSite) -> dict[str, bytes]:
     found = files(site.folder / "www")
     assert found == files(site.output)
     return found
 
 
-def four_published_markets(site: Site) -> None:
+def four_published_markets(site: ExtendedSite) -> None:
     for number in range(1, 5):
         insert_market(site.connection, number, slug=f"market-{number}")
         insert_category(site.connection, "rain" if number < 4 else "snow", market_id=market_id(number))
@@ -111,10 +116,10 @@ def four_published_markets(site: Site) -> None:
 
 
 @pytest.mark.campaign(short=0)
-def test_a_takedown_reaches_slugs_and_lists_of_categories(site: Site) -> None:
-    four_published_markets(site)
-    in_folder(site, "takedown", market_id(1))
-    left = published(site)
+def test_a_takedown_reaches_slugs_and_lists_of_categories(extended_site: ExtendedSite) -> None:
+    four_published_markets(extended_site)
+    in_folder(extended_site, "takedown", market_id(1))
+    left = published(extended_site)
     assert keys.detail_by_slug("market-1") not in left
     assert [key for key, body in left.items() if market_id(1).encode() in body or b"market-1" in body] == []
     assert walk(left, keys.list_name("all", "new", "rain"), 1) == [market_id(2), market_id(3)]
@@ -122,42 +127,42 @@ def test_a_takedown_reaches_slugs_and_lists_of_categories(site: Site) -> None:
     record = json.loads(left[keys.BUILD])
     assert (record["markets"], record["lists"][keys.list_name("all", "new", "rain")]) == (3, 2)
     assert {category["slug"] for category in record["categories"]} == {"rain", "snow"}
-    in_folder(site, "rebuild", "--as-of", "2024-01-31T12:20:00Z")
-    rebuilt = published(site)
+    in_folder(extended_site, "rebuild", "--as-of", "2024-01-31T12:20:00Z")
+    rebuilt = published(extended_site)
     changed = {key for key in left.keys() | rebuilt.keys() if left.get(key) != rebuilt.get(key)}
     assert changed == {keys.BUILD}, "what is left is what a build without the market makes"
-    assert list(site.manifest().slugs) == [market_id(2), market_id(3), market_id(4)]
+    assert list(extended_site.manifest().slugs) == [market_id(2), market_id(3), market_id(4)]
 
 
 @pytest.mark.campaign(short=0)
-def test_a_withdrawn_market_is_gone_from_what_is_published_by_its_slug_too(site: Site) -> None:
-    four_published_markets(site)
-    site.set(1, approval="rejected")
-    in_folder(site, "rebuild", "--allow-shrink", "--as-of", "2024-01-31T12:20:00Z")
-    left = published(site)
+def test_a_withdrawn_market_is_gone_from_what_is_published_by_its_slug_too(extended_site: ExtendedSite) -> None:
+    four_published_markets(extended_site)
+    extended_site.set(1, approval="rejected")
+    in_folder(extended_site, "rebuild", "--allow-shrink", "--as-of", "2024-01-31T12:20:00Z")
+    left = published(extended_site)
     assert [key for key, body in left.items() if market_id(1).encode() in body] == []
     assert keys.detail_by_slug("market-1") not in left
 
 
-def test_a_site_can_change_its_variant_and_back(site: Site) -> None:
-    insert_market(site.connection, slug="rain")
-    insert_category(site.connection, "weather")
-    site.build(variant="core")
-    first = lasting(files(site.output))
-    site.build()
-    assert site.by_slug("rain")
-    site.build(variant="core")
-    build_now(site.settings(variant="core"), AS_OF + timedelta(days=1))
-    again = lasting(files(site.output))
+def test_a_site_can_change_its_variant_and_back(extended_site: ExtendedSite) -> None:
+    insert_market(extended_site.connection, slug="rain")
+    insert_category(extended_site.connection, "weather")
+    extended_site.build(variant="core")
+    first = lasting(files(extended_site.output))
+    extended_site.build()
+    assert extended_site.by_slug("rain")
+    extended_site.build(variant="core")
+    build_now(extended_site.settings(variant="core"), AS_OF + timedelta(days=1))
+    again = lasting(files(extended_site.output))
     assert [key for key in again.keys() | first.keys() if again.get(key) != first.get(key)] == [keys.BUILD]
-    check_whole(site.output)
+    check_whole(extended_site.output)
 
 
-def test_a_second_build_in_place_writes_nothing(site: Site) -> None:
-    insert_market(site.connection, slug="rain")
-    insert_category(site.connection, "weather")
-    assert build_now(site.settings()).written > 400
-    report = build_now(site.settings())
+def test_a_second_build_in_place_writes_nothing(extended_site: ExtendedSite) -> None:
+    insert_market(extended_site.connection, slug="rain")
+    insert_category(extended_site.connection, "weather")
+    assert build_now(extended_site.settings()).written > 400
+    report = build_now(extended_site.settings())
     assert (report.written, report.deleted) == (0, 0)
 
 

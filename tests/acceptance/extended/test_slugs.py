@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 from generator.api import keys
-from tests.acceptance.extended.site import Site, home
-from tests.support.builds import files
+from tests.acceptance.extended.site import ExtendedSite, home
 from tests.support.commands import run
-from tests.support.rows import insert_market, market_id
+from tests.support.sites.builds import files
+from tests.support.sites.rows import insert_market, market_id
 
 
 def test_id_and_slug_give_the_same_bytes(extended_output: Path) -> None:
@@ -22,47 +22,55 @@ def test_id_and_slug_give_the_same_bytes(extended_output: Path) -> None:
     assert len(with_slug) == len(by_slug)
 
 
-def test_a_slug_of_unusual_form_leads_to_its_market(site: Site) -> None:
+def test_a_slug_of_unusual_form_leads_to_its_market(extended_site: ExtendedSite) -> None:
     unusual = ["Upper-CASE", "-leading", "s" * 223, "S" * 255, "_", "lists"]
     for number, slug in enumerate(unusual):
-        insert_market(site.connection, number, slug=slug)
-    assert site.build().remarks == []
+        insert_market(extended_site.connection, number, slug=slug)
+    assert extended_site.build().remarks == []
     for number, slug in enumerate(unusual):
-        assert site.item(number)["slug"] == slug
-        assert site.by_slug(slug) == (site.output / keys.detail(market_id(number))).read_bytes()
+        assert extended_site.item(number)["slug"] == slug
+        assert extended_site.by_slug(slug) == (extended_site.output / keys.detail(market_id(number))).read_bytes()
 
 
-def test_a_market_with_an_unusable_slug_is_found_by_its_id_only_and_the_report_says_so(site: Site) -> None:
+def test_a_market_with_an_unusable_slug_is_found_by_its_id_only_and_the_report_says_so(
+    extended_site: ExtendedSite,
+) -> None:
     unusable = ["s" * 256, market_id(1), market_id(99), "snapshot", "Snapshot", "a b", "ü", b"blob"]
     for number, slug in enumerate(unusable):
-        insert_market(site.connection, number, slug=slug)
-    report = site.build()
+        insert_market(extended_site.connection, number, slug=slug)
+    report = extended_site.build()
     assert (report.quarantine.total(), len(report.remarks)) == (0, len(unusable))
-    assert not (site.output / keys.SLUGS).exists()
+    assert not (extended_site.output / keys.SLUGS).exists()
     for number, remark in enumerate(sorted(report.remarks, key=lambda remark: remark.key)):
-        assert not {"slug"} & {*site.item(number), *site.market(number)}
+        assert not {"slug"} & {*extended_site.item(number), *extended_site.market(number)}
         assert remark.sentence().startswith(f"market {market_id(number)}: slug cannot be used: ")
         assert remark.sentence().endswith("; it is found by its id only")
 
 
-def test_a_slug_of_two_markets_leads_to_neither_until_one_gives_it_up(site: Site) -> None:
-    insert_market(site.connection, 1, slug="same")
-    insert_market(site.connection, 2, slug="SAME")
-    assert len(site.build().remarks) == 2
-    assert (site.by_slug("same"), "slug" in site.item(1), "slug" in site.item(2)) == (None, False, False)
-    site.set(2, slug="other")
-    assert site.build().remarks == []
-    assert (site.item(1)["slug"], site.item(2)["slug"]) == ("same", "other")
+def test_a_slug_of_two_markets_leads_to_neither_until_one_gives_it_up(extended_site: ExtendedSite) -> None:
+    insert_market(extended_site.connection, 1, slug="same")
+    insert_market(extended_site.connection, 2, slug="SAME")
+    assert len(extended_site.build().remarks) == 2
+    assert (extended_site.by_slug("same"), "slug" in extended_site.item(1), "slug" in extended_site.item(2)) == (
+        None,
+        False,
+        False,
+    )
+    extended_site.set(2, slug="other")
+    assert extended_site.build().remarks == []
+    assert (extended_site.item(1)["slug"], extended_site.item(2)["slug"]) == ("same", "other")
 
 
-def test_a_warning_for_each_slug_is_one_line_on_stderr_and_the_report_has_them_all(site: Site) -> None:
+def test_a_warning_for_each_slug_is_one_line_on_stderr_and_the_report_has_them_all(extended_site: ExtendedSite) -> None:
     for number in range(1, 25):
-        insert_market(site.connection, number, slug="same")
-    done = run("build", "--set", "variant=extended", "--set", "source.url=sqlite:///markets.db", cwd=home(site.folder))
+        insert_market(extended_site.connection, number, slug="same")
+    done = run(
+        "build", "--set", "variant=extended", "--set", "source.url=sqlite:///markets.db", cwd=home(extended_site.folder)
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr == (
         "WARNING: markets: 24 remarks: slug cannot be used: another market has the same, or the same in another case "
         f"(such as {market_id(1)}: same); it is found by its id only\n"
         "output/report.json names each\n"
     )
-    assert len(site.read("report.json")["remarks"]) == 24
+    assert len(extended_site.read("report.json")["remarks"]) == 24

@@ -13,8 +13,8 @@ from generator.markets.detail import Book, Detail, Level
 from generator.markets.fills import Fill
 from generator.markets.market import Market
 from generator.site.catalog import Catalog
-from tests.support.builds import NOW
-from tests.support.rows import FX_MEMBER, fill_id, market_id, market_row, public_market
+from tests.support.sites.builds import NOW
+from tests.support.sites.rows import FX_MEMBER, fill_id, market_id, market_row, public_market
 
 
 def catalog(*markets: Market) -> Catalog:

@@ -19,9 +19,10 @@ from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.report import Report
 from generator.site.catalog import Catalog
 from generator.tree import files
-from tests.support.browser import DESKTOP, PHONE, Watched, Window, chromium, window
-from tests.support.builds import AS_OF, build_now, make_config
-from tests.support.rows import (
+from tests.support.edges.serving import UNLIMITED, Served, served
+from tests.support.readers.browser import DESKTOP, PHONE, Watched, Window, chromium, window
+from tests.support.sites.builds import AS_OF, build_now, make_config
+from tests.support.sites.rows import (
     create_database,
     insert_fill,
     insert_fx_member,
@@ -31,7 +32,6 @@ from tests.support.rows import (
     market_id,
     public_market,
 )
-from tests.support.serving import UNLIMITED, Served, served
 
 HOSTILE: Final = (
     '</script><script>alert("script")</script>',
@@ -73,7 +73,7 @@ def fill(database: sqlite3.Connection) -> None:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def rebuilt_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with its second build: one market is new, one edited, one withdrawn since the first."""
     folder = tmp_path_factory.mktemp("site")
     with closing(create_database(folder / "markets.db")) as database:
@@ -100,8 +100,8 @@ def desktop(browser: Browser) -> Iterator[Window]:
 
 
 @pytest.fixture(scope="module")
-def server(site: Path) -> Iterator[Served]:
-    with served(site, *UNLIMITED, *(f"--set={name}={value}" for name, value in SEARCH.items())) as server:
+def server(rebuilt_folder: Path) -> Iterator[Served]:
+    with served(rebuilt_folder, *UNLIMITED, *(f"--set={name}={value}" for name, value in SEARCH.items())) as server:
         yield server
 
 
@@ -110,8 +110,8 @@ def on_disk(site: Path, name: str = "index.html") -> str:
 
 
 @pytest.fixture
-def disk(site: Path, desktop: Window) -> Iterator[Watched]:
-    watched = desktop.open(on_disk(site))
+def disk(rebuilt_folder: Path, desktop: Window) -> Iterator[Watched]:
+    watched = desktop.open(on_disk(rebuilt_folder))
     yield watched
     assert (watched.complaints, watched.foreign) == ([], [])
 
@@ -141,12 +141,12 @@ def read(watched: Watched, number: int) -> str:
 # ── from disk ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_page_describes_the_build_without_network_requests(disk: Watched, site: Path) -> None:
+def test_the_page_describes_the_build_without_network_requests(disk: Watched, rebuilt_folder: Path) -> None:
     summary = disk.page.inner_text("main > section:first-child").split("\n")
     figures = dict(pairwise(summary))
     assert [figures[name] for name in ("Published", "Hidden", "Quarantined", "Taken down")] == ["52", "2", "1", "0"]
     assert "open 20" in " ".join(summary)
-    assert f"sqlite:///{site}/markets.db" in disk.page.inner_text("header")
+    assert f"sqlite:///{rebuilt_folder}/markets.db" in disk.page.inner_text("header")
     assert "2026-01-31 12:01 UTC" in disk.page.inner_text("header")
     expect(disk.page.locator("#calls-form")).to_be_hidden()
     expect(disk.page.locator("#find-api")).to_be_hidden()
@@ -200,13 +200,13 @@ def test_a_member_of_an_fx_family_is_said_to_be_in_no_list_where_it_is_shown_and
 @pytest.mark.campaign(short=4)
 @pytest.mark.parametrize("sort", ["popular", "activity", "volume", "new", "ended"])
 @pytest.mark.parametrize("status", ["open", "archive", "all"])
-def test_markets_are_sorted_as_the_api_sorts_them(disk: Watched, site: Path, status: str, sort: str) -> None:
+def test_markets_are_sorted_as_the_api_sorts_them(disk: Watched, rebuilt_folder: Path, status: str, sort: str) -> None:
     disk.page.select_option("#find-status", status)
     disk.page.select_option("#find-sort", sort)
     while disk.page.locator("#more").is_visible():
         disk.page.click("#more")
     shown = disk.page.locator("#markets tbody a").evaluate_all("links => links.map((one) => one.dataset.market)")
-    first = json.loads((site / "output" / keys.first_page(f"{status}/{sort}", 100)).read_bytes())
+    first = json.loads((rebuilt_folder / "output" / keys.first_page(f"{status}/{sort}", 100)).read_bytes())
     assert [shown_id for shown_id in shown if shown_id != market_id(62)] == [item["id"] for item in first["items"]]
 
 
@@ -223,12 +223,12 @@ def test_a_market_is_shown_with_its_history_order_book_and_fills(disk: Watched) 
     assert disk.page.inner_text(".readout") == "2026-01-02 00:00 UTC: 4.0%"
 
 
-def test_the_url_names_the_open_market(disk: Watched, site: Path) -> None:
-    disk.page.goto(f"{on_disk(site)}#market={market_id(11)}")
+def test_the_url_names_the_open_market(disk: Watched, rebuilt_folder: Path) -> None:
+    disk.page.goto(f"{on_disk(rebuilt_folder)}#market={market_id(11)}")
     expect(disk.page.locator("#market-title")).to_have_text("Edited?")
     disk.page.keyboard.press("Escape")
     expect(disk.page.locator("#market")).to_be_hidden()
-    expect(disk.page).to_have_url(on_disk(site))
+    expect(disk.page).to_have_url(on_disk(rebuilt_folder))
 
 
 def test_everything_can_be_reached_by_keyboard(disk: Watched) -> None:
@@ -269,18 +269,18 @@ def test_quarantined_rows_can_be_filtered(disk: Watched) -> None:
     expect(rows).to_have_count(0)
 
 
-def test_every_link_on_disk_leads_to_a_file(disk: Watched, site: Path) -> None:
+def test_every_link_on_disk_leads_to_a_file(disk: Watched, rebuilt_folder: Path) -> None:
     links: list[str] = disk.page.eval_on_selector_all(
         "a[href]", "links => links.map((one) => one.getAttribute('href'))"
     )
     files = {link for link in links if not link.startswith("#")}
     assert len(files) > 100
-    assert [link for link in files if not (site / "output" / link).is_file()] == []
+    assert [link for link in files if not (rebuilt_folder / "output" / link).is_file()] == []
 
 
-def test_without_scripts_the_page_still_describes_the_build(site: Path, browser: Browser) -> None:
+def test_without_scripts_the_page_still_describes_the_build(rebuilt_folder: Path, browser: Browser) -> None:
     with window(browser, scripts=False) as opened:
-        watched = opened.open(on_disk(site))
+        watched = opened.open(on_disk(rebuilt_folder))
         text = watched.page.text_content("main") or ""
         for words in (
             "52",
@@ -299,9 +299,9 @@ def test_without_scripts_the_page_still_describes_the_build(site: Path, browser:
 @pytest.mark.campaign(short=1)
 @SIZES
 @SCHEMES
-def test_the_page_is_accessible(site: Path, browser: Browser, size: tuple[int, int], scheme: Scheme) -> None:
+def test_the_page_is_accessible(rebuilt_folder: Path, browser: Browser, size: tuple[int, int], scheme: Scheme) -> None:
     with window(browser, size=size, scheme=scheme) as opened:
-        watched = opened.open(on_disk(site))
+        watched = opened.open(on_disk(rebuilt_folder))
         find(watched, "broken")
         watched.page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
         assert watched.violations() == []
@@ -503,9 +503,11 @@ def test_links_work_over_http_as_they_do_on_disk(live: Watched, server: Served) 
 @pytest.mark.campaign(short=0)
 @SIZES
 @SCHEMES
-def test_the_documentation_opens_from_disk(site: Path, browser: Browser, size: tuple[int, int], scheme: Scheme) -> None:
+def test_the_documentation_opens_from_disk(
+    rebuilt_folder: Path, browser: Browser, size: tuple[int, int], scheme: Scheme
+) -> None:
     with window(browser, size=size, scheme=scheme) as opened:
-        watched = opened.open(on_disk(site, "api.html"))
+        watched = opened.open(on_disk(rebuilt_folder, "api.html"))
         watched.page.get_by_text("List public markets").last.wait_for()
         for words in ("Get one market", "Get markets for a landing page", "nextCursor"):
             assert watched.page.get_by_text(words).count() > 0

@@ -25,8 +25,8 @@ from generator.publish import withdrawal
 from generator.site.catalog import Catalog
 from generator.tree import files as names
 from generator.tree.folder import locked
-from tests.support.builds import AS_OF, NOW, ROOT, build_now, files, make_config
-from tests.support.rows import insert_market, market_id, public_market
+from tests.support.sites.builds import AS_OF, NOW, ROOT, build_now, files, make_config
+from tests.support.sites.rows import insert_market, market_id, public_market
 
 #: dist/rapidoc-min.js of rapidoc 9.3.8 on npm: `npm pack rapidoc@9.3.8`.
 RAPIDOC: Final = "affbd173a65e870e18f392cca963113bcdafb6e50e88cd2f6a834a65b22db94d"

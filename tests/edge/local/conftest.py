@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from generator.demo.database import seed
-from tests.support.builds import AS_OF, build_now, make_config
-from tests.support.servers import Client, connected
-from tests.support.serving import UNLIMITED, Served, served
+from tests.support.edges.servers import Client, connected
+from tests.support.edges.serving import UNLIMITED, Served, served
+from tests.support.sites.builds import AS_OF, build_now, make_config
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,9 @@ import pytest
 
 from generator.api.contract import SORTS, STATUS_FILTERS, Variant
 from generator.edge import deployment, responses
-from tests.support.builds import OTHER_BUILDS, VARIANTS, Outputs, build_now, make_config
-from tests.support.edges import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
-from tests.support.servers import Client, connected
-from tests.support.serving import (
+from tests.support.edges.cases import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
+from tests.support.edges.servers import Client, connected
+from tests.support.edges.serving import (
     MARKETS,
     OWN_PAGES,
     UNLIMITED,
@@ -24,6 +23,7 @@ from tests.support.serving import (
     served,
     walk,
 )
+from tests.support.sites.builds import OTHER_BUILDS, VARIANTS, Outputs, build_now, make_config
 
 CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}
 

@@ -9,8 +9,8 @@ import pytest
 from generator.api import contract, keys
 from generator.edge import responses
 from generator.tree import files
-from tests.support.servers import Client, connected
-from tests.support.serving import MARKETS, Served, exchange, served
+from tests.support.edges.servers import Client, connected
+from tests.support.edges.serving import MARKETS, Served, exchange, served
 from tests.support.waiting import wait_until
 
 ESCAPES: Final = (

@@ -14,9 +14,9 @@ from generator.edge.local import js_router, reader
 from generator.edge.local.app import LocalEdge
 from generator.edge.local.hosts import Hosts
 from generator.edge.local.rate_limit import RequestCounter
-from tests.support.builds import build_now, make_config
-from tests.support.servers import Answer, connected
-from tests.support.serving import MARKETS, served
+from tests.support.edges.servers import Answer, connected
+from tests.support.edges.serving import MARKETS, served
+from tests.support.sites.builds import build_now, make_config
 from tests.support.waiting import wait_until
 
 

@@ -10,9 +10,9 @@ from typing import Final
 import pytest
 
 from generator.api import contract, keys
-from tests.support.builds import AS_OF, build_now, make_config
-from tests.support.servers import connected
-from tests.support.serving import MARKETS, UNLIMITED, ids, in_order, page, served, target, walk
+from tests.support.edges.servers import connected
+from tests.support.edges.serving import MARKETS, UNLIMITED, ids, in_order, page, served, target, walk
+from tests.support.sites.builds import AS_OF, build_now, make_config
 
 
 def change(folder: Path, *statements: str) -> None:

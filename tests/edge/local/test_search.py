@@ -14,11 +14,11 @@ from generator.edge import deployment, responses
 from generator.edge.local import js_router
 from generator.edge.local.app import LocalEdge
 from generator.edge.local.hosts import Hosts
-from tests.support import lists, search
-from tests.support.builds import NO_LIMITS, NOW, make_config
-from tests.support.search import Market
-from tests.support.servers import Answer
-from tests.support.serving import MARKETS
+from tests.support.edges.servers import Answer
+from tests.support.edges.serving import MARKETS
+from tests.support.readers import lists, search
+from tests.support.readers.search import Market
+from tests.support.sites.builds import NO_LIMITS, NOW, make_config
 
 #: Searches that are none, as they stand in a request target.
 RUBBISH: Final = (

@@ -10,9 +10,9 @@ import pytest
 
 from generator.api import contract
 from tests.support.commands import run
-from tests.support.edges import http_mismatch, on_the_wire
-from tests.support.servers import connected
-from tests.support.serving import (
+from tests.support.edges.cases import http_mismatch, on_the_wire
+from tests.support.edges.servers import connected
+from tests.support.edges.serving import (
     MARKETS,
     OWN_PAGES,
     UNLIMITED,

@@ -12,7 +12,7 @@ from generator.cli.rebuild import rebuild_command
 from generator.cli.takedown import takedown_command
 from tests.publish.explorer.contents import built, config
 from tests.publish.explorer.scheduler import Actor
-from tests.support.rows import market_id
+from tests.support.sites.rows import market_id
 
 _COMMON: Final = {"config_path", "env_files", "overrides", "verbose", "log_format", "metrics_path"}
 

@@ -19,10 +19,10 @@ from generator.tree.folder import locked
 from generator.tree.manifest import Manifest
 from tests.publish.explorer.scheduler import LEASE_S, nobody
 from tests.publish.faults import sites
-from tests.support.builds import files as files_of
-from tests.support.builds import make_config
 from tests.support.faults import State
-from tests.support.rows import market_id
+from tests.support.sites.builds import files as files_of
+from tests.support.sites.builds import make_config
+from tests.support.sites.rows import market_id
 
 LISTS: Final = ("all/popular", "open/new")
 #: One limit that makes walks, and the one that a takedown reads by.

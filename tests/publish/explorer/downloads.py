@@ -9,9 +9,9 @@ from generator.api import downloads, keys
 from generator.api.downloads import ChangesHead, DownloadFile, DumpHead
 from generator.downloads import dump, market_lines
 from tests.downloads import states
-from tests.support import parquet
-from tests.support.builds import text_of
 from tests.support.faults import Seen
+from tests.support.readers import parquet
+from tests.support.sites.builds import text_of
 
 #: Objects by key.
 Objects = Mapping[str, bytes]

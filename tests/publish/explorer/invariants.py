@@ -18,11 +18,11 @@ from tests.publish.explorer.scenarios import Scenario
 from tests.publish.explorer.scheduler import Actor
 from tests.publish.explorer.world import Op, World, label
 from tests.publish.faults import sites
-from tests.support import records
-from tests.support.builds import tells_of_earlier_builds
 from tests.support.faults import GoneError, Seen, expected_keys
-from tests.support.rows import market_id
-from tests.support.searching_reader import SearchingReader
+from tests.support.readers.searching_reader import SearchingReader
+from tests.support.sites.builds import tells_of_earlier_builds
+from tests.support.sites.rows import market_id
+from tests.support.stores import records
 
 NUMBERS: Final = (1, 2, 3)
 #: Everything under `v1/`.

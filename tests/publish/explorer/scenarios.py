@@ -20,7 +20,7 @@ from tests.publish.explorer.actors import GUARDED, MOVE, OTHER, PUBLISH, REBUILD
 from tests.publish.explorer.contents import CONTENTS, EVERYTHING, LISTS, WHOLE
 from tests.publish.explorer.scheduler import Actor, Game
 from tests.publish.explorer.world import Op, World
-from tests.support.records import sharded
+from tests.support.stores.records import sharded
 
 #: Changes the world before the actors begin; gets the layout.
 Damage = Callable[[World, str], None]

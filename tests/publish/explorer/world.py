@@ -25,7 +25,7 @@ from generator.tree.files import MANIFEST, SHARDS
 from generator.tree.folder import Output
 from generator.tree.generation import PageFolder
 from generator.tree.manifest import Manifest
-from tests.support.builds import AS_OF
+from tests.support.sites.builds import AS_OF
 
 _SITE: Final = f"{API_VERSION}/"
 #: The clock starts an hour after the first build.

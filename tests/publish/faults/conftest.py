@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from generator.publish import takedown
-from tests.support.records import sharded
+from tests.support.stores.records import sharded
 
 
 @pytest.fixture(autouse=True)

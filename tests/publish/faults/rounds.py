@@ -9,7 +9,7 @@ from typing import Any
 from generator.errors import PublicMarketsError
 from tests.publish.faults.scene import Scene
 from tests.support.faults import fast_folder
-from tests.support.s3.server import S3Server
+from tests.support.stores.s3.server import S3Server
 
 #: Rounds in parallel, each with its own server; they sleep much of the time.
 AT_ONCE = 6

@@ -33,15 +33,15 @@ from generator.tree.folder import locked
 from generator.tree.manifest import Manifest
 from tests.publish.explorer import downloads
 from tests.publish.faults import sites as publish_sites
-from tests.publish.faults.sites import LISTS, Site
-from tests.support.builds import NOW, Silent, make_config, text_of
+from tests.publish.faults.sites import LISTS, SiteContent
 from tests.support.faults import GoneError, State, expected_keys, fast_folder
-from tests.support.records import named_shards, shard_keys, whole
-from tests.support.rows import market_id
-from tests.support.s3.bucket import Bucket, Conditions, RefusedError
-from tests.support.s3.server import S3Server
-from tests.support.searching_reader import SearchingReader
-from tests.support.stores import use_credentials
+from tests.support.readers.searching_reader import SearchingReader
+from tests.support.sites.builds import NOW, Silent, make_config, text_of
+from tests.support.sites.rows import market_id
+from tests.support.stores.places import use_credentials
+from tests.support.stores.records import named_shards, shard_keys, whole
+from tests.support.stores.s3.bucket import Bucket, Conditions, RefusedError
+from tests.support.stores.s3.server import S3Server
 from tests.support.waiting import wait_until
 
 PREFIX: Final = "api/"
@@ -120,7 +120,7 @@ class Scene:
             "cursor__lifetime": LIFETIME_S,
         }
 
-    def site(self, name: str, minute: int, **changes: Mapping[str, Any] | None) -> Site:
+    def site(self, name: str, minute: int, **changes: Mapping[str, Any] | None) -> SiteContent:
         """Make a site in its own folder, from the usual markets with some changes."""
         config = self.config(name)
         if self.has_downloads and self._origin and not (config.output / MANIFEST).exists():
@@ -128,7 +128,7 @@ class Scene:
         self._origin = self._origin or config.output
         return publish_sites.make(config, publish_sites.markets(**changes), minute)
 
-    def publish(self, site: Site, **options: Any) -> Outcome:
+    def publish(self, site: SiteContent, **options: Any) -> Outcome:
         """Publish in this process; each machine opens its store once."""
         return publish_site(site, self.store(site.config), **options)
 
@@ -191,7 +191,7 @@ def scene(tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iter
         yield Scene(folder, s3)
 
 
-def publish_site(site: Site, store: Store, lifted: LiftedGuards = LIFTED, **extras: bool) -> Outcome:
+def publish_site(site: SiteContent, store: Store, lifted: LiftedGuards = LIFTED, **extras: bool) -> Outcome:
     """Publish in this process; `extras` are fields of `Extras`."""
     options = Options(lifted, Extras(**extras))
     with locked(site.folder) as folder:
@@ -229,7 +229,7 @@ def check_known(objects: Objects) -> None:
     assert not unknown, f"unknown to the record: {unknown[:5]} of {len(unknown)}"
 
 
-def check_whole(objects: Objects, site: Site) -> None:
+def check_whole(objects: Objects, site: SiteContent) -> None:
     """After a completed publish: the store has exactly this site and the retired generations of the record."""
     site, published = site.published(), record_of(objects)
     assert published, "nothing is published"

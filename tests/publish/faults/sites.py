@@ -25,10 +25,10 @@ from generator.tree.artifact import Artifact
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Rendered, Staged
-from tests.support.builds import AS_OF, files
 from tests.support.faults import LIMITS_WALKED, Seen, State
-from tests.support.rows import market_id, public_market
-from tests.support.search import is_match
+from tests.support.readers.search import is_match
+from tests.support.sites.builds import AS_OF, files
+from tests.support.sites.rows import market_id, public_market
 
 LISTS: Final = ("all/popular", "closed/new", "open/new")
 #: The lists of a site with a search index, which leads into those of all markets; and searches, by the name of the list
@@ -70,7 +70,7 @@ def markets(**changes: Mapping[str, Any] | None) -> dict[int, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Site:
+class SiteContent:
     """The content of a folder: objects by key, lists in order, and the settings to build and publish it."""
 
     config: Config
@@ -82,7 +82,7 @@ class Site:
     def folder(self) -> Path:
         return self.config.output
 
-    def published(self) -> "Site":
+    def published(self) -> "SiteContent":
         """The site as publishing it left its folder: a session of the change feed may have begun there."""
         if keys.head(keys.CHANGES) not in self.manifest.objects:
             return self
@@ -93,7 +93,7 @@ class Site:
         return replace(self, manifest=manifest, files=files(self.folder))
 
 
-def make(config: Config, shown: Mapping[int, Mapping[str, Any]], minute: int) -> Site:
+def make(config: Config, shown: Mapping[int, Mapping[str, Any]], minute: int) -> SiteContent:
     """Build a site of these markets in the folder, `minute` minutes after `AS_OF`."""
     catalog = catalog_of(shown, minute, config.search_texts)
     names = SEARCHED_LISTS if config.can_search else LISTS
@@ -102,7 +102,7 @@ def make(config: Config, shown: Mapping[int, Mapping[str, Any]], minute: int) ->
         manifest = folder.manifest()
     assert manifest
     state = state_of(catalog) | (searched(catalog) if config.can_search else {})
-    return Site(config, manifest, files(config.output), state)
+    return SiteContent(config, manifest, files(config.output), state)
 
 
 def catalog_of(shown: Mapping[int, Mapping[str, Any]], minute: int, search_texts: tuple[str, ...] = ()) -> Catalog:

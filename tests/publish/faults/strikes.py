@@ -20,12 +20,12 @@ from generator.tree import families
 from generator.tree.blocklist import KEY
 from generator.tree.files import SHARDS
 from tests.publish.faults.scene import PREFIX, Scene
-from tests.support import records
 from tests.support.faults import Fault as FileFault
 from tests.support.faults import Runner
-from tests.support.s3.behaviour import DROPPED, Fault
-from tests.support.s3.server import BUCKET, S3Server
-from tests.support.s3.wire import Answer, Request
+from tests.support.stores import records
+from tests.support.stores.s3.behaviour import DROPPED, Fault
+from tests.support.stores.s3.server import BUCKET, S3Server
+from tests.support.stores.s3.wire import Answer, Request
 from tests.support.waiting import PATIENCE_S
 
 #: Requests without credentials, which are always refused.

@@ -11,7 +11,7 @@ import pytest
 
 from generator.api.downloads import ChangesHead
 from tests.publish.faults.scene import LEASE_S, ON_BOTH, Scene, check_lists, check_whole, publish_site
-from tests.publish.faults.sites import Site
+from tests.publish.faults.sites import SiteContent
 from tests.publish.faults.strikes import DiedError, DiesAfter
 from tests.support.campaigns import rounds
 from tests.support.faults import State
@@ -37,7 +37,7 @@ def test_no_serial_names_two_states_when_copies_of_a_folder_are_published_in_tur
 
 def play(scene: Scene, rng: random.Random) -> Iterator[ChangesHead]:
     """Build, copy and publish in turn; yields the heads that readers find."""
-    sites, states = dict[str, Site](), list[State]()
+    sites, states = dict[str, SiteContent](), list[State]()
     for minute in range(20):
         name = rng.choice("abc")
         if rng.random() < 0.1 and (origin := rng.choice("abc")) in sites and origin != name:
@@ -61,13 +61,13 @@ def play(scene: Scene, rng: random.Random) -> Iterator[ChangesHead]:
             yield head
 
 
-def edited(scene: Scene, rng: random.Random, name: str, minute: int) -> Site:
+def edited(scene: Scene, rng: random.Random, name: str, minute: int) -> SiteContent:
     """The next build of a machine; each of three markets has one of two texts."""
     changed = [number for number in (1, 2, 3) if rng.random() < 0.5]
     return scene.site(name, minute, **{f"m{number}": {"question": f"Question {number}, edited?"} for number in changed})
 
 
-def copied(scene: Scene, site: Site, name: str) -> Site:
+def copied(scene: Scene, site: SiteContent, name: str) -> SiteContent:
     """The site, with its folder restored on another machine."""
     config = scene.config(name)
     shutil.rmtree(config.output, ignore_errors=True)

@@ -16,22 +16,22 @@ from tests.publish.faults.scene import (
     check_whole,
     take_down,
 )
-from tests.publish.faults.sites import Site, without
+from tests.publish.faults.sites import SiteContent, without
 from tests.publish.faults.strikes import Victims, places
 from tests.support.campaigns import rounds, sample
 from tests.support.faults import State
-from tests.support.rows import market_id
+from tests.support.sites.rows import market_id
 
 
 @dataclass(frozen=True)
 class Case:
     """A command to kill, and the sites published before; `seen` are the states that readers may see."""
 
-    published: list[Site]
+    published: list[SiteContent]
     arguments: list[str]
     seen: list[State]
     #: The site in the store when the work is finished; None for a takedown.
-    site: Site | None
+    site: SiteContent | None
     hidden: tuple[int, ...] = ()
     is_verifying: bool = False
     #: What happens before the command.
@@ -140,7 +140,7 @@ def test_a_run_killed_at_any_request_loses_nothing(
     assert victims.kills == len(strikes) >= rounds(2, 25)
 
 
-def finish(scene: Scene, case: Case, later: Site | None) -> None:
+def finish(scene: Scene, case: Case, later: SiteContent | None) -> None:
     """Repeat the killed command, or publish another site from another folder; no trace of the fault remains."""
     site = later or case.site
     if site:

@@ -35,13 +35,14 @@ from tests.publish.faults.scene import (
     record_of,
     take_down,
 )
-from tests.publish.faults.sites import Site, secret
+from tests.publish.faults.sites import SiteContent, secret
 from tests.publish.faults.strikes import ANY, DiedError, DiesAfter, Strike, Victims, Watch, label
-from tests.support.builds import NOW, Silent
 from tests.support.campaigns import rounds
 from tests.support.faults import GoneError, Walk, expected_keys, fast_folder
-from tests.support.rows import market_id
-from tests.support.s3.behaviour import (
+from tests.support.sites.builds import NOW, Silent
+from tests.support.sites.rows import market_id
+from tests.support.stores.places import use_credentials
+from tests.support.stores.s3.behaviour import (
     APPLIED_BUT_DROPPED,
     APPLIED_BUT_FAILED,
     CONFLICT,
@@ -50,9 +51,8 @@ from tests.support.s3.behaviour import (
     SLOW_DOWN,
     Fault,
 )
-from tests.support.s3.server import S3Server
-from tests.support.s3.wire import Request
-from tests.support.stores import use_credentials
+from tests.support.stores.s3.server import S3Server
+from tests.support.stores.s3.wire import Request
 from tests.support.waiting import PATIENCE_S
 
 
@@ -107,7 +107,7 @@ def lists_now(scene: Scene) -> object:
     return published.built.lists()
 
 
-def race(scene: Scene, sites: list[Site], rng: random.Random, *, is_close: bool) -> tuple[int, int]:
+def race(scene: Scene, sites: list[SiteContent], rng: random.Random, *, is_close: bool) -> tuple[int, int]:
     """Publish both; in a close race neither puts a record before both have read it and made their plans."""
     barrier = threading.Barrier(2)
     seen: list[Request] = []
@@ -154,7 +154,7 @@ def test_a_publisher_frozen_past_its_lease_does_no_harm(scene: Scene) -> None:
         walkers.await_exact(freezes)
 
 
-def span_of_work(scene: Scene, site: Site) -> tuple[int, int]:
+def span_of_work(scene: Scene, site: SiteContent) -> tuple[int, int]:
     """The number of the request that takes the lease, and the number of requests altogether."""
     done = len(scene.server.log)
     scene.publish(site)
@@ -165,7 +165,7 @@ def span_of_work(scene: Scene, site: Site) -> tuple[int, int]:
     return start, len(entries)
 
 
-def freeze(scene: Scene, site: Site, strike: Strike, meanwhile: Callable[[], object]) -> int:
+def freeze(scene: Scene, site: SiteContent, strike: Strike, meanwhile: Callable[[], object]) -> int:
     """Publish, holding one request until the lease has expired and `meanwhile` is done; returns the exit code."""
     is_frozen, may_go_on = threading.Event(), threading.Event()
 
@@ -398,7 +398,7 @@ def has_everything(scene: Scene, layout: str) -> None:
         scene.publish_everything()
 
 
-def publish_without_build(scene: Scene, site: Site) -> None:
+def publish_without_build(scene: Scene, site: SiteContent) -> None:
     """Publish up to `build.json`, which the store refuses: first pages lead to the site already."""
     denied = Fault(403, "AccessDenied")
     scene.server.before = lambda request: (

@@ -21,12 +21,12 @@ from tests.publish.faults.scene import (
     check_whole,
     stored_headers,
 )
-from tests.publish.faults.sites import LISTS, Site
+from tests.publish.faults.sites import LISTS, SiteContent
 from tests.publish.faults.strikes import ANY, Strike, Victims
-from tests.support.builds import files
 from tests.support.campaigns import rounds, sample
 from tests.support.faults import Fault, Reader
-from tests.support.rows import market_id
+from tests.support.sites.builds import files
+from tests.support.sites.rows import market_id
 
 # ── at random requests ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -69,7 +69,7 @@ def test_random_kills_leave_nothing_behind(scene: Scene, victims: Victims, *, ki
     assert victims.kills == most
 
 
-def edited(scene: Scene, rng: random.Random, minute: int, hidden: int) -> Site:
+def edited(scene: Scene, rng: random.Random, minute: int, hidden: int) -> SiteContent:
     """Another site, in one of three folders and either layout; one market may be withdrawn."""
     changes: dict[str, Mapping[str, Any] | None] = {
         f"m{number}": {"question": f"Question {number}, edition {minute}?"} for number in rng.sample(range(1, 10), 2)

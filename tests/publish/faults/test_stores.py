@@ -36,19 +36,19 @@ from tests.publish.faults.scene import (
     record_of,
     stored_headers,
 )
-from tests.publish.faults.sites import LISTS, Site, make, markets, without
-from tests.support.builds import NOW, Silent, make_config
+from tests.publish.faults.sites import LISTS, SiteContent, make, markets, without
 from tests.support.campaigns import rounds
 from tests.support.faults import Reader
-from tests.support.rows import market_id
-from tests.support.stores import use_credentials
+from tests.support.sites.builds import NOW, Silent, make_config
+from tests.support.sites.rows import market_id
+from tests.support.stores.places import use_credentials
 
 if TYPE_CHECKING:
-    from tests.support.s3.servers import Endpoint
+    from tests.support.stores.s3.servers import Endpoint
 
 
 @pytest.fixture
-def published(scene: Scene) -> Site:
+def published(scene: Scene) -> SiteContent:
     """A site published over another, so that there are retired generations."""
     scene.publish(scene.site("a", 0, m1={"question": "Old?"}))
     site = scene.site("b", 1)
@@ -61,7 +61,7 @@ def published(scene: Scene) -> Site:
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("share", range(5))
-def test_altered_objects_are_found_and_repaired(scene: Scene, published: Site, share: int) -> None:
+def test_altered_objects_are_found_and_repaired(scene: Scene, published: SiteContent, share: int) -> None:
     objects = dict(scene.objects())
     altered = sorted(key for key in objects if key.startswith("v1/"))[share::5]
     for number, key in enumerate(altered):
@@ -80,7 +80,7 @@ def test_altered_objects_are_found_and_repaired(scene: Scene, published: Site, s
     assert len(altered) > 10
 
 
-def test_altered_objects_are_replaced_by_the_next_change_too(scene: Scene, published: Site) -> None:
+def test_altered_objects_are_replaced_by_the_next_change_too(scene: Scene, published: SiteContent) -> None:
     objects = dict(scene.objects())
     for key in published.manifest.objects:
         objects[key] = Found(b"{}", "", objects[key].headers)
@@ -112,7 +112,9 @@ def older(body: bytes) -> bytes:
 
 @pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("spoil", [damaged, foreign, future, older], ids=lambda spoil: spoil.__name__)
-def test_an_unreadable_record_stops_everything(scene: Scene, published: Site, spoil: Callable[[bytes], bytes]) -> None:
+def test_an_unreadable_record_stops_everything(
+    scene: Scene, published: SiteContent, spoil: Callable[[bytes], bytes]
+) -> None:
     objects = dict(scene.objects())
     objects[record.KEY] = Found(spoil(objects[record.KEY].body), "", objects[record.KEY].headers)
     scene.reset(objects)
@@ -131,7 +133,7 @@ def test_an_unreadable_record_stops_everything(scene: Scene, published: Site, sp
         assert scene.server.objects() == before
 
 
-def test_a_deleted_record_is_rewritten_by_verify(scene: Scene, published: Site) -> None:
+def test_a_deleted_record_is_rewritten_by_verify(scene: Scene, published: SiteContent) -> None:
     objects = {key: found for key, found in scene.objects().items() if key != record.KEY}
     scene.reset(objects)
     with pytest.raises(StoreError, match="--verify"):
@@ -152,7 +154,7 @@ def test_an_outdated_record_is_repaired_by_verify(scene: Scene) -> None:
     check_hidden(scene.objects(), 3)
 
 
-def test_an_older_or_shrunken_site_is_refused(scene: Scene, published: Site) -> None:
+def test_an_older_or_shrunken_site_is_refused(scene: Scene, published: SiteContent) -> None:
     before = scene.server.objects()
     older_site = scene.site("c", 0, m1={"question": "Older?"})
     with pytest.raises(GuardError, match="older"):
@@ -164,7 +166,7 @@ def test_an_older_or_shrunken_site_is_refused(scene: Scene, published: Site) -> 
     check_whole(scene.objects(), published)
 
 
-def test_an_empty_site_is_published_with_the_option(scene: Scene, published: Site) -> None:
+def test_an_empty_site_is_published_with_the_option(scene: Scene, published: SiteContent) -> None:
     empty = make(scene.config("d"), {}, 2)
     scene.publish(empty, lifted=LiftedGuards(shrink=True))
     check_whole(scene.objects(), empty)
@@ -248,7 +250,7 @@ def test_a_full_disk_leaves_the_published_site_intact(scene: Scene, tmp_path: Pa
     assert all("no space left on device; free some space" in refusal for refusal in full), full
 
 
-def refusal_of(store: Store, site: Site) -> str:
+def refusal_of(store: Store, site: SiteContent) -> str:
     """What a publish says that the store refuses; nothing if it does not."""
     try:
         publish_site(site, store)
@@ -313,7 +315,7 @@ def test_other_servers_agree(
     read.check(without(new.state, 6), lists=LISTS)
 
 
-def check_same(store: Store, site: Site) -> None:
+def check_same(store: Store, site: SiteContent) -> None:
     objects = objects_of(store)
     check_known(objects)
     site = site.published()

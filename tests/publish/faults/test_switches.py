@@ -8,7 +8,7 @@ import pytest
 from generator.tree import layouts
 from tests.publish.faults import sites
 from tests.publish.faults.scene import Scene, check_lists, check_whole
-from tests.publish.faults.sites import LISTS, SEARCHES, Site
+from tests.publish.faults.sites import LISTS, SEARCHES, SiteContent
 from tests.support.campaigns import rounds
 from tests.support.faults import Walk
 
@@ -40,7 +40,7 @@ def test_walks_and_searches_stay_exact_while_settings_change(scene: Scene, seed:
     assert any("?" in walk.list_name and walk.at for walk in walks), "no search was in progress"
 
 
-def switched(scene: Scene, rng: random.Random, minute: int, settings: dict[str, str]) -> Site:
+def switched(scene: Scene, rng: random.Random, minute: int, settings: dict[str, str]) -> SiteContent:
     """The site with these settings, in either layout, after an edit."""
     config = scene.config("a", **settings, layout=rng.choice(layouts.LAYOUTS))
     edited = {f"m{rng.randint(1, 9)}": {"question": f"Question {minute}, edited?", "trader_count": rng.randint(1, 9)}}

@@ -28,12 +28,12 @@ from tests.publish.faults.scene import (
     record_of,
     take_down,
 )
-from tests.publish.faults.sites import Site, without
+from tests.publish.faults.sites import SiteContent, without
 from tests.publish.faults.strikes import ANY, DiedError, DiesAfter, Strike, Watch, label
 from tests.support.campaigns import rounds, sample
-from tests.support.rows import market_id
-from tests.support.s3.wire import Answer, Request
-from tests.support.stores import use_credentials
+from tests.support.sites.rows import market_id
+from tests.support.stores.places import use_credentials
+from tests.support.stores.s3.wire import Answer, Request
 from tests.support.waiting import PATIENCE_S
 
 
@@ -243,7 +243,7 @@ def test_a_takedown_that_was_killed_and_runs_again_keeps_the_index(scene: Scene)
         check_lists(scene, without(old.state, HIDDEN))
 
 
-def writes_of(scene: Scene, site: Site) -> list[str]:
+def writes_of(scene: Scene, site: SiteContent) -> list[str]:
     """What a publisher writes one after the other, as labels."""
     found: list[str] = []
 
@@ -276,7 +276,7 @@ def test_without_a_record_no_success_is_reported(scene: Scene) -> None:
     assert keys.detail(market_id(HIDDEN)) not in scene.objects()
 
 
-def interrupted_publish(scene: Scene, site: Site, strike: Strike) -> None:
+def interrupted_publish(scene: Scene, site: SiteContent, strike: Strike) -> None:
     """Hold a publish at a request until a takedown is done, or waits for it; if it is done, nothing may undo it."""
     is_waiting_or_done, is_done = threading.Event(), threading.Event()
     shown: list[AssertionError] = []
@@ -313,7 +313,7 @@ def interrupted_publish(scene: Scene, site: Site, strike: Strike) -> None:
     assert not shown, f"{strike}: {shown[0]}"
 
 
-def interrupted_takedown(scene: Scene, site: Site, strike: Strike) -> None:
+def interrupted_takedown(scene: Scene, site: SiteContent, strike: Strike) -> None:
     """Hold a takedown at a request during a publish."""
     codes: list[int] = []
     with Watch(strike, lambda: codes.append(code_of(lambda: scene.publish(site)))).over(scene.server):

@@ -42,14 +42,14 @@ from tests.publish.faults.scene import (
     stored_headers,
 )
 from tests.publish.faults.scene import take_down as withdraw
-from tests.publish.faults.sites import LISTS, Site
+from tests.publish.faults.sites import LISTS, SiteContent
 from tests.publish.faults.strikes import DiedError, Strike, Watch, label
-from tests.support.builds import NOW, Silent
 from tests.support.faults import GoneError
-from tests.support.rows import market_id
-from tests.support.s3.behaviour import APPLIED_BUT_FAILED, Fault
-from tests.support.s3.bucket import Conditions
-from tests.support.s3.wire import Answer, Request
+from tests.support.sites.builds import NOW, Silent
+from tests.support.sites.rows import market_id
+from tests.support.stores.s3.behaviour import APPLIED_BUT_FAILED, Fault
+from tests.support.stores.s3.bucket import Conditions
+from tests.support.stores.s3.wire import Answer, Request
 from tests.support.waiting import PATIENCE_S
 
 #: A breach that goes unnoticed in a third of the races goes unnoticed in one of 59,000 tests.
@@ -268,7 +268,7 @@ class Variant:
     lease: type[Lease] = Lease
     publisher: type[Publisher] = Publisher
 
-    def publish(self, scene: Scene, site: Site) -> int:
+    def publish(self, scene: Scene, site: SiteContent) -> int:
         """Publish; returns the exit code."""
         with locked(site.folder) as folder:
             store = self.around(scene.store(site.config))
@@ -322,7 +322,7 @@ class DiesInFlight(Around):
         return self.store.put(key, body, condition)
 
 
-def sites_of(scene: Scene) -> tuple[Site, Site]:
+def sites_of(scene: Scene) -> tuple[SiteContent, SiteContent]:
     """A site that is published, and one that differs in every list."""
     old = scene.site("a", 0)
     changes = {f"m{number}": {"question": f"Question {number}, edited?"} for number in (1, 3, 7)}
@@ -536,7 +536,7 @@ def look(scene: Scene, variant: Variant) -> None:
     assert not broken
 
 
-def behind_cdn(scene: Scene, site: Site) -> tuple[Site, Path]:
+def behind_cdn(scene: Scene, site: SiteContent) -> tuple[SiteContent, Path]:
     """The site with a CDN in its settings, and the file that gets a line for every invalidation."""
     notes = scene.folder / "notes"
     cdn = {"purge_command": ("sh", "-c", f"echo done >> {notes}"), "cache_fill": timedelta(0)}
@@ -674,5 +674,5 @@ def test_a_store_that_ignores_conditions_is_caught(scene: Scene, play: Callable[
 class SceneThatTrusts(Scene):
     """Publishes without a probe of the store."""
 
-    def publish(self, site: Site, **_: Any) -> Any:
+    def publish(self, site: SiteContent, **_: Any) -> Any:
         assert REAL.publish(self, site) == 0

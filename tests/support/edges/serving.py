@@ -1,0 +1,151 @@
+"""Starts `public-markets serve` as a user does, and reads the expected lists from the database."""
+
+import json
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from generator.api import keys
+from generator.api.contract import STATES_OF_FILTER, Sort, StatusFilter
+from tests.support.edges.servers import Client
+from tests.support.sites.builds import ROOT
+from tests.support.waiting import PATIENCE_S
+
+MARKETS: Final = f"/{keys.MARKETS}"
+#: More than any test sends.
+UNLIMITED: Final = ("--set", "rate_limit.requests=1000000", "--set", "rate_limit.searches=1000000")
+#: Paths where `serve` has its own pages and an edge has none.
+OWN_PAGES: Final = {("GET", "/"), ("GET", "/inspect/")}
+#: As docs/api.md promises them. Times are text of several forms in the database and are cut to milliseconds.
+_ORDERS: Final[dict[Sort, str]] = {
+    "popular": "trader_count DESC, volume DESC",
+    "activity": "instant(last_activity_at) DESC",
+    "volume": "volume DESC",
+    "new": "instant(created_at) DESC",
+    "ended": "instant(coalesce(resolved_at, close_time)) DESC",
+}
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running server: its process, port, first lines and log file."""
+
+    process: "subprocess.Popen[str]"
+    port: int
+    said: tuple[str, str]
+    log: Path
+
+    def logged(self) -> str:
+        return self.log.read_text("utf-8")
+
+    def interrupt(self) -> str:
+        """Press Ctrl-C; returns the server's output."""
+        self.process.send_signal(signal.SIGINT)
+        return self.process.communicate(timeout=PATIENCE_S)[0]
+
+
+@contextmanager
+def served(folder: Path, *options: str) -> Iterator[Served]:
+    """Serve `folder`/output on a free port."""
+    command = [sys.executable, "-m", "generator", "serve", "--port", "0", "--set", f"output={folder / 'output'}"]
+    log = folder / "serve.log"
+    with (
+        log.open("w", encoding="utf-8") as stderr,
+        subprocess.Popen(
+            [*command, "--config", str(_config(folder)), *options],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            preexec_fn=_mind_interrupts,  # noqa: PLW1509 - it only resets a signal
+        ) as process,
+    ):
+        assert process.stdout
+        try:
+            said = (process.stdout.readline(), process.stdout.readline())
+            assert said[0], log.read_text("utf-8")
+            yield Served(process, int(said[0].split("://")[1].split("/")[0].rpartition(":")[2]), said, log)
+        finally:
+            process.kill()
+
+
+def _mind_interrupts() -> None:
+    # What a shell starts in the background would ignore them, and so would its children.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _config(folder: Path) -> Path:
+    path = folder / "config.yaml"
+    path.touch()
+    return path
+
+
+def in_order(database: Path, status: StatusFilter, sort: Sort) -> list[str]:
+    """The ids of a list as the database orders them."""
+    marks = ", ".join("?" * len(STATES_OF_FILTER[status]))
+    with closing(sqlite3.connect(database)) as connection:
+        connection.create_function("instant", 1, _instant)
+        rows = connection.execute(
+            "SELECT lower(id) FROM markets WHERE approval = 'approved' AND is_listed"
+            " AND id NOT IN (SELECT market_id FROM fx_members WHERE is_public)"
+            f" AND status IN ({marks}) ORDER BY {_ORDERS[sort]}, lower(id)",
+            STATES_OF_FILTER[status],
+        )
+        return [row[0] for row in rows]
+
+
+def _instant(text: str) -> str:
+    moment = datetime.fromisoformat(text)
+    moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return moment.isoformat(timespec="milliseconds")
+
+
+def page(client: Client, **parameters: object) -> dict[str, Any]:
+    """A page of the list, which must be there."""
+    answer = client.send("GET", target(**parameters))
+    assert answer.status == 200, answer
+    content: dict[str, Any] = json.loads(answer.body)
+    return content
+
+
+def target(**parameters: object) -> str:
+    """The request target of a page; None is omitted."""
+    given = [f"{name}={value}" for name, value in parameters.items() if value is not None]
+    return f"{MARKETS}?{'&'.join(given)}"
+
+
+def ids(content: dict[str, Any]) -> list[str]:
+    return [item["id"] for item in content["items"]]
+
+
+def walk(client: Client, limits: Iterator[int], cursor: str | None = None, **parameters: object) -> list[str]:
+    """The ids of a whole list, from the first page or a cursor on, each page with the next limit."""
+    found: list[str] = []
+    while True:
+        limit = next(limits)
+        content = page(client, limit=limit, cursor=cursor, **parameters)
+        assert len(content["items"]) <= limit
+        found += ids(content)
+        cursor = content["nextCursor"]
+        if cursor is None:
+            return found
+        assert content["items"]
+
+
+def exchange(port: int, sent: bytes) -> bytes:
+    """Send the bytes as they stand and return all that comes back."""
+    received = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
+        connection.sendall(sent)
+        connection.shutdown(socket.SHUT_WR)
+        while chunk := connection.recv(65536):
+            received += chunk
+    return received

@@ -1,0 +1,80 @@
+from typing import Final
+
+import pytest
+
+from generator.config.settings import Config
+from generator.edge import router
+from generator.tree.layouts import LAYOUTS
+from tests.support.edges.router_lint import FORBIDDEN, findings
+
+#: One sample at least for every rule.
+REFUSED: Final = {
+    "for (const x of list) {}": "for…of",
+    "for (const name in object) {}": "for…in",
+    "const { a } = b;": "destructuring",
+    "const [a] = b;": "destructuring",
+    "function f({ a }) {}": "destructuring",
+    "list.map(([a]) => a);": "destructuring",
+    "f(...list);": "spread or rest",
+    "function f(a = 1) {}": "default parameter",
+    "const f = (a = 1) => a;": "default parameter",
+    "class A {}": "class",
+    "function* f() {}": "generator",
+    "async function f() {}": "async",
+    "a?.b;": "optional chaining",
+    "a ?? b;": "nullish",
+    "a ||= b;": "logical assignment",
+    "a ** b;": "exponent",
+    "try { a(); } catch { b(); }": "catch without a name",
+    "1n;": "BigInt",
+    "new Map();": "collections",
+    "new URLSearchParams(query);": "URL",
+    "text.replaceAll('a', 'b');": "newer methods",
+    "Array.from(list);": "newer methods",
+    "list.at(-1);": "newer methods",
+    "setTimeout(f, 1);": "timers",
+    "new Function('return 1')();": "code from text",
+    "eval('1');": "code from text",
+    "process.env;": "the machine",
+    "require('fs');": "the machine",
+    "import crypto from 'crypto';": "modules",
+    "export default { route };": "modules",
+    "new Date();": "chance and time",
+    "if (/^open$/.test(text)) f();": "regular expression",
+    "const x = /a/;": "regular expression",
+    "text.replace('a', 'b');": "regular expression",
+    "with (a) {}": "label or with",
+    "`a`;": "template literal",
+    "const a = { get b() {} };": "with a getter",
+}
+
+
+@pytest.mark.parametrize("variant", ["core", "extended"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_core_uses_only_features_of_every_runtime(layout: str, variant: str) -> None:
+    assert findings(router.render(Config.model_validate({"layout": layout, "variant": variant}))) == []
+
+
+def test_every_rule_has_a_sample() -> None:
+    assert set(REFUSED.values()) == FORBIDDEN.keys()
+
+
+@pytest.mark.parametrize("code", REFUSED)
+def test_features_missing_in_a_runtime_are_refused_anywhere(code: str) -> None:
+    core = router.render(Config())
+    assert REFUSED[code] in {found.partition(": ")[2] for found in findings(code)}
+    assert REFUSED[code] in {found.partition(": ")[2] for found in findings(f"{core}\n{code}\n")}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "// for (const x of y) `",
+        "const a = 'import x ... ?? /a/';",
+        'const a = "eval(\\"1\\")";',
+        "a / b / c;",
+        "a ? .5 : 1;",
+    ],
+)
+def test_comments_strings_and_divisions_are_allowed(code: str) -> None:
+    assert findings(code) == []

@@ -1,0 +1,118 @@
+"""A site that has a dump and a change feed only, over HTTP in this process: for programs that follow one."""
+
+import gzip
+import hashlib
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final
+
+from tests.downloads import states
+from tests.downloads.states import Feed, State
+
+HEAD: Final = "/v1/changes/head.json"
+
+
+@dataclass
+class Answer:
+    body: bytes = b""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class ChangeFeedSite:
+    """What the server answers by path, and the paths it was asked for.
+
+    Like an edge, it compresses the head for those who accept that, and answers 304 to those who have it. `sent` has the
+    status of each answer and the bytes of its body.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.answers = dict[str, Answer]()
+        self.asked = list[str]()
+        self.sent = list[tuple[int, int]]()
+        self.feed = Feed({})
+        self.head = dict[str, Any]()
+        self.serial = 0
+
+    def begin(self, state: State, session: str = "a" * 32) -> None:
+        """Publish a dump without steps."""
+        self.feed, self.serial, self.head = Feed(state), 1, {"session": session}
+        self._publish()
+
+    def move(self, state: State) -> None:
+        """Publish the next state, unless it is the same."""
+        if state != self.feed.state:
+            self.feed.move(state)
+            self.serial += 1
+            self._publish()
+
+    def put_head(self) -> None:
+        self.answers[HEAD] = Answer(json.dumps(self.head).encode())
+
+    def file(self, folder: str, body: bytes) -> dict[str, Any]:
+        """Put a file; return what a head says of it."""
+        sha256 = hashlib.sha256(body).hexdigest()
+        path = f"/v1/{folder}/{sha256[:32]}.ndjson.gz"
+        self.answers[path] = Answer(body)
+        return {"name": path.rpartition("/")[2], "url": self.url + path, "sha256": sha256, "size": len(body)}
+
+    def step(self, body: bytes) -> dict[str, Any]:
+        """Put a step; return its entry in the head."""
+        file = self.file("changes", body)
+        return {"name": file["name"], "size": file["size"], "asOf": "2026-01-31T12:00:00.000Z"}
+
+    def _publish(self) -> None:
+        state = self.feed.state
+        self.head |= {
+            "serial": self.serial,
+            "asOf": "2026-01-31T12:00:00.000Z",
+            "count": len(state),
+            "state": hashlib.sha256(states.text(state)).hexdigest(),
+            "dump": {"format": "ndjson"} | self.file("dumps/markets", states.make(state).body),
+            "stepsUrl": f"{self.url}/v1/changes/",
+            "steps": [self.step(body) for _, body in self.feed.steps],
+        }
+        self.put_head()
+
+
+def _as_edges_send(answer: Answer, asked: Mapping[str, str]) -> Answer:
+    etag = f'W/"{hashlib.sha256(answer.body).hexdigest()[:16]}"'
+    if asked.get("If-None-Match") == etag:
+        return Answer(status=304)
+    headers = {"ETag": etag, **answer.headers}
+    if asked.get("Accept-Encoding") != "gzip" or "Content-Encoding" in answer.headers:
+        return Answer(answer.body, headers=headers)
+    return Answer(gzip.compress(answer.body), headers={"Content-Encoding": "gzip", **headers})
+
+
+@contextmanager
+def serving() -> Iterator[ChangeFeedSite]:
+    """A site that is served."""
+    site: ChangeFeedSite
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            site.asked.append(self.path)
+            answer = site.answers.get(self.path, Answer(b"{}", 404))
+            answer = (
+                _as_edges_send(answer, dict(self.headers)) if self.path == HEAD and answer.status == 200 else answer
+            )
+            site.sent.append((answer.status, len(answer.body)))
+            self.send_response(answer.status)
+            for name, value in ({"Content-Length": str(len(answer.body))} | dict(answer.headers)).items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        site = ChangeFeedSite(f"http://127.0.0.1:{server.server_port}")
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        yield site
+        server.shutdown()

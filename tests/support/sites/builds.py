@@ -1,0 +1,127 @@
+"""Shared by tests that build: configurations, commands, builds, and the files they leave."""
+
+import gzip
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import click
+
+from generator.api import keys
+from generator.api.contract import Variant
+from generator.builder.dry_run import DryRun, dry_run, trial
+from generator.builder.guards import BuildOverrides
+from generator.builder.preparation import Clock
+from generator.builder.report import Report
+from generator.builder.run import build
+from generator.cli.main import main
+from generator.config import loader
+from generator.config.settings import Config
+from generator.markets.quarantine import Quarantine
+from generator.progress import SILENT, Progress
+from generator.source.reader import open_reader
+from generator.tree.scratch import scratch_of
+from tests.support.readers import parquet
+
+ROOT: Final = Path(__file__).parents[3]
+AS_OF: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
+#: `AS_OF` on the wire.
+NOW: Final = "2026-01-31T12:00:00.000Z"
+
+#: Settings of the extended variant with lists for two categories, the second with a name that is not a slug.
+EXTENDED: Final[Mapping[str, str]] = {"variant": "extended", "categories": "politics,u.s. 2024 elections"}
+#: Settings of each variant, for tests of both.
+VARIANTS: Final[Mapping[Variant, Mapping[str, str]]] = {"core": {}, "extended": EXTENDED}
+
+CHUNKED: Final = {"layout": "chunks"}
+#: Settings of a site that refuses no reader for the number of requests.
+NO_LIMITS: Final[Mapping[str, int]] = {"rate_limit__requests": 1_000_000, "rate_limit__searches": 1_000_000}
+#: The three combinations besides the core variant in the layout `pages`, by name.
+OTHER_BUILDS: Final[Mapping[str, Mapping[str, str]]] = {
+    "core-chunks": CHUNKED,
+    "extended-pages": EXTENDED,
+    "extended-chunks": {**EXTENDED, **CHUNKED},
+}
+
+_FEEDS: Final = f"{keys.FEEDS}/"
+#: When an entry of a feed was modified.
+_MODIFIED: Final = re.compile(rb'"date_modified":"[^"]*"|<updated>[^<]*</updated>')
+
+#: Builds of the demo by variant, and by layout if it is not `pages`.
+Outputs: TypeAlias = Callable[..., Path]
+
+
+def all_commands() -> dict[str, click.Command]:
+    """Every command by name."""
+    context = click.Context(main)
+    found = {name: main.get_command(context, name) for name in main.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
+
+
+class Silent:
+    """Progress that shows nothing."""
+
+    def start(self, steps: int) -> None:
+        """Set the number of steps."""
+
+    def expect(self, steps: int) -> None:
+        """Expect more steps."""
+
+    def advance(self) -> None:
+        """Count a step as done."""
+
+    def describe(self, doing: str) -> None:
+        """Say what is being done."""
+
+
+def make_config(folder: Path, **settings: object) -> Config:
+    """Settings for `folder`/markets.db and `folder`/output; write `detail__recent_fills=3` for detail.recent_fills."""
+    file = folder / "config.yaml"
+    file.touch()
+    values = {"source.url": f"sqlite:///{folder / 'markets.db'}", "output": str(folder / "output")}
+    values |= {key.replace("__", "."): str(value) for key, value in settings.items()}
+    return loader.load(file, overrides=[f"{key}={value}" for key, value in values.items()], environ={})
+
+
+def build_now(settings: Config, as_of: datetime = AS_OF, *, shrink: bool = False, invalid: bool = False) -> Report:
+    """Build in this process."""
+    clock = Clock(as_of, is_set=True)
+    return build(settings, clock, overrides=BuildOverrides(shrink=shrink, invalid=invalid), progress=Silent())
+
+
+def dry_run_of(
+    settings: Config, as_of: datetime = AS_OF, *, output: Path | None = None, progress: Progress = SILENT
+) -> DryRun:
+    """Make what a build into the folder would make now."""
+    clock, quarantine = Clock(as_of, is_set=True), Quarantine()
+    with scratch_of(output or settings.output) as folder, open_reader(settings, quarantine) as reader:
+        return dry_run(trial(folder, settings, clock, quarantine, progress), reader)
+
+
+def text_of(key: str, body: bytes) -> bytes:
+    """What a reader of the object sees: what compressed files hold, too."""
+    if key.endswith(".parquet"):
+        return repr(parquet.rows(body)).encode()
+    return gzip.decompress(body) if key.endswith(".gz") else body
+
+
+def lasting(found: dict[str, bytes]) -> dict[str, bytes]:
+    """These files, by key, without what depends on earlier builds: change feed, heads of the dump, dates of edits."""
+    undated = {key: _MODIFIED.sub(b"", body) for key, body in found.items() if key.startswith(_FEEDS)}
+    return {key: body for key, body in found.items() if not tells_of_earlier_builds(key)} | undated
+
+
+def tells_of_earlier_builds(key: str) -> bool:
+    """Whether a fresh build of the same state may make other bytes of the object."""
+    if key.startswith(_FEEDS):
+        return True
+    of_dumps = f"{keys.list_prefix(keys.DUMPS)}/"
+    return key.startswith(f"{keys.list_prefix(keys.CHANGES)}/") or (key.startswith(of_dumps) and key.endswith(".json"))
+
+
+def files(output: Path, below: str = "v1") -> dict[str, bytes]:
+    """Every file of an output folder below `v1`, by its key; `below=""` for all files."""
+    found = (path for path in (output / below).rglob("*") if path.is_file())
+    return {path.relative_to(output).as_posix(): path.read_bytes() for path in sorted(found)}

@@ -1,0 +1,164 @@
+"""Places to publish to, for tests of stores; each can open several stores on the same objects."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, Literal
+
+import pytest
+
+from generator.stores.directory import Directory
+from generator.stores.s3 import Bucket
+from generator.stores.store import (
+    BeforeEach,
+    Condition,
+    ConditionFailedError,
+    If,
+    Listed,
+    Store,
+    Stored,
+    nothing,
+)
+from tests.support.stores.s3.server import S3Server
+
+if TYPE_CHECKING:
+    from tests.support.stores.s3.servers import Endpoint
+
+Client = Literal["obstore", "boto3"]
+CLIENTS: tuple[Client, ...] = ("obstore", "boto3")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place for objects. `headers` returns those stored with an object; a directory has none."""
+
+    open: Callable[[], Store]
+    headers: Callable[[str], Mapping[str, str]] = lambda _: {}
+
+
+def use_credentials(monkeypatch: pytest.MonkeyPatch, key_id: str = "test", secret: str = "test") -> None:  # noqa: S107
+    """Give boto3 only these credentials."""
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": key_id,
+        "AWS_SECRET_ACCESS_KEY": secret,
+        "AWS_CONFIG_FILE": "/dev/null",
+        "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "SSL_CERT_FILE": "/dev/null",  # nor has obstore read all certificates, which no store here needs
+    }.items():
+        monkeypatch.setenv(name, value)
+    for name in (
+        "AWS_SESSION_TOKEN",
+        "AWS_PROFILE",
+        "AWS_REGION",
+        "AWS_DEFAULT_REGION",
+        "AWS_ENDPOINT_URL",
+        "AWS_CA_BUNDLE",
+    ):
+        monkeypatch.delenv(name, raising=False)
+
+
+def open_bucket(server: S3Server, client: Client, prefix: str = "") -> Bucket:
+    """Open the bucket of our own server."""
+    return Bucket(server.name, prefix, endpoint_url=server.url, client=client)
+
+
+def _at_home(request: pytest.FixtureRequest, client: Client, quirk: str) -> Place:
+    server: S3Server = request.getfixturevalue("s3")
+    if quirk:
+        server.behaviour.change({quirk: True})
+    return Place(
+        lambda: open_bucket(server, client, "some/prefix/"), lambda key: server.objects()[f"some/prefix/{key}"][1]
+    )
+
+
+def _elsewhere(request: pytest.FixtureRequest, server: str, client: Client) -> Place:
+    endpoint: Endpoint = request.getfixturevalue(server)
+    use_credentials(request.getfixturevalue("monkeypatch"), endpoint.key_id, endpoint.secret)
+    bucket = endpoint.new_bucket()
+
+    def headers(key: str) -> Mapping[str, str]:
+        answer = endpoint.client().head_object(Bucket=bucket, Key=key)
+        return answer["ResponseMetadata"]["HTTPHeaders"]
+
+    return Place(lambda: Bucket(bucket, "", endpoint_url=endpoint.url, client=client), headers)
+
+
+def place(request: pytest.FixtureRequest) -> Place:
+    """The place named by a fixture's parameter."""
+    kind, client, quirk = request.param
+    if kind == "directory":
+        folder = request.getfixturevalue("tmp_path") / "site"
+        return Place(lambda: Directory(folder))
+    use_credentials(request.getfixturevalue("monkeypatch"))
+    return _at_home(request, client, quirk) if kind == "s3" else _elsewhere(request, kind, client)
+
+
+BUCKETS = [
+    *(("s3", client, "") for client in CLIENTS),
+    # Quirks of some stores.
+    *(("s3", client, "bare_etags") for client in CLIENTS),
+    ("s3", "obstore", "opaque_etags"),
+    ("s3", "boto3", "wants_content_md5"),
+    # Other servers, slow to start.
+    *(
+        pytest.param((server, client, ""), marks=pytest.mark.campaign(short=0))
+        for server in ("moto", "radosgw")
+        for client in CLIENTS
+    ),
+]
+
+
+class MemoryStore:
+    """A store in memory that answers everything at once, as far as the record needs it.
+
+    `traffic` has the bytes that were put, by key. `before_get` is called with the key of each GET.
+    """
+
+    name: Final = "memory"
+    parallel: Final = 1
+    at_once: Final = 1
+    together = staticmethod(nullcontext)
+
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+        self.traffic: dict[str, int] = {}
+        self.before_get: Callable[[str], object] = lambda _: None
+        self.time = datetime(2026, 2, 1, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.time
+
+    def get(self, key: str) -> Stored | None:
+        self.before_get(key)
+        body = self.objects.get(key)
+        return None if body is None else Stored(body, _etag(body))
+
+    def head(self, key: str) -> str | None:
+        body = self.objects.get(key)
+        return None if body is None else _etag(body)
+
+    def put(self, key: str, body: bytes, condition: Condition) -> str:
+        found = self.head(key)
+        if condition is not If.ALWAYS and condition != (If.ABSENT if found is None else found):
+            raise ConditionFailedError
+        self.objects[key] = body
+        self.traffic[key] = self.traffic.get(key, 0) + len(body)
+        return _etag(body)
+
+    def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:
+        before_each()
+        for key in keys:
+            self.objects.pop(key, None)
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        return iter([Listed(key, len(body), "") for key, body in self.objects.items() if key.startswith(prefix)])
+
+    def flush(self) -> None:
+        """Everything is durable."""
+
+
+def _etag(body: bytes) -> str:
+    return f'"{hashlib.sha256(body).hexdigest()}"'

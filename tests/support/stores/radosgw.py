@@ -1,0 +1,154 @@
+"""A temporary Ceph with its S3 server, in memory, reachable from this machine only."""
+
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import pytest
+
+from tests.support.edges.servers import free_port, mortal
+from tests.support.programs import require
+from tests.support.waiting import PATIENCE_S
+
+KEY_ID: Final = "test-key"
+SECRET: Final = "test-secret"  # noqa: S105 - of a temporary server
+_PROGRAMS: Final = ("ceph-mon", "ceph-osd", "radosgw", "radosgw-admin", "ceph", "monmaptool")
+_ATTEMPTS: Final = 3
+
+#: The `mode`s: without keys nothing can be encrypted. The `paxos` times: every pool waits for the monitor several
+#: times, and to wait a second each time makes the start take eleven.
+_CONFIGURATION: Final = """
+[global]
+fsid = {id}
+mon_host = v2:127.0.0.1:{monitor_port}
+public_addr = 127.0.0.1
+cluster_addr = 127.0.0.1
+ms_bind_msgr1 = false
+auth_cluster_required = none
+auth_service_required = none
+auth_client_required = none
+auth_allow_insecure_global_id_reclaim = true
+ms_cluster_mode = crc
+ms_service_mode = crc
+ms_client_mode = crc
+ms_mon_cluster_mode = crc
+ms_mon_service_mode = crc
+ms_mon_client_mode = crc
+run_dir = {folder}
+crash_dir = {folder}
+rgw_data = {folder}
+mon_data = {folder}/monitor
+osd_data = {folder}/disk
+admin_socket =
+pid_file =
+log_file =
+log_to_stderr = true
+err_to_stderr = true
+osd_objectstore = memstore
+osd_pool_default_size = 1
+osd_pool_default_min_size = 1
+osd_pool_default_pg_num = 1
+mon_allow_pool_size_one = true
+paxos_propose_interval = 0.02
+paxos_min_wait = 0.01
+rgw_frontends = beast endpoint=127.0.0.1:{port}
+"""
+
+
+class _NotStartedError(Exception):
+    """A process ended early or took too long; the text is its log."""
+
+
+@contextmanager
+def running() -> Iterator[int]:
+    """Run it during the block and yield its port; retries with another port if the first was taken."""
+    for program in _PROGRAMS:
+        require(program, reason="install Ceph's radosgw to publish to a server that checks signatures")
+    with ExitStack() as stack:
+        yield _attempted(stack)
+
+
+def _attempted(stack: ExitStack) -> int:
+    failure = ""
+    for _ in range(_ATTEMPTS):
+        with ExitStack() as daemons:
+            folder = Path(tempfile.mkdtemp(prefix="public-markets-ceph-"))
+            daemons.callback(shutil.rmtree, folder, ignore_errors=True)
+            try:
+                port = _start(folder, daemons)
+            except _NotStartedError as error:
+                failure = str(error)
+            else:
+                stack.enter_context(daemons.pop_all())
+                return port
+    pytest.fail(f"Ceph does not start: {failure}")
+
+
+def _start(folder: Path, daemons: ExitStack) -> int:
+    """Start a monitor, a disk in memory and the S3 server; each needs the one before."""
+    port = _configure(folder)
+    disk = str(uuid4())
+    _run(folder, "ceph-mon", "--mkfs", "-i", "a", "--monmap", "monitors")
+    _daemon(folder, daemons, "ceph-mon", "-i", "a")
+    number = _run(folder, "ceph", "osd", "new", disk).strip()
+    _run(folder, "ceph-osd", "-i", number, "--mkfs", "--osd-uuid", disk)
+    _daemon(folder, daemons, "ceph-osd", "-i", number)
+    user = ("--uid", "test", "--display-name", "test", "--access-key", KEY_ID, "--secret-key", SECRET)
+    _run(folder, "radosgw-admin", "user", "create", *user)
+    _await(_daemon(folder, daemons, "radosgw", "-n", "client.admin"), port, folder / "radosgw.log")
+    return port
+
+
+def _configure(folder: Path) -> int:
+    name, monitor_port, port = str(uuid4()), free_port(), free_port()
+    text = _CONFIGURATION.format(id=name, folder=folder, monitor_port=monitor_port, port=port)
+    (folder / "ceph.conf").write_text(text)
+    (folder / "disk").mkdir()
+    address = f"[v2:127.0.0.1:{monitor_port}]"
+    _run(folder, "monmaptool", "--create", "--fsid", name, "--addv", "a", address, "monitors")
+    return port
+
+
+def _command(program: str, *arguments: str) -> Sequence[str]:
+    return (program, "-c", "ceph.conf", *arguments)
+
+
+def _run(folder: Path, program: str, *arguments: str) -> str:
+    command = _command(program, *arguments)
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=PATIENCE_S)
+    except subprocess.CalledProcessError as error:
+        raise _NotStartedError(f"{error}\n{error.stderr}") from error
+    except subprocess.TimeoutExpired as error:
+        raise _NotStartedError(str(error)) from error
+    return done.stdout
+
+
+def _daemon(folder: Path, daemons: ExitStack, program: str, *arguments: str) -> "subprocess.Popen[bytes]":
+    """Start a program that runs until `daemons` closes."""
+    command = mortal(*_command(program, "-f", *arguments))
+    with (folder / f"{program}.log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    daemons.callback(_stop, process)
+    return process
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    process.kill()  # there is nothing to save
+    process.wait()
+
+
+def _await(server: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while server.poll() is None and time.monotonic() < deadline:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.05)
+    raise _NotStartedError(log.read_text())
