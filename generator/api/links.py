@@ -3,9 +3,11 @@
 The contract's objects have no place for them: they are in feeds, in Parquet and on the page for people.
 """
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -45,6 +47,14 @@ class Links:
             return None
         value = {"id": market_id, "slug": slug, "key": self.site_keys.get(market_id)}[self.url.placeholder]
         return None if value is None else self.url.address(value)
+
+    def digest(self, market_ids: Iterable[str]) -> str:
+        """A digest of what these links are made of besides ids and slugs; empty if there are none."""
+        if self.url is None:
+            return ""
+        is_keyed = self.url.placeholder == "key"
+        used = {market_id: self.site_keys.get(market_id) for market_id in market_ids} if is_keyed else {}
+        return sha256(json.dumps([self.url.before, self.url.placeholder, self.url.after, used]).encode()).hexdigest()
 
 
 #: Those of a site that has no pages for markets.

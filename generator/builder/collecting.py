@@ -10,7 +10,7 @@ from generator.findings import Finding
 from generator.markets.columns import Columns
 from generator.markets.market import Market
 from generator.markets.quarantine import Quarantine
-from generator.site.catalog import Catalog
+from generator.site.catalog import Catalog, Naming
 from generator.source.survey import Survey
 from generator.tree.fingerprints import Fingerprints, Made
 from generator.tree.staging import Staged
@@ -74,6 +74,8 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
 def catalog_of(survey: Survey, markets: Iterable[Market], as_of: str) -> Catalog:
     """The catalog of these markets: all those of the survey that keep the contract."""
     return Catalog(
-        markets, as_of=as_of, hidden=survey.hidden, refused_slugs=survey.refused_slugs,
-        spellings=survey.facts.spellings,
-    )  # fmt: skip
+        markets,
+        as_of=as_of,
+        hidden=survey.hidden,
+        naming=Naming(survey.refused_slugs, survey.facts.spellings, survey.site_keys),
+    )

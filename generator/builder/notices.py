@@ -31,6 +31,7 @@ class Topic(StrEnum):
     BIDI_OVERRIDE = "bidi_override"
     FUTURE_TIME = "future_time"
     UNUSABLE_SLUG = "unusable_slug"
+    UNUSABLE_KEY = "unusable_key"
     MERGED_CATEGORY = "merged_category"
     SAME_SLUG = "same_slug"
     EMPTY_CATEGORY = "empty_category"
@@ -67,6 +68,12 @@ _BIDI_OVERRIDE: Final = _kind(
     "a text has a bidirectional override (U+202D or U+202E)",
     "it is published, but reads otherwise than it is written: look at it as code points",
 )
+_UNUSABLE_KEY: Final = _kind(
+    Topic.UNUSABLE_KEY,
+    "market",
+    "key cannot be used",
+    "no link leads to its page, and no takedown finds it by its key: give each market a key of its own, or none",
+)
 _MERGED_CATEGORY: Final = _kind(
     Topic.MERGED_CATEGORY,
     "category",
@@ -96,7 +103,7 @@ _LEADS: Final = {"created_at": "new", "last_activity_at": "activity", "resolved_
 
 
 def of(catalog: Catalog, config: Config) -> Iterator[Finding]:
-    """Remarks about the rows of markets; in the extended variant about slugs and categories, too.
+    """Remarks about the rows of markets and their keys; in the extended variant about slugs and categories, too.
 
     An early outcome is the one secret a market has, so it is not quoted.
     """
@@ -104,11 +111,13 @@ def of(catalog: Catalog, config: Config) -> Iterator[Finding]:
     for market in catalog.markets:
         yield from _of_market(market)
         yield from _of_times(market, latest)
-        reason = catalog.refused_slugs.get(market.id)
+        reason = catalog.naming.refused_slugs.get(market.id)
         if reason:
             text = f"slug cannot be used: {reason.text}"
             kind = _kind(Topic.UNUSABLE_SLUG, "market", text, "it is found by its id only")
             yield kind.about(market.id, reason.value)
+        if refused := catalog.naming.site_keys.refused.get(market.id):
+            yield _UNUSABLE_KEY._replace(text=f"key cannot be used: {refused.text}").about(market.id, refused.value)
     if config.variant == "extended":
         yield from _of_categories(catalog, config.categories or ())
 
@@ -171,9 +180,9 @@ def _in_future(column: str, effect: str) -> Finding:
 
 
 def _of_categories(catalog: Catalog, wanted: Iterable[str]) -> Iterator[Finding]:
-    for name, shown in sorted(catalog.spellings.shown.items()):
+    for name, shown in sorted(catalog.naming.spellings.shown.items()):
         yield _MERGED_CATEGORY.about(printable(name), printable(shown))
-    for name, other in sorted(catalog.spellings.refused.items()):
+    for name, other in sorted(catalog.naming.spellings.refused.items()):
         yield _SAME_SLUG.about(printable(name), printable(other))
     known = catalog.categories()
     for reference in wanted:

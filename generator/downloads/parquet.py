@@ -10,6 +10,7 @@ import io
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
@@ -17,6 +18,7 @@ from pydantic import BaseModel
 
 from generator.api import contract
 from generator.api.contract import Variant
+from generator.downloads import market_lines
 from generator.errors import ConfigError
 
 _Write: TypeAlias = Callable[[bytes], object]
@@ -24,6 +26,8 @@ _Write: TypeAlias = Callable[[bytes], object]
 #: The column that a file is sorted by, of markets and of what belongs to them.
 MARKET: Final = "id"
 OWNER: Final = "marketId"
+#: The column with the address of a market's page.
+URL: Final = "url"
 #: Rows of a row group: the least that a reader can skip by a file's statistics, and the most that is held in memory.
 MARKETS_PER_GROUP: Final = 10_000
 ROWS_PER_GROUP: Final = 100_000
@@ -51,15 +55,21 @@ def require() -> None:
     _libraries()
 
 
-def markets(write: _Write, lines: Iterable[bytes], variant: Variant) -> WrittenTable:
+def markets(
+    write: _Write, lines: Iterable[bytes], variant: Variant, url_of: Callable[[str], str | None] | None = None
+) -> WrittenTable:
     """Write a file with a row for each market, of lines of a dump, which ascend by id.
 
-    Columns are named as on the wire; `fxFamilyMember`, always null in a dump, is left out. `write` is given the file's
-    bytes in pieces. Raises ValueError if a line is no market, ConfigError without the extra, and whatever `lines` and
-    `write` raise; the file is worthless then.
+    Columns are named as on the wire; `fxFamilyMember`, always null in a dump, is left out. With `url_of`, which gives
+    the address of a market's page by id, the last column is URL. `write` is given the file's bytes in pieces. Raises
+    ValueError if a line is no market, ConfigError without the extra, and whatever `lines` and `write` raise; the file
+    is worthless then.
     """
-    schema = _schema(contract.PublicMarketDetailMarket, contract.EXTENDED_PROPERTIES if variant == "core" else ())
-    return _written(write, (_fitting(line) + b"\n" for line in lines), schema, MARKETS_PER_GROUP)
+    left_out = contract.EXTENDED_PROPERTIES if variant == "core" else ()
+    schema = _schema(contract.PublicMarketDetailMarket, left_out, linked=url_of is not None)
+    fitting = map(_fitting, lines)
+    rows = map(partial(_linked, url_of), fitting) if url_of else fitting
+    return _written(write, (row + b"\n" for row in rows), schema, MARKETS_PER_GROUP)
 
 
 def history(write: _Write, details: Iterable[bytes]) -> WrittenTable:
@@ -111,9 +121,12 @@ def _libraries() -> tuple[ModuleType, ModuleType]:
     return core, files
 
 
-def _schema(model: type[BaseModel], leave_out: Collection[str] = (), *, owned: bool = False) -> Any:
-    """The columns for a resource of the contract; `owned` has the id of the market come first."""
+def _schema(
+    model: type[BaseModel], leave_out: Collection[str] = (), *, owned: bool = False, linked: bool = False
+) -> Any:
+    """The columns for a resource of the contract; `owned`: first the id of the market; `linked`: last an address."""
     core, _ = _libraries()
+    url = [core.Field(URL, core.DataType.string(), nullable=True)] if linked else []
     owner = [core.Field(OWNER, core.DataType.string(), nullable=False)] if owned else []
     properties: Mapping[str, Mapping[str, Any]] = model.model_json_schema()["properties"]
     columns = {name: _type(spec) for name, spec in properties.items() if name not in leave_out}
@@ -121,6 +134,7 @@ def _schema(model: type[BaseModel], leave_out: Collection[str] = (), *, owned: b
         [
             *owner,
             *(core.Field(name, found[0], nullable=found[1]) for name, found in columns.items() if found),
+            *url,
         ]
     )
 
@@ -151,6 +165,12 @@ _COUNT: Final = re.compile(rb'("(?:traderCount|fills24h)":)(\d{19,})')
 def _fitting(line: bytes) -> bytes:
     """The line with counts that fit into 64 bits."""
     return _COUNT.sub(lambda found: found[1] + (found[2] if int(found[2]) < 2**63 else _GREATEST), line)
+
+
+def _linked(url_of: Callable[[str], str | None], line: bytes) -> bytes:
+    """The line with the address of the market's page, in which nothing needs an escape."""
+    url = url_of(market_lines.id_of(line))
+    return line if url is None else b'%b,"%b":"%b"}' % (line[:-1], URL.encode(), url.encode())
 
 
 def _points(detail: bytes) -> bytes:

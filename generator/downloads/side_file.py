@@ -16,7 +16,8 @@ class SideFile(StoredModel):
     """The segments of dumps, by the names of these: of the newest, and of the one that it replaced.
 
     After a build was killed, readers may find either of them. `is_doubted`: details in place may differ from the dump.
-    `partitions` has a digest of the markets of each Parquet file, by the file's name.
+    `partitions` has a digest of the markets of each partition, by the name of its Parquet file; and of the links in the
+    file of all markets, if it has any.
     """
 
     format: int = FORMAT

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
-from generator.api import contract, forms, ids, slugs
+from generator.api import contract, forms, ids, links, slugs
 
 #: A probability or a price this far out of bounds is a rounding error, not a bad row.
 TOLERANCE: Final = 1e-9
@@ -186,6 +186,7 @@ LENGTHS: Final[Mapping[str, Mapping[str, int]]] = MappingProxyType(
     {
         "markets": {
             "slug": slugs.REFERENCE_LENGTH,
+            "key": links.LONGEST_KEY,
             "question": contract.QUESTION_LENGTH,
             "description": contract.DESCRIPTION_LENGTH,
             "trading_pause_reason": contract.TEXT_LENGTH,

@@ -238,7 +238,7 @@ class Publisher:
 
     def _intend(self, plan: Plan, before: Published) -> None:
         final = plan.final
-        intended = manifest.intend(before.built, final.current, final.markets, self._lease.now, final.slugs)
+        intended = manifest.intend(before.built, final.current, final.markets, self._lease.now, final)
         uploading = {step.pair for step in plan.generations}
         leftovers = {step.pair for step in plan.leftovers}
         moved = [entry for entry in intended.retired if entry.pair in leftovers]

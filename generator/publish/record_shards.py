@@ -167,7 +167,7 @@ class StoredShards:
         if not after.new and not after.changed and len(after.rows) == len(self._names):
             return None
         built = before.built if before else wanted.built.emptied()
-        update = {"objects": built.objects, "markets": built.markets, "slugs": built.slugs}
+        update = {name: getattr(built, name) for name in shards.FIELDS}
         etags = before.etags if before else {}
         return self._root(replaced(wanted, built=replaced(wanted.built, **update), etags=etags))
 

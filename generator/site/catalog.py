@@ -4,6 +4,7 @@ Everything here is public: the queries exclude hidden rows, so a bug in this mod
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import compress
 from operator import attrgetter
 from types import MappingProxyType
@@ -11,9 +12,11 @@ from typing import Any, Final
 
 from generator.api import contract
 from generator.api.contract import PublicMarketSignal, PublicMarketSnapshot, Sort, StatusFilter
+from generator.api.links import Links
 from generator.findings import Finding
 from generator.markets.categories import AS_GIVEN, Spellings
 from generator.markets.market import Market, SearchWords
+from generator.markets.site_keys import NO_KEYS, SiteKeys
 
 #: The sort keys, descending; ties are broken by `id`, ascending.
 _RANK: Final[dict[Sort, Callable[[Market], Any]]] = {
@@ -28,12 +31,24 @@ _RANK: Final[dict[Sort, Callable[[Market], Any]]] = {
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
-class Catalog:
-    """All public markets at one instant. `as_of` is an RFC 3339 UTC time, `hidden` the number of hidden markets.
+@dataclass(frozen=True)
+class Naming:
+    """What was decided over the names of all visible markets together, blocked ones included.
 
     `refused_slugs` maps market ids to the fault for which the market's slug cannot be used in a path; `spellings` tells
-    what is shown in place of some names of categories.
+    what is shown in place of some names of categories; `site_keys` are the markets' keys on the operator's site.
     """
+
+    refused_slugs: Mapping[str, Finding] = field(default_factory=dict)
+    spellings: Spellings = AS_GIVEN
+    site_keys: SiteKeys = NO_KEYS
+
+
+_AS_NAMED: Final = Naming()
+
+
+class Catalog:
+    """All public markets at one instant. `as_of` is an RFC 3339 UTC time, `hidden` the number of hidden markets."""
 
     def __init__(
         self,
@@ -41,27 +56,27 @@ class Catalog:
         *,
         as_of: str,
         hidden: int,
-        refused_slugs: Mapping[str, Finding] = _NONE,
-        spellings: Spellings = AS_GIVEN,
+        naming: Naming = _AS_NAMED,
     ) -> None:
         # Sorted by id once: later sorts are stable, so ties stay in this order.
         self.markets = sorted(markets, key=lambda market: market.id)
         self.as_of = as_of
         self.hidden = hidden
-        self.refused_slugs = refused_slugs
-        self.spellings = spellings
+        self.naming = naming
 
     @classmethod
-    def published(cls, lines: Iterable[bytes], texts: Iterable[str], as_of: str) -> "Catalog":
+    def published(
+        cls, lines: Iterable[bytes], texts: Iterable[str], as_of: str, site_keys: Mapping[str, str] = _NONE
+    ) -> "Catalog":
         """The catalog of a dump's lines, without line feeds; searches find markets by the `texts` of these names.
 
-        Whatever was decided over all rows, such as the spelling of categories, the lines say as it was decided. Raises
-        ValueError for a line that keeps no contract.
+        `site_keys` are by id: no line has them. Whatever else was decided over all rows, such as the spelling of
+        categories, the lines say as it was decided. Raises ValueError for a line that keeps no contract.
         """
         words = SearchWords(texts)
         detailed = map(contract.PublicMarketDetailMarket.model_validate_json, lines)
         markets = [Market.of(market, words=words.of(market.question, market.description)) for market in detailed]
-        return cls(markets, as_of=as_of, hidden=0)
+        return cls(markets, as_of=as_of, hidden=0, naming=Naming(site_keys=SiteKeys(site_keys, {})))
 
     def ids(self) -> set[str]:
         """The ids of all markets."""
@@ -74,9 +89,17 @@ class Catalog:
             kept,
             as_of=self.as_of,
             hidden=self.hidden,
-            refused_slugs=self.refused_slugs,
-            spellings=self.spellings,
+            naming=self.naming,
         )
+
+    def links(self, market_url: str | None) -> Links:
+        """The addresses of markets' pages by the setting `market_url`."""
+        return Links.to(market_url, self.naming.site_keys.usable)
+
+    def site_keys(self) -> dict[str, str]:
+        """The keys of its markets on the operator's site, by id in order."""
+        usable = self.naming.site_keys.usable
+        return {market.id: usable[market.id] for market in self.markets if market.id in usable} if usable else {}
 
     def by_id(self) -> dict[str, Market]:
         """All markets, by id."""

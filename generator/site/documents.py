@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from generator.api import contract, keys, llms, site_index
 from generator.api.feeds import FEED_NAMES, Feed
-from generator.api.links import Links
 from generator.api.openapi import document as openapi
 from generator.api.openapi.schemas import BuildRecord, Category
 from generator.config.settings import Config
@@ -39,7 +38,7 @@ def derived(
     """The documents made of markets, and of `lists`, whose beginning feeds show; `read` reads those in place."""
     yield Artifact(keys.SNAPSHOT, contract.encode(catalog.snapshot(config.snapshot.size)))
     if config.feeds.enabled:
-        yield from _feeds(catalog.as_of, lists, config, read)
+        yield from _feeds(catalog, lists, config, read)
 
 
 def fixed(config: Config) -> Iterator[Artifact]:
@@ -52,13 +51,13 @@ def fixed(config: Config) -> Iterator[Artifact]:
 
 
 def _feeds(
-    as_of: str, lists: Sequence[ItemList], config: Config, read: Callable[[str], bytes | None]
+    catalog: Catalog, lists: Sequence[ItemList], config: Config, read: Callable[[str], bytes | None]
 ) -> Iterator[Artifact]:
     items = {one.name: one.items for one in lists}
-    links = Links.to(config.market_url)
+    links = catalog.links(config.market_url)
     for name in FEED_NAMES:
         made = json_feed.make(name, items[json_feed.SOURCES[name]], config, links)
-        feed = json_feed.dated(made, Feed.found(read(keys.feed(name, "json"))), as_of)
+        feed = json_feed.dated(made, Feed.found(read(keys.feed(name, "json"))), catalog.as_of)
         yield Artifact(keys.feed(name, "json"), contract.encode(feed))
         yield Artifact(keys.feed(name, "atom"), atom.encode(feed))
 

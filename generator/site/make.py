@@ -120,6 +120,7 @@ class Maker:
                 objects=staged.objects,
                 markets={},
                 slugs={market.id: (market.slug,) for market in catalog.markets if market.slug is not None},
+                site_keys=catalog.site_keys(),
             )
             memberships = _memberships(catalog, outline.categories)
             rendered = Rendered(found, staged, built, memberships, details.fingerprints, files.side_file)

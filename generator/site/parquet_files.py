@@ -4,12 +4,13 @@ A file of histories stays as it is while the details of its markets do; but a ma
 at once.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from generator.api import keys
 from generator.api.downloads import TABLES, DumpFile, DumpHead, MarketsFile, PartitionFile
+from generator.api.links import Links
 from generator.config.settings import Config
 from generator.downloads import dump, parquet, partitions
 from generator.downloads.partitions import Member
@@ -24,7 +25,8 @@ _PIECE: Final = 1 << 18
 class ParquetFiles:
     """Adds Parquet files to the head of a dump of the `listed` markets; `before` is the head in place.
 
-    `known` are the digests of partitions by the names of their files.
+    `known` are the digests of what is in files besides the lines of the dump, by their names: of partitions, and of the
+    links of markets.
     """
 
     files: NewFiles
@@ -32,7 +34,7 @@ class ParquetFiles:
     listed: Listed
     before: DumpHead | None
     known: Mapping[str, str]
-    #: The same as `known`, for partitions of the new head.
+    #: The same as `known`, for files of the new head.
     digests: dict[str, str] = field(default_factory=dict)
 
     def added_to(self, head: DumpHead, gone: Collection[str] | None) -> DumpHead:
@@ -48,13 +50,31 @@ class ParquetFiles:
         return replaced(head, **kept or self._of_today(), markets=[head.ndjson, self._markets(head)])
 
     def _markets(self, head: DumpHead) -> MarketsFile:
+        links = self.listed.catalog.links(self.config.market_url)
+        digest = links.digest(self.listed.ids)
         before = self.before.parquet if self.before and self.before.state == head.state else None
-        if before and self._is_in_place(before):
-            return before.served_from(self.config.files_url)
+        if before and self.known.get(before.name, "") == digest and self._is_in_place(before):
+            return self._noted(before, digest).served_from(self.config.files_url)
         with self.files.folder.open_newest(head.ndjson.key) as ndjson:
             lines = dump.lines(iter(lambda: ndjson.read(_PIECE), b""))
-            draft = self.files.draft(lambda write: parquet.markets(write, lines, self.config.variant))
-        return self.files.stage(draft, MarketsFile.of(draft.content, self.config.files_url, "parquet"))
+            draft = self.files.draft(
+                lambda write: parquet.markets(write, lines, self.config.variant, self._urls(links))
+            )
+        made = self.files.stage(draft, MarketsFile.of(draft.content, self.config.files_url, "parquet"))
+        return self._noted(made, digest)
+
+    def _urls(self, links: Links) -> Callable[[str], str | None] | None:
+        """Gives the address of a market's page by its id; None if no market has one."""
+        if links.url is None:
+            return None
+        slugs = {market.id: market.slug for market in self.listed.catalog.listed()}
+        return lambda market_id: links.of(market_id, slugs[market_id])
+
+    def _noted(self, file: MarketsFile, digest: str) -> MarketsFile:
+        """The file, of whose links the digest is remembered."""
+        if digest:
+            self.digests[file.name] = digest
+        return file
 
     def _of_today(self) -> dict[str, Any]:
         """The files of all partitions; those whose markets did not change stay as they are."""

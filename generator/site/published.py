@@ -81,7 +81,7 @@ class PublishedState:
         members = _Lines.of_details(self, self.manifest.markets.keys() - in_lines - ids)
         read = _counted(chain(lines.read(), members.read()), progress)
         try:
-            found = Catalog.published(read, config.search_texts, self.manifest.as_of)
+            found = Catalog.published(read, config.search_texts, self.manifest.as_of, self.manifest.site_keys)
         except ValidationError:
             raise OutputError(_OTHER_VERSION) from None
         # A killed run may have put details of others, too.

@@ -34,6 +34,7 @@ from generator.markets.fingerprint import version_digest
 from generator.markets.market import Market, SearchWords
 from generator.markets.market_columns import Batch
 from generator.markets.quarantine import Quarantine
+from generator.markets.site_keys import NO_KEYS, SiteKeys
 from generator.source import connection, fill_windows, queries, rights, schema_check, survey
 from generator.source.connection import Transaction
 from generator.source.failures import Failures
@@ -50,6 +51,8 @@ _FX: Final = ("title", "instrument", "source", "week_start", "week_end", "thresh
 _ORDERS: Final = ("side", "price", "amount")
 _POINTS: Final = ("recorded_at", "prob")
 _CATEGORIES: Final = ("category", "position")
+#: The optional column that is read of all markets at once, as keys must be unique.
+_SITE_KEY: Final = "key"
 _SECOND_FAMILY: Final = Finding(
     column="market_id",
     text="the market is a member of a family already",
@@ -102,6 +105,10 @@ class Reader:
     def is_demo(self) -> bool:
         """Whether `public-markets demo` made this database."""
         return self._transaction.application_id() == demo.APPLICATION_ID
+
+    def has_site_keys(self) -> bool:
+        """Whether markets may tell their key on the operator's site."""
+        return _SITE_KEY in self._columns("markets")
 
     def has_versions(self) -> bool:
         """Whether markets may tell their `detail_version`."""
@@ -173,14 +180,16 @@ class Reader:
         # First, so that a failure of `markets` is not reported as one of a relation that is joined with it.
         in_all = self._transaction.number(self._statements.count_markets(), "markets")
         fx = self._fx_members()
-        columns = self._columns("markets")[len(RELATIONS["markets"]) :]
-        names = ("id", "slug") if self._is_extended else ("id",)
+        optional = self._columns("markets")[len(RELATIONS["markets"]) :]
+        columns = tuple(name for name in optional if name != _SITE_KEY)
+        names = ("id", *(["slug"] if self._is_extended else []), *([_SITE_KEY] if _SITE_KEY in optional else []))
         found = [*self._transaction.rows(self._statements.markets(*names), "markets")]
         keys = [row[0] for row in found]
-        known = slugs.references(found if self._is_extended else ())
+        site_keys = SiteKeys.of((row[0], row[-1]) for row in found) if _SITE_KEY in optional else NO_KEYS
+        known = slugs.references(row[:2] for row in found if self._is_extended)
         spelled = categories.spellings(self._category_names() if self._is_extended else ())
         facts = Facts(columns, fx, known.usable, spelled, survey.repeated(keys))
-        return Survey(keys, in_all - len(keys), facts, known.refused)
+        return Survey(keys, in_all - len(keys), facts, known.refused, site_keys)
 
     def looks_up(self, within: Range) -> bool:
         """Whether the database can look up a range of markets in an index; if not, it reads whole tables for each."""

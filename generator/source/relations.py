@@ -55,5 +55,5 @@ RELATIONS: Final[dict[str, dict[str, Kind]]] = {
 }
 #: Columns that a relation may lack, each with the kinds of value it may hold.
 OPTIONAL: Final[dict[str, dict[str, tuple[Kind, ...]]]] = {
-    "markets": {"detail_version": ("text", "number", "timestamp", "id")}
+    "markets": {"detail_version": ("text", "number", "timestamp", "id"), "key": ("text", "integer", "id")}
 }

@@ -1,6 +1,6 @@
 """Compares the database schema with `RELATIONS`: a sentence per missing or unsuitable relation or column. Pure."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from generator.errors import SourceError
@@ -16,6 +16,8 @@ Refusal: TypeAlias = Callable[[str], str | None]
 #: The rights that this user lacks; asked for only if a relation is missing or refused.
 Rights: TypeAlias = Callable[[], MissingRights]
 
+#: What kinds are called where they are listed.
+_NAMES: Final[Mapping[Kind, str]] = {"timestamp": "time", "integer": "whole number"}
 #: The most columns of a relation that get a line each for the same problem; more share one line.
 _LINES: Final = 3
 
@@ -76,9 +78,15 @@ def _unfit(name: str, offered: Offered) -> Iterator[str]:
     for column, kinds in OPTIONAL.get(name, {}).items():
         if column in offered and offered[column][1].isdisjoint(kinds):
             yield (
-                f"column {name}.{column} has type {offered[column][0]}, which holds no text, number or time; cast it "
-                "to text in a view, or leave the column out"
+                f"column {name}.{column} has type {offered[column][0]}, which holds no {_listed(kinds)}; cast it to "
+                "text in a view, or leave the column out"
             )
+
+
+def _listed(kinds: Sequence[Kind]) -> str:
+    """`text, number or time`: what an optional column may hold. UUIDs go without saying."""
+    *others, last = (_NAMES.get(kind, kind) for kind in kinds if kind != "id")
+    return f"{', '.join(others)} or {last}"
 
 
 def _remedy(kind: Kind) -> str:

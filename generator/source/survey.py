@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from generator.findings import Finding
 from generator.markets.categories import AS_GIVEN, Spellings
+from generator.markets.site_keys import NO_KEYS, SiteKeys
 from generator.source.queries import EVERYTHING, Range
 
 
@@ -37,13 +38,14 @@ class Facts:
 class Survey:
     """All visible markets, by id as the database spells and sorts them, and what is known of them together.
 
-    `hidden` is the number of hidden markets.
+    `hidden` is the number of hidden markets. `site_keys` are those of the operator's site, which no detail shows.
     """
 
     keys: Sequence[Any]
     hidden: int
     facts: Facts
     refused_slugs: Mapping[str, Finding]
+    site_keys: SiteKeys = NO_KEYS
 
     def parts(self, size: int) -> list[Part]:
         """Divide all markets into parts of about `size` markets, in the database's order."""

@@ -8,7 +8,6 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import cache
-from types import MappingProxyType
 from typing import Any, Final, Literal, Self, TypeAlias
 
 from pydantic import Field, TypeAdapter, model_validator
@@ -23,11 +22,12 @@ from generator.tree.stored import Instant, StoredModel
 #: Increase it when an older program could misread the file.
 FORMAT: Final = 1
 _DIGEST_LENGTH: Final = 32
-_NONE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
 
 
 #: The slugs under which a market's detail may be found besides its id, by the market's id.
 Slugs: TypeAlias = Mapping[str, tuple[str, ...]]
+#: The key that the operator's site has for a market, by the market's id. It is private.
+SiteKeyOf: TypeAlias = Mapping[str, str]
 
 
 class Current(StoredModel):
@@ -77,8 +77,9 @@ class Retired(Current):
 class RowShards(StoredModel):
     """The shards with the rows of a folder's large manifest, by name, in order (see `tree.row_shards`).
 
-    While a build replaces files, `intended` names the shards of the state that it will leave; their memberships and
-    slugs count besides those of `names`. `chunks` names the shard of each generation's chunks, by list and generation.
+    While a build replaces files, `intended` names the shards of the state that it will leave; their memberships, slugs
+    and keys count besides those of `names`. `chunks` names the shard of each generation's chunks, by list and
+    generation.
     """
 
     names: tuple[str, ...] = ()
@@ -101,8 +102,11 @@ class Manifest(StoredModel):
     `markets` maps the id of every public market to its memberships in all generations that exist, and so to the lists
     that may hold it.
 
-    A large manifest is stored without `objects`, `markets` and `slugs`. In a store they are in the shards named by
-    `shard_names` (see `shards`), and `market_count` counts them; in a folder, in those of `row_shards`.
+    `site_keys` are those of markets on the operator's site. Nothing published says them but the links that are made of
+    them; a takedown makes these again.
+
+    A large manifest is stored without `objects`, `markets`, `slugs` and `site_keys`. In a store they are in the shards
+    named by `shard_names` (see `shards`), and `market_count` counts them; in a folder, in those of `row_shards`.
     """
 
     format: int = FORMAT
@@ -119,6 +123,7 @@ class Manifest(StoredModel):
     objects: Mapping[str, str]
     markets: Memberships
     slugs: Slugs = Field(default_factory=dict)
+    site_keys: SiteKeyOf = Field(default_factory=dict, exclude_if=operator.not_)
     shard_names: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     market_count: int = Field(default=0, exclude_if=operator.not_)
     row_shards: RowShards | None = Field(default=None, exclude_if=operator.not_)
@@ -138,8 +143,8 @@ class Manifest(StoredModel):
 
     def emptied(self) -> "Manifest":
         """The manifest of a folder without a build, otherwise like this one."""
-        nothing = {"complete": False, "current": {}, "retired": (), "objects": {}, "markets": {}, "slugs": {}}
-        return replaced(self, **nothing)
+        nothing: dict[str, Any] = {"objects": {}, "markets": {}, "slugs": {}, "site_keys": {}}
+        return replaced(self, complete=False, current={}, retired=(), **nothing)
 
     def details(self, market_id: str) -> Iterator[str]:
         """Every key of the market's detail."""
@@ -192,19 +197,31 @@ def _head(headers: tuple[tuple[str, str], ...]) -> bytes:
 
 
 def intend(
-    previous: Manifest, current: Mapping[str, Current], memberships: Memberships, now: str, slugs: Slugs = _NONE
+    previous: Manifest,
+    current: Mapping[str, Current],
+    memberships: Memberships,
+    now: str,
+    built: Manifest | None = None,
 ) -> Manifest:
     """The manifest to save before first pages lead to the `current` generations.
 
-    If the build is killed after this, first pages may lead to some of them. As retired generations they are kept for
-    the walks in them, and deleted when due.
+    It has the slugs and keys of markets that `built` has, too. If the build is killed after this, first pages may lead
+    to some of them. As retired generations they are kept for the walks in them, and deleted when due.
     """
-    markets, found_by = membership.union(previous.markets, memberships), membership.union(previous.slugs, slugs)
-    return replaced(begun(previous, current, now), markets=markets, slugs=found_by)
+    update: dict[str, Any] = {"markets": membership.union(previous.markets, memberships)}
+    if built:
+        update["slugs"] = membership.union(previous.slugs, built.slugs)
+        update["site_keys"] = newest(previous.site_keys, built.site_keys)
+    return replaced(begun(previous, current, now), **update)
+
+
+def newest(before: SiteKeyOf, now: SiteKeyOf) -> SiteKeyOf:
+    """The keys of both states by market id, in order; where a market has another key now, that one."""
+    return before if before == now else dict(sorted({**before, **now}.items()))
 
 
 def begun(previous: Manifest, current: Mapping[str, Current], now: str) -> Manifest:
-    """The same without the memberships and slugs of the state that is built."""
+    """The same without the memberships, slugs and keys of the state that is built."""
     known = previous.generations()
     new = {name: entry for name, entry in current.items() if (name, entry.generation) not in known}
     led_to = {(name, entry.generation) for name, entry in current.items()}

@@ -46,7 +46,7 @@ class Saving:
         """
         previous, current = self._before or built.emptied(), built.current
         if self._stored == self._final == _WHOLE:
-            return manifest.intend(previous, current, memberships, built.as_of, built.slugs).encoded()
+            return manifest.intend(previous, current, memberships, built.as_of, built).encoded()
         begun = manifest.begun(previous, current, built.as_of)
         is_known = previous.complete and self._stored != _WHOLE
         names = self._stored.names if is_known else self._rows(previous)

@@ -17,7 +17,7 @@ from pydantic_core import from_json, to_json
 
 from generator.api import keys
 from generator.models import replaced
-from generator.tree import membership, shards
+from generator.tree import manifest, membership, shards
 from generator.tree.manifest import Current, Manifest, RowShards
 
 #: One name in so many begins a shard: a compromise between what a change writes, about 10 KB, and the number of files.
@@ -61,7 +61,9 @@ def _columns(built: Manifest, ids: Sequence[str], digests: Sequence[str | None])
     kinds = {kind: place for place, kind in enumerate(dict.fromkeys(memberships))}
     places = [kinds[membership] for membership in memberships]
     slugs = [*map(built.slugs.get, ids)]
-    found = {"slugs": slugs} if any(known is not None for known in slugs) else {}
+    found: dict[str, Any] = {"slugs": slugs} if any(known is not None for known in slugs) else {}
+    site_keys = [*map(built.site_keys.get, ids)] if built.site_keys else []
+    found |= {"siteKeys": site_keys} if any(known is not None for known in site_keys) else {}
     return {"ids": ids, "digests": digests, "kinds": [*kinds], "memberships": places, **found}
 
 
@@ -111,10 +113,13 @@ def joined(root: Manifest, bodies: Mapping[str, bytes], *, is_light: bool = Fals
     for name in found.names:
         rows.add(from_json(bodies[name]), is_light=is_light)
     chunks = {key: tuple(from_json(bodies[name])["chunks"]) for key, name in found.chunks.items()}
-    markets, slugs = rows.markets, rows.slugs
+    markets, slugs, site_keys = rows.markets, rows.slugs, rows.site_keys
     if found.intended:
         markets, slugs = membership.union(markets, intended.markets), membership.union(slugs, intended.slugs)
-    update = {"objects": rows.objects(), "markets": markets, "slugs": slugs, "row_shards": None}
+        site_keys = {**manifest.newest(site_keys, intended.site_keys)}
+    update = {
+        "objects": rows.objects(), "markets": markets, "slugs": slugs, "site_keys": site_keys, "row_shards": None,
+    }  # fmt: skip
 
     def names(list_name: str, entry: Current) -> tuple[str, ...]:
         return chunks.get(generation_key((list_name, entry.generation)), entry.chunks)
@@ -128,6 +133,7 @@ class _Rows:
     def __init__(self) -> None:
         self.markets: dict[str, tuple[str, ...]] = {}
         self.slugs: dict[str, tuple[str, ...]] = {}
+        self.site_keys: dict[str, str] = {}
         self._details: dict[str, str] = {}
         self._others: dict[str, str] = {}
         self._kinds: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -146,6 +152,9 @@ class _Rows:
         if "slugs" in content:
             named = zip(ids, content["slugs"], strict=True)
             self.slugs.update({market_id: tuple(slugs) for market_id, slugs in named if slugs is not None})
+        if "siteKeys" in content:
+            named = zip(ids, content["siteKeys"], strict=True)
+            self.site_keys.update({market_id: key for market_id, key in named if key is not None})
         if not is_light:
             digests = zip(map(keys.detail, ids), content["digests"], strict=True)
             self._details.update({key: digest for key, digest in digests if digest is not None})

@@ -24,11 +24,19 @@ _FEWEST: Final = 8
 _MOST: Final = 48
 #: Characters of a digest, 6 bits each.
 DIGEST_LENGTH: Final = 12
+#: Values of a row.
+_LENGTHS: Final = frozenset((3, 4))
 _EXTENSION: Final = ".json"
 _FIRST_PAGES: Final = f"/{keys.FIRST}"
 
-#: A market or object by its name: its object's digest, its memberships, its slugs; None for what it lacks.
-ShardRow: TypeAlias = tuple[str | None, Sequence[str] | None, Sequence[str] | None]
+#: What shards say of a manifest.
+FIELDS: Final = ("objects", "markets", "slugs", "site_keys")
+#: A market or object by its name: its object's digest, its memberships, its slugs; None for what it lacks. A market
+#: with a key on the operator's site has that, too.
+ShardRow: TypeAlias = (
+    tuple[str | None, Sequence[str] | None, Sequence[str] | None]
+    | tuple[str | None, Sequence[str] | None, Sequence[str] | None, str]
+)
 #: The rows of one shard by name: the market's id, or an object's key.
 Rows: TypeAlias = dict[str, ShardRow]
 
@@ -71,13 +79,14 @@ def place(name: str, shards: int) -> int:
 def split(built: Manifest, shards: int) -> list[Rows]:
     """The rows of the manifest, by shard."""
     found: list[Rows] = [{} for _ in range(shards + 1)]
-    objects, markets, slugs = built.objects, built.markets, built.slugs
+    objects, markets, slugs, site_keys = built.objects, built.markets, built.slugs, built.site_keys
     # Nearly all objects are details of these: made from ids, their keys need no parsing.
     market_ids = markets.keys() | slugs.keys()
     details = {keys.detail(market_id): market_id for market_id in market_ids}
     for key, market_id in details.items():
         row = objects.get(key), markets.get(market_id), slugs.get(market_id)
-        found[place(market_id, shards)][market_id] = row
+        site_key = site_keys.get(market_id)
+        found[place(market_id, shards)][market_id] = row if site_key is None else (*row, site_key)
     for key in objects.keys() - details.keys():
         name = name_of(key)
         found[place(name, shards)][name] = (objects[key], None, None)
@@ -86,22 +95,27 @@ def split(built: Manifest, shards: int) -> list[Rows]:
 
 def without_rows(built: Manifest) -> Manifest:
     """The manifest without what its shards say."""
-    return replaced(built, objects={}, markets={}, slugs={})
+    return replaced(built, **{name: {} for name in FIELDS})
 
 
 def joined(built: Manifest, shards: Iterable[Rows]) -> Manifest:
     """The manifest with what its shards say."""
     objects, markets, slugs = dict[str, str](), dict[str, tuple[str, ...]](), dict[str, tuple[str, ...]]()
+    site_keys = dict[str, str]()
     for rows in shards:
-        for name, (digest_, memberships, found_by) in rows.items():
+        for name, (digest_, memberships, found_by, *site_key) in rows.items():
             if digest_ is not None:
                 objects[key_of(name)] = digest_
             if memberships is not None:
                 markets[name] = tuple(memberships)
             if found_by is not None:
                 slugs[name] = tuple(found_by)
-    found: dict[str, Mapping[str, Any]] = {"objects": objects, "markets": markets, "slugs": slugs}
-    update = {field: {name: entries[name] for name in sorted(entries)} for field, entries in found.items()}
+            if site_key:
+                (site_keys[name],) = site_key
+    found: tuple[Mapping[str, Any], ...] = (objects, markets, slugs, site_keys)
+    update = {
+        field: {name: entries[name] for name in sorted(entries)} for field, entries in zip(FIELDS, found, strict=True)
+    }
     return replaced(built, **update, shard_names=(), market_count=0)
 
 
@@ -113,9 +127,12 @@ def encoded(rows: Rows) -> bytes:
 def decoded(line: bytes) -> Rows:
     """The rows of such a line; raise ValueError if it is none."""
     found = json.loads(line)
-    if not isinstance(found, dict) or not all(isinstance(row, list) and len(row) == 3 for row in found.values()):  # noqa: PLR2004
+    if not isinstance(found, dict) or not all(isinstance(row, list) and len(row) in _LENGTHS for row in found.values()):
         raise ValueError("no shard")
-    return {name: (digest_, *map(_tuple, more)) for name, (digest_, *more) in found.items()}
+    return {
+        name: (digest_, _tuple(memberships), _tuple(slugs), *site_key)
+        for name, (digest_, memberships, slugs, *site_key) in found.items()
+    }
 
 
 def _tuple(found: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -143,7 +143,8 @@ def test_the_lists_of_a_category_that_is_gone_are_retired() -> None:
 
 def test_the_intent_already_names_every_slug_of_a_market() -> None:
     first = settled(built(OPEN="p1").model_copy(update={"slugs": {"a": ("one",)}}), {"a": ("open",)})
-    intent = manifest.intend(first, {}, {"a": ("open",), "b": ("open",)}, at("13:00"), {"a": ("two",), "b": ("three",)})
+    second = built(OPEN="p1").model_copy(update={"slugs": {"a": ("two",), "b": ("three",)}})
+    intent = manifest.intend(first, {}, {"a": ("open",), "b": ("open",)}, at("13:00"), second)
     assert intent.slugs == {"a": ("one", "two"), "b": ("three",)}
     assert list(intent.details("a")) == [keys.detail("a"), keys.detail_by_slug("one"), keys.detail_by_slug("two")]
     assert list(intent.details("unknown")) == [keys.detail("unknown")]
