@@ -37,6 +37,7 @@ Day = Annotated[
     WithJsonSchema({"type": "string", "format": "date"}),
 ]
 Url = Annotated[str, WithJsonSchema({"type": "string", "format": "uri"})]
+UriTemplate = Annotated[str, WithJsonSchema({"type": "string", "format": "uri-template"})]
 Probability = Annotated[float, Field(ge=0, le=1)]
 NonNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]

@@ -63,12 +63,17 @@ NO_LINKS: Final = Links()
 
 def uses_keys(template: str | None) -> bool:
     """Whether links are made of keys."""
-    return template is not None and MarketUrl.of(template).placeholder == "key"
+    return template is not None and name_in(template) == "key"
 
 
 def uri_template(template: str | None) -> str | None:
     """The template for readers, by RFC 6570; None if it needs a key, which they do not see."""
     return None if uses_keys(template) else template
+
+
+def name_in(template: str) -> Placeholder:
+    """The name of what a template needs of a market."""
+    return MarketUrl.of(template).placeholder
 
 
 def reference(template: str | None, address: str) -> MarketReference | None:

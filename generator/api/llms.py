@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from generator.api import contract, feeds, site_index
+from generator.api import contract, feeds, links, site_index
 from generator.api.openapi.descriptions import span
 from generator.config.settings import Config
 
@@ -32,6 +32,8 @@ def _requests(config: Config) -> Iterator[str]:
     yield f"- {index.markets}/{{{reference}}}: one market with order book, recent fills and history"
     yield f"- {index.snapshot}: small groups of open markets"
     yield f"- {index.build}: as-of, counts{', categories' if config.variant == 'extended' else ''}"
+    if index.market_url:
+        yield f"- {index.market_url}: the page of a market, for people; fill in its `{links.name_in(index.market_url)}`"
     if index.dumps:
         yield f"- {index.dumps}: names the files that hold all listed markets (NDJSON, gzip)"
     if index.changes:

@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from generator.api import feeds, keys
+from generator.api import feeds, keys, links
 from generator.api.contract import API_VERSION, Closed, IfPresent
-from generator.api.forms import Url
+from generator.api.forms import UriTemplate, Url
 from generator.config.settings import Config
 
 
@@ -27,6 +27,7 @@ class SiteIndex(Closed):
     dumps: Annotated[Url | None, IfPresent] = None
     changes: Annotated[Url | None, IfPresent] = None
     feeds: Annotated[list[FeedAddresses] | None, IfPresent] = None
+    market_url: Annotated[UriTemplate | None, IfPresent] = None
 
 
 def make(config: Config) -> SiteIndex:
@@ -40,6 +41,7 @@ def make(config: Config) -> SiteIndex:
         dumps=_url(config, keys.head(keys.DUMPS)) if config.dumps.ndjson else None,
         changes=_url(config, keys.head(keys.CHANGES)) if config.has_changes else None,
         feeds=[_feed(config, name) for name in feeds.FEED_NAMES] if config.feeds.enabled else None,
+        market_url=links.uri_template(config.market_url),
     )
 
 

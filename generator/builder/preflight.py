@@ -12,7 +12,7 @@ from typing import Final
 
 from generator import filesystem
 from generator.api.contract import API_VERSION, PRICE_MAX, PRICE_MIN
-from generator.builder import connections, disk_space, dry_run, executors, guards, notices
+from generator.builder import connections, disk_space, dry_run, executors, guards, link_check, notices
 from generator.builder.dry_run import DryRun
 from generator.builder.preparation import Clock, Preparation
 from generator.builder.remote_part import RemoteCheck, shared
@@ -144,6 +144,7 @@ class BuildCheck:
         yield _public(len(catalog.markets), catalog.hidden, self._quarantine.total("markets"))
         yield from _of_search(self._config, measured)
         yield from _of_versions(measured, has_versions=reader.has_versions())
+        yield from link_check.findings(self._config.market_url, catalog, has_keys=reader.has_site_keys())
         yield from self._suspicious(reader, measured)
         yield from self._of_rows(measured.remarks)
         limits = self._config.guards

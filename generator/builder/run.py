@@ -102,7 +102,7 @@ class _Run:
 
     def excerpts(self) -> Excerpts:
         """Excerpts for the inspection page, of details as they are staged or in place."""
-        excerpts = Excerpts(self.prepared.catalog)
+        excerpts = Excerpts(self.prepared.catalog, self._config.market_url)
         for market_id in excerpts.wanted():
             key = keys.detail(market_id)
             body = self._folder.newest(key)

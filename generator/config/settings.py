@@ -320,6 +320,7 @@ def shaping(config: Config) -> dict[str, Any]:
 def shaped(settings: Mapping[str, Any]) -> Config:
     """The settings that `shaping` gave, all others at their defaults; raise ValueError if they are not of this form."""
     given: dict[str, Any] = {}
+    settings = {FORMER.get(key, key): value for key, value in settings.items()}
     for key in KEYS.keys() & settings.keys():
         *sections, name = key.split(".")
         reduce(lambda within, section: within.setdefault(section, {}), sections, given)[name] = settings[key]

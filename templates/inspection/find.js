@@ -34,10 +34,11 @@ function matcher(query) {
 
 function marketRow(item) {
   const question = marketLink(item.id, item.question);
+  const page = pageLink(item.id, "↗", "its page on the site");
   const detailOnly = FX.has(item.id) ? element("span", { class: "quiet" }, " in no list: member of an FX family") : null;
   return element(
     "tr", null,
-    element("td", null, question, detailOnly),
+    element("td", null, question, page && " ", page, detailOnly),
     element("td", null, badge(item.status)),
     element("td", { class: "n" }, percent(item.prob)),
     element("td", { class: "n wide" }, amount(item.volume)),

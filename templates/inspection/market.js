@@ -94,6 +94,8 @@ function drawn({ points, pointCount }) {
 function sources(id) {
   const links = [element("a", { href: detailKey(id) }, "detail as JSON")];
   if (IS_SERVED) links.push(", ", element("a", { href: `${SETTINGS.api.markets}/${id}` }, "the API's answer"));
+  const page = pageLink(id, "its page on the site");
+  if (page) links.push(", ", page);
   return element("p", null, "In full: ", ...links, ". ", element("span", { class: "id" }, id));
 }
 

@@ -8,6 +8,8 @@ const REPORT = SETTINGS.report;
 const ITEMS = new Map(DATA.items.map((item) => [item.id, item]));
 const EXCERPTS = new Map(DATA.excerpts.map((excerpt) => [excerpt.id, excerpt]));
 const FX = new Set(DATA.fx);
+// The addresses of markets' pages on the operator's site, as far as they have any.
+const URLS = new Map(Object.entries(DATA.urls));
 // `serve` shows this page on the API's host; from disk there is no API.
 const IS_SERVED = location.protocol !== "file:";
 
@@ -34,6 +36,11 @@ const detailKey = (id) => `${SETTINGS.details}/${id.slice(0, 2)}/${id}.json`;
 
 function marketLink(id, ...text) {
   return element("a", { href: detailKey(id), "data-market": id, dir: "auto" }, ...text);
+}
+
+function pageLink(id, text, label) {
+  const href = URLS.get(id);
+  return href ? element("a", { class: "page", href, "aria-label": label || false }, text) : null;
 }
 
 for (const part of document.querySelectorAll(".needs-script")) part.hidden = false;

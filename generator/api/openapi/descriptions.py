@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Final
 
-from generator.api import contract
+from generator.api import contract, links
 from generator.api.contract import Sort, StatusFilter, Variant
 from generator.config.settings import Config
 
@@ -56,11 +56,24 @@ neither by sending from several addresses nor by polling aggressively.
 are ignored. A known one that is empty, repeated or malformed is answered 400, and so is a path and query of more than \
 {contract.TARGET_LENGTH:,} characters together. Paths are exact: a trailing slash is a 404.
 
+{_pages(config)}\
 **Texts.** Questions, descriptions, names and reasons come from whoever wrote them, unchanged. They are plain text, \
 not HTML: escape them before you put them into a page. They may hold any character, line breaks and `<` included.
 
 **Errors.** Every error has the same JSON body, `ErrorResponse`. A 503 means that the data cannot be read for now: try \
 again, and do not take it for a market or page that is gone."""
+
+
+def _pages(config: Config) -> str:
+    """The paragraph on the pages of markets; empty if readers cannot tell where they are."""
+    template = links.uri_template(config.market_url)
+    if template is None:
+        return ""
+    return f"""\
+**Pages.** The page of a market, for people, is at `{template}`: a URI template (RFC 6570), to fill in with its \
+`{links.name_in(template)}`.
+
+"""
 
 
 def listing(config: Config) -> str:

@@ -62,6 +62,8 @@ MEANINGS: Final[dict[str, str]] = {
     "markets": "How many markets are public, members of FX families included.",
     "DumpHead.markets": "The files with all markets, in one format each.",
     "SiteIndex.markets": "The address of the list of markets.",
+    "marketUrl": "Where the page of a market is, for people: a URI template (RFC 6570) with its `id` or `slug`; absent "
+    "if the site has none that one could fill in.",
     "message": "What is wrong with it.",
     "month": "The month in which the markets ended; absent for open ones.",
     "Category.name": "The name, as it stands in `category` and `categories`.",

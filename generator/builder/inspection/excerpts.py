@@ -31,8 +31,9 @@ Json: TypeAlias = Mapping[str, Any]
 class Excerpts:
     """The excerpts of one build."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, market_url: str | None = None) -> None:
         self._markets = sorted(catalog.markets, key=_popularity)
+        self._links = catalog.links(market_url)
         self._kept: dict[str, bytes] = {}
 
     def wanted(self) -> list[str]:
@@ -47,24 +48,29 @@ class Excerpts:
         """The data for the page's scripts, as JSON with every `<` escaped, so that no text can end an element.
 
         `items` are in the order of `popular`, as the API encodes them, and so are `excerpts`; `fx` are the ids of
-        markets in no list.
+        markets in no list; `urls` are the addresses of the items' pages on the operator's site, by id.
         """
-        items, fx = self._items(), [market.id for market in self._markets if market.fx]
-        parts = b'{"items":[', b",".join(items), b'],"fx":', contract.encode(fx), b',"excerpts":['
+        shown, fx = self._shown(), [market.id for market in self._markets if market.fx]
+        items, urls = [market.body for market, _ in shown], {market.id: url for market, url in shown if url}
+        others = b'],"fx":', contract.encode(fx), b',"urls":', contract.encode(urls)
+        parts = b'{"items":[', b",".join(items), *others, b',"excerpts":['
         kept = [self._kept[market_id] for market_id in self.wanted() if market_id in self._kept]
         return b"".join([*parts, b",".join(kept), b"]}"]).replace(b"<", b"\\u003c")
 
-    def _items(self) -> list[bytes]:
-        kept, room = [], ITEM_BYTES
+    def _shown(self) -> list[tuple[Market, str]]:
+        """The markets whose items there is room for, each with the address of its page; empty if it has none."""
+        kept, room = list[tuple[Market, str]](), ITEM_BYTES
         for market in self._markets:
-            if len(market.body) < room:
-                kept.append(market.body)
-                room -= len(market.body)
+            url = self._links.of(market.id, market.slug) or ""
+            size = len(market.body) + len(url)
+            if size < room:
+                kept.append((market, url))
+                room -= size
         return kept
 
-    def first(self, count: int) -> list[contract.PublicMarketListItem]:
-        """The most popular markets."""
-        return [market.item for market in self._markets[:count]]
+    def first(self, count: int) -> list[tuple[contract.PublicMarketListItem, str | None]]:
+        """The most popular markets, with the addresses of their pages."""
+        return [(market.item, self._links.of(market.id, market.slug)) for market in self._markets[:count]]
 
     def fx(self) -> int:
         """The number of markets in no list: members of public FX families."""

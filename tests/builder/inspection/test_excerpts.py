@@ -117,5 +117,5 @@ def test_statuses_are_counted() -> None:
 
 def test_a_catalog_without_markets_makes_an_empty_page() -> None:
     made = Excerpts(catalog())
-    assert held(made) == {"items": [], "fx": [], "excerpts": []}
+    assert held(made) == {"items": [], "fx": [], "urls": {}, "excerpts": []}
     assert made.first(20) == []
