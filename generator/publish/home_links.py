@@ -1,4 +1,4 @@
-"""Which published markets an address of the operator's site means, or a key of it, by the published state alone. Pure."""
+"""Which published markets an address of the operator's site means, or a key of it, by the published state. Pure."""
 
 from generator.api import links
 from generator.api.links import MarketReference

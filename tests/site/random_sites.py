@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from generator.api import keys, slugs
 from generator.markets import categories
 from tests.support.sites.rows import (
+    create_database,
     insert_category,
     insert_fill,
     insert_fx_member,
@@ -33,6 +34,9 @@ CATEGORIES: Final = (
     *("Käse  + Ärger", "käse + ärger"),
     "obskura",
 )
+#: What every key of a market on the operator's site begins with, in words that nothing else has.
+KEY_LETTERS: Final = "qk"
+KEYED: Final = "https://example.org/m/{key}?from=feed"
 _RELATIONS: Final = ("fx_members", "market_categories", "fills", "orders", "probabilities", "markets")
 
 
@@ -107,9 +111,21 @@ def slug(number: int) -> str:
     return f"slug-of-{number}-"
 
 
+def site_key(number: int) -> str:
+    """The market's key on the operator's site, with letters that addresses cannot have."""
+    return f"{KEY_LETTERS}{number:02}site/käy"
+
+
 def texts_of(number: int) -> tuple[str, ...]:
     """What only this market says."""
-    return market_id(number), slug(number), f"qx{number:02}question", f"dz{number:02}description"
+    own = f"qx{number:02}question", f"dz{number:02}description", f"{KEY_LETTERS}{number:02}site"
+    return market_id(number), slug(number), *own
+
+
+def create(folder: Path) -> None:
+    """An empty database, with all optional columns but versions."""
+    with closing(create_database(folder / "markets.db")) as database:
+        database.execute("ALTER TABLE markets ADD COLUMN key")
 
 
 def write_config(folder: Path, settings: Mapping[str, Any]) -> None:
@@ -156,6 +172,7 @@ def _rows(draw: st.DrawFn, number: int) -> Rows:
     columns = {
         "status": status,
         "slug": draw(st.sampled_from((slug(number), slug(number), None, "Ours", "ours"))),
+        "key": draw(st.sampled_from((site_key(number), site_key(number), None, "ours", 7_000 + number))),
         "resolution": "YES" if status == "resolved" else None,
         "resolved_at": ended if is_settled else None,
         "close_time": "2026-06-30 00:00:00.000000" if status == "open" else ended,
@@ -180,7 +197,7 @@ def _rows(draw: st.DrawFn, number: int) -> Rows:
 
 @st.composite
 def _settings(draw: st.DrawFn, layout: str, variant: str) -> dict[str, Any]:
-    market_url = "https://example.org/{slug}" if variant == "extended" else "https://example.org/{id}"
+    named = "https://example.org/{slug}" if variant == "extended" else "https://example.org/{id}"
     dumps = draw(st.sampled_from(({"parquet": True}, {"parquet": True}, {}, {"ndjson": False})))
     found: dict[str, Any] = {
         "layout": layout,
@@ -188,7 +205,7 @@ def _settings(draw: st.DrawFn, layout: str, variant: str) -> dict[str, Any]:
         "snapshot": {"size": draw(st.integers(0, 4))},
         "dumps": dumps,
         "changes": {"enabled": draw(st.sampled_from((True, True, False)))},
-        "market_url": draw(st.sampled_from((None, market_url))),
+        "market_url": draw(st.sampled_from((None, named, KEYED))),
         "feeds": draw(st.sampled_from(({}, {}, {"enabled": False}))),
     }
     if variant == "extended":
@@ -241,7 +258,8 @@ def rich_site(layout: str, variant: str, *, count: int = 10, size: int = 3) -> R
     """
     extended = {"search": "title+description"} if variant == "extended" else {}
     settings = {
-        "layout": layout, "variant": variant, "snapshot": {"size": size}, "dumps": {"parquet": True}, **extended,
+        "layout": layout, "variant": variant, "snapshot": {"size": size}, "dumps": {"parquet": True},
+        "market_url": KEYED, **extended,
     }  # fmt: skip
     first = {number: _chosen(number) for number in range(1, count + 1)}
     edited = {
@@ -259,6 +277,7 @@ def _chosen(number: int) -> Rows:
     columns = {
         "status": status,
         "slug": slug(number),
+        "key": site_key(number),
         "volume": float(number),
         "resolution": "YES" if status == "resolved" else None,
         "resolved_at": ended if status in ("resolved", "cancelled") else None,

@@ -13,12 +13,11 @@ from generator.api import keys
 from generator.cli.main import main
 from generator.tree.files import INSPECTION
 from tests.site import random_sites
-from tests.site.random_sites import FIRST, RandomSite
+from tests.site.random_sites import FIRST, KEY_LETTERS, KEYED, RandomSite
 from tests.support import limits
 from tests.support.faults import fast_folder
 from tests.support.sites.builds import files, text_of
 from tests.support.sites.publishing import copy_output
-from tests.support.sites.rows import create_database
 
 BLOCKED: Final = "blocked.json"
 RECORD: Final = "manifest.json"
@@ -109,7 +108,7 @@ class Workplace:
 def workplace(site: RandomSite) -> Iterator[Workplace]:
     """An empty database in a folder of its own; builds there make few pages."""
     with fast_folder(Path()) as folder, limits.only(LIMITS):
-        create_database(folder / "markets.db").close()
+        random_sites.create(folder)
         yield Workplace(folder, site)
 
 
@@ -125,6 +124,15 @@ def traces(site: RandomSite, found: Objects) -> list[str]:
         *(f"{family(key)}: {key} says {', '.join(sorted(some))}" for key, some in said.items() if some),
         *(f"{family(key)}: {key} is still there" for key in sorted(shown.keys() & site.keys())),
     ]
+
+
+def keys_told(site: RandomSite, found: Objects) -> list[str]:
+    """The published objects that say a key of the operator's site elsewhere than in an address that is made of it."""
+    address = KEYED.partition("{key}")[0]
+    is_keyed = site.settings.get("market_url") == KEYED
+    letters = re.compile(rf"(?<!{re.escape(address)}){KEY_LETTERS}\d\d" if is_keyed else rf"{KEY_LETTERS}\d\d")
+    published = {key: body for key, body in found.items() if key.startswith(("v1/", INSPECTION))}
+    return [f"{family(key)}: {key} says a key" for key, body in published.items() if letters.search(_text(key, body))]
 
 
 def _text(key: str, body: bytes) -> str:

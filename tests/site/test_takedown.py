@@ -13,7 +13,17 @@ from hypothesis import Phase, given, settings
 from generator.tree.layouts import COMPACT, LAYOUTS
 from tests.site.killed import killed_site
 from tests.site.random_sites import NEXT_DAY, RandomSite, random_sites, rich_site
-from tests.site.taken_down import Workplace, changes, check, differences, family, faults_of_feed, traces, workplace
+from tests.site.taken_down import (
+    Workplace,
+    changes,
+    check,
+    differences,
+    family,
+    faults_of_feed,
+    keys_told,
+    traces,
+    workplace,
+)
 from tests.support.campaigns import rounds, sample
 from tests.support.sites.builds import VARIANTS
 
@@ -38,6 +48,7 @@ SPECIAL: Final[dict[str, Callable[[RandomSite], RandomSite]]] = {
     "only a member of a family goes": lambda site: replace(site, gone=(7,)),
     "the last build changed nothing": lambda site: replace(site, second=site.first),
     "Parquet is of the same build": lambda site: replace(site, as_of=NEXT_DAY),
+    "keys are private": lambda site: replace(site, settings={**site.settings, "market_url": None}),
     "there are no dumps": lambda site: replace(site, settings={**site.settings, "dumps": {"ndjson": False}}),
 }
 
@@ -85,7 +96,8 @@ def compare(site: RandomSite) -> None:
             feed = faults_of_feed(expected, found, before, is_in_lists=is_in_lists)
             faults[name] = [*differences(expected, found), *feed, *place.traces(name)]
         # Pages for people name what was left out.
-        check({**faults, "blocked": traces(site, expected), **faults_of_the_next_run(place)})
+        told = {f"keys in {name}": keys_told(site, place.objects(name)) for name in ("output", "blocked", "store")}
+        check({**faults, **told, "blocked": traces(site, expected), **faults_of_the_next_run(place)})
 
 
 def faults_of_the_next_run(place: Workplace) -> dict[str, list[str]]:

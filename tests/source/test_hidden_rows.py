@@ -62,6 +62,7 @@ def test_sqlite_is_never_asked_for_a_hidden_value(tmp_path: Path, database: sqli
     hide_some(database)
     plain = build_now(make_config(tmp_path))
     database.execute("ALTER TABLE markets ADD COLUMN detail_version INTEGER DEFAULT 1")
+    database.execute("ALTER TABLE markets ADD COLUMN key TEXT")
     for relation in RELATIONS:
         database.execute(f"ALTER TABLE {relation} RENAME TO {relation}_table")
     for relation in RELATIONS:  # the smallest number has no absolute value; a constant one would not wait to be read
