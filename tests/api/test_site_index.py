@@ -9,6 +9,7 @@ import pytest
 
 from generator.api import llms, site_index
 from generator.api.contract import encode
+from generator.api.openapi.document import document
 from tests.support.sites.builds import VARIANTS, make_config
 
 BASE = "https://api.example.org/x"
@@ -52,6 +53,26 @@ def test_the_index_has_the_address_of_everything(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("settings", "absent"), WITHOUT)
 def test_it_leaves_out_what_is_not_published(tmp_path: Path, settings: dict[str, object], absent: set[str]) -> None:
     assert index_of(tmp_path).keys() - index_of(tmp_path, **settings).keys() == absent
+
+
+@pytest.mark.parametrize("name", ["id", "slug"])
+def test_index_openapi_and_llms_txt_say_where_the_page_of_a_market_is(tmp_path: Path, name: str) -> None:
+    template = f"https://example.org/markets/{{{name}}}?from=api"
+    settings = {"market_url": template, "variant": "extended"}
+    config = make_config(tmp_path, base_url=BASE, **settings)
+    assert index_of(tmp_path, **settings)["marketUrl"] == template
+    assert f"- {template}: the page of a market, for people; fill in its `{name}`\n" in llms.text(config)
+    assert f"is at `{template}`: a URI template" in document(config)["info"]["description"]
+
+
+def test_nobody_is_given_a_template_that_needs_a_key_they_do_not_see(tmp_path: Path) -> None:
+    plain, keyed = (
+        make_config(tmp_path, base_url=BASE, **settings)
+        for settings in ({}, {"market_url": "https://example.org/markets/{key}"})
+    )
+    assert site_index.make(keyed) == site_index.make(plain)
+    assert llms.text(keyed) == llms.text(plain)
+    assert document(keyed) == document(plain)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -53,7 +53,7 @@ def hide_some(connection: sqlite3.Connection) -> None:
 
 
 MINES: Final = (
-    ("markets", "question"), ("markets", "detail_version"), ("orders", "amount"), ("probabilities", "prob"),
+    ("markets", "question"), ("markets", "detail_version"), ("markets", "key"), ("orders", "amount"), ("probabilities", "prob"),
     ("fills", "secret"),
 )  # fmt: skip
 
@@ -85,6 +85,8 @@ def test_postgresql_is_never_asked_for_a_hidden_value(
     served.copy(tmp_path / "markets.db")
     served.connection.execute("ALTER TABLE markets ADD COLUMN detail_version integer DEFAULT 1")
     served.types["markets", "detail_version"] = "integer"
+    served.connection.execute("ALTER TABLE markets ADD COLUMN key text")
+    served.types["markets", "key"] = "text"
     for relation in RELATIONS:
         served.connection.execute(f"ALTER TABLE {relation} RENAME TO {relation}_table")
     for relation in RELATIONS:

@@ -31,7 +31,7 @@ def output(tmp_path: Path) -> Iterator[Path]:
 
 
 def built(generation: str = "g1", number: int = len(MARKETS), *, is_complete: bool = True) -> Manifest:
-    """A manifest with so many markets; every other one has a slug."""
+    """A manifest with so many markets; every other one has a slug, every third a key."""
     markets = sorted(MARKETS[:number])
     found = {market: (f"slug-{market}",) for market in markets[::2]}
     details = [key for market in markets for key in keys.details(market, *found.get(market, (None,)))]
@@ -47,6 +47,7 @@ def built(generation: str = "g1", number: int = len(MARKETS), *, is_complete: bo
         objects=dict.fromkeys(sorted(objects), "digest"),
         markets=dict.fromkeys(markets, OPEN),
         slugs=found,
+        site_keys={market: f"key of {market}" for market in markets[::3]},
     )
 
 

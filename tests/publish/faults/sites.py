@@ -15,9 +15,10 @@ from generator.api.contract import SORTS
 from generator.config.settings import Config
 from generator.markets import detail
 from generator.markets.market import Market
+from generator.markets.site_keys import SiteKeys
 from generator.progress import SILENT
 from generator.site import documents
-from generator.site.catalog import Catalog
+from generator.site.catalog import Catalog, Naming
 from generator.site.make import Details, Maker, Outline
 from generator.source.address import shape
 from generator.tree import staging
@@ -114,7 +115,14 @@ def catalog_of(shown: Mapping[int, Mapping[str, Any]], minute: int, search_texts
         ),
         as_of=contract_time(AS_OF + timedelta(minutes=minute)),
         hidden=0,
+        # Every other one has a key, which the record keeps.
+        naming=Naming(site_keys=SiteKeys({market_id(number): site_key(number) for number in shown if number % 2}, {})),
     )
+
+
+def site_key(number: int) -> str:
+    """The key of a market on the operator's site."""
+    return f"key of {secret(number)}"
 
 
 def secret(number: int) -> str:
