@@ -53,8 +53,8 @@ def hide_some(connection: sqlite3.Connection) -> None:
 
 
 MINES: Final = (
-    ("markets", "question"), ("markets", "detail_version"), ("markets", "key"), ("orders", "amount"), ("probabilities", "prob"),
-    ("fills", "secret"),
+    ("markets", "question"), ("markets", "detail_version"), ("markets", "key"), ("orders", "amount"),
+    ("probabilities", "prob"), ("fills", "secret"),
 )  # fmt: skip
 
 

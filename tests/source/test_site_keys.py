@@ -63,6 +63,6 @@ def test_a_column_that_holds_no_key_is_a_problem_of_the_schema(
     with open_reader(make_config(tmp_path, source__url=served.url), Quarantine()) as reader:
         (problem,) = reader.schema_problems()
     assert problem == (
-        "column markets.key has type TIMESTAMP, which holds no text or whole number; cast it to text in a view, or leave "
-        "the column out"
+        "column markets.key has type TIMESTAMP, which holds no text or whole number; cast it to text in a view, or "
+        "leave the column out"
     )
