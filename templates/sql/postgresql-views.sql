@@ -107,6 +107,8 @@ SELECT
     END                                                          AS trading_pause_reason,
     nullif(btrim(c.origin), '')                                  AS creation_source,
     nullif(btrim(c.sponsored_by), '')                            AS sponsor
+    -- Optional: the key in the addresses of your site, unique, for market_url with {key}.
+    -- , c.url_name AS key
     -- Optional, after detail-versions.sql: with it, builds read only what changed. Nobody has traded: no version yet.
     -- , coalesce((SELECT d.version::text FROM public_api.detail_versions AS d WHERE d.contract_id = c.contract_id),
     --       'untraded') AS detail_version

@@ -1,0 +1,175 @@
+"""The addresses of markets' pages on the operator's site: in feeds and Parquet, for people; nothing else says a key.
+
+They follow a change of key or setting, and a takedown makes them without the database.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from generator.api import keys
+from generator.publish import home_links
+from generator.tree.files import INSPECTION
+from generator.tree.layouts import COMPACT
+from generator.tree.manifest import Manifest
+from tests.site import random_sites
+from tests.site.random_sites import FIRST, SAME_DAY, rich_site
+from tests.site.taken_down import RECORD, Objects, Workplace, changes, differences, keys_told, workplace
+from tests.support.readers import parquet
+from tests.support.sites.builds import files
+from tests.support.sites.rows import market_id
+
+#: Seven markets, of which the last is a member of a family.
+SITE: Final = rich_site(COMPACT, "extended", count=7)
+HOME: Final = "https://example.org/m/qk0{}site%2Fk%C3%A4y?from=feed"
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Workplace]:
+    """The site, built and published."""
+    with workplace(SITE) as found:
+        random_sites.fill(found.folder, SITE.first)
+        found.build(FIRST)
+        found.publish(target="store")
+        yield found
+
+
+@pytest.fixture
+def output(place: Workplace, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A copy of the output folder, for one test, which leaves database and settings as they were."""
+    name = request.node.name
+    place.copy("output", name)
+    shutil.copytree(place.folder / "store", place.folder / f"{name}-store")
+    yield name
+    place.settings = {}
+    random_sites.fill(place.folder, SITE.first)
+
+
+def fill(place: Workplace, number: int, **columns: Any) -> None:
+    """Have the database say something else of one market."""
+    rows = SITE.first[number]
+    edited = {number: replace(rows, columns={**rows.columns, **columns})}
+    random_sites.fill(place.folder, {**SITE.first, **edited})
+
+
+def urls_in_feed(objects: Objects) -> dict[str, str]:
+    feed = json.loads(objects[keys.feed("new", "json")])
+    assert all(item["url"] in objects[keys.feed("new", "atom")].decode() for item in feed["items"])
+    return {item["id"].removeprefix("urn:uuid:"): item["url"] for item in feed["items"]}
+
+
+def urls_in_parquet(objects: Objects) -> dict[str, str | None]:
+    (name,) = (
+        file["name"] for file in json.loads(objects[keys.head(keys.DUMPS)])["markets"] if file["format"] == "parquet"
+    )
+    rows = parquet.rows(objects[keys.chunk(keys.DUMPS, name)])
+    return {row["id"]: row["url"] for row in rows}
+
+
+def homes(*numbers: int) -> dict[str, str]:
+    return {market_id(number): HOME.format(number) for number in numbers}
+
+
+def record(place: Workplace, name: str) -> Manifest:
+    return Manifest.model_validate(json.loads((place.folder / name / RECORD).read_bytes())["built"])
+
+
+def test_feeds_parquet_and_the_page_for_people_have_the_addresses_and_nothing_published_has_the_keys(
+    place: Workplace,
+) -> None:
+    found = place.objects("store")
+    assert urls_in_feed(found) == urls_in_parquet(found) == homes(1, 2, 3, 4, 5, 6)
+    page = files(place.folder / "output", "")[INSPECTION].decode()
+    assert all(page.count(url) >= 2 for url in homes(*range(1, 8)).values()), "as a link, and for its scripts"
+    assert keys_told(SITE, {**found, INSPECTION: page.encode()}) == []
+    assert "marketUrl" not in json.loads(found[keys.SITE_INDEX])
+    assert record(place, "store").site_keys == {market_id(number): f"qk0{number}site/käy" for number in range(1, 8)}
+
+
+def test_a_key_that_changes_changes_feeds_and_parquet_and_nothing_else(place: Workplace, output: str) -> None:
+    before, store = place.objects(output), f"{output}-store"
+    fill(place, 3, key=42)
+    place.build(FIRST, output=output)
+    after = place.objects(output)
+    changed = {fault.partition(":")[0] for fault in changes(before, after)}
+    assert changed == {"feeds", "dump", "Parquet"}
+    now = {**homes(1, 2, 4, 5, 6), market_id(3): "https://example.org/m/42?from=feed"}
+    assert urls_in_feed(after) == urls_in_parquet(after) == now
+    place.publish(output=output, target=store)
+    assert urls_in_parquet(place.objects(store)) == now
+    assert home_links.ids_of_key(record(place, store), "42") == (market_id(3),)
+    assert home_links.ids_at(record(place, store), now[market_id(3)]) == (market_id(3),)
+
+
+def test_a_setting_that_changes_changes_the_same_and_the_documents_that_say_it(place: Workplace, output: str) -> None:
+    before = place.objects(output)
+    for template, names in (("https://example.org/{slug}", True), ("", False)):
+        place.settings = {"market_url": template}
+        place.build(FIRST, output=output)
+        after = place.objects(output)
+        kinds = {fault.partition(":")[0] for fault in changes(before, after)}
+        assert kinds == ({"feeds", "dump", "Parquet", "documents"} if names else {"feeds", "dump", "Parquet"})
+        assert json.loads(after[keys.SITE_INDEX]).get("marketUrl") == (template or None)
+        before_it = place.objects("output")
+        assert after[keys.detail(market_id(1))] == before_it[keys.detail(market_id(1))]
+    with pytest.raises(KeyError, match="url"):
+        urls_in_parquet(after)
+
+
+def test_keys_that_no_link_needs_are_kept_and_published_by_nothing(place: Workplace, output: str) -> None:
+    place.settings, store = {"market_url": ""}, f"{output}-store"
+    place.build(FIRST, "--purge-retired", output=output)
+    place.publish(output=output, target=store)
+    before = place.objects(store)
+    fill(place, 3, key="new key")
+    place.build(FIRST, output=output)
+    place.publish(output=output, target=store)
+    assert place.objects(store) == before
+    assert home_links.ids_of_key(record(place, store), "new key") == (market_id(3),)
+    plain = replace(SITE, settings={**SITE.settings, "market_url": None})
+    assert keys_told(plain, before) == []
+
+
+def test_a_state_from_before_keys_is_taken_down_from_and_gets_keys_with_the_next_build(
+    place: Workplace, output: str
+) -> None:
+    without: Mapping[int, Any] = {
+        number: replace(rows, columns={**rows.columns, "key": None}) for number, rows in SITE.first.items()
+    }
+    random_sites.fill(place.folder, without)
+    store, gone = f"{output}-store", market_id(2)
+    place.build(FIRST, output=output)
+    place.publish(output=output, target=store)
+    assert b"siteKeys" not in (place.folder / store / RECORD).read_bytes()
+    place.done("takedown", gone, output=output, target=store)
+    api = {market_id(number): f"http://127.0.0.1:8000/{keys.MARKETS}/{market_id(number)}" for number in (1, 3, 4, 5, 6)}
+    assert urls_in_feed(place.objects(store)) == api
+    random_sites.fill(place.folder, SITE.first)
+    place.build(SAME_DAY, output=output)
+    place.publish(output=output, target=store)
+    place.done("takedown", market_id(4), output=output, target=store)
+    assert urls_in_feed(place.objects(store)) == urls_in_parquet(place.objects(store)) == homes(1, 3, 5, 6)
+    place.copy(output, f"{output}-blocked")
+    place.build(SAME_DAY, output=f"{output}-blocked")
+    assert differences(place.objects(f"{output}-blocked"), place.objects(store)) == []
+
+
+def test_markets_that_share_a_key_stay_published_without_a_link_and_a_remark_says_what_to_do(
+    place: Workplace, output: str
+) -> None:
+    fill(place, 3, key="qk04site/käy")
+    told = place.done("build", "--as-of", FIRST, output=output).stderr
+    assert (
+        "key cannot be used: another market has the same (such as "
+        f"{market_id(3)}: qk04site/käy); no link leads to its page, and no takedown finds it by its key"
+    ) in told
+    found = place.objects(output)
+    assert {market: url for market, url in urls_in_parquet(found).items() if url} == homes(1, 2, 5, 6)
+    assert urls_in_parquet(found)[market_id(4)] is None
+    assert urls_in_feed(found)[market_id(4)].endswith(f"/{keys.MARKETS}/{market_id(4)}")
+    checked = place.run("check", output=output).output
+    assert "market_url: has {key}, and 2 of 7 markets have no usable key" in checked
