@@ -122,8 +122,8 @@ def test_a_setting_that_changes_changes_the_same_and_the_documents_that_say_it(p
 
 def test_keys_that_no_link_needs_are_kept_and_published_by_nothing(place: Workplace, output: str) -> None:
     place.settings, store = {"market_url": ""}, f"{output}-store"
-    place.build(FIRST, "--purge-retired", output=output)
-    place.publish(output=output, target=store)
+    place.build(FIRST, output=output)
+    place.publish("--purge-retired", output=output, target=store)
     before = place.objects(store)
     fill(place, 3, key="new key")
     place.build(FIRST, output=output)
