@@ -327,11 +327,11 @@ def test_a_market_without_an_excerpt_can_be_read_from_its_file(
     expect(watched.page.locator("#market-body")).to_contain_text("Rules of the unknown.")
 
 
-def report_page(folder: Path, **report: Any) -> str:
+def report_page(folder: Path, market_url: str | None = None, **report: Any) -> str:
     """The URL of a page with one market and additional fields in its report."""
     made = Report(as_of="2026-01-31T12:00:00.000Z", built=1, hidden=3).content()
     made |= report
-    excerpts = Excerpts(Catalog([public_market()], as_of=made["asOf"], hidden=3))
+    excerpts = Excerpts(Catalog([public_market()], as_of=made["asOf"], hidden=3), market_url)
     for name, body in inspection.render(make_config(folder), made, excerpts, Downloads(None, None)):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(body)
@@ -344,6 +344,17 @@ def test_a_search_finds_markets_taken_down_or_withdrawn_by_earlier_builds(tmp_pa
     assert find(watched, market_id(7))[1].startswith(f"Taken down: {market_id(7)}. It stays blocked until ")
     verdict = f"Withdrawn: {market_id(8)}. The build of 2026-01-05 10:00 UTC withdrew it."
     assert find(watched, market_id(8))[1] == verdict
+
+
+def test_a_market_is_linked_to_its_page_on_the_site_in_the_table_and_in_the_dialog(
+    tmp_path: Path, desktop: Window
+) -> None:
+    watched = desktop.open(report_page(tmp_path, "https://example.org/m/{id}?from=page"))
+    home = f"https://example.org/m/{market_id(1)}?from=page"
+    assert find(watched, "question")[0] == ["Question 1?", "↗"]
+    assert watched.page.locator("#markets a.page").get_attribute("href") == home
+    watched.page.goto(f"{watched.page.url}#market={market_id(1)}")
+    assert watched.page.locator("#market-body a.page").get_attribute("href") == home
 
 
 def test_many_quarantined_rows_do_not_hide_the_public_markets(tmp_path: Path, desktop: Window) -> None:
