@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from datetime import timedelta
 from functools import reduce
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
 import pydantic
-from pydantic import AfterValidator, BaseModel, Field, SecretStr, ValidationError, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, Field, SecretStr, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from generator.config import passwords, targets
@@ -319,19 +318,9 @@ def shaping(config: Config) -> dict[str, Any]:
 
 
 def shaped(settings: Mapping[str, Any]) -> Config:
-    """The settings that `shaping` gave, all others at their defaults; raise ValueError if they are not of this form.
-
-    Values of former keys count, unless they are invalid now: then the setting is at its default.
-    """
-    former = {FORMER[key]: value for key, value in settings.items() if key in FORMER}
-    if former:
-        with suppress(ValidationError):
-            return _validated({**former, **settings})
-    return _validated(settings)
-
-
-def _validated(settings: Mapping[str, Any]) -> Config:
+    """The settings that `shaping` gave, all others at their defaults; raise ValueError if they are not of this form."""
     given: dict[str, Any] = {}
+    settings = {FORMER.get(key, key): value for key, value in settings.items()}
     for key in KEYS.keys() & settings.keys():
         *sections, name = key.split(".")
         reduce(lambda within, section: within.setdefault(section, {}), sections, given)[name] = settings[key]
